@@ -4,9 +4,9 @@
 -- dialect: both
 -- counted by: rumur
 --
--- A directed graph on four interchangeable nodes whose edges come and go freely. There are 2^12 graphs and, up to renaming of
--- nodes, 218 (sequence A000273 of the OEIS): a touchstone for symmetry reductions, since nothing but the edges tells nodes
--- apart, so sorting nodes by their own contents alone finds too many.
+-- A directed graph on four interchangeable nodes with rules that add and remove edges. There are 2^12 graphs and, up to
+-- renaming of nodes, 218 (sequence A000273 of the OEIS): a test of symmetry reductions, since only the edges distinguish nodes,
+-- so sorting nodes by their own contents alone finds too many.
 
 const
   node_count: 4;

@@ -4,9 +4,9 @@
 -- dialect: both
 -- counted by: rumur
 --
--- The array lock (T. E. Anderson, "The performance of spin lock alternatives for shared-memory multiprocessors", 1990) for four
--- processes: fetch-and-increment gives each a place in an array, at which it spins alone; whoever leaves opens the next.
--- Shown: mutual exclusion, and that exactly one place is open or its lock is held.
+-- Anderson's array lock (T. E. Anderson, "The performance of spin lock alternatives for shared-memory multiprocessors", 1990)
+-- for four processes: fetch-and-increment gives each a place in an array, at which it spins alone; whoever leaves opens the
+-- next. Shown: mutual exclusion, and that exactly one place is open or its lock is held.
 
 const
   processes: 4;

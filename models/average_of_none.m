@@ -4,8 +4,8 @@
 -- dialect: both
 -- counted by: rumur
 --
--- A meter shows the average of its samples and forgets them from time to time. Shown: asked right after it forgot, it divides
--- by zero.
+-- A meter shows the average of its samples and sometimes clears them. Shown: a query after clearing divides by
+-- zero.
 
 const
   most: 3;

@@ -3,10 +3,10 @@
 -- dialect: both
 -- counted by: rumur
 --
--- Lamport's bakery (L. Lamport, "A new solution of Dijkstra's concurrent programming problem", 1974) for three processes.
--- A process reads all tickets one after the other and takes one more than the largest, then waits for each other process
--- that is choosing or has a smaller ticket. Tickets grow without bound; here nobody takes one beyond `largest`, and waits
--- at the door instead until the shop is empty again.
+-- Lamport's bakery algorithm (L. Lamport, "A new solution of Dijkstra's concurrent programming problem", 1974) for three
+-- processes. A process reads all tickets one after the other and takes one more than the largest, then waits for each other
+-- process that is choosing or has a smaller ticket. Tickets grow without bound; here nobody takes one beyond `largest`, and
+-- waits at the door instead until the shop is empty again.
 
 const
   processes: 3;

@@ -4,8 +4,8 @@
 -- dialect: both
 -- counted by: rumur
 --
--- Mutual exclusion by flags alone: each of two processes raises its flag and spins while the other's is up. Spinning is a
--- rule that is enabled and changes nothing, so this is a deadlock that only shows when such steps do not count.
+-- Mutual exclusion with one flag per process and no turn: each of two processes raises its flag and spins while the other's is
+-- up. Spinning is a rule that is enabled and changes nothing, so this deadlock is found only if such steps do not count.
 
 type
   proc: 0..1;

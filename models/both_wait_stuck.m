@@ -4,7 +4,7 @@
 -- dialect: both
 -- counted by: rumur
 --
--- both_wait.m, where only a state without any enabled rule counts as a deadlock: two processes that spin for ever pass.
+-- both_wait.m, where only a state without an enabled rule counts as a deadlock: processes that spin for ever pass.
 
 type
   proc: 0..1;

@@ -3,8 +3,8 @@
 -- dialect: rumur
 -- counted by: rumur
 --
--- Two replicas append to their logs and copy from each other; logs grow without bound, so an assumption at top level cuts off
--- what is longer than six entries, and start states that differ. Shown: within that bound one log is a prefix of the other.
+-- Two replicas append to their logs and copy entries from each other, under an assumption that bounds logs to six entries. The
+-- assumption at top level also excludes start states that differ. Shown: within that bound one log is a prefix of the other.
 
 const
   most: 6;

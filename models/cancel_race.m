@@ -4,8 +4,8 @@
 -- dialect: both
 -- counted by: rumur
 --
--- A client asks a server and may lose patience and cancel, and takes cancelling as done at once. Shown: a grant that had been
--- sent before the server saw the cancellation.
+-- A client may cancel its request to a server, and wrongly treats the cancellation as immediate. Shown: a grant that the server
+-- sent before it received the cancellation.
 
 type
   client_state: enum { idle, waiting, granted };

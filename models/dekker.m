@@ -3,8 +3,8 @@
 -- dialect: both
 -- counted by: rumur
 --
--- Dekker's mutual exclusion for two processes (told by E. W. Dijkstra, "Cooperating sequential processes", 1965), the first
--- that needs only single reads and writes. Each read and each write is a step of its own.
+-- Dekker's mutual exclusion for two processes (described by E. W. Dijkstra, "Cooperating sequential processes", 1965), the
+-- first algorithm that needs only single reads and writes. Each read and each write is a step of its own.
 
 type
   proc: 0..1;

@@ -4,8 +4,8 @@
 -- counted by: rumur
 --
 -- Dijkstra's mutual exclusion (E. W. Dijkstra, "Solution of a problem in concurrent programming control", 1965) for three
--- processes, the first for more than two. Two flags and one shared variable `favoured`; every read of another process's
--- flag is a step of its own.
+-- processes, the first algorithm for more than two. Two flags and one shared variable `favoured`; every read of another
+-- process's flag is a step of its own.
 
 const
   processes: 3;

@@ -4,9 +4,9 @@
 -- dialect: both
 -- counted by: rumur
 --
--- directory_msi.m with a fourth state: a load that finds no copy anywhere gets the line exclusively, and a store to it needs
--- no message (M. S. Papamarcos and J. H. Patel, 1984, here with a directory). The home cannot tell an exclusive line from
--- a modified one: it forwards to either, and either is written back.
+-- directory_msi.m with the exclusive state of MESI: a load that finds no copy anywhere gets the line exclusively, and a store
+-- to it needs no message (M. S. Papamarcos and J. H. Patel, 1984, here with a directory). The home cannot tell an exclusive
+-- line from a modified one: it forwards to either, and either is written back.
 
 const
   caches: 3;

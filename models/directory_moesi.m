@@ -4,9 +4,9 @@
 -- dialect: both
 -- counted by: rumur
 --
--- directory_msi.m with an owned state, as in MOESI without the exclusive one (P. Sweazey and A. J. Smith, 1986, here with a
--- directory): an owner that is told to share keeps the duty to answer and to write back, and memory stays stale. An owner
--- that wants to write again is granted it without data, unless another writer comes first.
+-- directory_msi.m with the owned state of MOESI, but without the exclusive state (P. Sweazey and A. J. Smith, 1986, here with a
+-- directory): an owner whose line becomes shared still responds to requests and writes the line back, and memory stays stale.
+-- An owner that wants to write again is granted it without data, unless another writer comes first.
 
 const
   caches: 3;

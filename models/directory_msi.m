@@ -4,11 +4,11 @@
 -- dialect: both
 -- counted by: rumur
 --
--- MSI with a directory that blocks, three caches, one line, two values (after the textbook form of D. Lenoski and others, "The
--- directory-based cache coherence protocol for the DASH multiprocessor", 1990). The home forwards to the owner, who answers
--- the requester directly; sharers that are told to drop their copy acknowledge to the requester, who counts. The home serves
--- the next request when the requester says that it is done. Shared copies are dropped silently; a modified line is written
--- back, and this races with forwards. Channels hold one message per receiver and class.
+-- MSI with a blocking directory, three caches, one line, two values (after the textbook form of D. Lenoski and others, "The
+-- directory-based cache coherence protocol for the DASH multiprocessor", 1990). The home forwards to the owner, who answers the
+-- requester directly; invalidated sharers acknowledge to the requester, which counts. The home serves the next request when the
+-- requester reports completion. Shared copies are dropped silently; a modified line is written back, and this races with
+-- forwards. Channels hold one message per receiver and class.
 
 const
   caches: 3;

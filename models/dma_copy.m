@@ -4,7 +4,7 @@
 -- dialect: both
 -- counted by: rumur
 --
--- Three engines move a block of 144 bytes, a third each, byte by byte and at their own speeds: a large state (more than 300
+-- Three DMA engines move a block of 144 bytes, a third each, byte by byte in every interleaving: a large state (more than 300
 -- bytes) of which each step changes little. Shown: every byte is in exactly one of the two places, with its value.
 
 const

@@ -4,9 +4,9 @@
 -- dialect: cmurphi
 -- counted by: brute_force.py
 --
--- Readers and writers who are let in in the order in which they came (after P. J. Courtois, F. Heymans and D. L. Parnas, 1971,
--- whose readers may starve writers). Readers and writers are two scalarsets; the queue holds both, so its elements are of
--- their union, and whoever is at its head is told apart by `ismember`.
+-- Readers and writers that are admitted in order of arrival (after P. J. Courtois, F. Heymans and D. L. Parnas, 1971, whose
+-- readers may starve writers). Readers and writers are two scalarsets; the queue holds both, so its elements are of their
+-- union, and `ismember` distinguishes the kinds at its head.
 
 const
   reader_count: 3;

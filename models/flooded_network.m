@@ -4,8 +4,8 @@
 -- dialect: cmurphi
 -- counted by: brute_force.py
 --
--- Three clients that repeat requests whenever they like, over a network that holds four messages and reorders them. Shown: the
--- request that no longer fits.
+-- Three clients that repeat requests at any time, over a network that reorders messages and holds at most four. Shown: a
+-- request for which the network has no space.
 
 const
   clients: 3;

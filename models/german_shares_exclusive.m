@@ -4,8 +4,8 @@
 -- dialect: both
 -- counted by: rumur
 --
--- german.m with a fault: the home grants a shared copy without looking whether somebody has the line exclusively. Shown: a
--- reader beside a writer, and the shortest way there.
+-- german.m with a home that grants a shared copy although another client has the line exclusively. Shown: a shortest path to a
+-- state with a writer and a reader.
 
 const
   clients: 3;

@@ -3,10 +3,10 @@
 -- dialect: rumur
 -- counted by: rumur
 --
--- Replay on a link whose packets carry a number, as PCIe's do. The receiver takes the packet that it expects, tells again what it
--- has of one that it had, and refuses once what came after a damaged one. Nothing else is refused until the one that it expects
--- comes, so where that is damaged too, or the refusal, the sender goes back by itself. Window 2, numbers modulo 6, two errors.
--- Numbers are counted modulo 12 in the model, which tells those that look alike apart.
+-- Replay on a link with sequence numbers in its packets, as in PCIe. The receiver takes the expected packet, repeats its
+-- acknowledgement for a duplicate, and refuses once after a damaged packet (nak). It refuses nothing else until the expected
+-- packet arrives, so if that packet or the nak is damaged, the sender replays by itself. Window 2, numbers modulo 6, two
+-- errors. Numbers are counted modulo 12 in the model, which distinguishes equal sequence numbers.
 
 const
   window: 2;

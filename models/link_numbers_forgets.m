@@ -4,8 +4,8 @@
 -- dialect: rumur
 -- counted by: rumur
 --
--- The link replay of `link_numbers.m` with a refusal that names the packet which is refused, to a sender that takes what is named
--- for the last one that came. It forgets a packet that never came.
+-- The link replay of `link_numbers.m` with a nak that names the refused packet, while the sender expects the last received one.
+-- The sender discards a packet that never arrived.
 
 const
   window: 2;

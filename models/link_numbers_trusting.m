@@ -4,8 +4,8 @@
 -- dialect: rumur
 -- counted by: rumur
 --
--- The link replay of `link_numbers.m` with a sender that waits for refusals only. Where the packet that is sent again is damaged as
--- well, nothing is refused and nothing goes back.
+-- The link replay of `link_numbers.m` with a sender that replays only after a nak. If the replayed packet is damaged as well,
+-- the receiver sends no further nak and the sender never replays.
 
 const
   window: 2;

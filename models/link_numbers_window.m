@@ -4,8 +4,8 @@
 -- dialect: rumur
 -- counted by: rumur
 --
--- The link replay of `link_numbers.m` with a window as large as the sequence space. A packet that comes a whole window late has the
--- number that is expected.
+-- The link replay of `link_numbers.m` with a window as large as the sequence space. A packet that arrives a whole window late
+-- has the expected number.
 
 const
   window: 4;

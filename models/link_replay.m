@@ -3,11 +3,11 @@
 -- dialect: rumur
 -- counted by: rumur
 --
--- Replay on a link whose blocks carry no number. Both ends count them; after a damaged block the receiver counts nothing until
--- a sync block tells the number of the next one, and asks for what it lacks. A request that was overtaken by a sync block
--- takes the stream back to what had come already, so a sync block may stand before what is expected or after it: the window
--- has to be less than half of the numbers. Window 2, numbers modulo 5, two errors. What is taken is counted modulo 10, which
--- tells numbers that look alike apart; the real numbers are in the model for the assertion only.
+-- Replay on a link without sequence numbers in its blocks. Both ends count them; after a damaged block the receiver counts
+-- nothing until a sync block gives the number of the next one, and requests the missing blocks. A request that was overtaken by
+-- a sync block takes the stream back to blocks that have arrived, so a sync block may be before the expected block or after it:
+-- the window has to be less than half of the numbers. Window 2, numbers modulo 5, two errors. Taken blocks are counted modulo
+-- 10, which distinguishes equal numbers; the real numbers are in the model for the assertion only.
 
 const
   window: 2;

@@ -4,8 +4,8 @@
 -- dialect: rumur
 -- counted by: rumur
 --
--- The link replay of `link_replay.m` with a receiver that counts a damaged block as received. What it was is not to be seen: here
--- it was a sync block, which has no number.
+-- The link replay of `link_replay.m` with a receiver that counts a damaged block as received. The kind of a damaged block is
+-- unknown: here it was a sync block, which has no number.
 
 const
   window: 2;

@@ -4,8 +4,8 @@
 -- dialect: rumur
 -- counted by: rumur
 --
--- The link replay of `link_replay.m` with a stream that skips in silence. It has gone back, told the number, and learns that
--- those blocks have come after all; the receiver takes the ones after them for these.
+-- The link replay of `link_replay.m` with a sender that skips blocks without a new sync block. It has gone back, sent the
+-- number, and learns that those blocks have arrived after all; the receiver takes the blocks after them for the skipped ones.
 
 const
   window: 2;

@@ -4,8 +4,8 @@
 -- dialect: rumur
 -- counted by: rumur
 --
--- The link replay of `link_replay.m` with a window as large as the sequence space. A sync block that stands a whole window
--- after what is expected tells the same number as one that stands at it.
+-- The link replay of `link_replay.m` with a window as large as the sequence space. A sync block that is a whole window after
+-- the expected block has the same number as one at the expected block.
 
 const
   window: 4;

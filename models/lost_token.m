@@ -4,8 +4,8 @@
 -- dialect: rumur
 -- counted by: rumur
 --
--- A token goes round a ring of four stations over links that may lose it, and nobody makes a new one. Stations keep polling, so
--- there is no deadlock. Shown: after a loss nobody can ever enter again.
+-- A token circulates in a ring of four stations over links that may lose it, and is never regenerated. Stations keep polling,
+-- so there is no deadlock. Shown: after a loss no station can ever enter again.
 
 const
   stations: 4;

@@ -6,10 +6,10 @@
 -- slow: yes
 --
 -- The MCS lock (J. M. Mellor-Crummey and M. L. Scott, "Algorithms for scalable synchronization on shared-memory
--- multiprocessors", 1991) for machines that can only exchange. A process that leaves takes the tail away and puts it back
--- when somebody had queued behind it; whoever came in between (the usurpers) is then linked in front of those who waited.
--- So it is not first come first served, but still mutual exclusion. Five processes.
--- An undefined `proc` is the null pointer.
+-- multiprocessors", 1991) with atomic exchange only, without compare-and-swap. A process that releases the lock takes the tail
+-- away, and restores it if another process had queued behind it; processes that queued in between (usurpers) are linked in
+-- front of the waiting ones. So the lock is not first come, first served, but mutual exclusion holds. Five processes. An
+-- undefined `proc` is the null pointer.
 
 const
   processes: 5;

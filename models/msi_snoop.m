@@ -4,10 +4,10 @@
 -- dialect: both
 -- counted by: rumur
 --
--- MSI on an atomic snooping bus, three caches, one line, two values (the three-state protocol as textbooks tell it, after
--- J. R. Goodman, 1983). A cache asks for the bus; when it gets it, all others snoop in the same step. A request whose line
--- was taken away while it waited is served as what it has become. Shown: one writer or many readers, and the last value
--- written is the one read.
+-- MSI on an atomic snooping bus, three caches, one line, two values (the three-state protocol as in textbooks, after J. R.
+-- Goodman, 1983). A cache asks for the bus; when it gets it, all others snoop in the same step. A request whose line was taken
+-- away while it waited is served as what it has become. Shown: one writer or many readers, and the last value written is the
+-- one read.
 
 const
   caches: 3;

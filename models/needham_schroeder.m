@@ -6,8 +6,8 @@
 -- counted by: rumur
 --
 -- The public-key protocol of R. M. Needham and M. D. Schroeder ("Using encryption for authentication in large networks of
--- computers", 1978) with one initiator, one responder and Mallory, who reads, keeps, repeats and makes up messages but breaks
--- no encryption. Shown: the attack that G. Lowe found in 1995: Alice talks to Mallory, and Bob believes it is Alice.
+-- computers", 1978) with one initiator, one responder and Mallory, who reads, stores, replays and forges messages but breaks no
+-- encryption. Shown: the attack that G. Lowe found in 1995: Alice talks to Mallory, and Bob believes it is Alice.
 
 const
   names_responder: 0;

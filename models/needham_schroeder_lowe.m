@@ -4,7 +4,7 @@
 -- dialect: both
 -- counted by: rumur
 --
--- needham_schroeder.m with the repair by G. Lowe ("Breaking and fixing the Needham-Schroeder public-key protocol using FDR",
+-- needham_schroeder.m with the fix by G. Lowe ("Breaking and fixing the Needham-Schroeder public-key protocol using FDR",
 -- 1996): the second message names the responder, and the initiator compares it with whom she meant. Mallory is as before.
 
 const

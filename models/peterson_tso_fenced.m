@@ -3,7 +3,7 @@
 -- dialect: both
 -- counted by: rumur
 --
--- peterson_tso.m with a fence, so that a process reads the other's flag only after its own buffer is empty. Shown: mutual
+-- peterson_tso.m with a fence, after which a process reads the other's flag with an empty store buffer. Shown: mutual
 -- exclusion.
 
 const

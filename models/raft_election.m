@@ -5,9 +5,9 @@
 -- dialect: both
 -- counted by: rumur
 --
--- The election of Raft (D. Ongaro and J. Ousterhout, "In search of an understandable consensus algorithm", 2014), three
--- servers, three terms, messages that are lost, repeated and reordered, and servers that stop and start again with what they
--- have on disk: their term and whether they have voted in it. Shown: a term has one leader at most.
+-- The leader election of Raft (D. Ongaro and J. Ousterhout, "In search of an understandable consensus algorithm", 2014), three
+-- servers, three terms, with lost, duplicated and reordered messages, and servers that crash and restart from disk: their term
+-- and whether they have voted in it. Shown: a term has one leader at most.
 
 const
   servers: 3;

@@ -4,9 +4,9 @@
 -- dialect: both
 -- counted by: rumur
 --
--- Readers and writers, readers preferred (P. J. Courtois, F. Heymans and D. L. Parnas, "Concurrent control with readers and
--- writers", 1971). The first reader takes the semaphore `room` on behalf of all, the last returns it; `gate` protects the
--- count. Three readers, two writers. Shown: a writer is alone, and the count is right.
+-- Readers and writers with preference for readers (P. J. Courtois, F. Heymans and D. L. Parnas, "Concurrent control with
+-- readers and writers", 1971). The first reader takes the semaphore `room` on behalf of all, the last returns it; `gate`
+-- protects the count. Three readers, two writers. Shown: a writer is alone, and the count is right.
 
 const
   reader_count: 3;

@@ -4,9 +4,9 @@
 -- dialect: rumur
 -- counted by: rumur
 --
--- A client retries a request that a server refuses while it is busy. The model assumes that nobody retries a third time, and
--- forgets what then happens: an assumption inside a rule takes the transition away. Shown: the state from which the only way
--- was the assumed-away one.
+-- A client retries a request that a busy server refuses, under an assumption that no client retries a third time. An assumption
+-- inside a rule removes the transition; the model has no other one. Shown: the state from which the only transition was
+-- removed.
 
 var
   busy: boolean;

@@ -4,9 +4,9 @@
 -- counted by: rumur
 --
 -- Mutual exclusion by messages (G. Ricart and A. K. Agrawala, "An optimal algorithm for mutual exclusion in computer networks",
--- 1981) for three nodes, over a network that reorders. A request carries a clock; a node defers its answer to later requests
--- than its own. Each node enters twice, so that clocks are bounded. Shown: mutual exclusion, and no deadlock until all have
--- been twice.
+-- 1981) for three nodes, over a network that reorders messages. A request carries a clock; a node defers its answer to later
+-- requests than its own. Each node enters twice, so that clocks are bounded. Shown: mutual exclusion, and no deadlock until all
+-- have been twice.
 
 const
   nodes: 3;

@@ -3,9 +3,9 @@
 -- dialect: both
 -- counted by: rumur
 --
--- ring_network_deadlock.m with two virtual channels on each link and a date line (W. J. Dally and C. L. Seitz, "Deadlock-
--- free message routing in multiprocessor interconnection networks", 1987): a packet that passes router 0 changes to the
--- second channel. Shown: no deadlock.
+-- ring_network_deadlock.m with two virtual channels on each link and a dateline (W. J. Dally and C. L. Seitz, "Deadlock- free
+-- message routing in multiprocessor interconnection networks", 1987): a packet that passes router 0 changes to the second
+-- channel. Shown: no deadlock.
 
 const
   routers: 4;

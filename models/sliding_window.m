@@ -3,9 +3,9 @@
 -- dialect: both
 -- counted by: rumur
 --
--- Go-back-n (the sliding window of V. G. Cerf and R. E. Kahn, 1974, in its simplest form) over channels that lose but keep
--- their order. Window 2, sequence numbers modulo 3. The receiver counts what it accepts modulo 6, which tells sequence
--- numbers that look alike apart; the real numbers are in the model for the assertion only.
+-- Go-back-n (the sliding window of V. G. Cerf and R. E. Kahn, 1974, in its simplest form) over channels that lose messages but
+-- keep their order. Window 2, sequence numbers modulo 3. The receiver counts what it accepts modulo 6, which distinguishes
+-- equal sequence numbers; the real numbers are in the model for the assertion only.
 
 const
   window: 2;

@@ -3,10 +3,10 @@
 -- dialect: both
 -- counted by: rumur
 --
--- A snapshot of a running system (K. M. Chandy and L. Lamport, "Distributed snapshots: determining global states of distributed
--- systems", 1985): three banks pass three coins to each other over channels that keep their order. Any bank begins a snapshot;
--- markers go through all channels, and what comes in on a channel between the own snapshot and its marker was on the way.
--- Shown: every snapshot counts all coins.
+-- The Chandy-Lamport snapshot of a running system (K. M. Chandy and L. Lamport, "Distributed snapshots: determining global
+-- states of distributed systems", 1985): three banks pass three coins to each other over channels that keep their order. Any
+-- bank begins a snapshot; markers go through all channels, and what comes in on a channel between the own snapshot and its
+-- marker was in flight. Shown: every snapshot counts all coins.
 
 const
   banks: 3;

@@ -4,9 +4,9 @@
 -- dialect: both
 -- counted by: rumur
 --
--- A snoop filter that is smaller than what three caches hold of two lines, with one entry. The home knows every cached
--- line by the entry that stands for it; for another line it takes the entry's copies back first, which may cross a write-back
--- on its way. Shown: whoever holds a line is in the filter, a writer is alone, and who reads has the latest value.
+-- A snoop filter with one entry, for three caches and two lines. The home has an entry for every cached line; for another line
+-- it first recalls the copies of that entry, which may cross a write-back on its way. Shown: whoever holds a line is in the
+-- filter, a writer is alone, and who reads has the latest value.
 
 const
   caches: 3;

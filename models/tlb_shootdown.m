@@ -4,9 +4,9 @@
 -- dialect: both
 -- counted by: rumur
 --
--- Three processors cache a translation of addresses; one takes a page away from a process, and gives it to another use.
--- It changes the page table, asks every processor that may have the translation to forget it, and waits for all answers
--- before the page is given away. Shown: nobody writes through an old translation into a page that has another use.
+-- TLB shootdown of a page that is taken from a process and reused, with three processors. The initiator changes the page table,
+-- asks every processor that may have the translation to drop it, and waits for all acknowledgements before the page is reused.
+-- Shown: no processor writes through an old translation into the reused page.
 
 const
   processors: 3;

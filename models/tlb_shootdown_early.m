@@ -4,8 +4,8 @@
 -- dialect: both
 -- counted by: rumur
 --
--- tlb_shootdown.m, but the page is given away as soon as all were asked, before they have answered. Shown: a store
--- through an old translation reaches it.
+-- tlb_shootdown.m, but the page is reused after the requests, before the acknowledgements. Shown: a store through an old
+-- translation reaches the page.
 
 const
   processors: 3;

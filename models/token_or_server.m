@@ -4,9 +4,9 @@
 -- dialect: cmurphi
 -- counted by: brute_force.py
 --
--- A lock that lies with a server or with one of four clients (the token-based mutual exclusion of I. Suzuki and T. Kasami, 1985,
--- in its centralised form). Holders and mailboxes are over the union of the scalarset of clients and one named server.
--- Clients are alike, the server is not: symmetry permutes a part of the union only.
+-- A lock token that a server or one of four clients holds (the token-based mutual exclusion of I. Suzuki and T. Kasami, 1985,
+-- in its centralised form). Holders and mailboxes are over the union of the scalarset of clients and one named server. Clients
+-- are interchangeable, the server is not: symmetry permutes a part of the union only.
 
 const
   client_count: 4;

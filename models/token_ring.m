@@ -4,9 +4,9 @@
 -- counted by: rumur
 --
 -- Dijkstra's self-stabilising token ring (E. W. Dijkstra, "Self-stabilizing systems in spite of distributed control", 1974),
--- four machines with four states each, started in any state whatever. Machine 0 has the token when its left neighbour
--- agrees with it, another one when it does not. Shown: there always is a token, and from everywhere a state with a single
--- one can be reached, which then stays single.
+-- four machines with four states each, from every initial state. Machine 0 has the token when its left neighbour agrees with
+-- it, another one when it does not. Shown: there always is a token, and from everywhere a state with a single one can be
+-- reached, which then stays single.
 
 const
   machines: 4;

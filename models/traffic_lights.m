@@ -4,8 +4,8 @@
 -- dialect: rumur
 -- counted by: rumur
 --
--- A crossing whose two lights take turns. The designer wanted a moment in which all are red, and asks for it to be covered.
--- Shown: one goes green in the step in which the other goes red, so this moment never comes.
+-- A crossing with two traffic lights that alternate. The designer wanted a moment in which all are red, and asks for it to be
+-- covered. Shown: one goes green in the step in which the other goes red, so this moment never comes.
 
 type
   road: 0..1;

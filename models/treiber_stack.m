@@ -4,9 +4,9 @@
 -- dialect: both
 -- counted by: rumur
 --
--- A lock-free stack (R. K. Treiber, "Systems programming: coping with parallelism", 1986) of three nodes that are used again,
--- two threads, one of which pops while the other pops, frees, and pushes. Shown: compare-and-swap takes an old top that has
--- come back for one that never left, and the stack gets a node that is not in it (the "ABA" problem).
+-- Treiber's lock-free stack (R. K. Treiber, "Systems programming: coping with parallelism", 1986) with three reused nodes and
+-- two threads, which has the ABA problem. One thread pops while the other pops, frees and pushes. Shown: compare-and-swap takes
+-- an old top that has returned for one that never left, and the stack gets a node that is not in it.
 
 const
   nodes: 3;

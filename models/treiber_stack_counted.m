@@ -3,8 +3,8 @@
 -- dialect: both
 -- counted by: rumur
 --
--- treiber_stack.m where the top has a count beside it that every exchange increments and compares. It wraps around at eight,
--- and nobody goes so far ahead of another that it could not tell. Shown: nodes are in the stack or with a thread, never both.
+-- treiber_stack.m with a version count in the top pointer, which every exchange compares and increments. It wraps around at
+-- eight, which is enough. Shown: nodes are in the stack or with a thread, never both.
 
 const
   nodes: 3;

@@ -4,8 +4,8 @@
 -- dialect: both
 -- counted by: rumur
 --
--- write_through_release.m with a fault: the lock is returned while stores are still in the write buffer. Shown: the next
--- holder reads a value from before.
+-- write_through_release.m with a lock release before the write buffer is empty. Shown: the next holder reads an old
+-- value.
 
 const
   processors: 3;

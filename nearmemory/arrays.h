@@ -31,6 +31,7 @@ enum {
   NM_REQUEST_WORDS
 };
 // Response if the operation is undefined, the element sizes do not match, or the result exceeds its capacity.
+// Otherwise, the response is the length of the result in elements.
 #define NM_NO_OPERATION UINT64_MAX
 
 #ifdef NEARMEMORY_CHANNEL_H
@@ -39,15 +40,18 @@ enum {
 #define NM_PART 32
 #define NM_PART_BYTES (NM_PART * NM_LINE)
 
-// Sequential reader of elements, in the first lines of the scratchpad.
+// Sequential reader of elements, in the first two parts of the scratchpad: address of the array in far memory, number
+// of parts, number of lines, number of parts requested so far, and time of the last request of each half.
 struct nm_reader {
   uint64_t far, parts, lines, requested_parts, since[2];
 };
 
+// Number of lines of a part of an array with `lines` lines: fewer than NM_PART only in the last part.
 static inline uint64_t nm_part_lines(uint64_t lines, uint64_t part) {
   return lines - part * NM_PART < NM_PART ? lines - part * NM_PART : NM_PART;
 }
 
+// Starts to fetch the next part, if there is one.
 static inline void nm_reader_request(struct nm_reader *reader) {
   uint64_t part = reader->requested_parts++;
   if (part >= reader->parts) return;
@@ -55,6 +59,7 @@ static inline void nm_reader_request(struct nm_reader *reader) {
   nm_fetch(part % 2 * NM_PART, reader->far + part * NM_PART_BYTES, nm_part_lines(reader->lines, part));
 }
 
+// Starts to read `bytes` bytes at address `far`, which is aligned to a line.
 static inline struct nm_reader nm_reader(uint64_t far, uint64_t bytes) {
   uint64_t lines = (bytes + NM_LINE - 1) / NM_LINE;
   struct nm_reader reader = {far, (lines + NM_PART - 1) / NM_PART, lines};
@@ -62,14 +67,17 @@ static inline struct nm_reader nm_reader(uint64_t far, uint64_t bytes) {
   return reader;
 }
 
-// Returns a fetched part and releases the previous one.
+// Waits for a part and returns its first byte. Parts must be read in order: the call starts to overwrite the previous
+// one.
 static inline volatile void *nm_reader_part(struct nm_reader *reader, uint64_t part) {
   nm_reader_request(reader);
   nm_fetched_since(part % 2 * NM_PART, nm_part_lines(reader->lines, part), reader->since[part % 2]);
   return nm_words(part % 2 * NM_PART);
 }
 
-// Sequential writer of elements, in the lines after those of the reader.
+// Sequential writer of elements, in the two parts after those of the reader: address of the result in far memory,
+// number of parts stored so far, bytes in the current part; for each half, the time of its last store and its lines
+// not known to be stored.
 struct nm_writer {
   uint64_t far, part, bytes, since[2], lines[2];
 };
@@ -81,11 +89,13 @@ static inline volatile void *nm_writer_address(struct nm_writer *writer) {
   return (volatile char *)nm_words((2 + writer->part % 2) * NM_PART) + writer->bytes;
 }
 
+// Waits until the last store of a half is complete.
 static inline void nm_writer_wait(struct nm_writer *writer, uint64_t side) {
   nm_stored_since((2 + side) * NM_PART, writer->lines[side], writer->since[side]);
   writer->lines[side] = 0;
 }
 
+// Starts to store the current part, and waits until the other half can be overwritten.
 static inline void nm_writer_store(struct nm_writer *writer) {
   uint64_t side = writer->part % 2, lines = (writer->bytes + NM_LINE - 1) / NM_LINE;
   if (lines == 0) return;
@@ -96,6 +106,7 @@ static inline void nm_writer_store(struct nm_writer *writer) {
   nm_writer_wait(writer, writer->part % 2);
 }
 
+// Completes an element of `size` bytes; stores the part if it is full.
 static inline void nm_writer_next(struct nm_writer *writer, uint64_t size) {
   writer->bytes += size;
   if (writer->bytes == NM_PART_BYTES) nm_writer_store(writer);
@@ -204,13 +215,15 @@ struct nm_operation {
 
 #ifdef NEARMEMORY_HOST_H
 
-// A core that runs a program of operations, and the far memory of its arrays.
+// A core that runs a program of operations, and the far memory of its arrays: bytes allocated to arrays, bytes in
+// total, and first address.
 struct nm_arrays {
   uint64_t core, used, bytes;
   char *far;
 };
 
-// An array: length and capacity in elements, element size in bytes.
+// An array: first element, length in elements, element size in bytes, and capacity (`room`) in elements. Arrays are
+// never freed.
 struct nm_array {
   void *far;
   uint64_t length, size, room;
@@ -224,7 +237,7 @@ static inline int nm_arrays_start(struct nm_arrays *arrays, uint64_t core, const
   return nm_spawn(core, name, NULL);
 }
 
-// Returns an array of zeroes; `far` is NULL if memory is exhausted.
+// Returns an array of `length` zeroes of `size` bytes each; `far` is NULL if memory is exhausted.
 static inline struct nm_array nm_array(struct nm_arrays *arrays, uint64_t length, uint64_t size) {
   uint64_t left = arrays->bytes - arrays->used;
   // The product may overflow a word.
@@ -260,7 +273,7 @@ static inline int64_t nm_do(struct nm_arrays *arrays, uint64_t operation, struct
   return (int64_t)response;
 }
 
-// Ends the program: returns 0 if it ended by itself.
+// Ends the program: returns 0 if it ended by itself, -1 otherwise.
 static inline int nm_arrays_end(struct nm_arrays *arrays) {
   nm_end_words(nm_registers_of(arrays->core, 0));
   return nm_wait(arrays->core, NULL) == NM_EXITED ? 0 : -1;

@@ -12,8 +12,9 @@
 #include "nearmemory/pipe.h"
 #include "nearmemory/scratchpad.h"
 
-// Resources besides private memory and the scratchpad: a register pipe, made of two registers that are shared with the
-// host; the FIFOs to and from another core; far memory; and the range of far or host memory that the host gives it.
+// Resources besides private memory and the scratchpad, each as three words of the manifest: a register pipe, made of
+// two registers that are shared with the host; the FIFOs to and from another core; far memory; and the range of far or
+// host memory that the host gives it.
 #define NM_REGISTER_PIPE(number) 1, number, 0
 #define NM_FIFO(core) 1, 16 + (core), 0
 #define NM_FAR(at, bytes) 2, at, bytes
@@ -49,6 +50,7 @@ static inline struct nm_registers *nm_register_pipe(uint64_t number) {
 }
 
 #ifdef __riscv
+// FIFO to and from another core, as words: the next word, the number of words, the free space, and the end mark.
 static inline volatile uint64_t *nm_fifo(uint64_t core) { return (volatile uint64_t *)(0x220000 + core * 32); }
 
 // Number of words in the FIFO from another core, including end marks; and free space of the FIFO to that core.
@@ -107,6 +109,7 @@ static inline void nm_stored(uint64_t line, uint64_t before) {
   }
 }
 
+// The smaller of two numbers; one instruction of Zbb on a near-memory core.
 static inline uint64_t nm_lesser(uint64_t a, uint64_t b) {
 #ifdef __riscv
   __asm__(".option push\n .option arch, +zbb\n minu %0, %0, %1\n .option pop" : "+r"(a) : "r"(b));

@@ -16,7 +16,8 @@
 #include <picotls.h>
 
 // Calls of RISC-V's SBI extension "hart state management": start a core, stop the calling core, or
-// query a core's state. The result is 0 or an error code.
+// query a core's state. `at` and `argument` are the entry point and the value of a1 for a start. The result is 0 or a
+// negative error code: -2 unsupported call, -3 no such core, -6 already started.
 enum nm_hart_call { NM_HART_START, NM_HART_STOP, NM_HART_STATUS };
 static inline long nm_hart(enum nm_hart_call call, uint64_t core, uint64_t at, uint64_t argument) {
   register uint64_t a0 __asm__("a0") = core, a1 __asm__("a1") = at, a2 __asm__("a2") = argument;
@@ -40,8 +41,10 @@ struct nm_thread {
   int ended;
 };
 
+// Bytes of a thread's stack.
 #define NM_THREAD_STACK 65536
 
+// Runs a thread's function, and stops the core.
 __attribute__((used)) static void nm_thread_run(struct nm_thread *thread) {
   _set_tls(thread->tls);
   thread->function(thread->argument);
@@ -81,6 +84,7 @@ static inline void nm_thread_join(struct nm_thread *thread) {
 #include <pthread.h>
 #include <unistd.h>
 
+// A native thread: the operating system's handle, function and argument.
 struct nm_thread {
   pthread_t thread;
   void (*function)(void *);
@@ -92,12 +96,13 @@ static inline uint64_t nm_cores(void) { return NM_CORES; }
 #else
 static inline uint64_t nm_cores(void) { return (uint64_t)sysconf(_SC_NPROCESSORS_ONLN); }
 #endif
+// Start routine of a native thread.
 static void *nm_thread_run(void *argument) {
   struct nm_thread *thread = argument;
   thread->function(thread->argument);
   return NULL;
 }
-// The core number is ignored: the operating system schedules the thread.
+// The core number is ignored: the operating system schedules the thread. Returns 0 or a negative errno.
 static inline int nm_thread_start(struct nm_thread *thread, uint64_t core, void (*function)(void *), void *argument) {
   (void)core;
   thread->function = function;
@@ -108,10 +113,12 @@ static inline void nm_thread_join(struct nm_thread *thread) { pthread_join(threa
 
 #endif
 
-// A reusable barrier. Initialise `cores`, and zero the other fields.
+// A reusable barrier: number of participating cores, cores that have arrived in this round, and number of completed
+// rounds. Initialise `cores`, and zero the other fields.
 struct nm_barrier {
   uint64_t cores, arrived, round;
 };
+// Waits until all cores have arrived. Stores before the barrier are visible after it.
 static inline void nm_barrier_wait(struct nm_barrier *barrier) {
   uint64_t round = __atomic_load_n(&barrier->round, __ATOMIC_ACQUIRE);
   if (__atomic_add_fetch(&barrier->arrived, 1, __ATOMIC_ACQ_REL) == barrier->cores) {

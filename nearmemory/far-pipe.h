@@ -10,6 +10,7 @@
 
 #include "nearmemory/channel.h"
 
+// Data words per line.
 #define NM_FAR_WORDS (NM_LINE / 8)
 
 // One side of a pipe: the core of the other side, the first line in far memory and in this core's scratchpad, the number of
@@ -18,19 +19,23 @@ struct nm_far_side {
   uint64_t core, far, first, lines, done;
 };
 
+// Sending side; private to the sender's core.
 struct nm_far_sender {
   struct nm_far_side side;
   // Number of lines that the receiver has reported as fetched.
   uint64_t taken;
 };
 
+// Receiving side; private to the receiver's core.
 struct nm_far_receiver {
   struct nm_far_side side;
   // Fetched words not yet received, the word index at which they begin, and fetched lines not yet reported to the sender.
   uint64_t words_left, next_word, unreported;
 };
 
-// Both sides pass the same lines of far memory; the lines of the scratchpad must be otherwise unused.
+// Initialise one side: number of the other core, address of the lines in far memory, first line of this core's
+// scratchpad, and number of lines. Both sides pass the same lines of far memory; the lines of the scratchpad must be
+// otherwise unused.
 static inline struct nm_far_sender nm_far_sender(uint64_t core, uint64_t far, uint64_t first, uint64_t lines) {
   return (struct nm_far_sender){{core, far, first, lines, 0}, 0};
 }
@@ -38,10 +43,11 @@ static inline struct nm_far_receiver nm_far_receiver(uint64_t core, uint64_t far
   return (struct nm_far_receiver){{core, far, first, lines, 0}, 0, 0, 0};
 }
 
+// Number of lines that this number of words occupies.
 static inline uint64_t nm_far_lines(uint64_t words) { return (words + NM_FAR_WORDS - 1) / NM_FAR_WORDS; }
 
 // Copies the next lines between scratchpad and far memory, and waits for the copy. A range that wraps around is copied in two
-// parts.
+// parts. NM_READ stores lines to far memory, NM_WRITE_BACK fetches them: the kind is that of the stamp that changes.
 static inline void nm_far_copy(struct nm_far_side *side, uint64_t lines, enum nm_kind kind) {
   uint64_t since = nm_now(), slot = side->done % side->lines;
   uint64_t until_wrap = nm_lesser(lines, side->lines - slot);
@@ -63,7 +69,7 @@ static inline void nm_far_copy(struct nm_far_side *side, uint64_t lines, enum nm
   side->done += lines;
 }
 
-// Returns the word with this number in the lines of the scratchpad.
+// Returns the word with this number, counted from the start of the pipe, in the lines of the scratchpad.
 static inline volatile uint64_t *nm_far_word(struct nm_far_side *side, uint64_t number) {
   return nm_words(side->first) + number % (side->lines * NM_FAR_WORDS);
 }

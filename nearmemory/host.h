@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+// Base addresses in the host's address space: far memory, its uncached alias, scratchpads, and registers. Scratchpads
+// are 2^24 bytes apart, registers of cores 2^12 bytes.
 #define NM_FAR_MEMORY 0x4000000000
 #define NM_UNCACHED 0x6000000000
 #define NM_SCRATCHPADS 0x7000000000
@@ -22,12 +24,15 @@
 #define NM_BINARY (16 << 20)
 #endif
 
+// States of a core: no program so far, a binary is being loaded, a program runs, has exited or was stopped by the
+// host, its binary was rejected, or an exception stopped it.
 enum nm_state { NM_IDLE, NM_LOADING, NM_RUNNING, NM_EXITED, NM_REFUSED, NM_STOPPED };
 
 // Errors of nm_spawn: no binary of this name, binary too long, core busy, or binary rejected by the core.
 enum nm_error { NM_NO_BINARY = -1, NM_TOO_LONG = -2, NM_BUSY = -3, NM_REFUSED_BINARY = -4 };
 
-// Counters of the machine, since its start.
+// Counters of the machine, since its start: bytes sent over the link to the device and to the host, lines of far
+// memory read and written, and the number of counters.
 enum nm_counter { NM_BYTES_TO_DEVICE, NM_BYTES_TO_HOST, NM_LINES_READ, NM_LINES_WRITTEN, NM_COUNTERS };
 
 // Cause of a program's trap, with mcause, mtval and the program counter.
@@ -39,6 +44,7 @@ static inline void nm_flush_all(volatile void *far, uint64_t bytes);
 
 #ifdef __riscv
 
+// A control register of a core; `offset` is in bytes.
 static inline volatile uint64_t *nm_control(uint64_t core, uint64_t offset) {
   return (volatile uint64_t *)(NM_REGISTERS + (core << 12) + offset);
 }
@@ -57,7 +63,7 @@ static inline struct nm_registers *nm_registers_of(uint64_t core, uint64_t numbe
   return (struct nm_registers *)nm_control(core, number * 16);
 }
 
-// A line of a core's scratchpad.
+// First of the 16 words of a line of a core's scratchpad. The host's caches hold copies of it, which become stale.
 static inline volatile uint64_t *nm_line_of(uint64_t core, uint64_t line) {
   return (volatile uint64_t *)(NM_SCRATCHPADS + (core << 24) + line * NM_LINE);
 }
@@ -100,17 +106,20 @@ static inline void nm_prefetch_far(const volatile void *line) {
   __asm__ volatile(".option push\n .option arch, +zicbop\n prefetch.r 32(%0)\n .option pop" ::"r"(line));
 }
 
+// Starts to write a line back, without fences. The cache keeps the line.
 static inline void nm_clean_now(volatile void *line) {
   __asm__ volatile(".option push\n .option arch, +zicbom\n cbo.clean (%0)\n .option pop" ::"r"(line) : "memory");
 }
 
-// Gives this range of far or host memory to the next program that is spawned on a core.
+// Gives this range of far or host memory to the next program that is spawned on a core. A program with NM_GIVEN may
+// copy from and to all ranges given to it.
 static inline void nm_give(uint64_t core, volatile void *far, uint64_t bytes) {
   *nm_control(core, 0x828) = (uintptr_t)far;
   nm_order();
   *nm_control(core, 0x830) = bytes;
 }
 
+// State of a core; NM_EXITED and NM_STOPPED appear only after all copies of the program are complete.
 static inline enum nm_state nm_state(uint64_t core) { return (enum nm_state)*nm_control(core, 0x800); }
 
 // True if a program is running or starting on a core.
@@ -145,19 +154,23 @@ static inline int nm_start(uint64_t core, const void *binary, uint64_t length, c
   return state == NM_REFUSED ? NM_REFUSED_BINARY : 0;
 }
 
-// The file of the binary of this name.
+// Opens the binary of this name for reading; NULL if there is none.
 static inline FILE *nm_binary_file(const char *name) {
   char path[80];
   snprintf(path, sizeof path, ":channel/%s", name);
   return fopen(path, "r");
 }
 
+// Exit status of the last program; -1 if it was stopped.
 static inline int nm_status(uint64_t core) { return (int)*nm_control(core, 0x808); }
 
+// Exception that stopped the last program whose state is NM_STOPPED.
 static inline struct nm_fault nm_fault(uint64_t core) {
   return (struct nm_fault){*nm_control(core, 0x810), *nm_control(core, 0x818), *nm_control(core, 0x820)};
 }
 
+// Stops the program on a core, if one runs or is loaded. Its state becomes NM_EXITED with status -1. Returns without
+// waiting.
 static inline void nm_stop(uint64_t core) { *nm_control(core, 0x848) = 1; }
 
 #else
@@ -179,7 +192,8 @@ static inline void nm_flush_all(volatile void *far, uint64_t bytes) {
   nm_order();
 }
 
-// Reads the binary that the option --channel-program of the command defines under this name and returns its length; an error if there is none.
+// Reads the binary that the option --channel-program of the command defines under this name, and returns its length in
+// bytes; NM_NO_BINARY if there is none, NM_TOO_LONG if it exceeds the capacity.
 static inline long nm_binary(const char *name, void *bytes, size_t capacity) {
   FILE *file = nm_binary_file(name);
   if (!file) return NM_NO_BINARY;
@@ -189,7 +203,8 @@ static inline long nm_binary(const char *name, void *bytes, size_t capacity) {
   return is_longer ? NM_TOO_LONG : (long)length;
 }
 
-// Starts the program that the option --channel-program of the command defines under this name.
+// Starts the program that the option --channel-program of the command defines under this name, with four argument
+// words (zeroes if `words` is NULL). Returns 0 or an enum nm_error.
 static inline int nm_spawn(uint64_t core, const char *name, const uint64_t words[4]) {
   void *binary = malloc(NM_BINARY);
   if (!binary) return NM_TOO_LONG;
@@ -199,7 +214,7 @@ static inline int nm_spawn(uint64_t core, const char *name, const uint64_t words
   return error;
 }
 
-// Waits until the program on a core has ended; returns its final state and its exit status.
+// Waits until the program on a core has ended; returns its final state, and its exit status if `status` is not NULL.
 static inline enum nm_state nm_wait(uint64_t core, int *status) {
   while (nm_runs(core)) nm_relax();
   if (status) *status = nm_status(core);

@@ -8,6 +8,7 @@
 // The core that this program runs on, shared by all of its source files.
 __attribute__((weak)) struct nm_native_core *nm_native_own;
 
+// The functions of scratchpad.h and channel.h, which describe them.
 static inline volatile uint64_t *nm_words(uint64_t line) { return nm_native_own->lines[line]; }
 static inline const volatile uint64_t *nm_stamps(uint64_t line) { return &nm_native_own->stamps[line * 2]; }
 static inline void *nm_shared(uint64_t number) { return &nm_native_own->registers[number]; }
@@ -53,6 +54,7 @@ static inline void nm_unlock(uint64_t line, enum nm_kind kind) {
 
 // Copies complete immediately.
 static inline void nm_copies(uint64_t lines) { nm_native_own->copied = lines; }
+// Sets the stamps of the copied lines: the read stamp (kind 0) after a store, the write stamp (kind 1) after a fetch.
 static inline void nm_native_copied(uint64_t line, uint64_t kind) {
   uint64_t now = nm_now();
   for (uint64_t i = 0; i < nm_native_own->copied; i++) nm_native_own->stamps[(line + i) * 2 + kind] = now;
@@ -66,6 +68,8 @@ static inline void nm_store_lines(uint64_t line, uint64_t far) {
   nm_native_copied(line, NM_READ);
 }
 
+// The library exports nm_native_run, which the host calls as the program's entry. The manifest is compiled but not
+// enforced.
 #define NM_CHANNEL(stack_bytes, ...)                                       \
   static const uint64_t nm_manifest[] = {stack_bytes, __VA_ARGS__};        \
   int nm_native_run(struct nm_native_core *core) {                         \
@@ -76,6 +80,7 @@ static inline void nm_store_lines(uint64_t line, uint64_t far) {
 
 int channel(uint64_t, uint64_t, uint64_t, uint64_t);
 
+// FIFOs from and to another core.
 static inline struct nm_native_fifo *nm_native_from(uint64_t core) { return &nm_native_own->from[core]; }
 static inline struct nm_native_fifo *nm_native_to(uint64_t core) {
   return &nm_native_own->all[core].from[nm_native_own->number];

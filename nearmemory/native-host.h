@@ -18,6 +18,7 @@
 __attribute__((weak)) struct nm_native_core *nm_native_cores;
 __attribute__((weak)) _Thread_local struct nm_native_core *nm_native_current;
 
+// Returns the array of all cores; allocates it at the first call. The first call must not be concurrent.
 static inline struct nm_native_core *nm_native_all(void) {
   struct nm_native_core *all = nm_native_cores;
   if (all) return all;
@@ -38,6 +39,8 @@ static inline struct nm_native_core *nm_native_core(uint64_t core) {
   exit(1);
 }
 
+// The functions of host.h, which describes them. Caches are coherent, so cleaning, flushing and giving memory do
+// nothing.
 static inline uint64_t nm_open(void) { return NM_NATIVE_CORES; }
 // A typical size if the system does not report one.
 static inline uint64_t nm_last_cache(void) {
@@ -92,6 +95,7 @@ static inline FILE *nm_binary_file(const char *name) {
   return NULL;
 }
 
+// Thread of a core: runs its program, releases what waits for it, and publishes its end.
 static void *nm_native_thread(void *argument) {
   struct nm_native_core *core = argument;
   int (*run)(struct nm_native_core *) = (int (*)(struct nm_native_core *))dlsym(core->library, "nm_native_run");
@@ -125,6 +129,7 @@ static inline uintptr_t nm_native_pc(void *context) {
 #endif
 }
 
+// Signal that stops a program.
 #define NM_NATIVE_SIGNAL (SIGRTMIN + 4)
 
 // Stops this thread's program if it is in its own code: elsewhere it may hold a lock that others need, and the signal is repeated.
@@ -172,7 +177,8 @@ static const char *nm_native_binary_error(const void *binary, uint64_t length) {
                                       : "it is for processors of another kind";
 }
 
-// Loads a library from a private file, so that each load has its own variables.
+// Loads a library from a private file, so that each load has its own variables. Returns NULL after printing the reason
+// to standard error.
 static void *nm_native_load(const void *binary, uint64_t length) {
   const char *error_text = nm_native_binary_error(binary, length);
   if (error_text) return fprintf(stderr, "this is no channel program: %s\n", error_text), NULL;

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <time.h>
 
+// Number of cores, lines of a scratchpad, and words of a FIFO.
 #define NM_NATIVE_CORES 4
 #define NM_NATIVE_LINES 512
 #define NM_NATIVE_FIFO 1024
@@ -26,23 +27,27 @@
 // Highest bit of the count of sent words: the stream ends after these words.
 #define NM_NATIVE_END ((uint64_t)1 << 63)
 
-// FIFO from one core to another. Each side writes its own cache line.
+// FIFO from one core to another: a ring of words, and the counts of words sent and taken since the start. Each side
+// writes its own cache line.
 struct nm_native_fifo {
   uint64_t words[NM_NATIVE_FIFO];
   volatile uint64_t sent __attribute__((aligned(128)));
   volatile uint64_t taken __attribute__((aligned(128)));
 };
 
-// A host request held at a locked line, in storage of the waiting thread.
+// A host request held at a locked line, in storage of the waiting thread: line, kind (enum nm_kind), and the line's
+// contents to write or to fill.
 struct nm_native_held {
   uint64_t line, kind, *words;
-  // A write-back is stored once no earlier one is held; its notice is taken then.
+  // A write-back is stored once no earlier one is held; its notice is taken then. `released` ends the host's wait.
   int stored, noticed;
   volatile int released;
   struct nm_native_held *next;
 };
 
-// Shared state of a host and a near-memory core, and the core's private state.
+// Shared state of a host and a near-memory core, and the core's private state: scratchpad, shared registers, FIFOs by
+// sending core; stamps as in scratchpad.h, last time returned by nm_now, lines per copy (nm_copies); array of all
+// cores, number of this core, and argument words.
 struct nm_native_core {
   uint64_t lines[NM_NATIVE_LINES][16] __attribute__((aligned(128)));
   uint64_t registers[32];
@@ -57,7 +62,8 @@ struct nm_native_core {
   pthread_mutex_t mutex;
   uint8_t locks[NM_NATIVE_LINES][2];
   struct nm_native_held *held;
-  // The program's thread and code range, its jump target when stopped, and whether it is in a section that must not be stopped.
+  // The program's thread and code range, its jump target when stopped, a flag that is 1 in sections that must not be
+  // stopped, and the handle of the loaded library.
   pthread_t thread;
   uintptr_t code, code_end;
   sigjmp_buf ended;
@@ -76,13 +82,14 @@ static inline uint64_t nm_native_now(struct nm_native_core *core) {
   return next;
 }
 
-// Returns the link to the oldest held request of a kind at a line, or the end of the list.
+// Returns the link to the oldest held request of a kind at a line, or the end of the list. The caller holds the mutex.
 static inline struct nm_native_held **nm_native_oldest(struct nm_native_core *core, uint64_t line, uint64_t kind) {
   struct nm_native_held **link = &core->held;
   while (*link && ((*link)->line != line || (*link)->kind != kind)) link = &(*link)->next;
   return link;
 }
 
+// Appends a request to the list of held ones. The caller holds the mutex.
 static inline void nm_native_hold(struct nm_native_core *core, struct nm_native_held *held) {
   struct nm_native_held **last = &core->held;
   while (*last) last = &(*last)->next;

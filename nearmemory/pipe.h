@@ -19,24 +19,29 @@
 // Data words per line.
 #define NM_WORDS (NM_LINE / 8 - 1)
 
+// A data line of a line pipe.
 struct nm_line {
   uint64_t words[NM_WORDS];
   // Sequence number of the line, from 1; in the lowest byte, its number of words, 0 at the end of the stream.
   uint64_t tag;
 } __attribute__((aligned(NM_LINE)));
 
+// A line pipe in memory: a line written by the receiver, then the data lines, written by the sender.
 struct nm_pipe {
   // The first word is the number of lines that the receiver has received.
   struct nm_line taken;
   struct nm_line lines[];
 };
 
+// Sending side of a line pipe; private to one thread.
 struct nm_sender {
   struct nm_pipe *pipe;
   // Lines of the pipe, lines sent, and lines known to be received.
   uint64_t lines, sent, taken;
 };
 
+// Receiving side of a line pipe; private to one thread. Number of lines of the pipe, lines received so far, and 1 once
+// the end of the stream was received.
 struct nm_receiver {
   struct nm_pipe *pipe;
   uint64_t lines, received;
@@ -56,17 +61,19 @@ static inline void nm_flush_now(volatile void *line) {
 static inline void nm_relax(void) {}
 #else
 #include "nearmemory/native.h"
+// Native counterparts: caches are coherent.
 static inline void nm_order(void) { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
 static inline void nm_flush_now(volatile void *line) { (void)line; }
 #endif
 
-// Writes a line back to memory and invalidates it, so that the next access fetches it again.
+// Writes a line back to memory and invalidates it, so that the next access fetches it again. Waits for the write-back.
 static inline void nm_flush(volatile void *line) {
   nm_order();
   nm_flush_now(line);
   nm_order();
 }
 
+// Initialises a sender for a pipe of `lines` data lines, which are all zeroes.
 static inline struct nm_sender nm_sender(struct nm_pipe *pipe, uint64_t lines) {
   return (struct nm_sender){pipe, lines, 0, 0};
 }
@@ -196,8 +203,10 @@ static inline int nm_receive(struct nm_receiver *receiver, uint64_t words[NM_WOR
   return count < 0 ? 0 : count;
 }
 
+// Flags of a register pipe: empty, holds a word, or the stream has ended.
 enum { NM_TAKEN, NM_FULL, NM_ENDED };
 
+// A register pipe.
 struct nm_registers {
   // The word and its flag. Only the sender changes the flag NM_TAKEN, and only the receiver the flag NM_FULL.
   volatile uint64_t word, flag;
@@ -213,6 +222,7 @@ static inline int nm_try_send_word(struct nm_registers *registers, uint64_t word
   return 1;
 }
 
+// Waits until the previous word was received, and sends a word.
 static inline void nm_send_word(struct nm_registers *registers, uint64_t word) {
   while (!nm_try_send_word(registers, word)) nm_relax();
 }

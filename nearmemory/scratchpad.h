@@ -10,6 +10,7 @@
 
 #include <stdint.h>
 
+// Kinds of host requests, and of their locks.
 enum nm_kind { NM_READ, NM_WRITE_BACK };
 
 // Result of nm_notice if no notice is pending; and accessors for the line and the kind of a notice.
@@ -19,6 +20,7 @@ static inline enum nm_kind nm_notice_kind(uint64_t notice) { return (enum nm_kin
 
 #ifdef __riscv
 
+// Registers of the core: notice, lock, release, unlock, time; address, number of lines and commands of copies.
 static volatile uint64_t *const nm_scratchpad_registers = (volatile uint64_t *)0x200000;
 
 // Registers shared by host and core. The hardware cannot delay their accesses. Two registers form a register pipe (struct
@@ -26,12 +28,12 @@ static volatile uint64_t *const nm_scratchpad_registers = (volatile uint64_t *)0
 #define NM_SHARED 32
 static inline void *nm_shared(uint64_t number) { return (void *)(0x210000 + number * 8); }
 
-// The words of a line.
+// First of the 16 words of a line.
 static inline volatile uint64_t *nm_words(uint64_t line) {
   return (volatile uint64_t *)(0x100000 + line * 128);
 }
 
-// Takes the oldest pending notice.
+// Takes the oldest pending notice; NM_NO_NOTICE if there is none.
 static inline uint64_t nm_notice(void) { return nm_scratchpad_registers[0]; }
 
 // Holds later requests of this kind at this line.
@@ -43,7 +45,8 @@ static inline void nm_release(uint64_t line, enum nm_kind kind) { nm_scratchpad_
 // Releases all held requests, and removes the lock.
 static inline void nm_unlock(uint64_t line, enum nm_kind kind) { nm_scratchpad_registers[3] = line * 2 + kind; }
 
-// Current time, in the unit of the stamps: a stamp is the time of the last read or write of a line by others.
+// Current time in clock cycles of the core (natively: nanoseconds), the unit of the stamps. A stamp is the time of the
+// last read or write of a line by the host or by copies.
 static inline uint64_t nm_now(void) { return nm_scratchpad_registers[4]; }
 // Begin to copy consecutive lines from and to far memory, or the host's own memory, without waiting. The core stalls while
 // the maximum number of copies is outstanding. Copies are unordered, and so are their lines: a fetched line has
@@ -67,6 +70,8 @@ static inline const volatile uint64_t *nm_stamps(uint64_t line) { return (const 
 #include "nearmemory/native-channel.h"
 #endif
 
+// Start to copy `lines` lines between the scratchpad, from line `line` on, and memory at address `far`, which is
+// aligned to a line. Both must lie within memory that the program may copy; otherwise an exception stops it.
 static inline void nm_fetch(uint64_t line, uint64_t far, uint64_t lines) {
   nm_copies(lines);
   nm_fetch_lines(line, far);
@@ -75,6 +80,7 @@ static inline void nm_store(uint64_t line, uint64_t far, uint64_t lines) {
   nm_copies(lines);
   nm_store_lines(line, far);
 }
+// Stamps of one line.
 static inline uint64_t nm_read_stamp(uint64_t line) { return nm_stamps(line)[0]; }
 static inline uint64_t nm_write_stamp(uint64_t line) { return nm_stamps(line)[1]; }
 

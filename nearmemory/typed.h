@@ -48,7 +48,9 @@
 #define NM_TYPED_HOST(name, type)
 #endif
 
-// Defines a channel `name` of values of a type.
+// Defines a channel `name` of values of a type, of at most NM_WORDS * 8 bytes. A value occupies whole words. The
+// structs hold the pipe, the values of one line, and the number of values that they hold; `next` is the index of the
+// next value to return.
 #define NM_TYPED(name, type)                                                                                      \
   enum { name##_words = (sizeof(type) + 7) / 8, name##_per_line = NM_WORDS / name##_words };                      \
   _Static_assert(sizeof(type) <= NM_WORDS * 8, "a value must fit in one line");                                   \

@@ -94,11 +94,13 @@ def separate_debug_information(wheel: pathlib.Path) -> None:
 
 
 def get_requires_for_build_wheel(settings: Settings = None) -> list[str]:
+    """Return maturin's requirements, and those of builds with Zig."""
     requires: list[str] = maturin.get_requires_for_build_wheel(settings)
     return [*requires, "ziglang", "cargo-zigbuild"] if build_options(settings, "release").zig else requires
 
 
 def build_wheel(directory: str, settings: Settings = None, metadata: str | None = None) -> str:
+    """Build the wheel with the command in it, and separate its debug information on Linux."""
     add_command(build_options(settings, "release"))
     name: str = maturin.build_wheel(directory, settings, metadata)
     if sys.platform == "linux":
@@ -107,11 +109,13 @@ def build_wheel(directory: str, settings: Settings = None, metadata: str | None 
 
 
 def build_editable(directory: str, settings: Settings = None, metadata: str | None = None) -> str:
+    """Build an editable package with the command, by default in the profile `dev`."""
     add_command(build_options(settings, "dev"))
     name: str = maturin.build_editable(directory, settings, metadata)
     return name
 
 
 def build_sdist(directory: str, settings: Settings = None) -> str:
+    """Build the source distribution."""
     name: str = maturin.build_sdist(directory, settings)
     return name

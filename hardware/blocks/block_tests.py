@@ -1,6 +1,7 @@
 """Tests of the RTL's blocks with random traffic, run by cocotb inside the simulator.
 
-Each coroutine is for one top of blocks.sv; python/tests/test_blocks.py says which.
+Each coroutine is for one top of blocks.sv; python/tests/test_blocks.py names it. Inputs change at the
+falling clock edge, and outputs are checked before the next rising edge. Random numbers have fixed seeds.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from cocotb.triggers import FallingEdge, ReadOnly, RisingEdge
 
 
 async def reset(dut: Any, inputs: list[str]) -> None:
-    """Start the clock and reset the block, with all inputs low."""
+    """Start the clock and reset the block for three cycles, with these inputs low. Return at a falling edge."""
     for name in inputs:
         getattr(dut, name).value = 0
     dut.rst_ni.value = 0
@@ -120,7 +121,11 @@ def packed(values: list[int], width: int) -> int:
 
 @dataclass
 class Burst:
-    """A read or a write at memory."""
+    """A read or a write at memory.
+
+    `unit` and `entry` are those of the request, `line` is the index of the line within the unit, `time` the first
+    cycle of memory's answer, and `beat` the number of beats transferred.
+    """
 
     unit: int
     entry: int
@@ -224,7 +229,7 @@ async def reader(dut: Any) -> None:
 
 @dataclass
 class Write:
-    """A write requested by a unit: the location of its bytes, and their values."""
+    """A write requested by a unit: its request, its event, and the location and values of its bytes."""
 
     burst: Burst
     event: int

@@ -1,4 +1,5 @@
-// Wrappers of the RTL's modules with plain ports, for the block tests.
+// Wrappers of the RTL's modules with plain ports, for the block tests. Ports and parameters are those of the wrapped
+// module.
 
 module fifo_block #(
   parameter int unsigned Depth         = 4,

@@ -16,6 +16,7 @@ module axi_memory #(
   input  logic                      clk_i,
   input  logic                      rst_ni,
 
+  // AXI4 subordinate. Each burst is one line of `Beats` beats; addresses are in bytes.
   input  logic                      aw_valid_i,
   output logic                      aw_ready_o,
   input  logic [AxiIdWidth-1:0]     aw_id_i,

@@ -32,7 +32,7 @@ module prefetcher #(
   input  logic [LineWidth-1:0]      lines_i,    // lines of the region in this slice; constant
   input  logic [CountWidth-1:0]     blocks_i,   // number of blocks in use; constant
 
-  // The home.
+  // Memory port of the home: AXI4 subordinate. Each burst is one line.
   input  logic                      aw_valid_i,
   output logic                      aw_ready_o,
   input  logic [AxiIdWidth-1:0]     aw_id_i,
@@ -55,7 +55,7 @@ module prefetcher #(
   output logic [PayloadWidth-1:0]   r_data_o,
   output logic                      r_last_o,
 
-  // Memory.
+  // Memory: AXI4 manager. A read burst may have several lines.
   output logic                      mem_aw_valid_o,
   input  logic                      mem_aw_ready_i,
   output logic [AxiIdWidth-1:0]     mem_aw_id_o,
@@ -93,7 +93,7 @@ module prefetcher #(
   if (2 ** OffsetWidth != BlockLines || BlockLines < 2 || BlockLines > 256) begin : gen_invalid_lines
     $error("prefetcher: BlockLines must be a power of two from 2 to 256");
   end
-  if (2 ** $clog2(MaxReads) != MaxReads || MaxReads > 32 || Blocks > 32) begin : gen_invalid_places
+  if (2 ** $clog2(MaxReads) != MaxReads || MaxReads > 32 || Blocks > 32) begin : gen_invalid_entries
     $error("prefetcher: MaxReads must be a power of two up to 32, and Blocks up to 32");
   end
 

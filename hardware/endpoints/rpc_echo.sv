@@ -26,6 +26,7 @@ module rpc_echo #(
 
   input  logic [CountWidth-1:0]     payload_i,   // used lines per side; constant
 
+  // Memory port of the home: AXI4 subordinate. Each burst is one line.
   input  logic                      aw_valid_i,
   output logic                      aw_ready_o,
   input  logic [AxiIdWidth-1:0]     aw_id_i,
@@ -48,6 +49,7 @@ module rpc_echo #(
   output logic [PayloadWidth-1:0]   r_data_o,
   output logic                      r_last_o,
 
+  // Local operations at the home.
   output logic                      local_req_valid_o,
   input  logic                      local_req_ready_i,
   output home_pkg::local_req_t      local_req_o,

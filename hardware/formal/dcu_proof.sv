@@ -109,7 +109,7 @@ module dcu_proof #(
   assign row = row_t'(row_i[$bits(row_t)-1:0]);
 
   home_pkg::stall_e unused_stall;
-  home_pkg::permission_e unused_from, unused_to, unused_right;
+  home_pkg::permission_e unused_from, unused_to, unused_permission;
   logic             unused_evicted, unused_changes, unused_lost, unused_locks, unused_back;
   logic [LineWidth-1:0] unused_line, unused_dropped;
   logic             impossible_valid;
@@ -208,7 +208,7 @@ module dcu_proof #(
     .change_to_o    (unused_to),
     .change_line_o     (unused_line),
     .change_lost_o     (unused_lost),
-    .write_permission_o     (unused_right),
+    .write_permission_o     (unused_permission),
     .idle_o            (idle)
   );
 
@@ -220,16 +220,16 @@ module dcu_proof #(
 
   // ------------------------------------------------------------------ assumptions that hold for every ROM
 
-  function automatic logic fits(input row_t row, input event_e happened, input state_e state);
+  function automatic logic fits(input row_t row, input event_e event_id, input state_e state);
     logic of_request, of_response, of_local, of_memory;
-    of_request  = happened == Ask || happened == Store;
-    of_response = happened == Back || happened == Ack;
-    of_local    = happened == Clean || happened == Lock;
-    of_memory   = happened == Data || happened == Done;
+    of_request  = event_id == Ask || event_id == Store;
+    of_response = event_id == Back || event_id == Ack;
+    of_local    = event_id == Clean || event_id == Lock;
+    of_memory   = event_id == Data || event_id == Done;
     // Any event may be illegal.
     fits = row.effect == home_pkg::Never
-        || (row.effect != home_pkg::Leave || of_request || of_local)
-        && (row.effect != home_pkg::Refuse || of_local || happened == Unlock)
+        || (row.effect != home_pkg::Stall || of_request || of_local)
+        && (row.effect != home_pkg::Refuse || of_local || event_id == Unlock)
         && (row.memory == home_pkg::MemoryNone || !of_memory)
         && (row.memory != home_pkg::MemoryRead || !of_response)
         && (!row.grant_valid || of_request || of_memory)
@@ -259,28 +259,28 @@ module dcu_proof #(
   assign never   = u_dcu.row_q.effect == home_pkg::Never;
   assign works   = reads || looks || asks || execs || seconds;
 
-  logic of_write, of_read, of_request, of_response, of_waiting, of_unlock, of_local, of_evict;
-  assign {of_evict, of_local, of_unlock, of_waiting, of_response, of_request, of_read, of_write} = source;
+  logic of_write, of_read, of_request, of_response, of_deferred, of_unlock, of_local, of_evict;
+  assign {of_evict, of_local, of_unlock, of_deferred, of_response, of_request, of_read, of_write} = source;
 
   `ASSUME_OR(unlocks_what_is_locked, !execs || !of_unlock || u_dcu.row_q.effect != home_pkg::Take || u_dcu.u_locals.locks_q != '0,
     ("nothing is locked"))
 
   `ASSERT(a_step, sweeps || rests || works || reports)
   `ASSERT(a_source, !works || source != '0)
-  `ASSERT(comes_by_its_circuit, (u_dcu.rx_ready_o[0] || u_dcu.u_messages.rx_q[0].happened <= Store)
-    && (u_dcu.rx_ready_o[1] || u_dcu.u_messages.rx_q[1].happened == Back || u_dcu.u_messages.rx_q[1].happened == Ack))
-  `ASSERT(requests_wait, !u_dcu.u_messages.waiting_used_q || u_dcu.u_messages.waiting_q[0].happened <= Store)
+  `ASSERT(comes_by_its_circuit, (u_dcu.rx_ready_o[0] || u_dcu.u_messages.rx_q[0].event_id <= Store)
+    && (u_dcu.rx_ready_o[1] || u_dcu.u_messages.rx_q[1].event_id == Back || u_dcu.u_messages.rx_q[1].event_id == Ack))
+  `ASSERT(requests_wait, !u_dcu.u_messages.deferred_used_q || u_dcu.u_messages.deferred_q[0].event_id <= Store)
   `ASSERT(operations, u_dcu.local_ready_o || u_dcu.u_locals.request_event_q == Clean || u_dcu.u_locals.request_event_q == Lock)
-  `ASSERT(event_of_source, !works || (of_write ? u_dcu.now.happened == Done : of_read ? u_dcu.now.happened == Data
-    : of_response ? u_dcu.now.happened == Back || u_dcu.now.happened == Ack
-    : of_request || of_waiting ? u_dcu.now.happened <= Store : of_unlock ? u_dcu.now.happened == Unlock
-    : of_evict ? u_dcu.now.happened == Clean : u_dcu.now.happened == Clean || u_dcu.now.happened == Lock))
+  `ASSERT(event_of_source, !works || (of_write ? u_dcu.now.event_id == Done : of_read ? u_dcu.now.event_id == Data
+    : of_response ? u_dcu.now.event_id == Back || u_dcu.now.event_id == Ack
+    : of_request || of_deferred ? u_dcu.now.event_id <= Store : of_unlock ? u_dcu.now.event_id == Unlock
+    : of_evict ? u_dcu.now.event_id == Clean : u_dcu.now.event_id == Clean || u_dcu.now.event_id == Lock))
   `ASSERT(source_is_there, !works || seconds || (!of_response || !u_dcu.rx_ready_o[1]) && (!of_request || !u_dcu.rx_ready_o[0])
-    && (!of_local || !u_dcu.local_ready_o) && (!of_unlock || !u_dcu.unlock_ready_o) && (!of_waiting || u_dcu.u_messages.waiting_used_q) && (!of_evict || u_dcu.recall_used))
-  `ASSERT(row_of_event, !works || !asked_q || u_dcu.asks_q || addr_q == {u_dcu.now.state, u_dcu.now.happened})
+    && (!of_local || !u_dcu.local_ready_o) && (!of_unlock || !u_dcu.unlock_ready_o) && (!of_deferred || u_dcu.u_messages.deferred_used_q) && (!of_evict || u_dcu.recall_used))
+  `ASSERT(row_of_event, !works || !asked_q || u_dcu.asks_q || addr_q == {u_dcu.now.state, u_dcu.now.event_id})
   `ASSERT(not_held_is_first, !works || u_dcu.hit || u_dcu.now.state == S0)
   `ASSERT(row_known, !works || !u_dcu.known_q
-    || fits(u_dcu.row_q, u_dcu.now.happened, u_dcu.now.state) && u_dcu.row_stays_q == (u_dcu.row_q.next != S0)
+    || fits(u_dcu.row_q, u_dcu.now.event_id, u_dcu.now.state) && u_dcu.row_stays_q == (u_dcu.row_q.next != S0)
        && u_dcu.row_reads_q == (u_dcu.row_q.memory == home_pkg::MemoryRead) && u_dcu.row_takes_q == (u_dcu.row_q.effect == home_pkg::Take))
   `ASSERT(known_when_done, !(execs || seconds) || u_dcu.known_q && !u_dcu.asks_q)
   `ASSERT(memory_needs_no_look, !(of_write || of_read) || !(reads || looks))
@@ -302,7 +302,7 @@ module dcu_proof #(
   `ASSERT(leaves_report, !reports || impossible_valid && (u_dcu.step_d == 3'd1) == unexpected_ready_i)
   // A dropped event has left its source.
   `ASSERT(drops, !execs || !never || (!of_response || u_dcu.u_messages.rx_used_d[1] == 1'b0) && (!of_request || u_dcu.u_messages.rx_used_d[0] == 1'b0)
-    && (!of_waiting || !u_dcu.u_messages.waiting_used_d) && (!of_read || !u_dcu.u_reads.used_d) && (!of_write || !u_dcu.u_writes.used_d)
+    && (!of_deferred || !u_dcu.u_messages.deferred_used_d) && (!of_read || !u_dcu.u_reads.used_d) && (!of_write || !u_dcu.u_writes.used_d)
     && (!of_unlock || !u_dcu.u_locals.unlock_used_d) && (!of_local || !u_dcu.u_locals.request_used_d || u_dcu.locals_full))
 
   // ------------------------------------------------------------------ 2: an event is picked, responses first
@@ -330,11 +330,11 @@ module dcu_proof #(
 
   logic something_ends;
   assign something_ends = u_dcu.u_reads.used_q || u_dcu.u_writes.used_q || u_dcu.u_locals.used_q || u_dcu.u_tx.immediate_q || u_dcu.u_locals.unlocking_q
-    || u_dcu.u_locals.locks_q != '0 || u_dcu.u_messages.waiting_used_q || u_dcu.recall_used;
+    || u_dcu.u_locals.locks_q != '0 || u_dcu.u_messages.deferred_used_q || u_dcu.recall_used;
   `ASSERT(full_is_full, sweeps || (!u_dcu.writes_full || u_dcu.u_writes.used_q || u_dcu.u_scheduler.unblock_q)
     && (!u_dcu.reads_full || u_dcu.u_reads.used_q || u_dcu.u_scheduler.unblock_q)
     && (!u_dcu.locals_full || u_dcu.u_locals.used_q || u_dcu.u_scheduler.unblock_q)
-    && (!u_dcu.waiting_full || u_dcu.u_messages.waiting_used_q || u_dcu.u_scheduler.unblock_q)
+    && (!u_dcu.deferred_full || u_dcu.u_messages.deferred_used_q || u_dcu.u_scheduler.unblock_q)
     && (!u_dcu.u_locals.locks_full_q || u_dcu.u_locals.locks_q != '0 || u_dcu.u_scheduler.unblock_q))
   `ASSERT(blocked_response_waits_for,
     !u_dcu.u_scheduler.blocked_q[3] || u_dcu.u_scheduler.unblock_q || u_dcu.u_writes.used_q)
@@ -344,7 +344,7 @@ module dcu_proof #(
   logic [Sources-1:0] lacking_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni || u_dcu.u_scheduler.unblock_q)                                    lacking_q <= '0;
-    else if (execs && u_dcu.row_q.effect != home_pkg::Leave && !u_dcu.takes) lacking_q <= lacking_q | (source & u_dcu.u_scheduler.blocked_d);
+    else if (execs && u_dcu.row_q.effect != home_pkg::Stall && !u_dcu.takes) lacking_q <= lacking_q | (source & u_dcu.u_scheduler.blocked_d);
   end
   `ASSERT(blocked_waits_for, lacking_q == '0 || u_dcu.u_scheduler.unblock_q || something_ends || !u_dcu.rx_ready_o[1])
 endmodule : dcu_proof

@@ -42,7 +42,7 @@ module rr_pick_proof #(
   logic [7:0] watched_q, passes_q;
   logic       requests, picked;
 
-  `ASSUME_OR(watched_constant, watched_i == watched_q, ("who changes"))
+  `ASSUME_OR(watched_constant, watched_i == watched_q, ("the watched requester changes"))
 
   always_comb begin
     requests = 1'b0;

@@ -48,7 +48,7 @@ module stream_arbiter_proof #(
   logic [7:0]                      passes_q, preceding;
   logic [Size-1:0]                 after;
 
-  `ASSUME_OR(watched_constant, watched_i == watched_q && 32'(watched_i) < Size, ("who changes"))
+  `ASSUME_OR(watched_constant, watched_i == watched_q && 32'(watched_i) < Size, ("the watched stream changes"))
 
   always_ff @(posedge clk_i) begin
     watched_q <= watched_i;

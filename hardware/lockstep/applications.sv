@@ -6,28 +6,30 @@ module applications #(
   parameter int unsigned Slice        = 0,
   parameter int unsigned AxiAddrWidth = 36
 ) (
-  input  logic                     clk_i,
-  input  logic                     rst_ni,
+  input  logic                          clk_i,
+  input  logic                          rst_ni,
 
-  input  logic                     start_i,   // start
-  input  logic                     stop_i,    // start no further operation
-  output logic                     busy_o,    // may be active without input
+  input  logic                          start_i,   // start
+  input  logic                          stop_i,    // start no further operation
+  output logic                          busy_o,    // may be active without input
 
-  input  behind_pkg::from_home_t   home_i,
-  output behind_pkg::to_home_t     home_o,
+  input  device_side_pkg::from_home_t   home_i,
+  output device_side_pkg::to_home_t     home_o,
 
   // Memory port of the home, for applications that do not serve the home's memory accesses.
-  input  behind_pkg::axi_slave_t   pins_i,
-  output logic                     pins_b_ready_o,
-  output logic                     pins_r_ready_o,
+  input  device_side_pkg::axi_slave_t   pins_i,
+  output logic                          pins_b_ready_o,
+  output logic                          pins_r_ready_o,
 
   // Memory port of the application.
-  input  behind_pkg::axi_slave_t   memory_i,
-  output behind_pkg::axi_master_t  memory_o
+  input  device_side_pkg::axi_slave_t   memory_i,
+  output device_side_pkg::axi_master_t  memory_o
 );
   localparam int unsigned Beats   = 32'(Protocol.line_bytes) / 64;
   localparam int unsigned Payload = 8;   // maximum lines per side of a call
 
+  // Plusargs: the selected application, the seed of the stalls (0 for none), and the parameters of rpc_echo (payload),
+  // shared_table (operation to increments) and prefetcher (lines, blocks).
   logic [1:0]  application;
   logic [15:0] seed;
   logic [3:0]  payload;
@@ -51,9 +53,9 @@ module applications #(
 
   // ------------------------------------------------------------------ random stalls
 
-  behind_pkg::from_home_t from_home;
-  behind_pkg::to_home_t   to_home;
-  logic [7:0]             stall_busy;
+  device_side_pkg::from_home_t from_home;
+  device_side_pkg::to_home_t   to_home;
+  logic [7:0]                  stall_busy;
 
   random_stalls #(.Width($bits({home_i.axi.aw_id, home_i.axi.aw_addr})), .Salt(16'(Slice * 8))) u_aw (
     .clk_i, .rst_ni, .seed_i(seed), .busy_o(stall_busy[0]),
@@ -105,8 +107,8 @@ module applications #(
 
   // ------------------------------------------------------------------ selection
 
-  behind_pkg::to_home_t    to_rpc, to_table, to_prefetcher;
-  behind_pkg::axi_master_t table_memory, prefetcher_memory;
+  device_side_pkg::to_home_t    to_rpc, to_table, to_prefetcher;
+  device_side_pkg::axi_master_t table_memory, prefetcher_memory;
   logic                    table_busy;
 
   assign busy_o         = stall_busy != '0 || table_busy;

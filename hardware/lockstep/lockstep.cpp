@@ -16,8 +16,12 @@
 
 namespace {
 
+// Sizes of the arrays below: maxima over all shapes. `kBeatWords` is in 64-bit words, `kAddrBits` the width of a
+// register address, and `kAppBits` the width of a beat at the application's memory port.
 constexpr unsigned kSlices = 2, kCircuits = 4, kBeatWords = 8, kUnits = 32, kAddrBits = 12, kAppBits = 512;
 
+// Values of all input and output pins, by slice. crates/rtl/src/lockstep/model.rs documents the fields; their order
+// must be the same in both files.
 struct Inputs {
   uint64_t reset;
   uint64_t rx_valid[kSlices], rx_header[kSlices][kCircuits], rx_data[kSlices][kCircuits][kBeatWords];
@@ -108,6 +112,7 @@ void get_beat(const Signal& signal, unsigned index, uint64_t* words) {
   for (unsigned word = 0; word < Bits / 64; word++) words[word] = get_bits(signal, index * Bits + word * 64, 64);
 }
 
+// A home, its simulated time, and its waveform if one is recorded.
 struct Model {
   VerilatedContext context;
   std::unique_ptr<Vlockstep> top;
@@ -123,6 +128,7 @@ void vl_stop(const char* file, int line, const char*) VL_MT_UNSAFE {
   if (messages().empty()) messages() = std::string("assertion at ") + file + ":" + std::to_string(line);
 }
 
+// Collects the text of assertion messages; see lockstep.h.
 int lockstep_printf(const char* format, ...) {
   char text[1024];
   va_list arguments;
@@ -135,6 +141,7 @@ int lockstep_printf(const char* format, ...) {
 
 extern "C" {
 
+// Creates a home whose ROM image is the file `rom`. `extra_arguments` are further plusargs without `+`.
 void* lockstep_new(const char* rom, const char* extra_arguments) {
   auto model = std::make_unique<Model>();
   // `extra_arguments` is separated by spaces.
@@ -155,6 +162,7 @@ void* lockstep_new(const char* rom, const char* extra_arguments) {
   return model.release();
 }
 
+// Destroys a home.
 void lockstep_delete(void* pointer) {
   auto* model = static_cast<Model*>(pointer);
   // A model's resources are returned to the thread's context, which may be that of another model and already destroyed.

@@ -1,6 +1,11 @@
-// Top module of the lockstep tests: the home with the device side of each slice. PROTOCOL_PKG is the protocol's package.
+// Top module of the lockstep tests: the home with the device side of each slice. PROTOCOL_PKG is the protocol's
+// package.
+//
+// Ports have the names and meanings that they have in home.sv. Structs are 64-bit words, with the first field of the
+// struct at the highest bits in use, so that the C++ program needs no packed types.
 
 module lockstep #(
+  // Parameters of home.sv, unless noted. The test bench sets all of them, by the shape of the home.
   parameter int unsigned Units           = 2,
   parameter int unsigned SetWidth        = 2,
   parameter int unsigned TagWidth        = 16,
@@ -14,13 +19,14 @@ module lockstep #(
   parameter int unsigned ChangeDepth     = 2,
   parameter int unsigned UnitsPerPort    = 8,
   parameter int unsigned PayloadWidth    = 512,   // with an endpoint behind the home, 512
-  parameter int unsigned Endpoint        = 0,   // the device side of the home; see behind.sv
+  parameter int unsigned Endpoint        = 0,   // the device side of the home; see device_side.sv
   parameter int unsigned MemoryLines     = 64,
   parameter int unsigned RecallDelayLog2 = 8,
 
   localparam int unsigned NumRx = int'(`PROTOCOL_PKG::Protocol.rx_circuits),
   localparam int unsigned NumTx = int'(`PROTOCOL_PKG::Protocol.tx_circuits)
 ) (
+  // Pins of the home, or of its device side.
   input  logic                             clk_i,
   input  logic                             rst_ni,
   input  logic [1:0][NumRx-1:0]            rx_valid_i,
@@ -119,6 +125,8 @@ module lockstep #(
   // Handshakes between the home and its device side in this cycle, from bit 0: last beat read, write response,
   // local operation, unlock, response to the device, read address, write address, write beat.
   output logic [1:0][7:0]                  passes_o,
+  // Details of these handshakes, each valid with its bit: AXI ID and data of a beat read, and the beat's own
+  // handshake; AXI ID of the write response; local operation; line of the unlock.
   output logic [1:0][7:0]                  passes_r_id_o,
   output logic [1:0][PayloadWidth-1:0]     passes_r_data_o,
   output logic [1:0]                       passes_r_o,
@@ -137,6 +145,7 @@ module lockstep #(
   home_pkg::step_t      [1:0][Units-1:0]               step;
   logic                 [1:0][AxiAddrWidth-1:0]        aw_addr, ar_addr;
 
+  // Ports of the home toward its device side.
   logic [1:0]                     home_aw_valid;
   logic [1:0]                     home_aw_ready;
   logic [1:0][7:0]                home_aw_id;
@@ -166,18 +175,18 @@ module lockstep #(
   logic [1:0]                     home_unlock_ready;
   logic [1:0][home_pkg::LineWidth-1:0] home_unlock_line;
   logic [1:0]                     home_idle, app_busy;
-  behind_pkg::axi_slave_t   [1:0] from_memory;
-  behind_pkg::axi_master_t  [1:0] to_memory;
+  device_side_pkg::axi_slave_t   [1:0] from_memory;
+  device_side_pkg::axi_master_t  [1:0] to_memory;
 
   for (genvar s = 0; s < 2; s++) begin : gen_slice
-    behind #(
+    device_side #(
       .Protocol    (`PROTOCOL_PKG::Protocol),
       .Endpoint    (Endpoint),
       .Slice       (s),
       .MemoryLines (MemoryLines),
       .PayloadWidth(PayloadWidth),
       .AxiAddrWidth(AxiAddrWidth)
-    ) u_behind (
+    ) u_device_side (
       .clk_i,
       .rst_ni,
       .home_aw_valid_i         (home_aw_valid[s]),

@@ -743,7 +743,7 @@ module dcs #(
     arrived_unlock_line_q <= unlock_line_i;
   end
 
-  dcs_wrong #(
+  dcs_reject #(
     .NumRx        (NumRx),
     .Units        (Units),
     .EventWidth   (EventWidth),

@@ -6,6 +6,7 @@
 `include "assertions.svh"
 
 module dcs_changes #(
+  // Parameters of dcs.sv. Depth: elements of the queue; LineWidth: width of a line index within a unit.
   parameter int unsigned Units     = 1,
   parameter int unsigned Slice     = 0,
   parameter int unsigned Depth     = 16,
@@ -16,12 +17,14 @@ module dcs_changes #(
   input  logic                                clk_i,
   input  logic                                rst_ni,
 
+  // Changes of the units; a change waits until it is accepted.
   input  logic [Units-1:0]                    unit_valid_i,
   output logic [Units-1:0]                    unit_ready_o,
   input  home_pkg::permission_e [Units-1:0]   unit_from_i,
   input  home_pkg::permission_e [Units-1:0]   unit_to_i,
   input  logic [Units-1:0][LineWidth-1:0]     unit_line_i,
 
+  // Changes for the observer.
   output logic                                change_valid_o,
   input  logic                                change_ready_i,
   output home_pkg::change_t                   change_o

@@ -17,6 +17,7 @@ module dcs_counters #(
   input  logic                                clk_i,
   input  logic                                rst_ni,
 
+  // Enables counting; resets all counters to 0.
   input  logic                                count_enable_i,
   input  logic                                clear_i,
 

@@ -4,6 +4,8 @@
 `include "assertions.svh"
 
 module dcs_egress #(
+  // Parameters of dcs.sv. Circuit: number of the circuit; LineWidth: width of a line index within a unit; Beats: per
+  // line.
   parameter home_pkg::protocol_t Protocol = '0,
   parameter type                 send_e   = logic,
   parameter int unsigned Circuit      = 0,
@@ -20,6 +22,7 @@ module dcs_egress #(
   input  logic                              clk_i,
   input  logic                              rst_ni,
 
+  // Messages of the units. `unit_slot_i` is the read entry whose line a message with payload carries.
   input  logic [Units-1:0]                  unit_valid_i,
   output logic [Units-1:0]                  unit_ready_o,
   input  send_e [Units-1:0]                 unit_send_i,
@@ -34,6 +37,7 @@ module dcs_egress #(
   output logic [home_pkg::bits(Beats)-1:0]  rd_beat_o,
   input  logic [PayloadWidth-1:0]           rd_data_i,
 
+  // Circuit toward the remote.
   output logic                              tx_valid_o,
   input  logic                              tx_ready_i,
   output home_pkg::header_t                 tx_header_o,

@@ -12,6 +12,7 @@
 
 module dcs_ingress #(
   parameter home_pkg::protocol_t Protocol = '0,
+  // Parameters of dcs.sv, unless noted. Circuit: number of the circuit.
   parameter int unsigned Circuit      = 0,
   parameter int unsigned Slice        = 0,
   parameter int unsigned Units        = 1,
@@ -29,12 +30,14 @@ module dcs_ingress #(
   input  logic                                clk_i,
   input  logic                                rst_ni,
 
+  // Circuit toward the home.
   input  logic                                rx_valid_i,
   output logic                                rx_ready_o,
   input  home_pkg::header_t                   rx_header_i,
   input  logic [PayloadWidth-1:0]             rx_data_i,
   input  logic                                rx_last_i,     // last beat of the message
 
+  // Header for a unit, valid with the last beat of its message, and the slot of the payload.
   output logic [Units-1:0]                    unit_valid_o,
   input  logic [Units-1:0]                    unit_ready_i,
   output logic [EventWidth-1:0]               unit_event_o,

@@ -18,6 +18,7 @@ module dcs_locals #(
   input  logic                  clk_i,
   input  logic                  rst_ni,
 
+  // Local operations that the port has accepted and checked.
   input  logic                  wr_valid_i,
   output logic                  wr_ready_o,
   input  home_pkg::local_req_t  wr_req_i,

@@ -9,6 +9,7 @@
 `include "assertions.svh"
 
 module dcs_reader #(
+  // Parameters of dcs.sv. LineWidth: width of a line index within a unit; Beats: per line.
   parameter home_pkg::protocol_t Protocol = '0,
   parameter type                 event_e  = logic,
   parameter int unsigned Units        = 1,
@@ -26,6 +27,8 @@ module dcs_reader #(
   input  logic                                clk_i,
   input  logic                                rst_ni,
 
+  // Read requests of the units: line, read entry and event. `unit_done_o` has one bit per read entry, in the cycle of
+  // the last beat.
   input  logic   [Units-1:0]                  unit_valid_i,
   output logic   [Units-1:0]                  unit_ready_o,
   input  logic   [Units-1:0][LineWidth-1:0]   unit_line_i,
@@ -41,6 +44,7 @@ module dcs_reader #(
   input  logic [home_pkg::bits(Beats)-1:0]    rd_beat_i,
   output logic [PayloadWidth-1:0]             rd_data_o,
 
+  // Memory: AXI4 manager, read channels. Each burst is one line; the ID is {unit, read entry}.
   output logic                                ar_valid_o,
   input  logic                                ar_ready_i,
   output logic [AxiIdWidth-1:0]               ar_id_o,

@@ -4,6 +4,7 @@
 `include "assertions.svh"
 
 module dcs_registers #(
+  // Parameters of dcs.sv, which software can read.
   parameter home_pkg::protocol_t Protocol    = '0,
   parameter int unsigned         Slice       = 0,
   parameter int unsigned         Units       = 1,
@@ -19,6 +20,7 @@ module dcs_registers #(
   input  logic                  clk_i,
   input  logic                  rst_ni,
 
+  // AXI-Lite subordinate.
   input  logic                  aw_valid_i,
   output logic                  aw_ready_o,
   input  logic [AddrWidth-1:0]  aw_addr_i,
@@ -37,6 +39,7 @@ module dcs_registers #(
   output logic [63:0]           r_data_o,
   output logic [1:0]            r_resp_o,
 
+  // Values of the registers FirstWrong, FirstImpossible and Status.
   input  home_pkg::reject_t     first_reject_i,
   input  home_pkg::unexpected_t first_unexpected_i,
   input  logic                  idle_i,

@@ -6,6 +6,8 @@
 `include "assertions.svh"
 
 module dcs_writer #(
+  // Parameters of dcs.sv. SlotWidth: width of a payload slot's number; LineWidth: width of a line index within a unit;
+  // Beats: per line.
   parameter home_pkg::protocol_t Protocol = '0,
   parameter type                 event_e  = logic,
   parameter int unsigned Units        = 1,
@@ -26,6 +28,8 @@ module dcs_writer #(
   input  logic                                clk_i,
   input  logic                                rst_ni,
 
+  // Write requests of the units: line, write entry, event, permission that the remote keeps, and location of the
+  // payload. `unit_done_o` has one bit per write entry, for one cycle.
   input  logic   [Units-1:0]                  unit_valid_i,
   output logic   [Units-1:0]                  unit_ready_o,
   input  logic   [Units-1:0][LineWidth-1:0]   unit_line_i,
@@ -48,6 +52,7 @@ module dcs_writer #(
   output logic [UnitWidth-1:0]                free_unit_o,
   output logic [SlotWidth-1:0]                free_slot_o,
 
+  // Memory: AXI4 manager, write channels. Each burst is one line; the ID is {unit, write entry}.
   output logic                                aw_valid_o,
   input  logic                                aw_ready_i,
   output logic [AxiIdWidth-1:0]               aw_id_o,

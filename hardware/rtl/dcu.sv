@@ -151,19 +151,19 @@ module dcu #(
   localparam int unsigned WayWidth = bits(Ways);
 
   // Ways are counted in eight bits.
-  if (Ways % WaysPerStep != 0 || 2 ** $clog2(Ways) != Ways || 2 ** $clog2(WaysPerStep) != WaysPerStep || Ways > 128) begin : gen_wrong_ways
+  if (Ways % WaysPerStep != 0 || 2 ** $clog2(Ways) != Ways || 2 ** $clog2(WaysPerStep) != WaysPerStep || Ways > 128) begin : gen_invalid_ways
     $error("dcu: Ways and WaysPerStep must be powers of two up to 128, and Ways a multiple of WaysPerStep");
   end
-  if (MaxDeferred >= Ways || MaxDeferred < 1) begin : gen_wrong_waiting
+  if (MaxDeferred >= Ways || MaxDeferred < 1) begin : gen_invalid_max_deferred
     $error("dcu: MaxDeferred must be at least 1 and less than Ways: a locked line cannot make room for another");
   end
-  if (StoreSlots < MaxDeferred) begin : gen_wrong_slots
-    $error("dcu: StoreSlots must be at least MaxDeferred: each request that is set aside may have bytes");
+  if (StoreSlots < MaxDeferred) begin : gen_invalid_slots
+    $error("dcu: StoreSlots must be at least MaxDeferred: each deferred request may have bytes");
   end
   if (RecallDelayLog2 > 32) begin : gen_recall_delay_too_large
     $error("dcu: RecallDelayLog2 must be at most 32");
   end
-  if (Reads < 1 || Writes < 1 || Locals < 1 || SetWidth < 1 || TagWidth < 1) begin : gen_wrong_places
+  if (Reads < 1 || Writes < 1 || Locals < 1 || SetWidth < 1 || TagWidth < 1) begin : gen_invalid_entries
     $error("dcu: Reads, Writes, Locals, SetWidth and TagWidth must be at least 1");
   end
 
@@ -171,7 +171,7 @@ module dcu #(
 
   // An event with its context.
   typedef struct packed {
-    event_e               happened;
+    event_e               event_id;
     logic [LineWidth-1:0] line;
     logic [1:0]           circuit;  // and slot: location of the payload, if it is a message
     logic [SlotWidth-1:0] slot;
@@ -191,22 +191,22 @@ module dcu #(
   } step_e;
 
   // Sources of events.
-  localparam int unsigned FromWrite   = 0;
-  localparam int unsigned FromRead    = FromWrite + Writes;
-  localparam int unsigned FromRx      = FromRead + Reads;
-  localparam int unsigned FromWaiting = FromRx + NumRx;
-  localparam int unsigned FromUnlock  = FromWaiting + MaxDeferred;
-  localparam int unsigned FromLocal   = FromUnlock + 1;
-  localparam int unsigned FromRecall  = FromLocal + 1;
-  localparam int unsigned Sources     = FromRecall + 1;
+  localparam int unsigned FromWrite    = 0;
+  localparam int unsigned FromRead     = FromWrite + Writes;
+  localparam int unsigned FromRx       = FromRead + Reads;
+  localparam int unsigned FromDeferred = FromRx + NumRx;
+  localparam int unsigned FromUnlock   = FromDeferred + MaxDeferred;
+  localparam int unsigned FromLocal    = FromUnlock + 1;
+  localparam int unsigned FromRecall   = FromLocal + 1;
+  localparam int unsigned Sources      = FromRecall + 1;
   // Events that may not wait: completions of memory and responses.
   localparam logic [NumRx-1:0]   Responses = ~Protocol.rx_waits[NumRx-1:0];
   localparam logic [Sources-1:0] Early     = Sources'({Responses, {(Reads + Writes){1'b1}}});
 
   typedef struct packed {
-    event_e               happened;
-    permission_e               right;    // permission that the remote keeps
-    logic [1:0]           circuit;  // and slot: location of the payload
+    event_e               event_id;
+    permission_e          permission;  // permission that the remote keeps
+    logic [1:0]           circuit;     // and slot: location of the payload
     logic [SlotWidth-1:0] slot;
   } write_t;
 
@@ -234,8 +234,8 @@ module dcu #(
   logic     defers, skips, blocks;   // a message is deferred; a recall tries another way; the event lacks a resource
 
   // Resources that the event may lack.
-  logic     needs_room, has_places, lacks_lock, lacks_tx;
-  logic     reads_full, writes_full, locals_full, waiting_full;
+  logic     needs_room, has_entries, lacks_lock, lacks_tx;
+  logic     reads_full, writes_full, locals_full, deferred_full;
   logic     unblock;                 // one of them has changed
   logic     yields_q;                // a response is pending, and the current event is none
 
@@ -243,7 +243,7 @@ module dcu #(
   logic     [Sources-1:0]  ask;
   trigger_t [Sources-1:0]  offered;
   logic     [Sources-1:0]  source;
-  logic                    of_message, of_waiting, of_unlock, of_device, of_recall, of_local, may_wait;
+  logic                    of_message, of_deferred, of_unlock, of_device, of_recall, of_local, may_wait;
   logic                    recall_used, recall_last;
   logic     [WayWidth-1:0] recall_way;
   logic                    reads_idle, writes_idle, messages_idle, locals_idle, tx_idle;
@@ -255,13 +255,13 @@ module dcu #(
 
   // ------------------------------------------------------------------ the current event
 
-  assign of_message = source[FromRx+:NumRx] != '0;
-  assign of_waiting = source[FromWaiting+:MaxDeferred] != '0;
-  assign of_unlock  = source[FromUnlock];
-  assign of_device  = source[FromLocal];
-  assign of_recall  = source[FromRecall];
-  assign of_local   = of_device || of_recall;
-  assign may_wait   = (source & Early) == '0;
+  assign of_message  = source[FromRx+:NumRx] != '0;
+  assign of_deferred = source[FromDeferred+:MaxDeferred] != '0;
+  assign of_unlock   = source[FromUnlock];
+  assign of_device   = source[FromLocal];
+  assign of_recall   = source[FromRecall];
+  assign of_local    = of_device || of_recall;
+  assign may_wait    = (source & Early) == '0;
 
   dcu_scheduler #(
     .trigger_t(trigger_t),
@@ -313,7 +313,7 @@ module dcu #(
   );
 
   assign rom_valid_o = asks_q;
-  assign rom_addr_o  = {now.state, now.happened};
+  assign rom_addr_o  = {now.state, now.event_id};
 
   always_comb begin
     step_d  = step_q;
@@ -380,13 +380,13 @@ module dcu #(
   assign is_refused = row_q.effect == Refuse || row_q.effect == Never;
   // A response may lack the entry of a write. No other event takes one while a response is pending: otherwise others could
   // take it before the response every time.
-  assign has_places = (!row_reads_q || !reads_full)
-                   && (row_q.memory != MemoryWrite || !writes_full && !yields_q)
-                   && (!of_local || !locals_full)
-                   && !lacks_lock
-                   && !lacks_tx
-                   && !needs_room;
-  assign takes      = step_q == Exec && row_takes_q && has_places;
+  assign has_entries = (!row_reads_q || !reads_full)
+                    && (row_q.memory != MemoryWrite || !writes_full && !yields_q)
+                    && (!of_local || !locals_full)
+                    && !lacks_lock
+                    && !lacks_tx
+                    && !needs_room;
+  assign takes      = step_q == Exec && row_takes_q && has_entries;
   // The device gets an answer even to an illegal request. The directory itself asks again.
   assign refuses    = step_q == Exec && is_refused && (of_device ? !locals_full : of_unlock);
   assign returns    = step_q == Exec && row_takes_q && lacks_lock;
@@ -402,7 +402,7 @@ module dcu #(
       if (of_recall && row_q.effect != Take) begin
         skips  = 1'b1;
         blocks = recall_last;
-      end else if ((row_q.effect == Leave || needs_room) && (of_message && !waiting_full || of_waiting)) begin
+      end else if ((row_q.effect == Stall || needs_room) && (of_message && !deferred_full || of_deferred)) begin
         defers = 1'b1;
       end else begin
         blocks = 1'b1;
@@ -442,12 +442,12 @@ module dcu #(
     .takes_i        (takes),
     .next_i         (row_q.next),
     .begins_i       (reads),
-    .request_i      (now.happened),
+    .request_i      (now.event_id),
     .full_o         (reads_full),
     .request_valid_o(read_valid_o),
     .request_ready_i(read_ready_i),
     .request_line_o (read_line_o),
-    .request_place_o(read_slot_o),
+    .request_entry_o(read_slot_o),
     .request_o      (read_event_o),
     .idle_o         (reads_idle)
   );
@@ -478,20 +478,20 @@ module dcu #(
     .takes_i        (takes),
     .next_i         (row_q.next),
     .begins_i       (writes),
-    .request_i      ('{now.happened, row_q.to, now.circuit, now.slot}),
+    .request_i      ('{now.event_id, row_q.to, now.circuit, now.slot}),
     .full_o         (writes_full),
     .request_valid_o(write_valid_o),
     .request_ready_i(write_ready_i),
     .request_line_o (write_line_o),
-    .request_place_o(write_slot_o),
+    .request_entry_o(write_slot_o),
     .request_o      (write_request),
     .idle_o         (writes_idle)
   );
 
-  assign write_event_o   = write_request.happened;
-  assign write_permission_o   = write_request.right;
-  assign write_circuit_o = write_request.circuit;
-  assign write_payload_slot_o   = write_request.slot;
+  assign write_event_o        = write_request.event_id;
+  assign write_permission_o   = write_request.permission;
+  assign write_circuit_o      = write_request.circuit;
+  assign write_payload_slot_o = write_request.slot;
 
   dcu_messages #(
     .Protocol (Protocol),
@@ -513,7 +513,7 @@ module dcu #(
     .ask_o         (ask[FromRx+:NumRx+MaxDeferred]),
     .offered_o     (offered[FromRx+:NumRx+MaxDeferred]),
     .source_i      (source[FromRx+:NumRx+MaxDeferred]),
-    .event_i       (now.happened),
+    .event_i       (now.event_id),
     .line_i        (now.line),
     .circuit_i     (now.circuit),
     .slot_i        (now.slot),
@@ -524,7 +524,7 @@ module dcu #(
     .vacated_i     (vacated),
     .defers_i      (defers),
     .needs_room_i  (needs_room),
-    .full_o        (waiting_full),
+    .full_o        (deferred_full),
     .drop_valid_o,
     .drop_circuit_o,
     .drop_slot_o,
@@ -641,14 +641,14 @@ module dcu #(
                       || row_q.effect == Refuse && !refuses
                       || row_q.effect == Never && of_device && !refuses;
   assign step_evict_o  = of_recall;
-  assign step_event_o  = now.happened;
+  assign step_event_o  = now.event_id;
   assign step_state_o  = now.state;
   assign step_effect_o = row_q.effect;
   assign step_next_o   = row_q.next;
   assign step_line_o   = now.line;
 
   assign unexpected_valid_o = step_q == Report;
-  assign unexpected_event_o = now.happened;
+  assign unexpected_event_o = now.event_id;
   assign unexpected_state_o = now.state;
   assign unexpected_line_o  = now.line;
 
@@ -687,8 +687,8 @@ module dcu #(
   end
 
   `NOTICE_OR(event_expected, step_q != Exec || row_q.effect != Never,
-    ("dcu: the ROM has no row for event %0d in state %0d", now.happened, now.state))
+    ("dcu: the ROM has no row for event %0d in state %0d", now.event_id, now.state))
   `ASSERT(leaves_what_may_wait,
-    step_q != Exec || row_q.effect != Leave || of_local || (of_message && may_wait) || of_waiting)
+    step_q != Exec || row_q.effect != Stall || of_local || (of_message && may_wait) || of_deferred)
   `ASSERT(refuses_what_is_the_device_s, step_q != Exec || row_q.effect != Refuse || of_local || of_unlock)
 endmodule : dcu

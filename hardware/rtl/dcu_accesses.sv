@@ -16,7 +16,7 @@ module dcu_accesses #(
   parameter int unsigned SetWidth  = 7,
   parameter int unsigned WayWidth  = 4,
 
-  localparam int unsigned PlaceWidth = home_pkg::bits(Size)
+  localparam int unsigned EntryWidth = home_pkg::bits(Size)
 ) (
   input  logic                      clk_i,
   input  logic                      rst_ni,
@@ -44,7 +44,7 @@ module dcu_accesses #(
   output logic                      request_valid_o,
   input  logic                      request_ready_i,
   output logic     [LineWidth-1:0]  request_line_o,
-  output logic     [PlaceWidth-1:0] request_place_o,
+  output logic     [EntryWidth-1:0] request_entry_o,
   output request_t                  request_o,
 
   output logic                      idle_o
@@ -59,13 +59,13 @@ module dcu_accesses #(
 
   typedef struct packed {
     logic [LineWidth-1:0]  line;
-    logic [PlaceWidth-1:0] place;
+    logic [EntryWidth-1:0] entry;
     request_t              request;
   } queued_t;
 
   access_t [Size-1:0]       access_d, access_q;
   logic    [Size-1:0]       used_d, used_q, same_q;  // in use; of the current line
-  logic    [PlaceWidth-1:0] place;
+  logic    [EntryWidth-1:0] entry;
   logic                     wr_ready;
   queued_t                  queued;
 
@@ -75,7 +75,7 @@ module dcu_accesses #(
     .clk_i,
     .used_i (used_q),
     .full_o,
-    .place_o(place)
+    .entry_o(entry)
   );
 
   fifo #(
@@ -87,14 +87,14 @@ module dcu_accesses #(
     .rst_ni,
     .wr_valid_i(begins_i),
     .wr_ready_o(wr_ready),
-    .wr_data_i ('{line_i, place, request_i}),
+    .wr_data_i ('{line_i, entry, request_i}),
     .rd_valid_o(request_valid_o),
     .rd_ready_i(request_ready_i),
     .rd_data_o (queued)
   );
 
   assign request_line_o  = queued.line;
-  assign request_place_o = queued.place;
+  assign request_entry_o = queued.entry;
   assign request_o       = queued.request;
   assign idle_o          = used_q == '0 && !request_valid_o;
 
@@ -116,8 +116,8 @@ module dcu_accesses #(
       end
     end
     if (begins_i) begin
-      used_d[place]   = 1'b1;
-      access_d[place] = '{1'b0, line_i, way_i, next_i};
+      used_d[entry]   = 1'b1;
+      access_d[entry] = '{1'b0, line_i, way_i, next_i};
     end
     for (int unsigned i = 0; i < Size; i++) begin
       if (takes_i && same_q[i]) access_d[i].state = next_i;

@@ -5,6 +5,7 @@
 // in cycle 2 the result is valid. The word is stable until the next read.
 
 module dcu_directory #(
+  // Words: number of words, that is, sets times the groups of ways of a set.
   parameter type         state_e     = logic,
   parameter int unsigned TagWidth    = 16,
   parameter int unsigned WaysPerStep = 4,

@@ -14,12 +14,13 @@ module dcu_locals #(
   parameter int unsigned SetWidth  = 7,
   parameter int unsigned WayWidth  = 4,
 
-  localparam int unsigned PlaceWidth     = home_pkg::bits(Locals),
+  localparam int unsigned EntryWidth     = home_pkg::bits(Locals),
   localparam int unsigned OperationWidth = home_pkg::bits(int'(Protocol.locals))
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
 
+  // Local operations and unlocks of the device.
   input  logic                  local_valid_i,
   output logic                  local_ready_o,
   input  logic [2:0]            local_operation_i,
@@ -50,6 +51,7 @@ module dcu_locals #(
   output logic                  locks_full_o,    // all locks are in use
   output logic                  lacks_lock_o,    // the current event lacks one; a cycle late
 
+  // Answers to both.
   output logic                  local_rsp_valid_o,
   input  logic                  local_rsp_ready_i,
   output logic                  local_rsp_unlock_o,
@@ -62,6 +64,7 @@ module dcu_locals #(
 );
   localparam int unsigned LockWidth = home_pkg::bits(Locks + 1);
 
+  // An operation in progress.
   typedef struct packed {
     logic                      answered;
     logic                      recall;     // issued by the directory itself
@@ -70,12 +73,13 @@ module dcu_locals #(
     logic [WayWidth-1:0]       way;
   } local_t;
 
+  // An answer in the queue; `entry` is the entry of its operation.
   typedef struct packed {
     logic                      unlock;
     logic                      refused;
     logic [OperationWidth-1:0] operation;
     logic [LineWidth-1:0]      line;
-    logic [PlaceWidth-1:0]     place;
+    logic [EntryWidth-1:0]     entry;
   } answer_t;
 
   // Received, and not yet picked.
@@ -92,7 +96,7 @@ module dcu_locals #(
   logic                      unlocking_d, unlocking_q;  // the answer to an unlock is still queued
   logic   [LockWidth-1:0]    locks_d, locks_q;          // lines locked or about to be
   logic                      locks_full_q, wants_lock, of_local;
-  logic   [PlaceWidth-1:0]   place, answered_place;
+  logic   [EntryWidth-1:0]   entry, answered_entry;
   logic                      answered_recall;
   logic                      answer_wr, answer_wr_ready;
   answer_t                   answer_wr_data, answer, answered_q;  // the first in the queue; the last that has left
@@ -103,7 +107,7 @@ module dcu_locals #(
     .clk_i,
     .used_i (used_q),
     .full_o,
-    .place_o(place)
+    .entry_o(entry)
   );
 
   // The queue has room for all operations in progress and an unlock, so a write never stalls.
@@ -144,11 +148,11 @@ module dcu_locals #(
 
   // The operation in progress on the current line.
   always_comb begin
-    answered_place  = '0;
+    answered_entry  = '0;
     answered_recall = 1'b0;
     for (int unsigned i = 0; i < Locals; i++) begin
       if (same_q[i]) begin
-        answered_place  |= PlaceWidth'(i);
+        answered_entry  |= EntryWidth'(i);
         answered_recall |= local_q[i].recall;
       end
     end
@@ -159,9 +163,9 @@ module dcu_locals #(
     answer_wr_data = '{
       unlock:    of_unlock_i,
       refused:   is_refused_i,
-      operation: of_device_i ? request_operation_q : local_q[answered_place].operation,
+      operation: of_device_i ? request_operation_q : local_q[answered_entry].operation,
       line:      line_i,
-      place:     of_device_i ? place : answered_place
+      entry:     of_device_i ? entry : answered_entry
     };
     if (takes_i && acknowledge_i) answer_wr = of_unlock_i || of_device_i || (!of_local && !answered_recall);
   end
@@ -188,14 +192,14 @@ module dcu_locals #(
   always_comb begin
     local_d = local_q;
     used_d  = used_q;
-    if (answered_o && !answered_q.unlock) used_d[answered_q.place] = 1'b0;
+    if (answered_o && !answered_q.unlock) used_d[answered_q.entry] = 1'b0;
     if (takes_i && of_local || refuses_i && of_device_i) begin
       // An operation of the directory that completes at once needs no entry.
-      used_d[place]  = of_device_i || !acknowledge_i;
-      local_d[place] = '{acknowledge_i || refuses_i, of_recall_i, request_operation_q, line_i[SetWidth-1:0], way_i};
+      used_d[entry]  = of_device_i || !acknowledge_i;
+      local_d[entry] = '{acknowledge_i || refuses_i, of_recall_i, request_operation_q, line_i[SetWidth-1:0], way_i};
     end else if (takes_i && acknowledge_i && !of_unlock_i) begin
-      local_d[answered_place].answered = 1'b1;
-      if (answered_recall) used_d[answered_place] = 1'b0;
+      local_d[answered_entry].answered = 1'b1;
+      if (answered_recall) used_d[answered_entry] = 1'b0;
     end
   end
 

@@ -43,7 +43,7 @@ module dcu_lookup #(
   output logic                 room_o        // a way is free; the event's own way if there was no hit
 );
   localparam int unsigned WayWidth   = home_pkg::bits(Ways);
-  localparam int unsigned PlaceWidth = home_pkg::bits(WaysPerStep);
+  localparam int unsigned PositionWidth = home_pkg::bits(WaysPerStep);
   localparam int unsigned GroupWidth = home_pkg::bits(Groups);
 
   trigger_t              now_d;
@@ -56,7 +56,7 @@ module dcu_lookup #(
   logic                  judges_d, judges_q;  // a group is evaluated
   logic                  hit_d, room_d;
   logic                  last_judged, found, free;
-  logic [PlaceWidth-1:0] found_place, free_place;
+  logic [PositionWidth-1:0] found_position, free_position;
   state_e                found_state, recalled_state;
   logic [TagWidth-1:0]   recalled_tag;
 
@@ -67,22 +67,22 @@ module dcu_lookup #(
     .Words      (2 ** SetWidth * Groups)
   ) u_directory (
     .clk_i,
-    .rd_en_i      (rd_en),
-    .rd_addr_i    (rd_addr),
-    .wr_en_i      (wr_en_i),
-    .wr_clear_i   (clear_i),
-    .wr_addr_i    (wr_addr),
-    .position_i      (place_of(now_o.way)),
-    .wr_allocated_i    (wr_held_i),
-    .wr_state_i   (wr_state_i),
-    .tag_i        (now_o.line[SetWidth+:TagWidth]),
-    .state_o      (recalled_state),
-    .tag_o        (recalled_tag),
-    .found_o      (found),
-    .found_position_o(found_place),
-    .found_state_o(found_state),
-    .free_o       (free),
-    .free_position_o (free_place)
+    .rd_en_i         (rd_en),
+    .rd_addr_i       (rd_addr),
+    .wr_en_i         (wr_en_i),
+    .wr_clear_i      (clear_i),
+    .wr_addr_i       (wr_addr),
+    .position_i      (position_of(now_o.way)),
+    .wr_allocated_i  (wr_held_i),
+    .wr_state_i      (wr_state_i),
+    .tag_i           (now_o.line[SetWidth+:TagWidth]),
+    .state_o         (recalled_state),
+    .tag_o           (recalled_tag),
+    .found_o         (found),
+    .found_position_o(found_position),
+    .found_state_o   (found_state),
+    .free_o          (free),
+    .free_position_o (free_position)
   );
 
   function automatic logic [AddrWidth-1:0] address(input logic [SetWidth-1:0] in_set, input logic [GroupWidth-1:0] group);
@@ -93,12 +93,12 @@ module dcu_lookup #(
     return GroupWidth'((WayWidth + 1)'(way) >> $clog2(WaysPerStep));
   endfunction
 
-  function automatic logic [PlaceWidth-1:0] place_of(input logic [WayWidth-1:0] way);
-    return PlaceWidth'(way & WayWidth'(WaysPerStep - 1));
+  function automatic logic [PositionWidth-1:0] position_of(input logic [WayWidth-1:0] way);
+    return PositionWidth'(way & WayWidth'(WaysPerStep - 1));
   endfunction
 
-  function automatic logic [WayWidth-1:0] way_of(input logic [GroupWidth-1:0] group, input logic [PlaceWidth-1:0] place);
-    return WayWidth'(group) * WayWidth'(WaysPerStep) + WayWidth'(place);
+  function automatic logic [WayWidth-1:0] way_of(input logic [GroupWidth-1:0] group, input logic [PositionWidth-1:0] position);
+    return WayWidth'(group) * WayWidth'(WaysPerStep) + WayWidth'(position);
   endfunction
 
   assign set         = now_o.line[SetWidth-1:0];
@@ -138,13 +138,13 @@ module dcu_lookup #(
       end else if (judges_q && found) begin
         found_o     = 1'b1;
         hit_d       = 1'b1;
-        now_d.way   = way_of(judged_q, found_place);
+        now_d.way   = way_of(judged_q, found_position);
         now_d.state = found_state;
       end else if (judges_q) begin
         missed_o = last_judged;
         if (free && !room_o) begin
           room_d    = 1'b1;
-          now_d.way = way_of(judged_q, free_place);
+          now_d.way = way_of(judged_q, free_position);
         end
       end
     end

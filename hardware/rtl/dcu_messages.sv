@@ -21,6 +21,7 @@ module dcu_messages #(
   input  logic                                 clk_i,
   input  logic                                 rst_ni,
 
+  // Received messages, one per circuit. The payload is in the slot of its circuit.
   input  logic     [NumRx-1:0]                 rx_valid_i,
   output logic     [NumRx-1:0]                 rx_ready_o,
   input  logic     [NumRx-1:0][EventWidth-1:0] rx_event_i,
@@ -57,33 +58,33 @@ module dcu_messages #(
   typedef struct packed {
     logic                 ready;  // a line of its set has changed state
     logic                 room;   // it waits for a way of the directory
-    event_e               happened;
+    event_e               event_id;
     logic [LineWidth-1:0] line;
     logic [1:0]           circuit;
     logic [SlotWidth-1:0] slot;
-  } waiting_t;
+  } deferred_t;
 
-  localparam int unsigned PlaceWidth = home_pkg::bits(MaxDeferred);
+  localparam int unsigned EntryWidth = home_pkg::bits(MaxDeferred);
 
-  trigger_t [NumRx-1:0]      rx_q;
-  logic     [NumRx-1:0]      rx_used_d, rx_used_q;
-  waiting_t [MaxDeferred-1:0]    waiting_d, waiting_q;
-  logic     [MaxDeferred-1:0]    waiting_used_d, waiting_used_q, same_q;  // in use; of the set of the current line
-  logic     [NumRx-1:0]      of_rx;
-  logic     [MaxDeferred-1:0]    of_waiting;
-  logic     [PlaceWidth-1:0] place;
+  trigger_t  [NumRx-1:0]       rx_q;
+  logic      [NumRx-1:0]       rx_used_d, rx_used_q;
+  deferred_t [MaxDeferred-1:0] deferred_d, deferred_q;
+  logic      [MaxDeferred-1:0] deferred_used_d, deferred_used_q, same_q;  // in use; of the set of the current line
+  logic      [NumRx-1:0]       of_rx;
+  logic      [MaxDeferred-1:0] of_deferred;
+  logic      [EntryWidth-1:0]  entry;
 
   first_free #(
     .Size(MaxDeferred)
   ) u_free (
     .clk_i,
-    .used_i (waiting_used_q),
+    .used_i (deferred_used_q),
     .full_o,
-    .place_o(place)
+    .entry_o(entry)
   );
 
-  assign {of_waiting, of_rx} = source_i;
-  assign idle_o              = rx_used_q == '0 && waiting_used_q == '0;
+  assign {of_deferred, of_rx} = source_i;
+  assign idle_o               = rx_used_q == '0 && deferred_used_q == '0;
 
   always_comb begin
     for (int unsigned i = 0; i < NumRx; i++) begin
@@ -91,28 +92,28 @@ module dcu_messages #(
       offered_o[i] = rx_q[i];
     end
     for (int unsigned i = 0; i < MaxDeferred; i++) begin
-      ask_o[NumRx+i]     = waiting_used_q[i] && waiting_q[i].ready;
-      offered_o[NumRx+i] = '{waiting_q[i].happened, waiting_q[i].line, waiting_q[i].circuit, waiting_q[i].slot, state_e'(0), '0};
+      ask_o[NumRx+i]     = deferred_used_q[i] && deferred_q[i].ready;
+      offered_o[NumRx+i] = '{deferred_q[i].event_id, deferred_q[i].line, deferred_q[i].circuit, deferred_q[i].slot, state_e'(0), '0};
     end
   end
 
   always_comb begin
-    rx_used_d      = rx_used_q | rx_valid_i;
-    waiting_d      = waiting_q;
-    waiting_used_d = waiting_used_q;
-    if (ends_i) waiting_used_d &= ~of_waiting;
+    rx_used_d       = rx_used_q | rx_valid_i;
+    deferred_d      = deferred_q;
+    deferred_used_d = deferred_used_q;
+    if (ends_i) deferred_used_d &= ~of_deferred;
     if (ends_i || defers_i) rx_used_d &= ~of_rx;
     for (int unsigned i = 0; i < MaxDeferred; i++) begin
-      if (takes_i && (same_q[i] || (waiting_q[i].room && initial_i))) waiting_d[i].ready = 1'b1;
-      if (defers_i && of_waiting[i]) begin
-        waiting_d[i].ready = 1'b0;
-        waiting_d[i].room  = needs_room_i;
+      if (takes_i && (same_q[i] || (deferred_q[i].room && initial_i))) deferred_d[i].ready = 1'b1;
+      if (defers_i && of_deferred[i]) begin
+        deferred_d[i].ready = 1'b0;
+        deferred_d[i].room  = needs_room_i;
       end
-      if (vacated_i) waiting_d[i].ready |= waiting_q[i].room;
+      if (vacated_i) deferred_d[i].ready |= deferred_q[i].room;
     end
     if (defers_i && of_rx != '0) begin
-      waiting_used_d[place] = 1'b1;
-      waiting_d[place]      = '{1'b0, needs_room_i, event_i, line_i, circuit_i, slot_i};
+      deferred_used_d[entry] = 1'b1;
+      deferred_d[entry]      = '{1'b0, needs_room_i, event_i, line_i, circuit_i, slot_i};
     end
   end
 
@@ -121,17 +122,17 @@ module dcu_messages #(
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      rx_ready_o     <= '1;
-      waiting_used_q <= '0;
+      rx_ready_o      <= '1;
+      deferred_used_q <= '0;
     end else begin
-      rx_ready_o     <= ~rx_used_d;
-      waiting_used_q <= waiting_used_d;
+      rx_ready_o      <= ~rx_used_d;
+      deferred_used_q <= deferred_used_d;
     end
   end
 
   always_ff @(posedge clk_i) begin
-    waiting_q <= waiting_d;
-    for (int unsigned i = 0; i < MaxDeferred; i++) same_q[i] <= waiting_q[i].line[SetWidth-1:0] == line_i[SetWidth-1:0];
+    deferred_q <= deferred_d;
+    for (int unsigned i = 0; i < MaxDeferred; i++) same_q[i] <= deferred_q[i].line[SetWidth-1:0] == line_i[SetWidth-1:0];
     for (int unsigned i = 0; i < NumRx; i++) begin
       if (rx_ready_o[i]) begin
         rx_q[i] <= '{event_e'(rx_event_i[i]), rx_line_i[i], 2'(i), rx_slot_i[i], state_e'(0), '0};

@@ -37,7 +37,7 @@ module dcu_tx #(
   output logic  [NumTx-1:0][LineWidth-1:0] tx_line_o,
   output logic  [NumTx-1:0][ReadWidth-1:0] tx_slot_o,
 
-  // In the cycle before, a message has left; and the entries whose last message it was.
+  // In the cycle before, a message has left; and the read and write entries that are free thereby.
   output logic                             left_o,
   output logic  [Reads-1:0]                left_reads_o,
   output logic  [Writes-1:0]               left_writes_o,

@@ -13,6 +13,7 @@ module fifo #(
   input  logic  clk_i,
   input  logic  rst_ni,
 
+  // Write side, then read side.
   input  logic  wr_valid_i,
   output logic  wr_ready_o,
   input  data_t wr_data_i,

@@ -5,16 +5,16 @@
 module first_free #(
   parameter int unsigned Size = 2,
 
-  localparam int unsigned PlaceWidth = home_pkg::bits(Size)
+  localparam int unsigned EntryWidth = home_pkg::bits(Size)
 ) (
   input  logic                  clk_i,
   input  logic [Size-1:0]       used_i,
   output logic                  full_o,   // all entries are in use
-  output logic [PlaceWidth-1:0] place_o
+  output logic [EntryWidth-1:0] entry_o
 );
   always_ff @(posedge clk_i) begin
     full_o  <= used_i == '1;
-    place_o <= PlaceWidth'(Size - 1);
-    for (int i = int'(Size) - 2; i >= 0; i--) if (!used_i[i]) place_o <= PlaceWidth'(unsigned'(i));
+    entry_o <= EntryWidth'(Size - 1);
+    for (int i = int'(Size) - 2; i >= 0; i--) if (!used_i[i]) entry_o <= EntryWidth'(unsigned'(i));
   end
 endmodule : first_free

@@ -1,5 +1,8 @@
-// Home: two directory controller slices, for the even and the odd lines. Each port has one element per slice; element 0 is
-// the even slice.
+// Home: two directory controller slices, for the even and the odd lines. Each port has one element per slice; element
+// 0 is the even slice. Streams transfer when valid and ready are high; valid and data stay until then.
+//
+// Protocol, state_e, event_e, send_e and row_t are those of one package printed by `cohkit rtl emit`, and RomFile is
+// the image printed with it. hardware/README.md describes the ports, docs/integration.md how to choose the parameters.
 
 module home #(
   parameter home_pkg::protocol_t Protocol = '0,
@@ -33,6 +36,8 @@ module home #(
   input  logic                                                clk_i,
   input  logic                                                rst_ni,
 
+  // Link: one stream per circuit. A message with payload has one beat per PayloadWidth bits of the line; the header is
+  // valid with the first.
   input  logic              [1:0][NumRx-1:0]                   rx_valid_i,
   output logic              [1:0][NumRx-1:0]                   rx_ready_o,
   input  home_pkg::header_t [1:0][NumRx-1:0]                   rx_header_i,
@@ -44,6 +49,7 @@ module home #(
   output logic              [1:0][NumTx-1:0][PayloadWidth-1:0] tx_data_o,
   output logic              [1:0][NumTx-1:0]                   tx_last_o,
 
+  // Device: local operations on the remote's copies, unlocks, and the responses to both.
   input  logic                 [1:0]                          local_req_valid_i,
   output logic                 [1:0]                          local_req_ready_o,
   input  home_pkg::local_req_t [1:0]                          local_req_i,
@@ -54,10 +60,12 @@ module home #(
   input  logic                 [1:0]                          local_rsp_ready_i,
   output home_pkg::local_rsp_t [1:0]                          local_rsp_o,
 
+  // Changes of the remote's permissions, for an optional observer. It cannot stall the home.
   output logic              [1:0]                             change_valid_o,
   input  logic              [1:0]                             change_ready_i,
   output home_pkg::change_t [1:0]                             change_o,
 
+  // Memory: AXI4 manager. Each burst is one line; addresses are in bytes.
   output logic [1:0]                                          axi_aw_valid_o,
   input  logic [1:0]                                          axi_aw_ready_i,
   output logic [1:0][AxiIdWidth-1:0]                          axi_aw_id_o,
@@ -82,6 +90,7 @@ module home #(
   input  logic [1:0][PayloadWidth-1:0]                        axi_r_data_i,
   input  logic [1:0]                                          axi_r_last_i,
 
+  // Registers: AXI-Lite subordinate, see hardware/registers.md.
   input  logic [1:0]                                          cfg_aw_valid_i,
   output logic [1:0]                                          cfg_aw_ready_o,
   input  logic [1:0][registers_pkg::AddrWidth-1:0]            cfg_aw_addr_i,
@@ -100,6 +109,8 @@ module home #(
   output logic [1:0][63:0]                                    cfg_r_data_o,
   output logic [1:0][1:0]                                     cfg_r_resp_o,
 
+  // Observation of each unit, for lockstep tests: the row executed in this cycle, and whether an operation was in
+  // progress in the previous cycle. Then: nothing is outstanding in the slice.
   output logic            [1:0][Units-1:0]                    step_valid_o,
   output home_pkg::step_t [1:0][Units-1:0]                    step_o,
   output logic            [1:0][Units-1:0]                    busy_o,
@@ -134,7 +145,7 @@ module home #(
   if (InvalidSets) begin : gen_invalid_sets
     $error("home: SetWidth must be at most 24");
   end
-  if (InvalidEntries) begin : gen_invalid_places
+  if (InvalidEntries) begin : gen_invalid_entries
     $error("home: Reads, Writes and Locals must be at most 127 together");
   end
   if (InvalidWays) begin : gen_invalid_groups

@@ -6,7 +6,7 @@ package home_pkg;
   // Effect of an event on the unit, in a row of the ROM.
   typedef enum logic [1:0] {
     Never  = 2'd0,  // no row: the event is unexpected
-    Leave  = 2'd1,  // the event stalls until its line changes state
+    Stall  = 2'd1,  // the event stalls until its line changes state
     Refuse = 2'd2,  // the device's request is refused
     Take   = 2'd3   // the row is executed
   } effect_e;
@@ -52,7 +52,8 @@ package home_pkg;
 
   localparam int unsigned LineWidth = 36;  // width of a line number (address / line size)
 
-  // Header, in the first beat of every message.
+  // Header, valid with the first beat of every message. Names of circuits and numbers of messages are in the printed
+  // package.
   typedef struct packed {
     logic [15:0]          mask;     // byte mask of a partial store, one bit per sixteenth of the line
     logic [7:0]           message;  // number of the event, or of the message to the remote
@@ -60,7 +61,7 @@ package home_pkg;
     logic [LineWidth-1:0] line;
   } header_t;
 
-  // A local operation of the device behind the home.
+  // A local operation of the device behind the home: it takes or downgrades the remote's copy of a line.
   typedef struct packed {
     logic [2:0]           operation;  // number among the local operations
     logic [LineWidth-1:0] line;
@@ -114,7 +115,7 @@ package home_pkg;
     RejectWrite      = 4'd10  // write response of memory without a complete outstanding write
   } reject_e;
 
-  // Layout of register FirstWrong: the first rejected input.
+  // Layout of register FirstWrong: the first rejected input. `zero` and `none` are 0.
   typedef struct packed {
     logic [3:0]           zero;
     reject_e              reason;

@@ -5,6 +5,7 @@
 // simulation, `+rom=FILE` overrides it.
 
 module protocol_rom #(
+  // UnitsPerPort: units that share a read port. RowWidth: bits of a row.
   parameter int unsigned Units        = 1,
   parameter int unsigned UnitsPerPort = 8,
   parameter int unsigned AddrWidth    = 12,
@@ -14,6 +15,7 @@ module protocol_rom #(
   input  logic                            clk_i,
   input  logic                            rst_ni,
 
+  // Requests of the units, and the rows, one cycle after the request was accepted.
   input  logic [Units-1:0]                rom_valid_i,
   output logic [Units-1:0]                rom_ready_o,
   input  logic [Units-1:0][AddrWidth-1:0] rom_addr_i,

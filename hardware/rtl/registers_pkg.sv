@@ -1,6 +1,6 @@
-// The registers of a slice, and the places of its counters.
+// Registers of a slice, and positions of its counters.
 //
-// Printed from crates/rtl/src/registers.rs by its tests; hardware/registers.md describes them. Do not edit.
+// Generated from crates/rtl/src/registers.rs by its tests; hardware/registers.md describes them. Do not edit.
 
 package registers_pkg;
   localparam int unsigned AddrWidth = 12;  // of AXI-Lite, in bytes; a register has 64 bits
@@ -15,7 +15,7 @@ package registers_pkg;
   localparam logic [AddrWidth-1:0] FirstImpossible = 12'h030;
   localparam logic [63:0]          IdentityValue   = 64'h434f484b00000003;
 
-  // Counters: the address of the first, and the places of all.
+  // Counters: address of the first, number of positions, and position of each.
   localparam logic [AddrWidth-1:0] Counters = 12'h400;
   localparam int unsigned          Places   = 128;
 

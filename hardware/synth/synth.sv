@@ -1,6 +1,8 @@
-// Top module of `cohkit rtl synth`: a directory controller slice (DCS). PROTOCOL_PKG is the protocol's package.
+// Top module of `cohkit rtl synth`: a directory controller slice (DCS) with the parameters that the command
+// sets. All other parameters have the defaults of dcs.sv. PROTOCOL_PKG is the protocol's package.
 
 module synth #(
+  // Parameters and ports of dcs.sv.
   parameter              RomFile  = "",
   parameter int unsigned Units    = 1,
   parameter int unsigned SetWidth = 7,

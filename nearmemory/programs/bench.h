@@ -36,6 +36,8 @@ static inline void require(int condition, const char *name) {
   exit(1);
 }
 
+// Returns a command-line argument as a number (decimal, or hexadecimal with 0x). Exits with an error message if there
+// are too few.
 static inline uint64_t argument(int argc, char **argv, int index) {
   require(index < argc, "too few arguments");
   return strtoul(argv[index], NULL, 0);
@@ -59,7 +61,7 @@ static inline uint64_t hash(uint64_t x) {
 static const uint64_t nm_prefetch_distances[] = {8, 16, 24, 32, 48, 64};
 #define NM_PREFETCH_DISTANCES (sizeof nm_prefetch_distances / sizeof *nm_prefetch_distances)
 
-// Loads a range into the last-level cache, with prefetches.
+// Loads a range of `bytes` bytes into the last-level cache, with prefetches, which reach 48 lines beyond its end.
 static inline void warm_cache(volatile uint64_t *far, uint64_t bytes) {
   for (uint64_t i = 0; i < bytes / NM_LINE; i++) {
     nm_prefetch_far(far + (i + 48) * 16);
@@ -67,7 +69,7 @@ static inline void warm_cache(volatile uint64_t *far, uint64_t bytes) {
   }
 }
 
-// Returns 1 if all words of a range are zero.
+// Returns 1 if all words of a range of `bytes` bytes, a multiple of a line, are zero.
 static inline int is_zero(const volatile uint64_t *words, uint64_t bytes) {
   uint64_t bits = 0;
   for (uint64_t i = 0; i < bytes / 8; i += 16) {

@@ -4,13 +4,16 @@
 #include "nearmemory/programs/bench.h"
 #include "nearmemory/programs/team.h"
 
+// Operations, as in bulk.c, and their names in the output. INTERLEAVED is a copy with overlapping fetches and stores,
+// by the near-memory core only.
 enum { SET, CLEAR, COPY, INTERLEAVED };
 static const char *const names[] = {"set", "clear", "copy", "interleaved copy"};
 
 // Maximum size, in bytes, of the runs that select the prefetch distance.
 #define MAX_TUNED_BYTES 262144
 
-// Loops of the host. `distance` is the prefetch distance in words; 0: no prefetches.
+// Loops of the host over `bytes` bytes, a multiple of a line. `distance` is the prefetch distance in lines; 0: no
+// prefetches.
 static void fill(uint64_t *to, uint64_t value, uint64_t bytes, uint64_t distance) {
   for (uint64_t i = 0; i < bytes / 8; i += 16) {
     if (distance) nm_prefetch_far(to + i + distance * 16);
@@ -33,6 +36,7 @@ static void copy(uint64_t *to, const uint64_t *from, uint64_t bytes, uint64_t di
   }
 }
 
+// Destination and source of an operation, with their size in bytes; `far` is 1 if they are in far memory.
 struct memory {
   uint64_t *to, *from, bytes;
   int far;
@@ -54,6 +58,7 @@ static struct {
   uint64_t value, distance;
 } shared;
 
+// Performs one core's share of the operation.
 static void work(uint64_t core) {
   struct memory range = shared.all;
   uint64_t lines = range.bytes / NM_LINE, core_lines = (lines + CORES - 1) / CORES;
@@ -64,6 +69,7 @@ static void work(uint64_t core) {
   run_on_host(shared.operation, range, shared.value, shared.distance);
 }
 
+// Performs an operation on all cores. The prefetch distance is that of all cores together.
 static void run_on_cores(int operation, struct memory range, uint64_t value, uint64_t distance) {
   shared.all = range, shared.operation = operation, shared.value = value, shared.distance = distance / CORES;
   team_run(work);
@@ -79,6 +85,7 @@ static uint64_t by_host(int operation, struct memory range, uint64_t value, uint
   return cycles() - start;
 }
 
+// Line pipes to and from the near-memory core, with requests and answers.
 static struct nm_sender out;
 static struct nm_receiver in;
 
@@ -134,7 +141,7 @@ static void measure(int operation, struct memory range, int64_t distance, int al
   print_duration(name, duration);
 }
 
-// Returns the prefetch distance with the shortest time.
+// Returns the prefetch distance, in lines, with the shortest time.
 static uint64_t best_prefetch_distance(int operation, struct memory range) {
   if (range.bytes > MAX_TUNED_BYTES) range.bytes = MAX_TUNED_BYTES;
   uint64_t best = 0, best_duration = UINT64_MAX;
@@ -145,6 +152,7 @@ static uint64_t best_prefetch_distance(int operation, struct memory range) {
   return best;
 }
 
+// Allocates the ranges of an operation. Word `i` of the source is the hash of `i`.
 static struct memory memory(uint64_t bytes, int far) {
   // Prefetches reach beyond the accessed range.
   struct memory range = {.bytes = bytes, .far = far};

@@ -5,9 +5,10 @@
 
 NM_CHANNEL(4096, NM_GIVEN)
 
+// Operations, as in bulk-host.c.
 enum { SET, CLEAR, COPY, INTERLEAVED };
 
-// Lines of a transfer, and maximum number of outstanding transfers.
+// Lines of a transfer of `fill`, its maximum number of outstanding transfers, and lines of a transfer of `copy`.
 #define TRANSFER_LINES 48
 #define TRANSFERS 2
 #define SYNCHRONOUS 384
@@ -32,6 +33,7 @@ static void fill(uint64_t from, uint64_t to, uint64_t lines) {
   for (uint64_t slot = 0; slot < TRANSFERS; slot++) nm_stored_since(from + slot * TRANSFER_LINES, sent[slot], since[slot]);
 }
 
+// Stores `value` to `lines` lines at address `to`.
 static void set(uint64_t to, uint64_t value, uint64_t lines) {
   uint64_t words = minimum(lines, TRANSFERS * TRANSFER_LINES) * 16;
   volatile uint64_t *first = nm_words(0);
@@ -40,6 +42,7 @@ static void set(uint64_t to, uint64_t value, uint64_t lines) {
   fill(0, to, lines);
 }
 
+// Copies `lines` lines; each part is stored before the next one is fetched.
 static void copy(uint64_t to, uint64_t from, uint64_t lines) {
   for (uint64_t copied = 0; copied < lines; copied += SYNCHRONOUS) {
     uint64_t count = minimum(lines - copied, SYNCHRONOUS), since = nm_now();

@@ -4,6 +4,7 @@
 #include "nearmemory/programs/bench.h"
 #include "nearmemory/programs/mixture.h"
 
+// The output is the time of the same number of rounds on either side.
 int main(int argc, char **argv) {
   uint64_t rounds = argument(argc, argv, 1), sum, word = 0;
   int status = 1;

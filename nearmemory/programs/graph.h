@@ -9,14 +9,17 @@
 
 #include "nearmemory/programs/bench.h"
 
+// Shapes of graphs, by the number that programs take as their argument.
 enum shape { KRONECKER, SOCIAL, CLUSTERED, ROADS, UNIFORM };
 
+// A graph as adjacency lists. `degrees[n]` is the number of lists that contain node n.
 struct graph {
   uint64_t nodes, edges;
   // Neighbours of node n are edges[first[n]] to edges[first[n + 1] - 1].
   uint32_t *first, *neighbours, *degrees;
 };
 
+// State of the random generator, the same at each start: graphs are reproducible.
 static uint64_t graph_random = 0x9e3779b97f4a7c15;
 static inline uint64_t random_word(void) { return hash(graph_random += 0x9e3779b97f4a7c15); }
 // Random number below a 32-bit limit.
@@ -51,6 +54,7 @@ static void graph_of_edges(struct graph *graph, const uint32_t (*ends)[2], uint6
   free(next);
 }
 
+// Builds a random graph with undirected edges; each is in the lists of both of its nodes.
 static void make_undirected(struct graph *graph, enum shape shape) {
   uint64_t count = graph->edges / 2;
   uint32_t(*ends)[2] = malloc(count * sizeof *ends), *permutation = malloc(graph->nodes * sizeof *permutation);
@@ -128,6 +132,7 @@ static inline uint64_t graph_new_lines(const struct graph *graph) {
   return graph->edges ? lines * 1000 / graph->edges : 0;
 }
 
+// Returns the length of the longest adjacency list.
 static inline uint64_t graph_max_degree(const struct graph *graph) {
   uint64_t max_degree = 0;
   for (uint64_t n = 0; n < graph->nodes; n++)

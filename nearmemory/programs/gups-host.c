@@ -6,9 +6,11 @@
 #include "nearmemory/programs/bench.h"
 #include "nearmemory/programs/team.h"
 
+// First random number, the same for host and near-memory core.
 #define SEED 0x2545f4914f6cdd1d
 
-// Updates with this prefetch distance; returns the last random number.
+// Updates with this prefetch distance, in updates (0: no prefetches); returns the last random number. `words` is a
+// power of two.
 static uint64_t update(uint64_t *table, uint64_t words, uint64_t updates, uint64_t distance) {
   uint64_t random = SEED, later = SEED;
   for (uint64_t i = 0; i < distance; i++) later = next_random(later);
@@ -29,6 +31,7 @@ static void verify(uint64_t *table, uint64_t words, uint64_t updates, const char
   require(is_zero(table, words * 8), label);
 }
 
+// Returns the time of the updates in a warm cache.
 static uint64_t by_host(uint64_t *table, uint64_t words, uint64_t updates, uint64_t distance) {
   // Steady state after many updates: the last-level cache is full of the table.
   uint64_t bytes = words * 8, cache_bytes = nm_last_cache();
@@ -38,6 +41,7 @@ static uint64_t by_host(uint64_t *table, uint64_t words, uint64_t updates, uint6
   return cycles() - start;
 }
 
+// Measures one variant of the host, verifies and prints it.
 static void measure(uint64_t *table, uint64_t words, uint64_t updates, uint64_t distance, const char *label) {
   uint64_t duration = by_host(table, words, updates, distance);
   verify(table, words, updates, label);

@@ -5,8 +5,10 @@
 
 NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1), NM_GIVEN)
 
+// Line of the scratchpad that holds the current line of the table.
 #define LINE 0
 
+// `words` is a power of two. The random numbers are those of next_random in bench.h.
 int channel(uint64_t table, uint64_t words, uint64_t random, uint64_t d) {
   uint64_t updates = 0;
   volatile uint64_t *line = nm_words(LINE);

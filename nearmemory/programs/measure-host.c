@@ -13,6 +13,7 @@
 #define TICK 1000000
 #endif
 
+// Number of lines to read, and number of reads for a latency.
 static uint64_t lines = 16384, reads = 1000;
 
 // Latency of dependent uncached reads, in picoseconds.
@@ -23,8 +24,9 @@ static uint64_t latency(volatile uint64_t *far) {
   return (cycles() - start) * CYCLE / 1000 / reads + index;
 }
 
-// Bandwidth of sequential reads in kB/s, with a prefetch distance in lines, for one of the caches. One word per line is
-// read; eight lines are loaded before any is used, so that the in-order core waits for them once.
+// Bandwidth of sequential reads in kB/s, with a prefetch distance in lines, into the core's own cache (`first_level`)
+// or the last-level cache. One word per line is read; eight lines are loaded before any is used, so that the in-order
+// core waits for them once.
 static uint64_t bandwidth(uint64_t *far, int distance, int first_level) {
   uint64_t sum = 0, start = cycles();
   for (uint64_t line = 0; line < lines; line += 8) {

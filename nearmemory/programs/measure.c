@@ -6,8 +6,11 @@ NM_CHANNEL(4096, NM_GIVEN)
 
 // Lines of a transfer. The scratchpad takes several transfers at once; their data is not used.
 #define BATCH 128
+// Number of scratchpad areas that transfers use in turn.
 #define AREAS 3
 
+// `reads` is the number of single lines to fetch, `lines` the number of lines of the long copy. Sends two numbers of
+// clocks: the sum of the latencies, and the duration of the copy.
 int channel(uint64_t far, uint64_t reads, uint64_t lines, uint64_t d) {
   uint64_t results[2] = {0, 0};
   for (uint64_t i = 0; i < reads; i++) {

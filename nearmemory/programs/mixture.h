@@ -8,8 +8,10 @@
 // Prevents inlining, because calls are part of the mix.
 #define MIXTURE_DISTINCT __attribute__((noipa))
 
+// Enumerated values that branches depend on.
 enum choice { FIRST, SECOND, THIRD };
 
+// A record of the linked ring, which rounds copy and change.
 struct record {
   struct record *next;
   enum choice choice;

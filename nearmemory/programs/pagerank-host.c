@@ -10,14 +10,21 @@
 #include "nearmemory/programs/graph.h"
 #include "nearmemory/programs/pagerank.h"
 
+// Methods, by their bit in the argument, and their names in the output. LOCAL always runs: its scores are the
+// reference.
 enum method { LOCAL, FAR, HINTS, LINES, REGISTERS };
 static const char *const names[] = {"local", "far", "far with hints", "line pipes", "register pipes"};
 
+// Probability of following an edge.
 #define DAMPING 0.85f
 // Number of messages sent together; a pipe has space for two batches.
 #define BATCH (PIPE_LINES / 2)
+// Maximum number of near-memory cores.
 #define MCCS 4
 
+// Arguments and derived values: cores on either side; prefetch distance in neighbours; first node of each host core;
+// number of rounds; current method; contribution of each node to each neighbour; sum of each node's neighbours'
+// contributions.
 static struct graph graph;
 static uint64_t cores, mccs, prefetch_distance, bounds[PIPES + 1], rounds;
 static enum method method;
@@ -37,6 +44,7 @@ struct words {
 };
 static struct words words[MCCS];
 
+// Sends the pending words to the register pipes of a near-memory core, once all of these are empty.
 static void send_words(uint64_t mcc) {
   struct words *out = &words[mcc];
   struct nm_registers *to = nm_registers_of(mcc, FIRST_WORD_REGISTER);
@@ -57,12 +65,14 @@ static void send_words(uint64_t mcc) {
   out->pending = 0;
 }
 
+// Adds a word to those pending; sends them when there is one for each register.
 static inline void add_word(uint64_t mcc, uint64_t word) {
   struct words *out = &words[mcc];
   out->batch[out->pending++] = word;
   if (out->pending == WORD_REGISTERS) send_words(mcc);
 }
 
+// Returns the line of a message: `number` counts the messages of a pipe.
 static volatile struct message *line_of(uint64_t core, uint64_t mcc, uint64_t number) {
   return (volatile struct message *)nm_line_of(mcc, FIRST_LINE(core) + number % PIPE_LINES);
 }
@@ -92,6 +102,7 @@ static void send_lines(uint64_t core, uint64_t mcc) {
   for (uint64_t i = 0; i < BATCH; i++) nm_prefetch_far(line_of(core, mcc, out->sent + i));
 }
 
+// Returns the next message to fill in, after sending the batch if it is full.
 static struct message *next_message(uint64_t core, uint64_t mcc) {
   struct out *out = &line_outputs[core][mcc];
   if (out->pending == BATCH) send_lines(core, mcc);
@@ -112,6 +123,7 @@ static inline void send_node(uint64_t core, uint64_t node, const uint32_t *neigh
   for (uint64_t i = 0; i < count; i++) message->neighbours[i] = neighbours[i];
 }
 
+// Sends ROUND_ENDS or ALL_ENDS to all near-memory cores, with all pending messages.
 static void send_mark(uint64_t core, uint32_t what) {
   for (uint64_t mcc = 0; mcc < mccs; mcc++) {
     if (method == REGISTERS) {
@@ -124,6 +136,7 @@ static void send_mark(uint64_t core, uint32_t what) {
   }
 }
 
+// Sends all nodes of a host core.
 static void send_nodes(uint64_t core) {
   for (uint64_t n = bounds[core]; n < bounds[core + 1]; n++) {
     uint64_t at = graph.first[n], end = graph.first[n + 1];
@@ -181,6 +194,7 @@ static void work(void *argument) {
   if (uses_near_memory()) send_mark(core, ALL_ENDS);
 }
 
+// Sets the scores before the first round: all equal.
 static void begin(void) {
   for (uint64_t n = 0; n < graph.nodes; n++) sums[n] = 1.0f / graph.nodes, contributions[n] = 0;
   if (method == LOCAL) return;
@@ -188,6 +202,7 @@ static void begin(void) {
   nm_flush_all(contributions, graph.nodes * sizeof *contributions);
 }
 
+// Starts the program on all near-memory cores.
 static void start_near_memory(void) {
   memset(line_outputs, 0, sizeof line_outputs);
   memset(words, 0, sizeof words);

@@ -13,9 +13,12 @@ NM_CHANNEL(8192, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1), NM_REGISTER_PIPE(2), 
 // First of the lines into which contributions are fetched. The next message is fetched while the previous one is summed.
 #define FETCHED FIRST_LINE(PIPES)
 
+// Addresses of the arrays in far memory.
 static uint64_t contributions, sums;
 
-// A source of messages: pipe state; current node, its block and the block's line; times at which lines were stored.
+// A source of messages: number of the pipe, its first line, and messages received; current node and its block
+// (UINT64_MAX: none), index of the block's line among the SUM_LINES lines, times at which these were stored; sum so
+// far.
 struct source {
   uint64_t pipe, first, received;
   uint64_t node, block, slot, since[SUM_LINES];
@@ -23,13 +26,15 @@ struct source {
   int ended;
 };
 
-// A message whose contributions are being fetched.
+// A message whose contributions are being fetched: node, number of neighbours, first line that they are fetched to,
+// and time of the fetch.
 struct pending {
   struct source *source;
   const volatile uint32_t *neighbours;
   uint64_t node, count, line, since;
 };
 
+// Starts to fetch the line of each neighbour's contribution.
 static void fetch_contributions(struct pending *next) {
   next->since = nm_now();
   const volatile uint32_t *neighbour = next->neighbours;
@@ -38,10 +43,12 @@ static void fetch_contributions(struct pending *next) {
   for (; line < end; line++) nm_fetch_lines(line, far + (uint64_t)*neighbour++ / BLOCK * NM_LINE);
 }
 
+// Returns the sums of the current block, in the scratchpad.
 static volatile float *scores_of(struct source *source) {
   return (volatile float *)nm_words(source->first + PIPE_LINES + source->slot);
 }
 
+// Starts to store the sums of the current block.
 static void store_block(struct source *source) {
   if (source->block == UINT64_MAX) return;
   source->since[source->slot] = nm_now();
@@ -64,6 +71,7 @@ static void begin_node(struct source *source, uint64_t node) {
   for (int i = 0; i < 16; i++) nm_words(source->first + PIPE_LINES + source->slot)[i] = 0;
 }
 
+// Waits for the contributions of a message and adds them to its node's sum.
 static void add_contributions(const struct pending *message) {
   struct source *source = message->source;
   if (message->node != source->node) begin_node(source, message->node);

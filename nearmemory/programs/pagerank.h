@@ -34,6 +34,7 @@ struct message {
 // Special values of `node`: end of a round, and end of the program.
 #define ROUND_ENDS UINT32_MAX
 #define ALL_ENDS (UINT32_MAX - 1)
+// Mark of a message: sequence number, of which 24 bits are kept, and number of neighbours.
 #define MARK(number, count) ((uint32_t)(number) << 8 | (uint32_t)(count))
 
 // In register pipes a message is a word with the node and the number of neighbours, then words with two neighbours each.

@@ -4,17 +4,22 @@
 #include "nearmemory/programs/bench.h"
 #include "nearmemory/programs/team.h"
 
+// Modes, as in pipes.c.
 enum { LINES, REGISTERS, LINE_ROUND_TRIP, REGISTER_ROUND_TRIP };
 
+// Number of register pipes for words; the pipe after them returns the sum.
 #define REGISTER_PIPES 15
 // Words sent together.
 #define BATCH (64 * NM_WORDS)
+// Lines of the scratchpad.
 #define SCRATCHPAD 512
 
+// Starts the program; `count` is the number of lines or registers of each thread.
 static void start(uint64_t kind, uint64_t count, uint64_t threads) {
   require(nm_spawn(0, "pipes", (uint64_t[4]){kind, count, threads}) == 0, "the core does not start");
 }
 
+// Returns the sum that the core has computed, after its end.
 static uint64_t receive_sum(void) {
   uint64_t word = 0;
   require(nm_receive_word(nm_registers_of(0, REGISTER_PIPES), &word), "the core sends nothing");
@@ -25,6 +30,7 @@ static uint64_t receive_sum(void) {
 // Words of each thread, and its lines or registers.
 static uint64_t lines, words, batch[BATCH];
 
+// Sends all words of a thread by its line pipe.
 static void send_by_lines(uint64_t thread) {
   struct nm_sender out = nm_sender(nm_pipe_of(0, thread * (lines + 1)), lines);
   for (uint64_t sent = 0; sent < words;) {
@@ -35,6 +41,7 @@ static void send_by_lines(uint64_t thread) {
   nm_end(&out);
 }
 
+// Sends all words of a thread by its register pipes in turn.
 static void send_by_registers(uint64_t thread) {
   uint64_t first = thread * lines;
   for (uint64_t i = 0, register_index = 0, batch_index = 0; i < words; i++) {
@@ -45,7 +52,8 @@ static void send_by_registers(uint64_t thread) {
   nm_end_words(nm_registers_of(0, first + words % lines));
 }
 
-// From the first word to the sum, which the core computes of each word or of each line's first word: all lines but the last are full.
+// Measures the time from the first word to the sum, which the core computes of each word or of each line's first word:
+// all lines but the last are full.
 static void measure(int kind, uint64_t threads, const char *label) {
   void (*send)(uint64_t) = kind == LINES ? send_by_lines : send_by_registers;
   uint64_t expected = 0, stride = kind == LINES ? NM_WORDS : 1;
@@ -63,6 +71,7 @@ static void measure(int kind, uint64_t threads, const char *label) {
   print_duration(label, duration);
 }
 
+// Measures the mean time of a line to the core and back.
 static void measure_line_round_trip(uint64_t round_trips) {
   start(LINE_ROUND_TRIP, 1, 1);
   struct nm_sender out = nm_sender(nm_pipe_of(0, 0), 1);
@@ -79,6 +88,7 @@ static void measure_line_round_trip(uint64_t round_trips) {
   print_duration("line there and back", duration / round_trips);
 }
 
+// Measures the mean time of a word to the core and back.
 static void measure_register_round_trip(uint64_t round_trips) {
   start(REGISTER_ROUND_TRIP, 1, 1);
   uint64_t start_time = cycles();

@@ -3,6 +3,7 @@
 
 #include "nearmemory/channel.h"
 
+// Number of register pipes for words, and maximum number of host threads.
 #define REGISTER_PIPES 15
 #define THREADS 4
 
@@ -11,9 +12,10 @@ NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1), NM_REGISTER_PIPE(2), 
            NM_REGISTER_PIPE(10), NM_REGISTER_PIPE(11), NM_REGISTER_PIPE(12), NM_REGISTER_PIPE(13), NM_REGISTER_PIPE(14),
            NM_REGISTER_PIPE(15))
 
+// Modes, as in pipes-host.c.
 enum { LINES, REGISTERS, LINE_ROUND_TRIP, REGISTER_ROUND_TRIP };
 
-// Round-robin over pipes; each is served as long as it has lines.
+// Sums by line pipes: round-robin over pipes; each is served as long as it has lines.
 static uint64_t sum_lines(uint64_t lines, uint64_t threads) {
   struct nm_receiver in[THREADS];
   uint64_t words[NM_WORDS], sum = 0;
@@ -30,7 +32,7 @@ static uint64_t sum_lines(uint64_t lines, uint64_t threads) {
   return sum;
 }
 
-// Round-robin over threads, and over the registers of each.
+// Sums by register pipes: round-robin over threads, and over the registers of each.
 static uint64_t sum_registers(uint64_t registers, uint64_t threads) {
   uint64_t sum = 0, word = 0, next_register[THREADS] = {0}, ended[THREADS] = {0};
   for (uint64_t open_pipes = threads; open_pipes > 0;)
@@ -48,6 +50,7 @@ static uint64_t sum_registers(uint64_t registers, uint64_t threads) {
   return sum;
 }
 
+// Returns each line to the host.
 static void return_lines(void) {
   struct nm_receiver in = nm_receiver(nm_pipe_at(0), 1);
   struct nm_sender out = nm_sender(nm_pipe_at(16), 1);
@@ -55,6 +58,7 @@ static void return_lines(void) {
   while ((count = nm_receive(&in, words))) nm_send(&out, words, count);
 }
 
+// Returns each word to the host.
 static void return_registers(void) {
   uint64_t word;
   while (nm_receive_word(nm_register_pipe(0), &word)) nm_send_word(nm_register_pipe(1), word);

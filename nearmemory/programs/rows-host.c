@@ -6,16 +6,22 @@
 #include "nearmemory/programs/team.h"
 #include "nearmemory/stream.h"
 
+// Operations, as in rows.c.
 enum { SUM, COPY, STREAM };
 
+// Limit of balances, which are 0 to BALANCES - 1.
 #define BALANCES 65536
 
+// Bytes of a row, and number of rows.
 static uint64_t width, rows;
 
+// Balance of a row.
 static uint64_t balance(uint64_t row) { return hash(row) % BALANCES; }
 
+// First word of a row: its number in the lower half, its balance in the upper half.
 static uint64_t word(uint64_t row) { return row | balance(row) << 32; }
 
+// Returns a table of `bytes` bytes.
 static uint32_t *make_table(uint64_t bytes, int far) {
   uint64_t *table = far ? nm_far_alloc(bytes + 64 * NM_LINE) : malloc(bytes);
   require(table != NULL, "no memory");
@@ -51,9 +57,10 @@ static uint64_t add(const uint32_t *table, uint64_t from, uint64_t to, uint64_t 
   return sum;
 }
 
-// Expected results.
+// Expected sum of the selected balances, expected number of selected rows, and limit below which rows are selected.
 static uint64_t expected, selected, limit = BALANCES;
 
+// Measures the host with this prefetch distance in lines; 0: no prefetches.
 static void by_host(const uint32_t *table, uint64_t distance, const char *label) {
   uint64_t count, start = cycles();
   uint64_t sum = add(table, 0, rows, limit, distance, &count), duration = cycles() - start;
@@ -66,16 +73,20 @@ static struct {
   uint64_t sum, count;
 } __attribute__((aligned(NM_LINE))) parts[CORES];
 
+// Prefetch distance of all cores together, in lines.
 #define PREFETCH_DISTANCE 64
 
+// The table for all cores.
 static const uint32_t *shared;
 
+// Evaluates one core's part of the table.
 static void work(uint64_t core) {
   // Parts begin with whole groups of eight rows.
   uint64_t each = (rows / 8 + CORES - 1) / CORES * 8, from = core * each, to = from + each < rows ? from + each : rows;
   parts[core].sum = add(shared, from, to, limit, PREFETCH_DISTANCE / CORES, &parts[core].count);
 }
 
+// Measures all cores of the host.
 static void by_cores(const uint32_t *table, const char *label) {
   uint64_t sum = 0, count = 0;
   shared = table;
@@ -87,30 +98,35 @@ static void by_cores(const uint32_t *table, const char *label) {
   print_duration(label, duration);
 }
 
+// Sends a request to the near-memory core and returns its start time.
 static uint64_t send_request(const uint64_t words[5]) {
   uint64_t start = cycles();
   for (int i = 0; i < 5; i++) nm_send_word(nm_registers_of(0, 0), words[i]);
   return start;
 }
 
+// Returns the response of the near-memory core.
 static uint64_t receive_response(void) {
   uint64_t word = 0;
   require(nm_receive_word(nm_registers_of(0, 1), &word), "the core has ended");
   return word;
 }
 
+// Returns 1 if a row's words are those of row number `row`.
 static int is_row(const volatile uint64_t *at, uint64_t row) {
   uint64_t difference = at[0] ^ word(row);
   for (uint64_t i = 1; i < width / 8; i++) difference |= at[i] ^ (row ^ i << 32);
   return difference == 0;
 }
 
+// Measures the sum by the near-memory core.
 static void sum(uint64_t table, uint64_t lines) {
   uint64_t start = send_request((uint64_t[5]){SUM, table, lines, width});
   require(receive_response() == expected, "the sum of the core");
   print_duration("core", cycles() - start);
 }
 
+// Measures the selection by the near-memory core into far memory, and verifies each row.
 static void measure_copy(uint64_t table, uint64_t lines, uint64_t *to) {
   uint64_t start = send_request((uint64_t[5]){COPY, table, lines, limit, (uintptr_t)to});
   require(receive_response() == selected, "how many rows the core has copied");
@@ -124,6 +140,7 @@ static void measure_copy(uint64_t table, uint64_t lines, uint64_t *to) {
   require(right, "the rows that the core has copied");
 }
 
+// Measures the selection by the near-memory core as a stream, and verifies each row.
 static void measure_stream(uint64_t table, uint64_t lines) {
   uint64_t start = send_request((uint64_t[5]){STREAM, table, lines, limit}), sum = 0, count = 0, words = 0;
   struct nm_stream_in in = nm_stream_from(0, 400);

@@ -6,17 +6,22 @@
 
 NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1), NM_GIVEN)
 
+// Operations, as in rows-host.c.
 enum { SUM, COPY, STREAM };
 
 // Lines per buffer, and number of buffers. While one buffer is read, the fetches of the others are outstanding.
 #define BUFFER_LINES 64 // one per bit of a mask
 #define BUFFERS 4
+// First scratchpad line of the stream to the host.
 #define FIRST_OF_STREAM 400
 
+// Sequential reader of a table: address, number of parts of BUFFER_LINES lines, parts requested and parts returned so
+// far, and time of the last request of each buffer.
 struct table {
   uint64_t far, parts, fetched, consumed, since[BUFFERS];
 };
 
+// Starts to fetch the next part, if there is one.
 static void fetch_next(struct table *table) {
   if (table->fetched == table->parts) return;
   uint64_t buffer = table->fetched % BUFFERS;
@@ -24,6 +29,7 @@ static void fetch_next(struct table *table) {
   nm_fetch(buffer * BUFFER_LINES, table->far + table->fetched++ * BUFFER_LINES * NM_LINE, BUFFER_LINES);
 }
 
+// Starts to read a table whose number of lines is a multiple of BUFFER_LINES.
 static struct table begin(uint64_t far, uint64_t lines) {
   struct table table = {.far = far, .parts = lines / BUFFER_LINES};
   for (int i = 0; i < BUFFERS - 1; i++) fetch_next(&table);
@@ -53,6 +59,7 @@ static inline __attribute__((always_inline)) uint64_t add(uint64_t line, uint64_
   return sum;
 }
 
+// Returns the sum of all balances. Constant widths let the compiler unroll the loop.
 static uint64_t sum(uint64_t far, uint64_t lines, uint64_t width) {
   struct table table = begin(far, lines);
   uint64_t total = 0;

@@ -1,4 +1,5 @@
-// An empty program padded with PAD bytes of unused data, a macro of the compiler's command line.
+// An empty program padded with PAD bytes of unused data, a macro of the compiler's command line. The exit status is 1
+// plus its argument, so that each start can be verified.
 
 #include "nearmemory/channel.h"
 

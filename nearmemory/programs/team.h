@@ -6,6 +6,7 @@
 #include "nearmemory/cores.h"
 #include "nearmemory/programs/bench.h"
 
+// Number of cores of a team, with the calling one.
 #define CORES 4
 
 static struct {
@@ -15,6 +16,7 @@ static struct {
   void (*work)(uint64_t core);
 } team;
 
+// Main loop of a core other than the first.
 static void team_member(void *core) {
   for (;;) {
     nm_barrier_wait(&team.barrier);
@@ -43,6 +45,7 @@ static uint64_t team_run(void (*work)(uint64_t core)) {
   return cycles() - start;
 }
 
+// Ends the functions of the other cores, and waits for their ends.
 static void team_end(void) {
   team.work = NULL;
   nm_barrier_wait(&team.barrier);

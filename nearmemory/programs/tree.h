@@ -10,8 +10,10 @@
 #include <stdint.h>
 #include <string.h>
 
+// Bytes of a node's state.
 #define TREE_STATE 20
 
+// Parameters of a tree.
 struct tree {
   // Geometric trees: `branching` children on average at the root, varying with the depth by `shape`, down to `depth`. Binomial trees:
   // `branching` children at the root; every other node has `children` children with probability `child_probability`, otherwise none.
@@ -61,6 +63,7 @@ static void tree_spawn(const uint8_t state[TREE_STATE], uint32_t number, uint8_t
   tree_hash(bytes, sizeof bytes, child);
 }
 
+// Computes the state of the root: the hash of the seed.
 static void tree_root(const struct tree *tree, uint8_t state[TREE_STATE]) {
   uint8_t bytes[TREE_STATE] = {0};
   for (int i = 0; i < 4; i++) bytes[16 + i] = tree->seed >> (24 - 8 * i);
@@ -73,6 +76,7 @@ static double tree_random(const uint8_t state[TREE_STATE]) {
   return (word & 0x7fffffff) / 2147483648.0;
 }
 
+// Returns the mean number of children at a depth of a geometric tree.
 static double tree_branching(const struct tree *tree, int depth) {
   if (depth == 0) return tree->branching;
   switch (tree->shape) {

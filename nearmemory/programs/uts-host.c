@@ -7,17 +7,21 @@
 #include "nearmemory/programs/tree.h"
 #include "nearmemory/programs/uts.h"
 
+// Cores of the host, and near-memory cores, of the parallel searches; ranges of a core's stack.
 #define CORES 4
 #define MCCS 4
 #define STACK 65536
 // Capacity of the pool of ranges that cores of the host exchange.
 #define POOL 4096
+// Maximum number of outstanding prefetches of a search.
 #define MAX_PREFETCHES 64
 
+// Result of a search, or of a part of it. The root has depth 0.
 struct result {
   uint64_t nodes, leaves, max_depth;
 };
 
+// Result that follows from building the tree.
 static struct result expected;
 
 // Builds the tree; each node precedes its children, which are consecutive.
@@ -64,6 +68,7 @@ static inline void visit(struct search *search, uint64_t index) {
   search->stack[search->height++] = RANGE(first, children);
 }
 
+// Removes the first node of the newest range, and returns its index.
 static inline uint64_t pop(struct search *search) {
   uint64_t *top = &search->stack[search->height - 1], first = RANGE_FIRST(*top);
   if (RANGE_COUNT(*top) == 1)
@@ -115,6 +120,7 @@ static void offload_range(struct search *search) {
   release_lock();
 }
 
+// Searches until no core has work: takes ranges from the pool, and offloads some.
 static void work(void *argument) {
   struct search *search = argument;
   int busy = 0;
@@ -140,6 +146,7 @@ static void require_result(struct result result, const char *label) {
   require(is_expected, label);
 }
 
+// Measures a search by cores of the host, each with this prefetch distance in nodes; 0: no prefetches.
 static void by_host(const struct node *tree, uint64_t prefetch_distance, uint64_t cores, const char *label) {
   struct nm_thread threads[CORES];
   struct result total = {0};

@@ -16,6 +16,7 @@ NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_FIFO(0), NM_FIFO(1), NM_FIFO(2), NM_FIF
 
 // Stack of ranges. The oldest range, usually the largest subtree, is at `bottom`; the newest is below `top`.
 static uint64_t stack[STACK], bottom, top;
+// Arguments; credit held by this core; results so far.
 static uint64_t far, cores, core, credit, nodes, leaves, max_depth;
 
 // Moves the stack to the start of its array. Returns 0 if it is there already.
@@ -27,6 +28,7 @@ static __attribute__((noinline)) int make_room(void) {
   return 1;
 }
 
+// Adds a range. Returns 0 if the stack is full.
 static inline int push(uint64_t first, uint64_t count) {
   if (count == 0) return 1;
   if (top == STACK && !make_room()) return 0;

@@ -82,6 +82,7 @@ def _experiment_list(width: int | None = None) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
+    """Return the parser of the commands that Python implements."""
     parser = argparse.ArgumentParser(
         prog="cohkit",
         description="Python part of the cohkit command. `cohkit --help` of the native command lists the rest.",
@@ -163,6 +164,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_report(report: argparse.ArgumentParser) -> None:
+    """Add the arguments of `cohkit report`."""
     report.add_argument("folder", metavar="DIR", help="the folder with results")
     report.add_argument(
         "--out", action=_SingleUse, metavar="FILE", help="the file to write; report.html in the folder if not given"
@@ -170,6 +172,7 @@ def _add_report(report: argparse.ArgumentParser) -> None:
 
 
 def _add_explore(explore: argparse.ArgumentParser) -> None:
+    """Add the arguments of `cohkit explore`."""
     explore.add_argument("protocol", metavar="FILE", help="the protocol file, or the name of a shipped protocol")
     explore.add_argument(
         "--system", action=_SingleUse, metavar="NAME", help="a system of the file; the first if not given"
@@ -226,6 +229,7 @@ def _positive(text: str) -> int:
 
 
 def _reproduce(options: argparse.Namespace, command: str) -> None:
+    """Run the named experiments, or list all of them if none is named."""
     if options.experiments:
         conditions = Conditions(seed=options.seed, accesses=options.accesses, threads=options.threads)
         names, as_json = options.experiments, options.json
@@ -252,6 +256,7 @@ def _report(options: argparse.Namespace) -> None:
 
 
 def _explore(options: argparse.Namespace) -> None:
+    """Serve the explorer until it is interrupted."""
     # Check these limits here, before the compiled module is called with the values.
     for name, maximum in (("remotes", 8), ("lines", 4), ("port", 65535)):
         if (getattr(options, name) or 0) > maximum:

@@ -2,6 +2,17 @@
 
 `yield` returns the result of the step: a word after loads and atomic updates, otherwise 0. Words have 64 bits.
 On a machine that translates the thread's addresses, `yield` raises `AccessError` if the page table denies the access.
+
+Fields with the same name have the same meaning in all steps:
+
+- `line`: number of a line of the home.
+- `word`: number of a 64-bit word within the line; in `LoadHost` and `StoreHost`, of a word of host memory.
+- `value`: value to write, from 0 to 2**64 - 1.
+- `by`: number to add; sums in memory wrap around at 2**64.
+- `old`, `new`: value that the word is compared with, and value that replaces it.
+- `register`: number of a register of the application.
+- `what`: name of a counter or of a duration in the result; threads and the application share counters of the same name.
+
 >>> from cohkit import cpu
 >>> def count_up(line, times):
 ...     for _ in range(times):

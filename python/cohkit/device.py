@@ -11,6 +11,10 @@ Fields with the same name have the same meaning in all events and actions, unles
 - `first`: number of the first line, or of the first word of host memory.
 - `tag`: number that the application chooses for a request; the completion returns it.
 - `register`, `thread`: number of a register of the application, and of the thread that accesses it.
+- `value`: value of a register, a 64-bit number.
+- `by`: number to add; sums in memory wrap around at 2**64.
+- `old`, `new`: value that a word is compared with, and value that replaces it.
+- `what`: name of a counter or of a duration in the result.
 
 >>> from cohkit import device
 >>> class Memory(device.Application):
@@ -282,7 +286,7 @@ class CompareSwapWord(NamedTuple):
 
 
 class Wake(NamedTuple):
-    """Start a timer that expires after `after` picoseconds."""
+    """Start a timer that expires after `after` picoseconds. `Timer` with the same tag follows."""
 
     tag: int
     after: int

@@ -73,6 +73,7 @@ def show(result: Mapping[str, Any] | Sequence[Mapping[str, Any]] | Protocol | st
 
 
 def _parts(result: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Iterator[Display]:
+    """Yield the parts of a result, chosen by its keys."""
     if not isinstance(result, Mapping):
         if not all_mappings(result):
             raise InputError(
@@ -117,6 +118,7 @@ def _line(text: str) -> Display:
 
 
 def _verdict(verdict: Mapping[str, Any]) -> Iterator[Display]:
+    """Yield the summary of a verdict, and the charts of its counterexample."""
     name = verdict["model"] if "model" in verdict else f"{verdict['protocol']} {verdict['system']}"
     summary = f"{name}: {verdict['outcome']}"
     if verdict["reason"]:
@@ -132,6 +134,7 @@ def _verdict(verdict: Mapping[str, Any]) -> Iterator[Display]:
 
 
 def _litmus(test: Mapping[str, Any]) -> Iterator[Display]:
+    """Yield the summary of a litmus test, the table of its outcomes, and its chart."""
     memory = test["protocol"] or "sequentially consistent memory"
     summary = f"{test['test']} on {memory}: {test['outcome']}"
     yield _line(summary + (f" ({test['reason']})" if test["reason"] else ""))
@@ -147,6 +150,7 @@ def _litmus(test: Mapping[str, Any]) -> Iterator[Display]:
 
 
 def _play(result: Mapping[str, Any]) -> Iterator[Display]:
+    """Yield the table of a play, or its failure."""
     if result["failure"]:
         yield from _simulation(result)
         return
@@ -169,6 +173,7 @@ def _simulation(result: Mapping[str, Any]) -> Iterator[Display]:
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> Display:
+    """Return rows as a table in HTML and in text; a column is a key with plain values."""
     columns = list(dict.fromkeys(name for row in rows for name, value in row.items() if _fits(value)))
     if not columns:
         raise InputError("it contains nothing to display")

@@ -212,6 +212,7 @@ def _compare(name: str, recorded: Sequence[dict[str, Any]], published: Published
 
 
 def _summary(rows: Sequence[Result]) -> str:
+    """Return the table that counts numbers within error limits, and relations that hold, by their origin."""
     lines = [
         (
             "| Origin | Published numbers | Error at most 5 % | Error at most 25 % | Median error | Middle half "
@@ -237,6 +238,7 @@ def _summary(rows: Sequence[Result]) -> str:
 
 
 def _section(name: str, rows: Sequence[Result], published: Published) -> str:
+    """Return the section of an experiment: introduction, remarks, and one table row for each number."""
     sources = dict.fromkeys(published.source(row["key"]) for row in rows)
     experiment = EXPERIMENTS[name]
     heading, introduction = SECTIONS.get(name, (experiment.title[:1].upper() + experiment.title[1:], ""))

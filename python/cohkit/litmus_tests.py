@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, cast
 
 from cohkit import _cohkit, types
 from cohkit.errors import InputError, call, suggestion
+from cohkit.old_names import current_options
 from cohkit.protocols import decode, load_executable
 from cohkit.results import load
 from cohkit.search_options import is_whole
@@ -28,7 +29,7 @@ class Options(TypedDict, total=False):
         cores: kind of cores; the kind for the protocol's `accesses`, otherwise `in_order`, if not given.
         model: memory model that the outcomes are compared with or, without a protocol, that defines them; the
             protocol's `guarantee` or the model of the cores if not given.
-        gives_up: total number of spontaneous evictions by caches; 1 if not given.
+        max_spontaneous_evictions: total number of spontaneous evictions by caches; 1 if not given.
         max_states: state limit; ten million if not given.
         chart: return the shortest path to the deciding outcome as `sequence`, which :func:`cohkit.chart_text` draws,
             and its length as `steps`.
@@ -47,7 +48,7 @@ class Options(TypedDict, total=False):
     protocol: Protocol | Composition | str | os.PathLike[str] | None
     cores: Literal["in_order", "store_buffer", "relaxed"] | None
     model: Literal["sc", "tso", "rc", "armv8", "riscv"] | None
-    gives_up: int | None
+    max_spontaneous_evictions: int | None
     max_states: int | None
     chart: bool
     stores: str | None
@@ -78,6 +79,7 @@ def litmus(test: str | os.PathLike[str], **options: Unpack[Options]) -> types.Li
     ('satisfied', 4, 'tso')
 
     """
+    options = cast("Options", current_options("cohkit.litmus", options))
     _validate(options)
     name, text, given_protocol = os.fspath(test), options.get("text"), options.get("protocol")
     if text is None and _is_file(test):
@@ -95,12 +97,13 @@ def litmus(test: str | os.PathLike[str], **options: Unpack[Options]) -> types.Li
 
 
 def _native_options(options: Options) -> LitmusRun:
-    gives_up, max_states, runs = options.get("gives_up"), options.get("max_states"), options.get("simulate_runs")
-    kinds = options.get("kinds")
+    """Return the options for the compiled module, with defaults in place of missing ones."""
+    max_evictions, max_states = options.get("max_spontaneous_evictions"), options.get("max_states")
+    runs, kinds = options.get("simulate_runs"), options.get("kinds")
     return {
         "cores": options.get("cores"),
         "model": options.get("model"),
-        "gives_up": 1 if gives_up is None else gives_up,
+        "max_spontaneous_evictions": 1 if max_evictions is None else max_evictions,
         "max_states": 10_000_000 if max_states is None else max_states,
         "chart": options.get("chart", False),
         "simulate": None if runs is None else (options.get("seed") or 0, runs),
@@ -129,7 +132,7 @@ def _validate(options: Options) -> None:
 
 def _validate_numbers(options: Options) -> None:
     numbers = {
-        "gives_up": (options.get("gives_up"), 0, 2**8),
+        "max_spontaneous_evictions": (options.get("max_spontaneous_evictions"), 0, 2**8),
         "max_states": (options.get("max_states"), 1, 2**63),
         "simulate_runs": (options.get("simulate_runs"), 1, 2**63),
         "seed": (options.get("seed"), 0, 2**64),
@@ -140,6 +143,7 @@ def _validate_numbers(options: Options) -> None:
 
 
 def _validate_runs(options: Options) -> None:
+    """Reject options that do not apply without a protocol, or not to simulator runs."""
     if isinstance(options.get("kinds"), str):
         raise InputError("`kinds` must be a list with one kind per thread")
     if options.get("protocol") is None:
@@ -150,6 +154,6 @@ def _validate_runs(options: Options) -> None:
         if options.get("seed") is not None:
             raise InputError("`seed` applies to runs in the simulator: give `simulate_runs` too")
         return
-    for name in ("gives_up", "max_states", "chart"):
+    for name in ("max_spontaneous_evictions", "max_states", "chart"):
         if options.get(name):
             raise InputError(f"`{name}` applies to exhaustive exploration, not to runs in the simulator")

@@ -34,7 +34,13 @@ def binary() -> str:
 
 
 class Text(NamedTuple):
-    """A file that a point carries: its name and contents."""
+    """A file that a point carries: its name and contents.
+
+    Attributes:
+        file: name of the file, for messages.
+        text: contents of the file.
+
+    """
 
     file: str
     text: str

@@ -8,7 +8,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -49,9 +49,14 @@ OLD_NAMES = {
 """New names by module and old name."""
 
 
-def _warn(old: str, new: str) -> None:
-    # Level 3 is the code that uses the old name.
-    warnings.warn(f"`{old}` is now `{new}`; the next release removes the old name", DeprecationWarning, stacklevel=3)
+OLD_OPTIONS = {"cohkit.litmus": {"gives_up": "max_spontaneous_evictions"}}
+"""New names of keyword arguments by function and old name."""
+
+
+def _warn(old: str, new: str, stacklevel: int = 3) -> None:
+    # By default, the code that uses the old name calls the caller of this function.
+    message = f"`{old}` is now `{new}`; the next release removes the old name"
+    warnings.warn(message, DeprecationWarning, stacklevel=stacklevel)
 
 
 def resolver(module: str) -> Callable[[str], Any]:
@@ -77,3 +82,21 @@ def old_method(old: str, method: Callable[_P, _T]) -> Callable[_P, _T]:
         return method(*args, **kwargs)
 
     return renamed
+
+
+def current_options(function: str, options: Mapping[str, object]) -> dict[str, object]:
+    """Return the keyword arguments of a function under their current names.
+
+    Raises:
+        TypeError: an argument is given under both names.
+
+    """
+    current = dict(options)
+    for old, new in OLD_OPTIONS[function].items():
+        if old in current:
+            if new in current:
+                raise TypeError(f"{function} got both `{new}` and its old name `{old}`")
+            current[new] = current.pop(old)
+            # The user's code calls the function that calls this one.
+            _warn(f"{function}({old}=)", f"{function}({new}=)", stacklevel=4)
+    return current

@@ -195,7 +195,13 @@ def bars(  # noqa: PLR0913 -- the last ones are keywords
 
 
 class _Series(NamedTuple):
-    """Numbers drawn as one line: its name, and its numbers in each panel."""
+    """Numbers drawn as one line: its name, and its numbers in each panel.
+
+    Attributes:
+        name: name in the legend.
+        panels: numbers by the title of their panel.
+
+    """
 
     name: str
     panels: dict[str, list[Result]]
@@ -358,6 +364,7 @@ def _join_names(names: Sequence[str]) -> str:
 
 
 def _overlap(curve: _Series, other: _Series, reference: float) -> bool:
+    """Return true if two series would be drawn at the same place. `reference` is the largest number of the plot."""
     if curve.panels.keys() != other.panels.keys():
         return False
     pairs = [(curve.panels[unit], other.panels[unit]) for unit in curve.panels]
@@ -378,6 +385,7 @@ def _plain(value: float, _: object) -> str:
 
 
 def _curve(axes: Axes, in_panel: Sequence[Result], name: str, style: str, colour: str) -> None:
+    """Draw one series in one panel."""
     if not in_panel:
         return
     positions = [x_position(row) for row in in_panel]
@@ -390,6 +398,7 @@ def _curve(axes: Axes, in_panel: Sequence[Result], name: str, style: str, colour
 
 
 def _panel(axes: Axes, in_panel: Sequence[tuple[Measurement, Result]], spans: Mapping[str, Span]) -> None:
+    """Draw the bars of one panel: published numbers, ours with their parts, and whiskers for the sensitivity."""
     vertical_labels = len(in_panel) > _MAX_HORIZONTAL_BARS
     for place, (ours, row) in enumerate(in_panel):
         published = row["published"]

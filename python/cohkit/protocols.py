@@ -45,7 +45,7 @@ def read(file: str | os.PathLike[str]) -> Protocol:
 
 
 def _read(file: str | os.PathLike[str], names: list[str]) -> Protocol:
-    # `names` are the alternatives to list in the message.
+    """Read a protocol file. `names` are the alternatives to list in the message."""
     name = str(file)
     try:
         data = Path(file).read_bytes()
@@ -87,6 +87,7 @@ def decode(file: str, data: bytes) -> str:
 
 
 def _text_error(file: str, line: int, column: int, message: str, remedy: str) -> TextError:
+    """Return the error for a file that is not text, at this line and column."""
     return TextError(
         file,
         [

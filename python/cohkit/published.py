@@ -58,7 +58,13 @@ Relation = Literal["above", "below", "like"]
 
 
 class Claim(NamedTuple):
-    """A published statement in words, and its relation to another number."""
+    """A published statement in words, and its relation to another number.
+
+    Attributes:
+        words: the statement as published.
+        relation: relation of our number to `to`; `None` if the statement is only shown.
+
+    """
 
     words: str
     relation: Relation | None = None

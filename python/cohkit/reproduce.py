@@ -26,7 +26,15 @@ if TYPE_CHECKING:
 
 
 class ReproduceRequest(NamedTuple):
-    """Request to reproduce experiments."""
+    """Request to reproduce experiments.
+
+    Attributes:
+        experiments: names of experiments.
+        json: print rows as JSON instead of tables.
+        sensitivity: also recompute numbers with assumed quantities at the ends of their ranges.
+        conditions: seed, limits and progress of all simulations.
+
+    """
 
     experiments: Sequence[str]
     published: str | None = None
@@ -43,7 +51,14 @@ class ReproduceRequest(NamedTuple):
 
 
 class ReproduceResult(NamedTuple):
-    """An experiment that was run."""
+    """An experiment that was run.
+
+    Attributes:
+        ours: the experiment's numbers.
+        rows: comparison of each number with the published one.
+        spans: sensitivity of the numbers; empty unless requested.
+
+    """
 
     name: str
     experiment: Experiment
@@ -131,6 +146,7 @@ def _reject_unused_options(names: Sequence[str], request: ReproduceRequest) -> N
 
 
 def _run(name: str, published: Published, request: ReproduceRequest) -> ReproduceResult:
+    """Run one experiment with progress bars, and compare its numbers with the published ones."""
     experiment = EXPERIMENTS[name]
     conditions = request.conditions
     with Bar(name) as bar:
@@ -239,6 +255,7 @@ def _limited_title(title: str, result: ReproduceResult, conditions: Conditions) 
 
 
 def _table(result: ReproduceResult, conditions: Conditions) -> str:
+    """Return an experiment's numbers as text, with legend, parts and sensitivity."""
     text = f"{_title(result, conditions)}\n"
     # Show the column of blind predictions only if there are any.
     has_blind = any(row["blind"] is not None for row in result.rows)

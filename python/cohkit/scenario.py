@@ -82,18 +82,18 @@ _EVENTS: dict[str, Callable[..., device.Event]] = {
     "start": device.Start,
     "read": device.Read,
     "write": device.Write,
-    "changed": device.PermissionChange,
-    "done": device.LocalCompletion,
-    "fetched": device.FetchCompletion,
-    "words_read": device.ReadCompletion,
-    "stored": device.StoreCompletion,
+    "permission_change": device.PermissionChange,
+    "local_completion": device.LocalCompletion,
+    "fetch_completion": device.FetchCompletion,
+    "read_completion": device.ReadCompletion,
+    "store_completion": device.StoreCompletion,
     "timer": device.Timer,
     "register_read": device.RegisterRead,
-    "register_written": device.RegisterWrite,
-    "host_fetched": device.HostFetchCompletion,
-    "coherent_loaded": device.CoherentLoadCompletion,
-    "coherent_stored": device.CoherentStoreCompletion,
-    "refused": device.AccessRefusal,
+    "register_write": device.RegisterWrite,
+    "host_fetch_completion": device.HostFetchCompletion,
+    "coherent_load_completion": device.CoherentLoadCompletion,
+    "coherent_store_completion": device.CoherentStoreCompletion,
+    "page_fault": device.AccessRefusal,
     "stop": device.Stop,
 }
 
@@ -110,10 +110,6 @@ _BITS_OF = {
     (device.CoherentAdd, "word"): 32,
     (device.CoherentCompareSwap, "word"): 32,
 }
-
-
-# Names of classes in the compiled module, where they differ.
-_NATIVE_NAMES: dict[type, str] = {cpu.Prefetch: "Hint", device.Abandon: "Forgo"}
 
 
 def _to_native(instruction: object, module: str) -> tuple[str, tuple[Any, ...]]:
@@ -138,7 +134,7 @@ def _to_native(instruction: object, module: str) -> tuple[str, tuple[Any, ...]]:
                 raise TypeError(f"{instruction!r}: `{field}` is a number, not {number!r}")
             if isinstance(number, int) and not 0 <= number < 2**bits:
                 raise OverflowError(f"{instruction!r}: `{field}` is 0 to {2**bits - 1}, not {number}")
-    return _NATIVE_NAMES.get(kind, kind.__name__), tuple(instruction)
+    return kind.__name__, tuple(instruction)
 
 
 # Advances a thread. The arguments are the result of its last step, and for a refused access whether it is a write and

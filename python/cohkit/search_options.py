@@ -79,6 +79,7 @@ def is_whole(value: object) -> bool:
 
 
 def _validate(options: SearchOptions, caller_options: Sequence[str]) -> None:
+    """Reject unknown options, values that are not positive, and options that exclude each other."""
     for name in options:
         if name not in SearchOptions.__annotations__:
             known_names = [*caller_options, *SearchOptions.__annotations__]

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.needs("cocotb", "verilator")
 
+# SystemVerilog files of the blocks, in the order of their dependencies.
 SOURCES = ["home_pkg", "fifo", "spill_register", "rr_pick", "stream_arbiter", "ram_block", "dcs_reader", "dcs_writer"]
 
 

@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
     from conftest import Command
 
+# A device joined with a host, and the files of a composition for it and of one with two levels of caches.
 TWO_SPACES = "enzian-dc-bram+enzian-cpu-home"
 TWO_SPACES_FILE = "protocols/eci-both.coh"
 TWO_LEVELS_FILE = "protocols/two-level.coh"
 
 
 def without_run(results: list[Any]) -> list[Any]:
+    """Return results without the entry `run`, which depends on the machine."""
     return [{name: value for name, value in result.items() if name != "run"} for result in results]
 
 
@@ -92,6 +94,7 @@ def test_composition_simulations_match_the_command(cohkit_command: Command) -> N
 
 
 def test_device_and_host_form_a_machine_of_two_spaces(tmp_path: Path) -> None:
+    """A host from a file is part of the joined machine, which needs the file no more after it was pickled."""
     device, host = TWO_SPACES.split("+")
     platform_file = tmp_path / "own.toml"
     shutil.copy(f"platforms/{host}.toml", platform_file)
@@ -145,7 +148,10 @@ def test_invalid_uses_of_a_composition_are_reported(run_invalid: Any, expected_m
 
 
 def test_sweep_points_contain_all_files_of_a_composition(composition_file: Path, tmp_path: Path) -> None:
+    """A point's hash depends on the used files, and a composition with files of other folders can be written to one."""
+
     def point() -> Point:
+        """Return a sweep point that checks the composition with its current files."""
         return Point(
             0, "check", {"protocol": str(composition_file)}, {}, 0, 0, Texts.of({"protocol": str(composition_file)})
         )

@@ -18,6 +18,7 @@ NOT_COMPARED_WITH_RUMUR = {"mesi-l1"}
 
 
 def section(page: Path, heading: str) -> str:
+    """Return the text of a section, up to the next heading of its level or above."""
     level = heading.partition(" ")[0]
     match = re.search(rf"^{heading}\n(.*?)(?=^#{{1,{len(level)}}} |\Z)", page.read_text(), re.MULTILINE | re.DOTALL)
     assert match, f"{page.name} has no section `{heading}`"
@@ -49,6 +50,7 @@ def missing_places(root: Path, text: str) -> list[str]:
 
 
 def recipes(root: Path) -> str:
+    """Return the section of CONTRIBUTING.md that names files and folders for each kind of change."""
     return section(root / "CONTRIBUTING.md", "## Where a change goes")
 
 
@@ -74,6 +76,7 @@ def test_missing_path_is_found(root: Path, line: str) -> None:
 
 
 def test_commands_that_contributing_names_have_their_targets(root: Path) -> None:
+    """Each example, test, `make` target and tool that CONTRIBUTING.md names exists."""
     text = (root / "CONTRIBUTING.md").read_text()
     crates = {
         tomllib.loads(file.read_text())["package"]["name"]: file.parent for file in root.glob("crates/*/Cargo.toml")

@@ -24,6 +24,7 @@ TOKEN = re.compile(
     rf"""(?P<comment>\#.*)|(?P<title>"[^"]*")|(?P<word>[A-Za-z_]\w*)|(?P<number>[0-9]+)|(?P<symbol>{SYMBOLS})""",
     re.ASCII,
 )
+# Beginnings of the scopes that a token of each kind may have.
 SCOPES: dict[str, str | tuple[str, ...]] = {
     "comment": "comment.",
     "title": "string.",
@@ -31,12 +32,14 @@ SCOPES: dict[str, str | tuple[str, ...]] = {
     "number": "constant.numeric.",
     "symbol": ("keyword.operator.", "punctuation."),
 }
+# Beginnings of the scopes of names.
 NAMES = ("entity.name.", "variable.other.")
 # These words are keywords only after a channel or a goal; elsewhere they may be names of channels.
 CLASSES = {"request", "victim", "answer", "forward", "grant", "acknowledgement"}
 
 
 def scopes(root: Path, *files: Path) -> dict[Path, Tokens]:
+    """Return the tokens of each line of the files: start, end and scope, as VS Code's tokenizer finds them."""
     command: list[str | Path] = ["node", root / "editors/vscode/scopes.mjs", root / ".venv/editors", *files]
     scopes_json = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return {file: scopes_json[str(file)] for file in files}
@@ -53,6 +56,7 @@ def terminals(root: Path) -> tuple[set[str], set[str]]:
 
 
 def test_every_token_of_every_protocol_file_is_highlighted(root: Path) -> None:
+    """Each token of a simple lexer is one token of the grammar, with a scope of its kind."""
     files = [*sorted(root.glob("protocols/*.coh")), *sorted(root.glob("tests/**/*.coh"))]
     assert len(files) > 14
     words, symbols = terminals(root)
@@ -74,6 +78,7 @@ def test_every_token_of_every_protocol_file_is_highlighted(root: Path) -> None:
 
 
 def test_grammar_has_exactly_the_terminals_of_the_language(root: Path, tmp_path: Path) -> None:
+    """Each keyword alone on a line is highlighted as one, and the grammar has no other keywords."""
     words, symbols = terminals(root)
     text = tmp_path / "words.coh"
     lines = [*sorted(words - CLASSES), *sorted(symbols)]
@@ -104,6 +109,7 @@ def test_grammar_has_exactly_the_terminals_of_the_language(root: Path, tmp_path:
 def test_contextual_keywords_are_highlighted_by_position(
     root: Path, tmp_path: Path, line: str, expected: list[str]
 ) -> None:
+    """Words that are keywords in some places only are names elsewhere."""
     kinds = {
         "variable.other": "name",
         "keyword.control": "keyword",
@@ -160,12 +166,14 @@ def extension(root: Path, folder: Path, *, external: str = '"vscode"') -> Path:
 
 
 def run_extension(root: Path, extension: Path, text: Path) -> subprocess.CompletedProcess[str]:
+    """Run the extension on a protocol file in a model of VS Code, which prints a report as JSON."""
     command = Path(sys.executable).parent / "cohkit"
     line: list[str | Path] = ["node", root / "editors/vscode/test/drive.mjs", extension, command, text]
     return subprocess.run(line, capture_output=True, text=True, check=False)
 
 
 def test_packaged_extension_reports_server_state(root: Path, tmp_path: Path) -> None:
+    """Drive the packed extension: missing and wrong servers, diagnostics, definition, hover and completion."""
     packed = extension(root, tmp_path)
     licences = (packed / "dist/licences.txt").read_text()
     assert "vscode-languageclient 11.0.0" in licences

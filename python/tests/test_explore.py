@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from conftest import Command
     from playwright.sync_api import Browser, Locator, Page
 
+# Violation of the faulty protocol, as the explorer states it.
 FAULT = "single writer: another agent still has read or write permission"
 
 
@@ -47,6 +48,7 @@ SCROLLED = "[...document.querySelectorAll('.scroll')].filter(one => one.scrollWi
 
 @contextmanager
 def serve_explorer(explorer: Explorer) -> Iterator[str]:
+    """Serve an explorer on a free port, and yield its address."""
     with server(explorer, 0) as serving:
         thread = threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -60,11 +62,13 @@ def serve_explorer(explorer: Explorer) -> Iterator[str]:
 
 @pytest.fixture
 def address(faulty_protocol: Path) -> Iterator[str]:
+    """Yield the address of an explorer of the faulty protocol with two caches."""
     with serve_explorer(Explorer(str(faulty_protocol), remotes=2)) as explorer_address:
         yield explorer_address
 
 
 def fetch_json(address: str, host: str | None = None) -> Any:
+    """Return the server's answer; `host` replaces the name of the host in the request."""
     request = urllib.request.Request(address, headers={} if host is None else {"Host": host})  # noqa: S310 -- our own
     with urllib.request.urlopen(request) as answer:  # noqa: S310
         return json.load(answer)
@@ -74,6 +78,7 @@ def fetch_json(address: str, host: str | None = None) -> Any:
 def test_explorer_steps_undo_and_jump_to_violation(
     browser: Browser, browser_messages: Callable[..., list[str]], address: str, follow: Callable[[Locator], None]
 ) -> None:
+    """Take steps, take them back, jump to the violation, and follow addresses of states."""
     page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
     messages = browser_messages(page, address)
     page.goto(address)
@@ -148,6 +153,7 @@ def test_explorer_fits_the_viewport(
 
 
 def test_views_agree_with_the_checker(faulty_protocol: Path) -> None:
+    """The shortest path to a violation is as long as the checker's, and a correct protocol has no violation."""
     explorer = Explorer(str(faulty_protocol), remotes=2)
     [verdict] = cohkit.check(cohkit.read(faulty_protocol), remotes=2)
     example = verdict["counterexample"]
@@ -156,7 +162,7 @@ def test_views_agree_with_the_checker(faulty_protocol: Path) -> None:
     violation = explorer.nearest_violation()
     assert len(violation["path"]) == len(example["trace"]["steps"])
     assert violation["what"] == FAULT == f"{example['name']}: {example['message']}"
-    assert explorer.view(violation["path"])["broken"] == FAULT
+    assert explorer.view(violation["path"])["violation"] == FAULT
     [sound] = cohkit.check("msi", remotes=2)
     result = Explorer("msi", remotes=2).nearest_violation()
     # With two caches, nearly all states occur in symmetric pairs, which the checker counts once.
@@ -172,7 +178,7 @@ def test_every_shipped_text_can_be_explored(name: str) -> None:
     way: list[int] = []
     for step in range(12):
         view = explorer.view(way)
-        assert view["broken"] is None
+        assert view["violation"] is None
         assert all(choice["wrong"] is None for choice in view["next"]), view["next"]
         way.append((5 * step + 1) % len(view["next"]))
     assert len(explorer.view(way)["taken"]) == 12
@@ -212,6 +218,7 @@ def test_changed_protocol_file_is_reloaded(address: str, faulty_protocol: Path, 
 
 
 def test_help_example_serves_until_ctrl_c(root: Path, cohkit_command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example of the help serves the explorer; a second one on the same port fails, and Ctrl-C frees the port."""
     monkeypatch.setenv("COLUMNS", "80")
     help_lines = cohkit_command("explore", "--help").stdout.splitlines()
     assert [line for line in help_lines if len(line) > 80] == []

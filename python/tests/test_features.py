@@ -12,6 +12,7 @@ import cohkit
 if TYPE_CHECKING:
     from conftest import Command
 
+# End of a generated table in the page.
 END = "<!-- end -->"
 
 
@@ -33,6 +34,7 @@ def compare(root: Path, name: str, table: str) -> None:
 
 
 def machines(text: Path) -> str:
+    """Return the number of shipped platforms on which a protocol runs, as text."""
     runs = 0
     for platform in cohkit.platforms():
         try:
@@ -43,6 +45,7 @@ def machines(text: Path) -> str:
 
 
 def hardware(text: Path, command: Command, out: Path) -> str:
+    """Return whether RTL can be generated for a protocol's home, with the reason if not."""
     emitted = command("rtl", "emit", text, "--out", out)
     if emitted.returncode == 0:
         return "yes"
@@ -52,6 +55,7 @@ def hardware(text: Path, command: Command, out: Path) -> str:
 
 
 def row(root: Path, text: Path, command: Command, out: Path) -> str:
+    """Return a protocol's row of the table."""
     source = text.read_text()
     promises = re.search(r"^guarantee (.*?) *(?:#.*)?$", source, re.MULTILINE)
     try:
@@ -71,19 +75,20 @@ def row(root: Path, text: Path, command: Command, out: Path) -> str:
 
 
 def title(text: str) -> str:
+    """Return the title of a protocol text; empty if it has none."""
     match = re.search(r'^protocol \w+ "(.*)"', text, re.MULTILINE)
     return match[1] if match else ""
 
 
 def test_shipped_protocols_match_the_feature_matrix(root: Path, tmp_path: Path, cohkit_command: Command) -> None:
-    table = "| Text | What it is | Promises | Home | Machines | Hardware |\n|---|---|---|---|---|---|\n"
+    table = "| Protocol | Description | Guarantees | Home | Machines | Hardware |\n|---|---|---|---|---|---|\n"
     for text in texts(root, composed=False):
         table += row(root, text, cohkit_command, tmp_path / text.stem)
     compare(root, "protocols", table)
 
 
 def test_compositions_that_ship_are_listed(root: Path) -> None:
-    table = "| Text | What it is | Composes |\n|---|---|---|\n"
+    table = "| Composition | Description | Composed protocols |\n|---|---|---|\n"
     for file in texts(root, composed=True):
         text = file.read_text()
         uses = re.findall(r'^use "(.*)" as (\w+)$', text, re.MULTILINE)
@@ -104,5 +109,5 @@ def test_evidence_for_each_standard_exists(root: Path) -> None:
     assert len(evidence_files) > 10
     assert [file for file in evidence_files if not (root / file).is_file()] == []
     # The header of each table ends with the column that names tests.
-    rows = [line for line in standards.splitlines() if line.startswith("| ") and not line.endswith("| Held by |")]
+    rows = [line for line in standards.splitlines() if line.startswith("| ") and not line.endswith("| Test |")]
     assert [line for line in rows if not re.search(r"`(?:crates|python)/", line)] == []

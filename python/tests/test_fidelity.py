@@ -93,6 +93,7 @@ def test_each_row_states_its_provenance() -> None:
 
 
 def test_orders_and_bounds_are_compared_by_ratio() -> None:
+    """A published relation or bound is compared by the ratio to the other number; invalid relations are errors."""
     text = """
 [x]
 base = { says = "a bar without a number", blind = "2GiB/s" }
@@ -189,6 +190,7 @@ def test_throughput_with_full_caches_is_steady() -> None:
 
 
 def test_steadiness_is_checked_for_applications() -> None:
+    """Rates of runs that are too short for a steady state are marked, and single latencies are not judged."""
     measurements = {
         measurement.name: measurement for measurement in EXPERIMENTS["cckit-fig7"].run(Conditions(accesses=2_000))
     }

@@ -24,6 +24,7 @@ from cohkit.published import Measurement, Published, compare
 if TYPE_CHECKING:
     from conftest import Command
 
+# Conditions for tests that need results of any accuracy.
 FEW_ACCESSES = Conditions(accesses=20_000)
 
 
@@ -63,9 +64,11 @@ def test_throughput_does_not_exceed_link_bandwidth() -> None:
 
 
 def test_experiments_run_their_stated_configurations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Intercept the simulations of two experiments and compare their settings."""
     requests: list[Any] = []
 
     def look(simulations: list[Any], **_: object) -> list[Any]:
+        """Record the requested simulations, and end the experiment."""
         requests.extend(simulations)
         raise KeyboardInterrupt
 
@@ -83,6 +86,7 @@ def test_experiments_run_their_stated_configurations(monkeypatch: pytest.MonkeyP
     assert all(request["set"] == {} for request in requests[6:])
 
 
+# A file of published numbers that do not ship.
 SEPARATE_NUMBERS = """\
 [enzian.prefetcher]
 source = "made up"
@@ -91,6 +95,7 @@ with = { 4 = "16GiB/s", 5 = "15000MB/s" }
 
 
 def test_separate_published_numbers_appear_in_all_outputs(tmp_path: Path, cohkit_command: Command) -> None:
+    """Numbers of a separate file appear in the table, the rows and the plot, where they were missing before."""
     file = tmp_path / "kept.toml"
     # The shipped file states the source, too.
     file.write_text(SEPARATE_NUMBERS.replace('source = "made up"\n', ""))
@@ -138,6 +143,7 @@ def test_published_file_without_matching_numbers_is_reported(tmp_path: Path, coh
 
 
 def test_sensitivity_reruns_at_both_ends_of_every_assumed_value(cohkit_command: Command) -> None:
+    """Each assumed quantity is set to both ends of its range, except those that the experiment sets itself."""
     printed = cohkit_command("reproduce", "cckit-table2", "--accesses", 300, "--sensitivity", "--json").stdout
     rows = json.loads(printed)
     for row in rows:
@@ -163,6 +169,7 @@ def test_sensitivity_reruns_at_both_ends_of_every_assumed_value(cohkit_command: 
     assert high - low == pytest.approx(2 * 80, rel=0.02)
 
 
+# Experiments that accept `--sensitivity`, as the message lists them.
 SENSITIVE_EXPERIMENTS = (
     "cckit-table2, cckit-fig6, eci-link, ccix-exp1, ccix-exp2, ccix-exp3, ccix-exp4, "
     "cord-fig2, cord-fig7, cord-fig13, cord-table3, proxics-table1"
@@ -207,6 +214,7 @@ def test_failed_simulation_of_an_experiment_is_an_error() -> None:
 
 
 def _rows() -> tuple[list[Measurement], Any]:
+    """Return two measurements and their rows, one of them with a published number."""
     measurements = [
         Measurement("A, first", 10, "ns", "x.a"),
         Measurement("A, second", 12, "ns", "x.b", {"link.a": 8, "dram.b": 4}),
@@ -215,6 +223,7 @@ def _rows() -> tuple[list[Measurement], Any]:
 
 
 def test_plots_are_deterministic_and_labelled() -> None:
+    """Two plots of the same rows are equal byte by byte and contain all labels."""
     measurements, rows = _rows()
     spans = [Span("A, first", 10, [Rerun("q", "1ns", 4), Rerun("q", "2ns", 15)])]
     first_plot, second_plot = (
@@ -240,6 +249,7 @@ def test_plots_are_deterministic_and_labelled() -> None:
 
 
 def _plot_of(numbers: dict[str, float], published: str = "", logarithmic: str = "") -> str:
+    """Return a plot with lines as SVG. Names of numbers are `X, SERIES`."""
     measurements = [
         Measurement(name, value, "GiB/s", f"x.{name.replace(', ', '.')}") for name, value in numbers.items()
     ]
@@ -272,6 +282,7 @@ def test_panels_of_several_units_name_a_series_once() -> None:
         assert plot.count(f"<!-- {text} -->") == 1
 
 
+# Quantity and unit of each panel.
 _PANELS = (("latency", "us"), ("rate", "M/s"))
 
 
@@ -279,6 +290,7 @@ _PANELS = (("latency", "us"), ("rate", "M/s"))
 def test_plots_have_the_requested_format_and_column_width(
     form: plots.Format, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Two plots in each format are equal, and as wide as a column of a paper."""
     begins = {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG"}[form]
     command = ["reproduce", "cckit-fig8", "--accesses", "3000", "--out", str(tmp_path), "--format", form]
     written = []

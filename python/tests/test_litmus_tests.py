@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 def without_run(entry: object) -> object:
+    """Return a result without the entry `run`, which depends on the machine."""
     assert isinstance(entry, dict)
     return {key: value for key, value in entry.items() if key != "run"}
 
@@ -34,7 +35,10 @@ def without_run(entry: object) -> object:
             ["--protocol", "protocols/msi.coh", "--cores", "store-buffer", "--simulation-runs", "50", "--seed", "3"],
         ),
         ({"protocol": "msi", "max_states": 50}, ["--protocol", "protocols/msi.coh", "--max-states", "50"]),
-        ({"protocol": "msi", "gives_up": 0}, ["--protocol", "protocols/msi.coh", "--max-spontaneous-evictions", "0"]),
+        (
+            {"protocol": "msi", "max_spontaneous_evictions": 0},
+            ["--protocol", "protocols/msi.coh", "--max-spontaneous-evictions", "0"],
+        ),
         (
             {"protocol": "ordering/cord.coh", "stores": "ab"},
             ["--protocol", "ordering/cord.coh", "--store-variants", "ab"],
@@ -82,7 +86,7 @@ def test_invalid_litmus_test_is_reported_with_its_location(tmp_path: Path) -> No
     [
         ({"cores": "fast"}, "`fast` is not one of in_order, store_buffer, relaxed"),
         ({"model": "psc"}, "`psc` is not one of sc, tso, rc, armv8, riscv"),
-        ({"gives_up": 256}, "`gives_up` is a number from 0 to 255, not 256"),
+        ({"max_spontaneous_evictions": 256}, "`max_spontaneous_evictions` is a number from 0 to 255, not 256"),
         ({"max_states": 0}, "`max_states` is a number from 1 to"),
         ({"chart": True}, "give `protocol` too"),
         ({"simulate_runs": 3}, "give `protocol` too"),

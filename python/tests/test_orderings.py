@@ -14,10 +14,12 @@ from cohkit.types import Play
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+# Entries of each table below which the stub's runs are slow.
 MINIMUM_SIZES = {"entries": 5, "counters": 3, "slots": 2, "notes": 4}
 
 
 def test_smallest_tables_without_time_cost_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search for table sizes finds the known minimum sizes with few runs, which are replaced by a stub."""
     requested_runs: list[ProgramRun] = []
 
     def play_runs_stub(runs: Sequence[ProgramRun], _: Conditions) -> dict[str, Play]:
@@ -59,6 +61,7 @@ def test_chip_model_is_evaluated_at_both_bounds() -> None:
 
 
 def test_bytes_per_release_include_all_unpublished_stores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stores within a host count too, although only those between hosts have their bytes counted."""
     # Lines with a header of 16 bytes; 50 more stay in a host.
     traffic = {"Relaxed": {"between": 100, "between_bytes": 100 * (64 + 16)}}
     play = Play.of({"traffic": traffic, "messages": {"Relaxed": 150, "Release": 5}})
@@ -81,6 +84,7 @@ def test_bytes_per_release_include_all_unpublished_stores(monkeypatch: pytest.Mo
 
 
 def test_sensitivity_varies_threads_and_latency(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each span has a rerun with more threads and one with another latency, which changes times only."""
     spans = EXPERIMENTS["cord-fig2"].spans
     assert spans is not None
     # One program represents all.

@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
     from conftest import Command
 
+# Conditions for tests that need results of any accuracy.
 FEW_ACCESSES = Conditions(accesses=2000)
 
 
 def without_run(value: Any) -> Any:
+    """Return a result without the entry `run`, which depends on the machine."""
     return {key: item for key, item in value.items() if key != "run"}
 
 
@@ -55,6 +57,7 @@ def test_unsupported_plays_are_rejected() -> None:
 
 
 def test_materialised_view_matches_duckdb() -> None:
+    """The view of the shipped application equals the result of the same query on the same table."""
     for incremental, updates in ((1, 1000), (0, 1000), (1, 1)):
         numbers = {"scale": 4, "updates": updates, "transactions": 2, "incremental": incremental}
         tables = cohkit.play("enzian-dc-ddr", "view", numbers=numbers, tables=True)["tables"]
@@ -71,6 +74,7 @@ def test_materialised_view_matches_duckdb() -> None:
         assert len(expected_rows) > 100
 
         def column(rows: Any) -> bytes:
+            """Return the only column of rows, as 64-bit words."""
             return b"".join(int(value).to_bytes(8, "little") for (value,) in rows)
 
         assert column(tables["view"]) == column(expected_rows)
@@ -98,6 +102,7 @@ class Breaker(device.Application):
                 yield device.Answer(line, [0] * self.words)
 
     def breach(self) -> list[Any]:
+        """Return the actions for the read of line 3."""
         answer = device.Answer(3, [0] * self.words)
         breaches: dict[str, list[Any]] = {
             "answers twice": [answer, answer],
@@ -113,6 +118,8 @@ class Breaker(device.Application):
 
 
 class Breaking(cohkit.Scenario):
+    """A thread reads three lines of a `Breaker`; the result is wrong if line 3 contains zero."""
+
     lines = 8
 
     def __init__(self, breach_name: str) -> None:
@@ -233,6 +240,8 @@ class Doubler(device.Application):
 
 
 class Doubling(cohkit.Scenario):
+    """Uses each kind of step, and records the results in `seen`."""
+
     lines = 4
 
     def application(self) -> Doubler:
@@ -275,6 +284,7 @@ def test_every_step_and_action_of_python_does_something() -> None:
 
 
 def rows(name: str) -> dict[str, types.Result]:
+    """Return the rows of an experiment with few accesses, by name."""
     return {row["name"]: row for row in compare(name, EXPERIMENTS[name].run(FEW_ACCESSES), Published.shipped())}
 
 
@@ -382,6 +392,8 @@ class Quiet(device.Application):
 
 
 class Stepping(cohkit.Scenario):
+    """One thread performs a single step; the application returns the given actions at the start."""
+
     lines = 8
 
     def __init__(self, step: cpu.Step, actions: list[device.Action] | None) -> None:
@@ -420,9 +432,11 @@ def test_invalid_scenario_steps_are_named(
         cohkit.play("enzian-dc-bram", Stepping(step, actions))
 
 
+# A machine with the device's and the host's memory, for coherent accesses of the application to the latter.
 TWO_SPACES = "enzian-dc-bram+enzian-cpu-home"
 LINES_PER_PAGE = 512
 """Words of a page."""
+# Words of host memory on the page that `refusing` makes absent, and on the one that it makes read-only.
 ABSENT_LINES = range(3 * LINES_PER_PAGE, 4 * LINES_PER_PAGE)
 READ_ONLY_LINES = range(LINES_PER_PAGE, 2 * LINES_PER_PAGE)
 
@@ -459,6 +473,8 @@ class Prober(device.Application):
 
 
 class Probing(cohkit.Scenario):
+    """No threads; records host memory at the end in `host`."""
+
     lines = 1
     host_words = 4 * LINES_PER_PAGE
 
@@ -486,6 +502,7 @@ def refusing(before: str) -> dict[str, str | int]:
 
 
 def test_application_continues_after_abandoned_access() -> None:
+    """Refused accesses are reported in order and abandoned. Without address translation, all are performed."""
     scenario = Probing(heeds=True)
     played = cohkit.play(TWO_SPACES, scenario, protocol="eci-both", set=refusing("host.agents.device."))
     assert played["failure"] is None

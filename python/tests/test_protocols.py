@@ -26,10 +26,12 @@ from cohkit.published import Measurement, Published, compare
 if TYPE_CHECKING:
     from conftest import Command
 
+# ECI with a policy that leaves shared copies where none may remain.
 FAULTY_ECI = cohkit.shipped("eci").text.replace("{ ensure others(r) == I;", "{ ensure others(r) <= S;")
 
 
 def without_run(value: Any) -> Any:
+    """Return a result without the entry `run`, which depends on the machine."""
     return {key: item for key, item in value.items() if key != "run"}
 
 
@@ -75,6 +77,7 @@ def test_any_text_is_a_protocol_or_a_text_error(noise: str, place: int, cut: int
 
 
 def test_file_that_is_not_utf8_is_reported_with_its_location(tmp_path: Path) -> None:
+    """Files with other encodings, missing files, and compositions in place of protocols, each with its advice."""
     file = tmp_path / "binary.coh"
     file.write_bytes("protocol\n é".encode() + b"\xff")
     with pytest.raises(cohkit.TextError, match="byte 12 is not UTF-8") as error_info:
@@ -209,6 +212,7 @@ def test_any_sequence_is_drawn(steps: list[tuple[int, int, int, str]]) -> None:
     assert cohkit.chart_svg(sequence).endswith("</svg>\n")
 
 
+# Program with a search that does not end within the test.
 LONG_SEARCH = (
     "import cohkit; print('ready', flush=True); cohkit.check(cohkit.shipped('moesi'), remotes=4, lines=4, threads=1)"
 )

@@ -74,6 +74,7 @@ def test_invalid_number_is_reported_with_file_and_key() -> None:
 
 
 def test_separate_numbers_are_joined_without_contradiction(tmp_path: Path) -> None:
+    """Joined numbers add to the shipped ones; one that contradicts a shipped number is an error."""
     measurements = [
         Measurement("sequential", 590, "ns", "enzian.read_latency.dc_ddr.sequential"),
         Measurement("read", 10.0, "GiB/s", "x.r"),

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+# Smallest repository that the tool can release, by path. FIRST stands for the first commit.
 REPOSITORY_FILES = {
     "Cargo.toml": '[workspace]\nmembers = ["crates/*"]\n[workspace.package]\nversion = "1.2.3"\n',
     "Cargo.lock": '[[package]]\nname = "one"\nversion = "1.2.3"\n[[package]]\nname = "two"\nversion = "1.2.3"\n'
@@ -27,10 +28,12 @@ REPOSITORY_FILES = {
     ".ci/run": "#!/bin/sh\necho running the tests\n",
     "records/speed.jsonl": '{"commit": "FIRST+changes", "exit": 0}\n{"commit": "FIRST", "exit": 0}\n',
 }
+# Checks that build or test something.
 SLOW_CHECKS = ["tests", "site"]
 
 
 def git(root: Path, *arguments: str) -> str:
+    """Run git in a folder and return its output."""
     completed = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True)
     return completed.stdout.strip()
 
@@ -57,25 +60,31 @@ def releasable_repository(root: Path, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture
 def repository(releasable_repository: Path, tmp_path: Path) -> Path:
+    """Copy the releasable repository, so that a test can change it."""
     return shutil.copytree(releasable_repository, tmp_path / "copy")
 
 
 def commit(root: Path) -> None:
+    """Commit all files."""
     git(root, "add", "--all")
     git(root, "commit", "--quiet", "--message", "Change files")
 
 
 def release(root: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run the release tool of a repository."""
     command = [sys.executable, "tools/release", *options]
     return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
 
 
 def outcomes(printed: str) -> dict[str, tuple[str, str]]:
+    """Return result and reason of each check that the tool has printed, by name."""
     lines = re.findall(r"^(pass|fail|skip)  (\w+) +(.*)$", printed, re.MULTILINE)
     return {name: (result, reason) for result, name, reason in lines}
 
 
 def replace(file: str, old_text: str, new_text: str) -> Callable[[Path], None]:
+    """Return a fault that replaces a text in a file and commits the change."""
+
     def fault(root: Path) -> None:
         text = (root / file).read_text()
         assert old_text in text
@@ -86,15 +95,18 @@ def replace(file: str, old_text: str, new_text: str) -> Callable[[Path], None]:
 
 
 def modify(root: Path) -> None:
+    """Leave uncommitted changes: a changed file and a new one."""
     (root / "Makefile").write_text("")
     (root / "new").write_text("")
 
 
 def tag(root: Path) -> None:
+    """Create the tag of the version that is to be released."""
     git(root, "tag", "v1.2.3")
 
 
 def record_of_another_branch(root: Path) -> None:
+    """Add a record of a commit that is not an ancestor of the released one."""
     unrelated_commit = git(root, "commit-tree", "HEAD^{tree}", "-m", "Begin elsewhere")
     with (root / "records/speed.jsonl").open("a") as file:
         file.write(f'{{"commit": "{unrelated_commit}"}}\n')
@@ -102,6 +114,8 @@ def record_of_another_branch(root: Path) -> None:
 
 
 def remove(file: str) -> Callable[[Path], None]:
+    """Return a fault that removes a file and commits the change."""
+
     def fault(root: Path) -> None:
         (root / file).unlink()
         commit(root)
@@ -109,6 +123,7 @@ def remove(file: str) -> Callable[[Path], None]:
     return fault
 
 
+# Date of a release that lies in the future.
 TOMORROW = (dt.datetime.now(tz=dt.UTC) + dt.timedelta(days=1)).date().isoformat()
 
 # Name of the check that fails, the fault, and a part of the reason.

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from conftest import Command
     from playwright.sync_api import Browser, Locator, Page
 
+# Sizes of screens, in pixels.
 PHONE, DESKTOP = {"width": 390, "height": 800}, {"width": 1400, "height": 900}
 WIDE_SCREEN = {"width": 2560, "height": 1300}
+# All combinations of screens and colour schemes.
 BROWSER_CONTEXTS = [
     {"viewport": viewport, **scheme}
     for viewport in (PHONE, DESKTOP, WIDE_SCREEN)
@@ -102,6 +104,7 @@ def open_report(
 def test_counterexample_steps_show_the_state_of_every_agent(
     open_report: Callable[..., Page], follow: Callable[[Locator], None]
 ) -> None:
+    """Buttons, keys and story select a step; the states, messages in flight and the marked step follow."""
     page = open_report()
     follow(page.locator("nav a:text-is('broken')"))
     assert page.inner_text(".violation").startswith("single writer: ")
@@ -153,6 +156,7 @@ def test_counterexample_steps_show_the_state_of_every_agent(
 def test_tables_are_filtered_and_lead_to_states_and_to_the_text(
     open_report: Callable[..., Page], root: Path, follow: Callable[[Locator], None]
 ) -> None:
+    """Filter rows by words, by state and by links, and follow a row's link to its line of the text."""
     page = open_report()
     follow(page.locator("nav a:text-is('msi')"))
     table = cohkit.table(cohkit.shipped("msi"), agent="remote")
@@ -189,6 +193,7 @@ def test_every_part_fits_all_screens_and_colour_schemes(
     context_options: dict[str, Any],
     overflowing_elements: Callable[[Page], list[str]],
 ) -> None:
+    """Visit all pages: nothing exceeds the screen, and numbers and nouns are formatted as intended."""
     page = open_report(**context_options)
     places = [str(link.get_attribute("href")) for link in page.locator("nav a").all()]
     # All parts, the overview, and the list of experiments.
@@ -223,9 +228,11 @@ def test_every_part_fits_all_screens_and_colour_schemes(
 def test_overview_names_verdicts_errors_and_commands(
     open_report: Callable[..., Page], results: Path, follow: Callable[[Locator], None]
 ) -> None:
+    """The tables of the first page have the values of the result files."""
     page = open_report()
 
     def table(label: str) -> list[dict[str, str]]:
+        """Return the rows of the table with this label, by column."""
         locator = page.get_by_role("region", name=label).locator("table")
         heads = locator.locator("th").all_inner_texts()
         return [
@@ -263,6 +270,7 @@ def test_overview_names_verdicts_errors_and_commands(
 def test_edges_of_state_diagrams_name_their_events(
     open_report: Callable[..., Page], viewport: dict[str, int], agent: int
 ) -> None:
+    """Each pair of states has one edge with all its events, and labels and boxes do not overlap."""
     page = open_report(viewport=viewport)
     page.locator("nav a:text-is('msi')").first.click()
     place = str(page.locator("nav a:text-is('msi')").first.get_attribute("href"))
@@ -297,6 +305,7 @@ def test_edges_of_state_diagrams_name_their_events(
 def test_axes_have_units_and_one_series_has_no_legend(
     open_report: Callable[..., Page], follow: Callable[[Locator], None]
 ) -> None:
+    """Select other axes of a sweep: titles, units and legend follow."""
     page = open_report()
     follow(page.locator("nav a:text-is('sweep')"))
     assert {"link.latency (ns)", "latency mean (\u00b5s)"} <= set(page.locator("svg .label").all_text_contents())
@@ -321,6 +330,7 @@ def test_axes_have_units_and_one_series_has_no_legend(
 def test_plot_points_have_descriptions(
     open_report: Callable[..., Page], results: Path, follow: Callable[[Locator], None]
 ) -> None:
+    """Pointer and focus show a point's description, also of points at the same place."""
     page = open_report()
     follow(page.locator("nav a:text-is('cckit-fig8')"))
     rows = json.loads((results / "fig8.json").read_text())
@@ -406,6 +416,7 @@ def test_result_texts_are_escaped(tmp_path: Path) -> None:
 
 
 def input_error_of(folder: Path) -> str:
+    """Return the message of the error of a report on this folder."""
     with pytest.raises(cohkit.InputError) as error_info:
         cohkit.report(folder)
     return str(error_info.value)
@@ -431,6 +442,7 @@ def test_report_is_written_through_links_and_into_pipes(tmp_path: Path, cohkit_c
 
 
 def test_unsupported_file_is_reported_with_the_expectation(tmp_path: Path, cohkit_command: Command) -> None:
+    """Empty folders and invalid files are errors, and no report is written."""
     assert "this folder contains nothing for a report; expected the output of `cohkit check`" in input_error_of(
         tmp_path
     )
@@ -467,9 +479,11 @@ def test_sweep_folder_is_a_report_input(results: Path) -> None:
 
 
 def test_modified_result_is_reported_with_its_location(tmp_path: Path, results: Path) -> None:
+    """Each change makes a valid result invalid; the message has the path of the wrong value."""
     valid_result = json.loads((results / "broken.json").read_text())
 
     def error_after_change(*path: str | int, to: Any) -> str:
+        """Set the value at this path and return the message."""
         value = copy.deepcopy(valid_result)
         inner = value
         for key in path[:-1]:
@@ -514,6 +528,7 @@ def test_some_rows_of_an_experiment_are_a_table_without_plots(tmp_path: Path, re
 def test_single_items_are_counted_in_the_singular(
     tmp_path: Path, results: Path, browser: Browser, browser_messages: Callable[..., list[str]]
 ) -> None:
+    """Reports on results with one number and one outcome."""
     for name in ("eci-home", "litmus", "broken"):
         [first, *_] = json.loads((results / f"{name}.json").read_text())
         if "outcomes" in first:

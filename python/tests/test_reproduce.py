@@ -62,6 +62,7 @@ def test_rows_as_json_are_the_same_bytes_each_time(cohkit_command: Command) -> N
 
 @pytest.mark.parametrize("name", [name for name, experiment in EXPERIMENTS.items() if experiment.limited])
 def test_single_access_gives_a_result_or_a_message(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """An experiment whose duration is limited may measure nothing, and then names what it lacks."""
     timed = {
         "cckit-fig7": "0 %, FPGA: no `increments` in",
         "cckit-fig8": "1, with prefetcher: no `lines read` in",
@@ -101,13 +102,16 @@ def test_experiments_with_missing_requirements_are_skipped(
 def test_access_limit_is_respected_and_printed_with_its_unit(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """The limit reduces the size of each run but does not enlarge it, and is stated in words."""
     seen: list[Any] = []
 
     def look(plays: Iterable[Any], **_: object) -> list[Any]:
+        """Record the requested runs, and end the experiment."""
         seen.extend(plays)
         raise KeyboardInterrupt
 
     def plays(name: str, accesses: int) -> list[Any]:
+        """Return the runs that an experiment requests with this limit."""
         seen.clear()
         main(["reproduce", name, "--accesses", str(accesses)])
         return list(seen)
@@ -192,6 +196,7 @@ def test_unknown_experiment_is_rejected_with_the_known_ones(cohkit_command: Comm
 
 
 def test_rows_and_plots_go_to_a_folder(tmp_path: Path, cohkit_command: Command) -> None:
+    """Files are complete, the same in a second run, and equal to the printed rows."""
     folder = tmp_path / "new" / "out"
     names = ["eci-home", "cckit-table2", "cckit-fig6"]
     command = ["reproduce", *names, "--accesses", 500, "--out", folder]
@@ -250,6 +255,7 @@ def test_interrupt_ends_with_its_code_and_writes_nothing(tmp_path: Path) -> None
 
 
 def test_command_without_the_package_reports_it(tmp_path: Path) -> None:
+    """A copy of the command in another folder finds no Python, one without the package, or one that fails."""
     command_copy = tmp_path / "cohkit"
     shutil.copy2(Path(sys.executable).parent / "cohkit", command_copy)
     environment = {"PATH": str(tmp_path)}

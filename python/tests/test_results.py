@@ -21,6 +21,7 @@ from cohkit.units import Quantity
 if TYPE_CHECKING:
     from conftest import Command
 
+# All types of results.
 RESULT_TYPES = [
     kind for _, kind in inspect.getmembers(types, inspect.isclass) if issubclass(kind, Record) and kind is not Record
 ]
@@ -55,9 +56,11 @@ def test_keys_are_identifiers_and_hide_no_mapping_method() -> None:
 
 
 def test_attributes_equal_keys_at_every_depth(results: list[Record]) -> None:
+    """Visit all results: attributes equal keys, and all types in the list occur."""
     seen: set[type] = set()
 
     def look(value: Any) -> None:
+        """Compare a value and everything in it, and record the types."""
         if isinstance(value, dict):
             for name in get_type_hints(type(value)) if isinstance(value, Record) else ():
                 key = name.rstrip("_")
@@ -167,6 +170,7 @@ def test_hardware_runs_in_lockstep() -> None:
 def test_sweep_frame_matches_the_file_of_the_command(
     cohkit_command: Command, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    """The function and the command write equal files, and neither repeats completed points."""
     module_folder, command_folder = tmp_path / "here", tmp_path / "there"
     frame = cohkit.sweep("check", {"remotes": range(1, 4)}, options={"protocol": "msi"}, out=module_folder)
     completed = cohkit_command("check", "msi", "--sweep", "remotes=1..3", "--out", command_folder)
@@ -193,6 +197,7 @@ def test_sweep_frame_matches_the_file_of_the_command(
 
 
 def test_litmus_test_uses_sizes_of_a_system_and_expected_result() -> None:
+    """The sizes of a system change the states; the expectation of the file decides `expected`."""
     test = "litmus/SB.litmus"
     result = cohkit.litmus(test, protocol="mesi")
     assert (result.outcome, result.expected) == ("not_satisfied", None)

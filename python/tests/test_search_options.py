@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 def without_run(verdict: Any) -> Any:
+    """Return a verdict without the entry `run`, which depends on the machine."""
     return {key: value for key, value in verdict.items() if key != "run"}
 
 
@@ -39,6 +40,7 @@ def without_run(verdict: Any) -> Any:
 def test_search_options_match_the_command(
     options: SearchOptions, arguments: list[str], cohkit_command: Command
 ) -> None:
+    """Each option gives the command's verdict, for a protocol and for a model."""
     printed = json.loads(cohkit_command("check", "protocols/msi.coh", "--remotes", 2, *arguments, "--json").stdout)
     verdicts = cohkit.check(cohkit.shipped("msi"), remotes=2, **options)
     assert list(map(without_run, verdicts)) == list(map(without_run, printed))

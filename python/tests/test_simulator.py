@@ -30,14 +30,17 @@ if TYPE_CHECKING:
 
 
 def required(kind: type[Record]) -> set[str]:
+    """Return the keys that all results of a type have."""
     return {key for key, field in fields(kind).items() if field.required}
 
 
 def without_run(value: Any) -> Any:
+    """Return a result without the entry `run`, which depends on the machine."""
     return {key: item for key, item in value.items() if key != "run"}
 
 
 def test_results_match_the_command(cohkit_command: Command) -> None:
+    """A simulation with options gives the command's result, with exactly the keys of its type."""
     options = ["--region", "1MiB", "--accesses", 9000, "--cores", 3, "--outstanding", 2, "--seed", 7]
     arguments = ["sim", "enzian-dc-ddr", "random-write", *options, "--set", "link.latency=100ns", "--json"]
     printed = json.loads(cohkit_command(*arguments).stdout)
@@ -79,6 +82,7 @@ def test_options_match_the_command(cohkit_command: Command, tmp_path: Path) -> N
 
 
 def test_each_agent_kind_runs_its_workload() -> None:
+    """The device runs its own workload, and the CPU the given one."""
     assert cohkit.platform("enzian-cpu-home")["agents"] == {"device": 1}
     result = cohkit.simulate(
         "enzian-cpu-home",
@@ -112,6 +116,7 @@ PLATFORMS = [
     name for name in cohkit.platforms() if name not in {"cxl-512x8", "hosts-512x8", "clusters-4x4", *PROTOCOL_KINDS}
 ]
 
+# Short and long simulations on many platforms.
 REQUESTS: list[Request] = [
     {"platform": name, "workload": workload, "region": "4MiB", "cores": 8, "accesses": accesses}
     for name in PLATFORMS
@@ -212,6 +217,7 @@ def test_simulation_needs_a_platform_and_a_workload() -> None:
 
 
 def test_all_errors_of_a_platform_are_listed_with_their_places(tmp_path: Path) -> None:
+    """Two errors of one file are reported together, by each function that reads a platform."""
     file = tmp_path / "mine.toml"
     valid_text = Path("platforms/enzian-dc-bram.toml").read_text()
     file.write_text(valid_text.replace("remotes = 1", "remotes = 0").replace('"3.1ns"', "3"))
@@ -263,6 +269,7 @@ def test_quantities_of_agent_kinds_accept_their_bounds(name: str, protocol: str)
 
 
 def _each_end(platform: types.Platform, request: Request) -> None:
+    """Simulate with each assumed quantity at both ends of its range."""
     assumed = 0
     for quantity in platform["quantities"]:
         assert set(quantity) == set(get_type_hints(types.Quantity))
@@ -279,6 +286,7 @@ def _each_end(platform: types.Platform, request: Request) -> None:
     assert assumed > 5
 
 
+# Program with simulations that do not end within the test.
 ENDLESS_RUN = """\
 import cohkit
 print('ready', flush=True)
@@ -323,6 +331,7 @@ def test_latency_breakdown_is_present_on_request() -> None:
 
 
 def test_array_trace_equals_its_file(tmp_path: Path) -> None:
+    """A trace of arrays gives the results of the files that it writes and of an equal text."""
     random = np.random.default_rng(7)
     trace = cohkit.memory_trace(
         random.integers(0, 2**20, 500),
@@ -399,6 +408,7 @@ def test_traces_of_other_tools_are_workloads(tmp_path: Path) -> None:
 
 
 def test_machine_reflects_its_settings(tmp_path: Path) -> None:
+    """A changed machine equals the settings that are passed to a run, and the original is unchanged."""
     machine = cohkit.Machine("enzian-dc-ddr")
     assert machine.platform == cohkit.platform("enzian-dc-ddr") == cohkit.platform(machine)
     assert set(machine) == {quantity["name"] for quantity in machine.platform["quantities"]}

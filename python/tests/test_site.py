@@ -16,6 +16,7 @@ import cohkit
 
 @pytest.fixture(scope="module")
 def site(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the site, and return its folder."""
     out = tmp_path_factory.mktemp("site")
     completed = subprocess.run(
         [sys.executable, "tools/site", str(out)], cwd=root, capture_output=True, text=True, check=False
@@ -26,6 +27,7 @@ def site(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def words(page: Path) -> str:
+    """Return the text of a page, without markup."""
     return html.unescape(re.sub(r"<[^>]+>", "", page.read_text()))
 
 

@@ -36,30 +36,36 @@ SWEEP_ARGUMENTS = [
     *("--sweep", "link.latency=60ns..140ns/20ns", "--sweep", "outstanding=1,2"),
     *("--repetitions", "3", "--workers", "2"),
 ]
+# Number of points of the sweep.
 POINT_COUNT = 30
 
 
 def sweep(*arguments: object) -> int:
+    """Run `cohkit sweep` in this process and return its exit code."""
     return main(["sweep", *map(str, arguments)])
 
 
 def start_sweep(*arguments: object) -> subprocess.Popen[str]:
+    """Start `cohkit sweep` in another process."""
     command = [sys.executable, "-m", "cohkit", "sweep", *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def entries(folder: Path) -> int:
+    """Return the number of completed points in a sweep's journal."""
     journal = folder / "journal.jsonl"
     return journal.read_bytes().count(b"\n") - 1 if journal.exists() else 0
 
 
 def wait_for(folder: Path, points: int, process: subprocess.Popen[str]) -> None:
+    """Wait until the journal has this number of points, or the process ends."""
     while process.poll() is None and entries(folder) < points:
         time.sleep(0.005)
 
 
 @pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """Return the results file of the sweep `SWEEP_ARGUMENTS`, run without interruption."""
     folder = tmp_path_factory.mktemp("undisturbed")
     assert sweep(*SWEEP_ARGUMENTS, "--out", folder) == 0
     return (folder / "results.parquet").read_bytes()
@@ -108,6 +114,7 @@ def test_killed_sweep_resumes_without_lost_or_repeated_points(tmp_path: Path, un
 def test_partial_line_is_rerun_and_damaged_line_reported(
     tmp_path: Path, undisturbed: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """A journal may end within a line, as after a crash; any other damage is an error."""
     assert sweep(*SWEEP_ARGUMENTS, "--out", tmp_path) == 0
     journal = tmp_path / "journal.jsonl"
     complete_journal = journal.read_bytes()
@@ -149,6 +156,7 @@ def test_unwritable_file_is_named(kilobytes: int, file: str, tmp_path: Path) -> 
 
 
 def test_killed_worker_loses_no_point(tmp_path: Path, undisturbed: bytes) -> None:
+    """Kill one of two worker processes: a third one replaces it, and the table is unchanged."""
     process = start_sweep(*SWEEP_ARGUMENTS, "--out", tmp_path)
     journal = tmp_path / "journal.jsonl"
     # Both workers are active; one may have started long before the other.
@@ -169,12 +177,14 @@ def test_killed_worker_loses_no_point(tmp_path: Path, undisturbed: bytes) -> Non
 
 @pytest.fixture
 def dask() -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """Start a Dask scheduler with two workers, and yield its address and the workers."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     address = f"tcp://127.0.0.1:{port}"
 
     def start_process(*arguments: str) -> subprocess.Popen[bytes]:
+        """Start a Python module without output."""
         command = [sys.executable, "-m", *arguments, "--no-dashboard"]
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
@@ -191,6 +201,7 @@ def dask() -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
 def test_table_is_unchanged_after_a_dask_worker_is_killed(
     tmp_path: Path, undisturbed: bytes, dask: tuple[str, list[subprocess.Popen[bytes]]]
 ) -> None:
+    """The other worker runs the points of the killed one, and none is recorded twice."""
     address, workers = dask
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
@@ -220,6 +231,7 @@ def test_unreachable_scheduler_is_reported(
     assert capsys.readouterr().err == "error: `--scheduler` expects tcp://HOST:PORT, got nowhere\n"
 
 
+# Start of a Dask worker in a job script.
 WORKER = (
     "python3 -m distributed.cli.dask_worker tcp://SCHEDULER --name NAME --nthreads 1 "
     "--memory-limit 3.73GiB --nanny --death-timeout 60\n"
@@ -299,6 +311,7 @@ def test_axes_are_numbers_with_units_in_the_order_of_the_file(tmp_path: Path) ->
 def test_terminal_table_shows_the_columns_that_fit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], root: Path
 ) -> None:
+    """Columns without values are omitted, and those beyond the width are cut off."""
     text = (root / "protocols/msi.coh").read_text()
     (tmp_path / "broken.coh").write_text(re.sub(r"(?m)^(.* S  .*\| Inv  .*)\| I$", r"\1| S", text))
     axes = ["--sweep", f"protocol=msi,{tmp_path / 'broken.coh'}", "--remotes", 2, "--out", tmp_path / "out"]
@@ -381,6 +394,7 @@ def test_all_experiments_are_points_of_a_sweep(told: dict[str, Any]) -> None:
 
 
 def test_litmus_tests_are_points_with_their_texts(tmp_path: Path, root: Path) -> None:
+    """Points need neither the test's file nor the protocol's once they are created."""
     test, protocol = tmp_path / "own.litmus", tmp_path / "own.coh"
     test.write_text((root / "litmus/MP.litmus").read_text())
     protocol.write_text((root / "protocols/msi.coh").read_text())
@@ -425,12 +439,14 @@ def test_former_names_of_options_are_accepted(tmp_path: Path) -> None:
 
 
 def test_points_pickle_and_their_hash_is_of_their_content(tmp_path: Path, root: Path) -> None:
+    """Equal texts of different files give equal hashes; another text or option does not."""
     text = (root / "protocols/msi.coh").read_text()
     for name in ("a", "b"):
         (tmp_path / f"{name}.coh").write_text(text)
     (tmp_path / "c.coh").write_text(text + "# more\n")
 
     def point(name: str, remotes: int = 1) -> Spec:
+        """Return a sweep with one point."""
         return Spec("check", {"protocol": str(tmp_path / f"{name}.coh"), "remotes": remotes})
 
     [original] = point("a").points()
@@ -444,10 +460,12 @@ def test_points_pickle_and_their_hash_is_of_their_content(tmp_path: Path, root: 
 
 
 def test_trace_points_are_identified_by_content(tmp_path: Path) -> None:
+    """A point contains its trace, whose changes change the hash."""
     trace = tmp_path / "my.trace"
     trace.write_text("0 store 0x1000\n1 load 0x1008\n")
 
     def points() -> list[Point]:
+        """Return two points with the current contents of the trace."""
         options: dict[str, Any] = {"platform": "enzian-dc-ddr", "workload": f"trace:{trace}"}
         return Spec("sim", options, {"link.latency": ["60ns", "200ns"]}).points()
 
@@ -510,6 +528,7 @@ def test_invalid_sweeps_are_rejected_before_the_run(
     assert not out.exists()
 
 
+# Beginning of a specification of simulations.
 RANDOM_READS = 'run = "sim"\n[options]\nplatform = "enzian-dc-ddr"\nworkload = "random-read"\n'
 
 
@@ -590,6 +609,7 @@ def test_positional_arguments_are_the_unswept_options(tmp_path: Path, capsys: py
 
 
 def test_invalid_sweep_arguments_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each case has arguments and the start of the message."""
     file = tmp_path / "file"
     file.write_text("")
     broken = tmp_path / "broken.coh"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "test_times"
 
+# Output of cargo with unit tests, a failed test binary, and documentation tests.
 CARGO = """\
      Running unittests src/lib.rs (target/debug/deps/cohkit_base-221cce49421bfedf)
 test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.25s
@@ -17,6 +18,7 @@ test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; 
 test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.50s
 """
 
+# Output of pytest with one duration.
 PYTEST = """\
 ============================= slowest 20 durations =============================
 99.10s call     python/tests/test_site.py::test_links

@@ -53,12 +53,14 @@ def test_wheel_is_small_and_debug_lines_are_separate(wheel: Path, root: Path, tm
 
 
 def sections(binary: Path) -> set[str]:
+    """Return the names of a binary's ELF sections."""
     command = ["readelf", "--section-headers", "--wide", str(binary)]
     section_list = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return set(re.findall(r"^ *\[ *\d+\] (\.\S+)", section_list, re.MULTILINE))
 
 
 def test_source_distribution_contains_all_build_inputs(root: Path, tmp_path: Path) -> None:
+    """The archive has all files that Rust sources include, and those of the build."""
     script = f"import build_backend; print(build_backend.build_sdist({str(tmp_path)!r}))"
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "PYTHONPATH": "tools"}
     completed = subprocess.run(
@@ -86,12 +88,14 @@ def test_source_distribution_contains_all_build_inputs(root: Path, tmp_path: Pat
 
 
 def test_wheel_works_without_rust(wheel: Path, tmp_path: Path, root: Path) -> None:
+    """Install the wheel in a new environment and run the command and the module with an empty environment."""
     bare = tmp_path / "bare"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "--python", str(bare)]
     subprocess.run([*pip, "install", "--no-index", str(wheel)], check=True)
 
     def run_installed(*command: object) -> str:
+        """Run a command, which must succeed without messages, and return its output."""
         arguments = ["env", "-i", *map(str, command)]
         completed = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert (completed.returncode, completed.stderr) == (0, "")

@@ -1,4 +1,5 @@
-//! Runs of applications behind a home.
+//! Runs of device applications behind a home, in the simulator. [`Play::new`] validates a request, [`Play::run`]
+//! executes it, and [`Play::json`] is the result as `docs/output.md` describes it.
 
 use crate::concurrent_runs::{self, run_each};
 use crate::files;
@@ -107,6 +108,8 @@ fn end_hint(request: &Request) -> String {
 }
 
 /// Returns the options that bound an endless application to `count` repetitions, without those that are set already.
+/// `application` may combine several names with `+`; `given_parameters` are `name=value` each. Empty if the
+/// application has no such parameter.
 pub fn bounding_options(application: &str, given_parameters: &[String], count: u64) -> String {
     let is_given = |name: &str| {
         let mut settings = given_parameters
@@ -380,7 +383,8 @@ impl Play {
         }
     }
 
-    /// JSON value, described in `docs/output.md`.
+    /// JSON value, described in `docs/output.md`. `seconds` is the wall-clock time of the run, for its
+    /// machine-dependent part.
     pub fn json(&self, played: &PlayResult, seconds: f64) -> Value {
         let performance = played.as_ref().ok();
         let parameters = self.parameter_values.iter();

@@ -15,11 +15,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+/// File name extension of checkpoints. Any file with it makes a folder count as one with checkpoints.
 const EXTENSION: &str = "checkpoint";
 
 /// The folder of all checkpoints of a command.
 pub struct Checkpoints {
+    /// Folder of the files, as the user gave it.
     folder: PathBuf,
+    /// Minimum time between checkpoints of a search.
     interval: Duration,
     /// Number of searches started so far.
     searches: AtomicUsize,
@@ -138,6 +141,7 @@ fn has_checkpoint_files(folder: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
+/// Failure for a checkpoint file or folder that cannot be read.
 fn read_failure(path: &Path, error: &io::Error) -> Failure {
     let path_text = path.display();
     let (outcome, message) = match error.kind() {
@@ -161,7 +165,9 @@ fn read_failure(path: &Path, error: &io::Error) -> Failure {
 
 /// Checkpoint files of one search.
 pub(crate) struct SearchCheckpoints<'a> {
+    /// Folder that the files are in.
     checkpoints: &'a Checkpoints,
+    /// Number of the search in the command, counted from 0; the first part of file names.
     search: usize,
     /// Time of the last checkpoint, or of the start of the search.
     last_checkpoint: Mutex<Instant>,
@@ -188,7 +194,7 @@ impl SearchCheckpoints<'_> {
         Ok(false)
     }
 
-    /// Failure with a message for the user.
+    /// Converts an error of a search to a failure that names the checkpoint file, with a remedy.
     pub fn failure(&self, error: &CheckpointError) -> Failure {
         let path = self.path(error.component, error.number);
         let path_text = path.display();

@@ -16,9 +16,11 @@ use std::sync::atomic::AtomicBool;
 /// A composition, with the protocol files that it uses.
 #[derive(Clone, Debug)]
 pub struct CompositionSource {
+    /// Path of the composition's file.
     path: PathBuf,
+    /// Resolved composition: its spaces, levels and systems.
     composition: Composition,
-    /// Files used, without the systems that they declare.
+    /// Files used, one per space and in the order of spaces, without the systems that they declare.
     sources: Vec<Source>,
 }
 
@@ -34,7 +36,8 @@ pub struct UsedFile {
 }
 
 impl CompositionSource {
-    /// Reads the files that the composition uses: those in its folder, or shipped ones.
+    /// Reads the files that the composition uses: those in its folder, or shipped ones. `colour` is true for error
+    /// messages with terminal colours.
     ///
     /// # Errors
     /// The composition is invalid, or a file that it uses cannot be read.
@@ -116,7 +119,7 @@ impl CompositionSource {
         used_files.collect()
     }
 
-    /// Files used, each with its part of the system.
+    /// Returns the used files, in the order of the spaces. Each declares its part of the system as its only system.
     pub fn parts<'c>(&'c self, system: &'c JointSystem) -> impl Iterator<Item = Source> + 'c {
         let parts = self.sources.iter().zip(&system.parts);
         parts.map(|(source, part)| {
@@ -126,7 +129,8 @@ impl CompositionSource {
         })
     }
 
-    /// Explores each pair of levels of a system together, up to `max_states` states; `cancel` ends it early.
+    /// Explores each pair of levels of a system together, up to `max_states` states (by default 20 million). Setting
+    /// `cancel` ends the exploration without a verdict.
     pub fn levels<'c>(
         &'c self,
         system: &'c JointSystem,
@@ -159,6 +163,7 @@ impl CompositionSource {
             .ok_or_else(|| self.unsupported_composition("two levels", "run"))
     }
 
+    /// Files of the upper and of the lower level; `None` unless the composition is two levels and nothing else.
     fn level_sources(&self) -> Option<[Source; 2]> {
         match self.composition.levels[..] {
             [level] if self.sources.len() == 2 => {
@@ -327,15 +332,17 @@ fn find_used_file(using_file: &Path, file: &str) -> Result<(PathBuf, String), St
     }
 }
 
-/// Path where a file used by `using_file` is searched first; shipped protocols come after it.
+/// Path where a file used by `using_file` is searched first: relative to the folder of `using_file`. Shipped protocols
+/// come after it.
 pub fn resolve_used_file(using_file: &Path, file: &str) -> PathBuf {
     using_file.parent().unwrap_or(Path::new("")).join(file)
 }
 
-/// Parses a file that the file at `using_file` uses. `open` returns contents that take precedence over those on disk.
+/// Parses a file that the file at `using_file` uses. `open` returns contents that take precedence over those on disk,
+/// such as those of an editor.
 ///
 /// # Errors
-/// The file cannot be read, or is invalid.
+/// The file cannot be read, or is invalid; the error is one sentence with the position in the used file.
 pub fn load_protocol(
     using_file: &Path,
     file: &str,

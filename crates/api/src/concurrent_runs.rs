@@ -6,16 +6,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
-/// Number of concurrent runs: at most `requested`, and at most the number of processors.
+/// Number of threads for concurrent runs or for a search: as requested, at least 1, at most and by default the number of
+/// processors. More threads than processors would only wait for each other.
 pub(crate) fn threads(requested: Option<usize>) -> usize {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     requested.unwrap_or(processors).clamp(1, processors)
 }
 
-/// Runs all on `threads` threads, and returns their values in their order.
+/// Executes `run` on each of the runs, on `threads` threads, and returns the values in
+/// the order of the runs.
 ///
 /// # Errors
-/// A run failed.
+/// The error of a run that failed.
 pub(crate) fn run_each<Run: Sync>(
     runs: &[Run],
     threads: usize,

@@ -76,7 +76,8 @@ fn run_json(source: &Source) -> Value {
     json!({ "file": source.path.display().to_string(), "version": env!("CARGO_PKG_VERSION") })
 }
 
-/// Returns the table of an agent; a home that is a policy is constructed first. `None` if cancelled.
+/// Returns the table of an agent; a home that is a policy is constructed first. With `merged`, equivalent states
+/// of a constructed home are merged. `None` if another thread set `cancel`.
 ///
 /// # Errors
 /// The home cannot be constructed.

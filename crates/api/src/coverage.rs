@@ -1,6 +1,6 @@
 //! Coverage of a search: fired rules and taken rows, as text and as JSON.
 
-use cohkit_check::system::Modelled;
+use cohkit_check::system::SystemModel;
 use cohkit_engine::coverage::Coverage;
 use cohkit_protocol::controller::{Controller, Effect};
 use cohkit_protocol::protocol::Protocol;
@@ -10,14 +10,19 @@ use std::fmt::Write;
 
 /// Coverage of the search of one system.
 pub struct SystemCoverage {
+    /// Number of times that each rule of the model fired.
     coverage: Coverage,
+    /// Rows of both controllers; empty for a Murphi model.
     rows: Vec<RowCount>,
 }
 
 /// A row of a controller, with the number of times that it was taken.
 struct RowCount {
+    /// Name of the controller that the row belongs to.
     agent: String,
+    /// Row as it is printed in a table.
     row: Row,
+    /// Number of times that the row was taken in the search.
     count: u128,
 }
 
@@ -28,16 +33,17 @@ impl SystemCoverage {
         SystemCoverage { coverage, rows }
     }
 
-    /// Coverage of a protocol's system.
+    /// Coverage of a protocol's system. `model` is the searched model, and `home` the controller from which it
+    /// was lowered. Rows with the effect `Never`, and rows that the model does not count, are omitted.
     pub(crate) fn of_system(
         coverage: Coverage,
-        model: &Modelled,
+        model: &SystemModel,
         protocol: &Protocol,
         home: &Controller,
     ) -> SystemCoverage {
         let mut row_counts = Vec::new();
         for (is_home, controller) in [(false, &protocol.remote), (true, home)] {
-            let counts = model.taken(is_home, controller, &coverage);
+            let counts = model.row_counts(is_home, controller, &coverage);
             // Sorted by state, as the printed rows are.
             let mut order: Vec<usize> = (0..controller.rules.len())
                 .filter(|&rule| controller.rules[rule].effect != Effect::Never)

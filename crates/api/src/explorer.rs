@@ -13,19 +13,23 @@ use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::remotes::Remotes;
 use cohkit_system::data::Current;
-use cohkit_system::world::{explore, Found, Step, StepError, System, World};
+use cohkit_system::state::{
+    explore, Found, Step, StepError, System, SystemState, DEFAULT_CHANNEL_CAPACITY,
+};
 use sequence_builder::SequenceBuilder;
 use serde_json::{json, Value};
 
-/// Capacity where the protocol states no bound: equal messages without an order, and messages per line in one order.
-const CHANNEL_CAPACITY: u16 = 7;
-
 /// A system of a protocol to explore.
 pub struct Explorer {
+    /// Names of the protocol and of the system, separated by a space.
     name: String,
+    /// Protocol with the parameters of the system.
     protocol: Protocol,
+    /// Controller of the home, written or constructed for this number of remotes.
     home: Controller,
+    /// Number of remotes, in total and of each kind.
     remotes: Remotes,
+    /// Number of cache lines.
     lines: u8,
     /// True if an outer level backs its memory (`parent any`).
     parent_any: bool,
@@ -41,11 +45,14 @@ pub enum ExplorerError {
 
 /// A possible step, and the violation at it or after it, if any.
 struct Choice {
+    /// Step, as the simulated system executes it.
     step: Step,
+    /// Violation or exceeded capacity; after such a step, no further step is offered.
     error: Option<StepError>,
 }
 
-type State = World<Current>;
+/// State of the system in which copies of a line are known only as current or outdated.
+type State = SystemState<Current>;
 
 impl Explorer {
     /// Creates an explorer for the first of the selected systems.
@@ -71,13 +78,14 @@ impl Explorer {
         })
     }
 
+    /// Builds the executable system, with [`DEFAULT_CHANNEL_CAPACITY`] in every channel.
     fn system(&self) -> System<'_> {
         let system = System::new(
             &self.protocol,
             &self.home,
             self.remotes,
             self.lines,
-            CHANNEL_CAPACITY,
+            DEFAULT_CHANNEL_CAPACITY,
         );
         match self.parent_any {
             true => system.with_backing_permission(),
@@ -85,11 +93,12 @@ impl Explorer {
         }
     }
 
-    /// State at the end of a path: the message chart up to it, the agents, the possible steps, and the violation, if
-    /// any.
+    /// Returns the state at the end of a path as JSON: the message chart up to the state, the agents by line, the
+    /// messages in flight, the possible steps, and the violation, if any. After a violation, the list of possible
+    /// steps is empty.
     ///
     /// # Errors
-    /// The path contains a step that is not possible.
+    /// The path contains a step that is not possible; the message names its number, counted from 0.
     pub fn view(&self, path: &[usize]) -> Result<Value, String> {
         let system = self.system();
         let mut state = State::new(&system);
@@ -137,7 +146,7 @@ impl Explorer {
             "lines": builder.lines(&state),
             "in_flight": builder.in_flight(),
             "next": next,
-            "broken": violation,
+            "violation": violation,
             "quiescent": state.quiescent(&system),
             "sequence": builder.sequence(),
         }))
@@ -149,22 +158,20 @@ impl Explorer {
     pub fn nearest_violation(&self, max_states: usize) -> Value {
         let system = self.system();
         let steps = match explore(&system, State::new(&system), max_states) {
-            Found::Wrong {
-                errors: violation,
-                path,
-            } => Some((path, violation.first().map(error_text))),
+            Found::Violated { errors, path } => Some((path, errors.first().map(error_text))),
             Found::Safe {
-                lost: Some(path), ..
+                stuck_path: Some(path),
+                ..
             } => Some((
                 path,
                 Some(json!("no quiescent state is reachable from here")),
             )),
-            Found::Safe { worlds, .. } => {
-                let searched = worlds.len();
+            Found::Safe { states, .. } => {
+                let searched = states.len();
                 return json!({ "path": null, "what": null, "explored_states": searched, "all": true });
             }
-            Found::TooMany { worlds } => {
-                return json!({ "path": null, "what": null, "explored_states": worlds, "all": false });
+            Found::LimitReached { states } => {
+                return json!({ "path": null, "what": null, "explored_states": states, "all": false });
             }
         };
         let (steps, violation) = steps.expect("the other results have returned");
@@ -204,7 +211,7 @@ fn claim_violation(state: &State, system: &System) -> Option<Value> {
 fn error_text(error: &StepError) -> Value {
     match error {
         StepError::Violated(violation) => {
-            json!(format!("{}: {}", violation.property, violation.what))
+            json!(format!("{}: {}", violation.property, violation.description))
         }
         StepError::Exceeded(limit) => {
             json!(format!(
@@ -291,7 +298,7 @@ mod tests {
                 assert_eq!(view["taken"].as_array().map(Vec::len), Some(step));
                 let choices = view["next"].as_array().expect("a JSON list").len();
                 assert!(choices > 0, "no step is possible after {path:?}");
-                assert_eq!(view["broken"], Value::Null);
+                assert_eq!(view["violation"], Value::Null);
                 path.push((step * 7 + 3) % choices);
             }
         }
@@ -316,15 +323,15 @@ mod tests {
         let path: Vec<usize> = serde_json::from_value(violation["path"].clone()).expect("a path");
         let view = explorer.view(&path).expect("the path is possible");
         assert_eq!(
-            view["broken"],
+            view["violation"],
             "single writer: another agent still has read or write permission"
         );
-        assert_eq!(view["broken"], violation["what"]);
+        assert_eq!(view["violation"], violation["what"]);
         assert_eq!(view["next"], json!([]));
         // The checker's counterexample is equally long.
         assert_eq!(path.len(), 8);
         assert_eq!(
-            explorer.view(&path[..7]).expect("a prefix of the path")["broken"],
+            explorer.view(&path[..7]).expect("a prefix of the path")["violation"],
             Value::Null
         );
     }

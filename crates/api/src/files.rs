@@ -1,4 +1,5 @@
-//! Files: inputs are read whole, and outputs written whole or not at all.
+//! Files: inputs are read whole, and outputs are written whole or not at all. Outputs go to a temporary file in the
+//! folder of the target, which is renamed when it is complete.
 
 use crate::outcome::{ExitStatus, Failure};
 use cohkit_base::words::did_you_mean;
@@ -73,7 +74,7 @@ pub fn read(path: &Path) -> Result<String, Failure> {
     text(path, bytes)
 }
 
-/// Decodes the contents of a file.
+/// Decodes the contents of the file at `path`, which only error messages name.
 ///
 /// # Errors
 /// The contents are not UTF-8, or are compressed, or lines end in carriage returns alone.
@@ -118,8 +119,8 @@ fn has_files(path: &Path, extension: &str) -> bool {
     extensions.any(|found_extension| found_extension == Some(true))
 }
 
-/// Error for an input file that cannot be read. `missing_help` is for a file that does not exist,
-/// `folder_help` for a folder.
+/// Failure for an input file that cannot be read. `missing_help` is the remedy if the file does not exist,
+/// `folder_help` the one if it is a folder.
 pub(crate) fn cannot_read(
     path: &Path,
     error: &io::Error,
@@ -222,6 +223,8 @@ pub fn write_atomically(files: &[(&Path, &str)]) -> Result<(), Failure> {
     write_all(&files)
 }
 
+/// Writes several files: first all contents to temporary files, then all renames. Only a rename that fails after
+/// another one succeeded leaves some files replaced and others not.
 fn write_all(files: &[(&Path, &[u8])]) -> Result<(), Failure> {
     with_write_lock(|| {
         let mut temporary_files = Vec::new();
@@ -272,6 +275,7 @@ pub fn try_folder(path: &Path) -> Result<(), Failure> {
     with_write_lock(attempt).map_err(|error| cannot_write(path, &error))
 }
 
+/// Folder of a file; the current folder for a bare name.
 fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -295,7 +299,8 @@ fn new_file(folder: &Path) -> io::Result<NamedTempFile> {
     builder.tempfile_in(folder)
 }
 
-/// Writes the parts one after the other to a new file, and syncs it and its folder: all parts, or no file.
+/// Writes the parts one after the other to a new file, and syncs the file and its folder: all parts, or no file. An
+/// existing file is replaced.
 pub(crate) fn write_parts(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
     with_write_lock(|| {
         let folder = folder_of(path);
@@ -401,7 +406,7 @@ pub fn remove_unfinished_files() {
     }
 }
 
-/// Error for a file that cannot be written.
+/// Failure for a file that cannot be written, with a remedy.
 pub fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     let path_text = path.display();
     let (reason, help) = match error.kind() {

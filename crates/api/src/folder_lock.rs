@@ -10,7 +10,9 @@ const LOCK_FILE: &str = "in-use.lock";
 
 /// Lock on a folder, held until this is dropped. If the process ends in any other way, the system releases it.
 pub(crate) struct Lock {
+    /// Path of the lock file, which is removed with the lock.
     path: PathBuf,
+    /// Open lock file, which holds the lock until it is closed.
     _file: File,
 }
 

@@ -9,7 +9,7 @@ use cohkit_litmus::axioms::Model;
 use cohkit_litmus::conformance_report::{
     self, bursts, classic, ConformanceReport, ConformanceVerdict,
 };
-use cohkit_litmus::run::Shortest;
+use cohkit_litmus::run::ShortestPath;
 use cohkit_litmus::store_variants;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
@@ -21,20 +21,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Maximum number of threads of a program.
 const MAX_THREADS: usize = 3;
 
-/// Reasons why programs are not run, after their number.
+/// Reason for programs with atomic accesses, printed after their number.
 const ATOMICS_UNSUPPORTED: &str = "need atomic accesses, which the home does not support";
 
+/// Reason for placements with an access for which a kind of remotes has no row.
 const ROW_MISSING: &str = "need accesses for which a kind of remotes has no row";
 
 /// Parameters of a protocol that a system overrides, and the system's name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Sizes {
+    /// Name of the system that declares the parameters.
     pub(crate) system: String,
+    /// Overridden parameters, as name and value.
     pub(crate) sizes: Vec<(String, u16)>,
 }
 
 /// Verdict on the memory model that a protocol guarantees.
 pub struct GuaranteeVerdict {
+    /// Programs that were run, their bounds, and the verdict on them.
     report: ConformanceReport,
     /// Store variants that the protocol has and the programs do not use.
     unused_variants: Vec<&'static str>,
@@ -46,8 +50,9 @@ pub struct GuaranteeVerdict {
 /// Home of a protocol for a number of caches.
 pub(crate) type HomeOf<'r, 'h> = &'r dyn Fn(u16) -> Cow<'h, Controller>;
 
-/// Runs every classic program and every burst of stores of up to [`MAX_THREADS`] threads on the protocol's caches, each
-/// over at most `max_states` states.
+/// Runs every classic program and every burst of stores of up to [`MAX_THREADS`] threads on the protocol's caches,
+/// each over at most `max_states` states. `home` returns the home for a number of caches. Setting `cancel` interrupts
+/// the run.
 pub(crate) fn judge(
     protocol: &Protocol,
     model: Model,
@@ -73,6 +78,7 @@ pub(crate) fn judge(
     }
 }
 
+/// Converts a limit on states, which saturates at the width of `usize`.
 fn state_limit(states: Option<u64>) -> Option<usize> {
     states.map(|states| states.try_into().unwrap_or(usize::MAX))
 }
@@ -145,7 +151,8 @@ impl GuaranteeVerdict {
         format!("{programs} of at most {threads} and {accesses} accesses per thread, {homes}, {placements}")
     }
 
-    /// Verdict as text.
+    /// Verdict as text: the programs that were run and their bounds, or the violating program with the chart of a
+    /// shortest path. `charts` is the form of the chart.
     pub fn text(&self, source: &Source, charts: &Text) -> String {
         let (name, model) = (&source.protocol.name, self.report.model);
         let programs = counted(self.report.programs.len() as u64, "program");
@@ -207,7 +214,7 @@ impl GuaranteeVerdict {
 
     /// Behaviour that the programs do not cover, each with the option that covers it.
     fn uncovered_behaviour(&self) -> Vec<String> {
-        let evictions_text = counted(self.report.gives_up, "line");
+        let evictions_text = counted(self.report.max_spontaneous_evictions, "line");
         let mut limits = vec![format!(
             "more than {evictions_text} evicted spontaneously (`cohkit litmus --max-spontaneous-evictions N`)"
         )];
@@ -282,7 +289,7 @@ impl GuaranteeVerdict {
                 "accesses": self.report.accesses,
                 "homes": self.report.homes,
                 "placements": self.report.placements,
-                "max_spontaneous_evictions": self.report.gives_up,
+                "max_spontaneous_evictions": self.report.max_spontaneous_evictions,
                 "omitted_stores": self.unused_variants,
                 "sizes": sizes.collect::<Vec<_>>(),
             },
@@ -295,7 +302,7 @@ impl GuaranteeVerdict {
 }
 
 /// Shortest path as text: its length and its chart.
-pub(crate) fn render_path(path: &Shortest, charts: &Text) -> String {
+pub(crate) fn render_path(path: &ShortestPath, charts: &Text) -> String {
     let steps = counted(path.steps as u64, "step");
     let chart = cohkit_chart::text(&path.chart, charts);
     format!(

@@ -5,7 +5,9 @@ use cohkit_base::words::counted;
 use cohkit_engine::report::Status;
 use cohkit_protocol::composition::{Composition, JointSystem, LevelBinding};
 use cohkit_protocol::construct::home;
-use cohkit_system::world::{explore_levels, Clusters, Found, Levels, Search, StepError, System};
+use cohkit_system::state::{
+    explore_levels, Clusters, Found, Levels, Search, StepError, System, DEFAULT_CHANNEL_CAPACITY,
+};
 use serde_json::{json, Value};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,36 +15,42 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Default limit on the number of states; each state takes a few hundred bytes.
 const DEFAULT_MAX_STATES: u64 = 20_000_000;
 
-/// Channel capacity where a protocol states no bound: equal messages in an unordered channel, or messages of one line
-/// in an ordered channel.
-const CHANNEL_CAPACITY: u16 = 7;
-
 /// Verdict on two levels that were explored together.
 pub struct JointVerdict {
     /// Names of the composition and of the system.
     name: String,
+    /// Name of the composition.
     protocol: String,
+    /// Name of the system.
     system: String,
     /// Names of the levels, as `INNER over OUTER`.
     levels: String,
+    /// Number of remotes of the outer level.
     remotes: u16,
+    /// Number of lines of the outer level.
     lines: u8,
     /// Number of states found, up to symmetry.
     pub states: usize,
+    /// Number of transitions; `None` unless the search was complete.
     transitions: Option<u64>,
+    /// Maximum number of steps from the initial state; `None` unless the search was complete.
     depth: Option<u64>,
+    /// Result of the search.
     outcome: SearchOutcome,
 }
 
 /// Outcome of a joint exploration.
 enum SearchOutcome {
+    /// All states were explored, and no property is violated.
     Verified,
     /// Violated property, description of the violation, and the steps that lead to it.
     Violated(String, String, Vec<String>),
+    /// Reason why the search has no verdict, such as a limit.
     Undecided(String),
 }
 
-/// Explores all states of two levels of a system, up to `max_states` of them.
+/// Explores all states of two levels of a system, up to `max_states` of them (by default [`DEFAULT_MAX_STATES`]). The
+/// verdict is undecided if a home cannot be constructed, at the limit, and if another thread sets `cancel`.
 pub(crate) fn judge(
     composition: &Composition,
     system: &JointSystem,
@@ -71,7 +79,13 @@ pub(crate) fn judge(
         return verdict;
     };
     let part = |space, home, part: &cohkit_protocol::protocol::System| {
-        System::new(space, home, part.remotes, part.lines, CHANNEL_CAPACITY)
+        System::new(
+            space,
+            home,
+            part.remotes,
+            part.lines,
+            DEFAULT_CHANNEL_CAPACITY,
+        )
     };
     let levels = Levels::new(
         part(&outer.protocol, &outer_home, outer_part),
@@ -87,14 +101,14 @@ pub(crate) fn judge(
     let mut should_continue = || !cancel.load(Ordering::Relaxed);
     match explore_levels(&levels, search, &mut should_continue) {
         Found::Safe {
-            worlds,
+            states,
             transitions,
             depth,
-            lost,
+            stuck_path,
         } => {
-            verdict.states = worlds.len();
+            verdict.states = states.len();
             (verdict.transitions, verdict.depth) = (Some(transitions), Some(depth));
-            if let Some(path) = lost {
+            if let Some(path) = stuck_path {
                 let description =
                     "no quiescent state is reachable from here by forced steps".to_string();
                 verdict.outcome = SearchOutcome::Violated(
@@ -104,7 +118,7 @@ pub(crate) fn judge(
                 );
             }
         }
-        Found::Wrong { errors, path } => {
+        Found::Violated { errors, path } => {
             let path = initial.follow(&levels, &path);
             let first_violation = errors.iter().find_map(|error| match error {
                 StepError::Violated(violation) => Some(violation),
@@ -113,15 +127,15 @@ pub(crate) fn judge(
             verdict.outcome = match (first_violation, errors.first()) {
                 (Some(violation), _) => SearchOutcome::Violated(
                     violation.property.to_string(),
-                    violation.what.clone(),
+                    violation.description.clone(),
                     path,
                 ),
                 (None, Some(StepError::Exceeded(limit))) => SearchOutcome::Undecided(limit.clone()),
                 _ => SearchOutcome::Undecided("the search ended without a result".into()),
             };
         }
-        Found::TooMany { worlds } => {
-            verdict.states = worlds;
+        Found::LimitReached { states } => {
+            verdict.states = states;
             let reason = match should_continue() {
                 true => "state limit reached; raise it with `--max-states N`",
                 false => "interrupted",

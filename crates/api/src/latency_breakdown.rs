@@ -20,6 +20,7 @@ pub(crate) fn add(value: &mut Value, statistics: &Statistics, protocol: &Protoco
     }
 }
 
+/// Latency breakdown as JSON: total (ps), mean (ns) and slowest access (ns), by part and by step of the machine.
 fn json(explanation: &Explanation, protocol: &Protocol) -> Value {
     let slowest = explanation.slowest.as_ref();
     let time_json = |total: u128, is_included: &dyn Fn(Step) -> bool| {

@@ -10,19 +10,19 @@ use std::fmt::Write;
 /// Configuration of a link; `None` selects the link's usual value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkOptions {
-    /// Name of the link.
+    /// Name of the link, one of `Kind::ALL` in `cohkit-link`.
     pub link: String,
     /// Number of lanes in use.
     pub lanes: Option<u64>,
-    /// Maximum data of a message or packet, in bytes.
+    /// Maximum data of a message or packet, in bytes; one of the sizes that the link supports.
     pub payload: Option<u64>,
-    /// One-way delay, in nanoseconds.
+    /// One-way delay, in nanoseconds, at most 10,000.
     pub delay_ns: u64,
-    /// Bit error rate, in errors per bit.
+    /// Bit error rate, in errors per bit, from 0 to 0.0001.
     pub bit_errors: f64,
     /// Seed of the bit errors.
     pub seed: u64,
-    /// Size of DMA transfers in bytes, if these are to be measured.
+    /// Size of DMA transfers in bytes, 1 to 1,048,576; `None` measures none. Only PCIe supports them.
     pub dma: Option<u64>,
     /// Name of their engine, of [`Control::ALL`]; `None` for the first one.
     pub dma_engine: Option<String>,
@@ -30,13 +30,17 @@ pub struct LinkOptions {
 
 /// Configuration of a link with its latencies and rates.
 pub struct LinkReport {
+    /// Name of the link.
     name: String,
+    /// Validated configuration.
     config: LinkConfig,
+    /// Rates in bytes per second: after the overhead of each layer, and per kind of traffic.
     rates: LinkRates,
     /// Size of DMA transfers in bytes, if these were measured.
     dma: Option<u64>,
     /// Name of their engine.
     engine: &'static str,
+    /// Measured DMA transfers, to the device and to the host; empty if none were requested.
     transfers: Vec<Transfers>,
 }
 
@@ -75,6 +79,7 @@ const MAX_DELAY_NS: u64 = 10_000;
 /// Maximum bit error rate; above it, hardly any message arrives.
 const MAX_BIT_ERROR_RATE: f64 = 1e-4;
 
+/// Validates the options, and fills in the link's defaults. The error lists the valid values.
 fn link_config(options: &LinkOptions) -> Result<LinkConfig, String> {
     let name = &options.link;
     let named_kind = Kind::ALL
@@ -195,6 +200,7 @@ fn dma_text(report: &LinkReport) -> String {
     text.replace("\n\n", "\n")
 }
 
+/// Report as JSON; rates are in bytes per second, delays in nanoseconds, and `replayed_percent` in percent.
 fn report_json(report: &LinkReport) -> serde_json::Value {
     let LinkReport {
         name,
@@ -237,6 +243,7 @@ fn report_json(report: &LinkReport) -> serde_json::Value {
     })
 }
 
+/// DMA transfers of one direction as JSON: latency in nanoseconds, throughput in bytes per second.
 fn transfers_json(transfer: &Transfers) -> serde_json::Value {
     json!({ "latency_ns": transfer.latency, "bytes_per_second": transfer.rate })
 }
@@ -244,6 +251,7 @@ fn transfers_json(transfer: &Transfers) -> serde_json::Value {
 /// Bytes of one GiB.
 const GIB: f64 = 1_073_741_824.0;
 
+/// Report as text: a table of rates in GB/s, in GiB/s, and in percent of the raw rate of the wires.
 fn report_text(name: &str, config: &LinkConfig, rates: &LinkRates) -> String {
     let LinkConfig {
         lanes,

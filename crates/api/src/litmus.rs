@@ -10,7 +10,7 @@ use cohkit_base::words::counted;
 use cohkit_chart::Text;
 use cohkit_diagnostics::suggestion;
 use cohkit_litmus::axioms::{self, Model};
-use cohkit_litmus::cores::{Cores, MemoryRequest};
+use cohkit_litmus::cores::{CoreKind, MemoryRequest};
 use cohkit_litmus::cycles::classic;
 use cohkit_litmus::expectation::Observation;
 use cohkit_litmus::kinds::Kinds;
@@ -18,14 +18,15 @@ use cohkit_litmus::lines::Lines;
 use cohkit_litmus::print::print;
 use cohkit_litmus::program::{Claim, Outcome, Program, Quantifier, StoreVariant};
 use cohkit_litmus::run::{
-    run_below as explore_below, run_placed as explore, shortest, Found, Shortest,
+    run_on_kinds as explore, run_on_two_levels as explore_below, shortest_path, RunResult,
+    ShortestPath,
 };
 use cohkit_litmus::warm_caches::named;
 use cohkit_litmus::{herd, run as protocols, store_variants};
 use cohkit_protocol::construct::{self, ConstructionError};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
-use cohkit_system::world::StepError;
+use cohkit_system::state::StepError;
 use serde_json::{json, Value};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -37,14 +38,16 @@ pub use request::{CoreModel, LitmusRequest, MemoryModel, OutcomeBasis};
 /// A litmus test, and its file if it has one.
 #[derive(Clone, Debug)]
 pub struct Test {
+    /// Name or path of the test's file, as given; `None` for a classic shape.
     file: Option<String>,
+    /// Threads, initial values and final condition.
     program: Program,
     /// The expectation that the file states.
     expected: Option<Observation>,
     /// Kinds of remotes that the threads run on, if the protocol distinguishes kinds or they were given.
     kinds: Option<Kinds>,
     /// One letter for the variant of each write, if variants were selected.
-    stores: Option<String>,
+    store_variants: Option<String>,
 }
 
 impl Test {
@@ -64,7 +67,7 @@ impl Test {
         ))
     }
 
-    /// Parses a test from a file of this name.
+    /// Parses a test. `file` is the name to show in errors and results.
     ///
     /// # Errors
     /// The error of the test as JSON, with the keys of errors of protocol files.
@@ -80,7 +83,7 @@ impl Test {
         })
     }
 
-    /// Reads a test from a file of this name.
+    /// Reads a test. `file` is the name to show in results.
     ///
     /// # Errors
     /// The first error of the text.
@@ -112,12 +115,12 @@ impl Test {
             program,
             expected: None,
             kinds: None,
-            stores: None,
+            store_variants: None,
         }
     }
 
-    /// Returns the test on caches of these kinds. Without `kinds`, returns one test per placement if kinds differ
-    /// in their rows.
+    /// Returns the test on caches of these kinds, one per thread, separated by commas. Without `kinds`, returns one
+    /// test per placement if kinds differ in their rows.
     ///
     /// # Errors
     /// The kinds are invalid.
@@ -163,10 +166,10 @@ impl Test {
     /// The letters are invalid.
     pub fn with_store_variants(
         self,
-        stores: &str,
+        store_variants: &str,
         protocol: &Protocol,
     ) -> Result<Vec<Test>, Failure> {
-        let mixes = match stores {
+        let mixes = match store_variants {
             // The former spelling `every` stays valid until 0.3.0.
             "all" | "every" => store_variants::all_mixes(protocol, &self.kinds(), &self.program),
             letters => {
@@ -187,7 +190,7 @@ impl Test {
             program.name = format!("{} {letters}", program.name);
             Test {
                 program,
-                stores: Some(letters),
+                store_variants: Some(letters),
                 ..self.clone()
             }
         };
@@ -223,17 +226,22 @@ pub struct MemorySystem<'s> {
 /// Options of a run, with defaults applied.
 #[derive(Clone, Copy)]
 struct LitmusOptions {
-    cores: Cores,
+    /// Core model between threads and caches.
+    cores: CoreKind,
     /// Memory model to compare outcomes with.
     model: Model,
     /// True if the protocol guarantees this model, so that every other outcome is a violation.
     guaranteed: bool,
+    /// Maximum number of spontaneous evictions and downgrades in one run, of all caches together.
     max_spontaneous_evictions: u8,
+    /// Maximum number of states that are explored for the test.
     max_states: usize,
+    /// Condition for [`ExitStatus::Success`], besides violations.
     basis: OutcomeBasis,
 }
 
 impl MemorySystem<'_> {
+    /// Name of the protocol; of two levels, that of the upper one.
     fn name(&self) -> Option<&str> {
         self.source.map(|source| source.protocol.name.as_str())
     }
@@ -245,20 +253,20 @@ impl MemorySystem<'_> {
         let protocol = self.lower.or(self.source).map(|source| &source.protocol);
         let core_windows = protocol.and_then(|protocol| protocol.program_order);
         let core_model = match (cores, core_windows) {
-            (Some(CoreModel::InOrder), _) | (None, None) => Cores::InOrder,
-            (Some(CoreModel::StoreBuffer), _) => Cores::StoreBuffer,
+            (Some(CoreModel::InOrder), _) | (None, None) => CoreKind::InOrder,
+            (Some(CoreModel::StoreBuffer), _) => CoreKind::StoreBuffer,
             (Some(CoreModel::Relaxed), core_windows) => {
-                Cores::Relaxed(core_windows.unwrap_or_default())
+                CoreKind::Relaxed(core_windows.unwrap_or_default())
             }
-            (None, Some(core_windows)) => Cores::Relaxed(core_windows),
+            (None, Some(core_windows)) => CoreKind::Relaxed(core_windows),
         };
-        let guaranteed_cores = core_windows.map_or(Cores::InOrder, Cores::Relaxed);
+        let guaranteed_cores = core_windows.map_or(CoreKind::InOrder, CoreKind::Relaxed);
         let guaranteed = protocol.and_then(|protocol| protocol.guarantee.model);
         let default_model = match (guaranteed, core_model) {
             (Some(model), _) if cores.is_none() => model,
-            (_, Cores::InOrder) => Model::Sc,
-            (_, Cores::StoreBuffer) => Model::Tso,
-            (_, Cores::Relaxed(_)) => Model::Rc,
+            (_, CoreKind::InOrder) => Model::Sc,
+            (_, CoreKind::StoreBuffer) => Model::Tso,
+            (_, CoreKind::Relaxed(_)) => Model::Rc,
         };
         let model = match request.model {
             Some(MemoryModel::Sc) => Model::Sc,
@@ -291,10 +299,11 @@ impl LitmusOptions {
         (self.basis == OutcomeBasis::File).then_some(is_met)
     }
 
+    /// Options of the exhaustive run on a protocol.
     fn options(&self) -> protocols::Options {
         protocols::Options {
             cores: self.cores,
-            gives_up: self.max_spontaneous_evictions,
+            max_spontaneous_evictions: self.max_spontaneous_evictions,
             max_states: self.max_states,
             ..protocols::Options::default()
         }
@@ -313,7 +322,7 @@ pub struct Report {
     pub outcome: ExitStatus,
     /// Result as text, with a chart of the path to the deciding outcome if there is one.
     pub text: String,
-    /// JSON value, described in `docs/output.md`.
+    /// JSON value of one test, described in `docs/output.md`.
     pub json: Value,
 }
 
@@ -321,23 +330,27 @@ pub struct Report {
 struct ExploredTest {
     /// File of the test; `None` for a shape.
     file: Option<String>,
+    /// Program that was explored, with its store variants.
     program: Program,
     /// Names of the kinds of remotes that threads run on, if the test has a placement.
     kinds: Option<Vec<String>>,
-    found: Found,
+    /// Result of the exploration; without a protocol, the outcomes that the model allows, with 0 states.
+    found: RunResult,
+    /// Options of the run.
     options: LitmusOptions,
     /// Outcomes required for exit code 0.
     expected: Expected,
     /// Outcomes that the model allows.
     allowed: BTreeSet<Outcome>,
     /// Shortest path to the deciding outcome, if it is to be drawn and exists.
-    path: Option<Shortest>,
+    path: Option<ShortestPath>,
 }
 
-/// Returns the JSON of `cohkit litmus --json` for one test, on a protocol or by the memory model alone.
+/// Returns the JSON of `cohkit litmus --json` for one test, on a protocol or by the memory model alone. Another thread
+/// ends the run by setting `cancel`.
 ///
 /// # Errors
-/// The test has no verdict.
+/// The errors of [`run_test`].
 pub fn run_test_json(
     test: &Test,
     memory_system: MemorySystem,
@@ -351,10 +364,12 @@ pub fn run_test_json(
 }
 
 /// Runs one test: on a protocol in every order of events, on threads of the simulator, or by the memory model alone.
-/// `charts` is the form of the charts in the text.
+/// `charts` is the form of the charts in the text. The run polls `should_continue` and ends soon after it returns
+/// false.
 ///
 /// # Errors
-/// The test has no verdict.
+/// The test cannot run on the protocol, no home can be constructed, the model's outcomes cannot be computed, a chart
+/// of two levels is requested, or the run was interrupted.
 pub fn run_test(
     test: &Test,
     memory_system: MemorySystem,
@@ -389,7 +404,8 @@ pub fn run_test(
     }
 }
 
-/// Result of one test, in every order of events on a protocol or by the memory model alone.
+/// Explores one test, in every order of events on a protocol or by the memory model alone. A shortest path is searched
+/// if `chart`, and on one level of caches also if an outcome is forbidden or the threads are stuck.
 fn judge(
     test: &Test,
     memory_system: MemorySystem,
@@ -401,15 +417,17 @@ fn judge(
     let allowed = litmus_options.allowed(program)?;
     let (result, path) = match memory_system.source {
         None => {
-            let (ends, states) = (allowed.clone(), 0);
-            (Found::Ends { ends, states }, None)
+            let (outcomes, states) = (allowed.clone(), 0);
+            (RunResult::Outcomes { outcomes, states }, None)
         }
         Some(source) => {
             let levels = (source, memory_system.lower);
             let result = explore_on_protocol(levels, test, litmus_options, should_continue)?;
             let forbidden = match &result {
-                Found::Ends { ends, .. } => ends.iter().any(|end| !allowed.contains(end)),
-                Found::Stuck { .. } => true,
+                RunResult::Outcomes { outcomes, .. } => {
+                    outcomes.iter().any(|outcome| !allowed.contains(outcome))
+                }
+                RunResult::Stuck { .. } => true,
                 _ => false,
             };
             let path = match chart || forbidden && memory_system.lower.is_none() {
@@ -425,7 +443,7 @@ fn judge(
             (result, path)
         }
     };
-    if matches!(result, Found::Interrupted) {
+    if matches!(result, RunResult::Interrupted) {
         return Err(Failure::new(ExitStatus::Interrupted, "interrupted").into());
     }
     Ok(ExploredTest {
@@ -451,26 +469,26 @@ fn home(source: &Source, caches: u16) -> Result<Controller, TestError> {
 fn shortest_path(
     (source, lower): (&Source, Option<&Source>),
     test: &Test,
-    result: &Found,
+    result: &RunResult,
     (litmus_options, allowed): (&LitmusOptions, &BTreeSet<Outcome>),
     should_continue: &mut dyn FnMut() -> bool,
-) -> Result<Option<Shortest>, TestError> {
+) -> Result<Option<ShortestPath>, TestError> {
     if lower.is_some() {
         let message = "error: charts show one level of caches, but the specification has two";
         return Err(Failure::new(ExitStatus::BadInput, message).into());
     }
     let program = &test.program;
-    let is_forbidden = |end: &Outcome| !allowed.contains(end);
+    let is_forbidden = |outcome: &Outcome| !allowed.contains(outcome);
     let is_deciding_outcome =
-        |end: &Outcome| program.holds(end) == (program.quantifier != Quantifier::Forall);
+        |outcome: &Outcome| program.holds(outcome) == (program.quantifier != Quantifier::Forall);
     let is_deciding: &dyn Fn(Option<&Outcome>) -> bool = match result {
-        Found::Ends { ends, .. } if ends.iter().any(is_forbidden) => {
-            &|end| end.is_some_and(is_forbidden)
+        RunResult::Outcomes { outcomes, .. } if outcomes.iter().any(is_forbidden) => {
+            &|outcome| outcome.is_some_and(is_forbidden)
         }
-        Found::Ends { ends, .. } if ends.iter().any(is_deciding_outcome) => {
-            &|end| end.is_some_and(is_deciding_outcome)
+        RunResult::Outcomes { outcomes, .. } if outcomes.iter().any(is_deciding_outcome) => {
+            &|outcome| outcome.is_some_and(is_deciding_outcome)
         }
-        Found::Stuck { .. } => &|end| end.is_none(),
+        RunResult::Stuck { .. } => &|outcome| outcome.is_none(),
         _ => return Ok(None),
     };
     let threads = program.threads.len();
@@ -482,9 +500,9 @@ fn shortest_path(
         &home,
         test.kinds(),
         locations,
-        run_options.room,
+        run_options.channel_capacity,
     );
-    Ok(shortest(
+    Ok(shortest_path(
         &mut lines,
         program,
         &run_options,
@@ -493,12 +511,14 @@ fn shortest_path(
     ))
 }
 
+/// Explores all outcomes of a test on one or two levels of caches. A test that the caches cannot run is an error,
+/// unless remotes differ in their rows: the same test may run in another placement.
 fn explore_on_protocol(
     (source, lower): (&Source, Option<&Source>),
     test: &Test,
     litmus_options: &LitmusOptions,
     should_continue: &mut dyn FnMut() -> bool,
-) -> Result<Found, TestError> {
+) -> Result<RunResult, TestError> {
     let program = &test.program;
     let home = |source| home(source, program.threads.len() as u16);
     let upper_home = home(source)?;
@@ -525,8 +545,12 @@ fn explore_on_protocol(
     };
     match result {
         // The threads may run when placed on other kinds.
-        Found::Lacks(_) | Found::Cannot(_) if source.protocol.several_tables() => Ok(result),
-        Found::Lacks(reason) | Found::Cannot(reason) => {
+        RunResult::UnsupportedPlacement(_) | RunResult::UnsupportedProgram(_)
+            if source.protocol.several_tables() =>
+        {
+            Ok(result)
+        }
+        RunResult::UnsupportedPlacement(reason) | RunResult::UnsupportedProgram(reason) => {
             Err(unsupported_test(source, program, &reason).into())
         }
         result => Ok(result),
@@ -547,24 +571,24 @@ fn kinds_text(kinds: Option<&[String]>) -> String {
 }
 
 /// Core model as text.
-fn cores_text(cores: Cores) -> &'static str {
+fn cores_text(cores: CoreKind) -> &'static str {
     match cores {
-        Cores::InOrder => "in order",
-        Cores::StoreBuffer => "with store buffers",
-        Cores::Relaxed(_) => "with windows",
+        CoreKind::InOrder => "in order",
+        CoreKind::StoreBuffer => "with store buffers",
+        CoreKind::Relaxed(_) => "with windows",
     }
 }
 
 /// Compares the outcomes with those that the model allows, as text.
 fn comparison<'e>(
-    ends: impl Iterator<Item = &'e Outcome>,
+    outcomes: impl Iterator<Item = &'e Outcome>,
     litmus_options: &LitmusOptions,
     allowed: &BTreeSet<Outcome>,
 ) -> String {
     let (model, mut count, mut forbidden_count) = (litmus_options.model, 0, 0);
-    for end in ends {
+    for outcome in outcomes {
         count += 1;
-        forbidden_count += usize::from(!allowed.contains(end));
+        forbidden_count += usize::from(!allowed.contains(outcome));
     }
     let allowed_count = allowed.len();
     let guarantee_note = match litmus_options.guaranteed {
@@ -582,29 +606,32 @@ fn comparison<'e>(
 /// Observation of the condition with its counts, in herd's words; without a condition, only the number of outcomes.
 fn observation_text<'e>(
     program: &Program,
-    ends: impl Iterator<Item = &'e Outcome> + Clone,
+    outcomes: impl Iterator<Item = &'e Outcome> + Clone,
 ) -> String {
-    let count = ends.clone().count();
-    let outcomes = counted(count as u64, "outcome");
+    let count = outcomes.clone().count();
+    let outcome_count = counted(count as u64, "outcome");
     if program.claim == Claim::True {
-        return format!("{outcomes}, no condition");
+        return format!("{outcome_count}, no condition");
     }
-    let satisfying = ends.clone().filter(|end| program.holds(end)).count();
-    let verdict = match program.is_satisfied(ends) {
+    let satisfying = outcomes
+        .clone()
+        .filter(|outcome| program.holds(outcome))
+        .count();
+    let verdict = match program.is_satisfied(outcomes) {
         true => "holds",
         false => "does not hold",
     };
     let (observation, quantifier) = (Observation::of(satisfying, count), program.quantifier);
-    format!("{observation}, {satisfying} of {outcomes}: `{quantifier}` {verdict}")
+    format!("{observation}, {satisfying} of {outcome_count}: `{quantifier}` {verdict}")
 }
 
 /// Observation of the condition for JSON; `None` if there is no outcome.
 fn observation<'e>(
     program: &Program,
-    ends: impl Iterator<Item = &'e Outcome> + Clone,
+    outcomes: impl Iterator<Item = &'e Outcome> + Clone,
 ) -> Option<String> {
-    let count = ends.clone().count();
-    let satisfying = ends.filter(|end| program.holds(end)).count();
+    let count = outcomes.clone().count();
+    let satisfying = outcomes.filter(|outcome| program.holds(outcome)).count();
     let observation = (count > 0).then(|| Observation::of(satisfying, count));
     observation.map(|observation| observation.to_string().to_lowercase())
 }
@@ -612,23 +639,23 @@ fn observation<'e>(
 /// List of outcomes, which marks those that satisfy the condition, and those that the model forbids.
 fn outcome_list<'e>(
     program: &Program,
-    ends: impl Iterator<Item = (&'e Outcome, String)>,
+    outcomes: impl Iterator<Item = (&'e Outcome, String)>,
     litmus_options: &LitmusOptions,
     allowed: &BTreeSet<Outcome>,
 ) -> String {
-    let line = |(end, suffix): (&Outcome, String)| {
-        let satisfies = program.claim != Claim::True && program.holds(end);
+    let line = |(outcome, suffix): (&Outcome, String)| {
+        let satisfies = program.claim != Claim::True && program.holds(outcome);
         let mark = if satisfies { '*' } else { ' ' };
-        let forbidden = match allowed.contains(end) {
+        let forbidden = match allowed.contains(outcome) {
             true => String::new(),
             false => format!(" (forbidden by {})", litmus_options.model),
         };
         format!(
             "  {mark} {}{suffix}{forbidden}\n",
-            program.format_outcome(end)
+            program.format_outcome(outcome)
         )
     };
-    ends.map(line).collect()
+    outcomes.map(line).collect()
 }
 
 /// Outcomes that a test must show for exit code 0, if nothing is violated.
@@ -643,6 +670,7 @@ enum Expected {
 }
 
 impl Expected {
+    /// Returns the outcomes required of a test. `on_protocol` is false if the memory model alone decides.
     fn of(test: &Test, litmus_options: &LitmusOptions, on_protocol: bool) -> Expected {
         if litmus_options.basis == OutcomeBasis::Condition {
             return Expected::Condition;
@@ -660,16 +688,20 @@ impl Expected {
         }
     }
 
+    /// Returns true if the observed outcomes are as required. Violations of the memory model are judged separately.
     fn is_met<'e>(
         self,
         program: &Program,
-        ends: impl Iterator<Item = &'e Outcome> + Clone,
+        outcomes: impl Iterator<Item = &'e Outcome> + Clone,
     ) -> bool {
         match self {
-            Expected::Condition => program.is_satisfied(ends),
+            Expected::Condition => program.is_satisfied(outcomes),
             Expected::Exactly(observation) => {
-                let satisfying = ends.clone().filter(|end| program.holds(end)).count();
-                observation == Observation::of(satisfying, ends.count())
+                let satisfying = outcomes
+                    .clone()
+                    .filter(|outcome| program.holds(outcome))
+                    .count();
+                observation == Observation::of(satisfying, outcomes.count())
             }
             Expected::Allowed => true,
         }
@@ -694,17 +726,17 @@ fn quantifier_key(program: &Program) -> &'static str {
 }
 
 /// Core model, for JSON.
-fn cores_key(cores: Cores) -> &'static str {
+fn cores_key(cores: CoreKind) -> &'static str {
     match cores {
-        Cores::InOrder => "in_order",
-        Cores::StoreBuffer => "store_buffer",
-        Cores::Relaxed(_) => "relaxed",
+        CoreKind::InOrder => "in_order",
+        CoreKind::StoreBuffer => "store_buffer",
+        CoreKind::Relaxed(_) => "relaxed",
     }
 }
 
 /// Values of an outcome, for JSON.
-fn outcome_values(program: &Program, end: &Outcome) -> Value {
-    let values = end.0.iter();
+fn outcome_values(program: &Program, outcome: &Outcome) -> Value {
+    let values = outcome.0.iter();
     let values = values.map(|(observable, value)| (program.name_of(observable), json!(value)));
     Value::Object(values.collect())
 }
@@ -713,23 +745,32 @@ impl ExploredTest {
     /// Returns true if an outcome violates the guaranteed memory model.
     fn breaks_guarantee(&self) -> bool {
         match &self.found {
-            Found::Ends { ends, .. } => self.options.guaranteed && !ends.is_subset(&self.allowed),
+            RunResult::Outcomes { outcomes, .. } => {
+                self.options.guaranteed && !outcomes.is_subset(&self.allowed)
+            }
             _ => false,
         }
     }
 
+    /// Outcome of the test for the exit code.
     fn outcome(&self) -> ExitStatus {
         match &self.found {
-            Found::Ends { .. } if self.breaks_guarantee() => ExitStatus::Violated,
-            Found::Ends { ends, .. } if self.expected.is_met(&self.program, ends.iter()) => {
+            RunResult::Outcomes { .. } if self.breaks_guarantee() => ExitStatus::Violated,
+            RunResult::Outcomes { outcomes, .. }
+                if self.expected.is_met(&self.program, outcomes.iter()) =>
+            {
                 ExitStatus::Success
             }
-            Found::Ends { .. } | Found::Wrong(StepError::Violated(_)) | Found::Stuck { .. } => {
-                ExitStatus::Violated
+            RunResult::Outcomes { .. }
+            | RunResult::Error(StepError::Violated(_))
+            | RunResult::Stuck { .. } => ExitStatus::Violated,
+            RunResult::Error(StepError::Exceeded(_)) | RunResult::LimitReached => {
+                ExitStatus::Undecided
             }
-            Found::Wrong(StepError::Exceeded(_)) | Found::TooMany => ExitStatus::Undecided,
-            Found::Interrupted => ExitStatus::Interrupted,
-            Found::Lacks(_) | Found::Cannot(_) => ExitStatus::Undecided,
+            RunResult::Interrupted => ExitStatus::Interrupted,
+            RunResult::UnsupportedPlacement(_) | RunResult::UnsupportedProgram(_) => {
+                ExitStatus::Undecided
+            }
         }
     }
 
@@ -741,6 +782,7 @@ impl ExploredTest {
             .unwrap_or_default()
     }
 
+    /// Result as text. `protocol` is the protocol's name; without it, the text names the memory model.
     fn text(&self, protocol: Option<&str>) -> String {
         let program = &self.program;
         let (name, cores) = (&program.name, cores_text(self.options.cores));
@@ -759,32 +801,31 @@ impl ExploredTest {
             }
         };
         let _ = match &self.found {
-            Found::Ends { ends, states } => {
+            RunResult::Outcomes { outcomes, states } => {
                 if self.breaks_guarantee() {
                     text.push_str("violated: ");
                 }
-                let _ = writeln!(text, "{}", observation_text(program, ends.iter()));
-                let outcomes = ends.iter().map(|end| (end, String::new()));
-                text.push_str(&outcome_list(
-                    program,
-                    outcomes,
-                    &self.options,
-                    &self.allowed,
-                ));
+                let _ = writeln!(text, "{}", observation_text(program, outcomes.iter()));
+                let rows = outcomes.iter().map(|outcome| (outcome, String::new()));
+                text.push_str(&outcome_list(program, rows, &self.options, &self.allowed));
                 match protocol {
                     Some(_) => {
                         let states = counted(*states as u64, "state");
-                        let comparison = comparison(ends.iter(), &self.options, &self.allowed);
+                        let comparison = comparison(outcomes.iter(), &self.options, &self.allowed);
                         writeln!(text, "  {comparison}, in {states}")
                     }
                     None => writeln!(text, "  the outcomes of {model}"),
                 }
             }
-            Found::Wrong(StepError::Violated(violation)) => {
-                writeln!(text, "violated: {}: {}", violation.property, violation.what)
+            RunResult::Error(StepError::Violated(violation)) => {
+                writeln!(
+                    text,
+                    "violated: {}: {}",
+                    violation.property, violation.description
+                )
             }
-            Found::Wrong(StepError::Exceeded(reason)) => writeln!(text, "undecided: {reason}"),
-            Found::Stuck { waiting, livelock } => {
+            RunResult::Error(StepError::Exceeded(reason)) => writeln!(text, "undecided: {reason}"),
+            RunResult::Stuck { waiting, livelock } => {
                 let _ = writeln!(text, "violated: {}", stuck_text(*livelock));
                 for (thread, request) in waiting.iter().enumerate() {
                     if let Some(request) = request {
@@ -799,50 +840,61 @@ impl ExploredTest {
                 }
                 Ok(())
             }
-            Found::TooMany => {
+            RunResult::LimitReached => {
                 writeln!(
                     text,
                     "undecided: state limit reached; raise it with `--max-states N`"
                 )
             }
-            Found::Lacks(reason) | Found::Cannot(reason) => writeln!(text, "undecided: {reason}"),
-            Found::Interrupted => writeln!(text, "not run"),
+            RunResult::UnsupportedPlacement(reason) | RunResult::UnsupportedProgram(reason) => {
+                writeln!(text, "undecided: {reason}")
+            }
+            RunResult::Interrupted => writeln!(text, "not run"),
         };
         text
     }
 
+    /// Result as JSON, described in `docs/output.md`; `protocol` is the protocol's name, null without one.
     fn json(&self, protocol: Option<&str>) -> Value {
         let program = &self.program;
         let (outcome, reason) = match &self.found {
-            Found::Ends { .. } if self.breaks_guarantee() => {
+            RunResult::Outcomes { .. } if self.breaks_guarantee() => {
                 let model = self.options.model;
                 ("violated", Some(format!("guarantee: {model}")))
             }
-            Found::Ends { ends, .. } if program.is_satisfied(ends) => ("satisfied", None),
-            Found::Ends { .. } => ("not_satisfied", None),
-            Found::Wrong(StepError::Violated(violation)) => {
-                let reason = format!("{}: {}", violation.property, violation.what);
+            RunResult::Outcomes { outcomes, .. } if program.is_satisfied(outcomes) => {
+                ("satisfied", None)
+            }
+            RunResult::Outcomes { .. } => ("not_satisfied", None),
+            RunResult::Error(StepError::Violated(violation)) => {
+                let reason = format!("{}: {}", violation.property, violation.description);
                 ("violated", Some(reason))
             }
-            Found::Stuck { livelock, .. } => ("violated", Some(stuck_text(*livelock).to_string())),
-            Found::Wrong(StepError::Exceeded(reason)) => ("undecided", Some(reason.clone())),
-            Found::Lacks(reason) | Found::Cannot(reason) => ("undecided", Some(reason.clone())),
-            Found::TooMany => ("undecided", Some("max_states".to_string())),
-            Found::Interrupted => ("undecided", Some("interrupted".to_string())),
+            RunResult::Stuck { livelock, .. } => {
+                ("violated", Some(stuck_text(*livelock).to_string()))
+            }
+            RunResult::Error(StepError::Exceeded(reason)) => ("undecided", Some(reason.clone())),
+            RunResult::UnsupportedPlacement(reason) | RunResult::UnsupportedProgram(reason) => {
+                ("undecided", Some(reason.clone()))
+            }
+            RunResult::LimitReached => ("undecided", Some("max_states".to_string())),
+            RunResult::Interrupted => ("undecided", Some("interrupted".to_string())),
         };
-        let outcome_json = |end: &Outcome| {
+        let outcome_json = |outcome: &Outcome| {
             json!({
-                "values": outcome_values(program, end),
-                "satisfies": program.holds(end),
-                "allowed": self.allowed.contains(end),
+                "values": outcome_values(program, outcome),
+                "satisfies": program.holds(outcome),
+                "allowed": self.allowed.contains(outcome),
             })
         };
-        let (ends, states) = match &self.found {
-            Found::Ends { ends, states } => (ends.iter().map(outcome_json).collect(), *states),
+        let (outcomes, states) = match &self.found {
+            RunResult::Outcomes { outcomes, states } => {
+                (outcomes.iter().map(outcome_json).collect(), *states)
+            }
             _ => (Vec::new(), 0),
         };
         let observation = match &self.found {
-            Found::Ends { ends, .. } => observation(program, ends.iter()),
+            RunResult::Outcomes { outcomes, .. } => observation(program, outcomes.iter()),
             _ => None,
         };
         let mut value = json!({
@@ -854,7 +906,7 @@ impl ExploredTest {
             "observation": observation,
             "outcome": outcome,
             "reason": reason,
-            "outcomes": ends,
+            "outcomes": outcomes,
             "allowed": self.allowed.len(),
             "states": states,
             "run": { "file": self.file, "version": env!("CARGO_PKG_VERSION") },

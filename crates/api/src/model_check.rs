@@ -80,6 +80,7 @@ pub struct ModelVerdict {
     pub explanation: Option<Explanation>,
     /// Coverage of the search, if requested.
     pub coverage: Option<SystemCoverage>,
+    /// Machine-dependent part of the JSON.
     run: Value,
 }
 
@@ -161,7 +162,8 @@ pub fn trace(report: &Report) -> Option<&Trace> {
     }
 }
 
-/// Verdict as text; a violation comes with the rules that lead to it.
+/// Verdict as text; a violation comes with the rules that lead to it, and with the chart of recognised messages.
+/// `charts` is the form of the chart.
 pub fn text(model: &Model, report: &Report, charts: &Text) -> String {
     let mut text = format!("{}: ", model.name);
     let counts = search_size(report);

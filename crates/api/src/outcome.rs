@@ -24,7 +24,7 @@ pub enum ExitStatus {
 pub struct Failure {
     /// Outcome of the request.
     pub outcome: ExitStatus,
-    /// Message for standard error, with the place and the remedy, without the last newline.
+    /// Message for standard error, with the position and the remedy, without the last newline.
     pub message: String,
 }
 

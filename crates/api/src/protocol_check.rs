@@ -1,6 +1,7 @@
 //! Verdicts on the systems of a protocol.
 
 use crate::checkpoints::Checkpoints;
+use crate::concurrent_runs::threads;
 use crate::coverage::SystemCoverage;
 use crate::guarantee::{self, GuaranteeVerdict, Sizes};
 use crate::outcome::Failure;
@@ -8,8 +9,8 @@ use crate::size;
 use crate::source::{InputError, Source};
 use crate::verdict::{Evidence, Verdict};
 use cohkit_base::words::counted;
-use cohkit_check::progress::{progress, Unfinished, PROGRESS};
-use cohkit_check::system::{self, assumptions, Modelled};
+use cohkit_check::progress::{progress, UndecidedSearch, PROGRESS};
+use cohkit_check::system::{self, assumptions, SystemModel};
 use cohkit_diagnostics::suggestion;
 use cohkit_engine::coverage::{coverage, Coverage};
 use cohkit_engine::explain::explain;
@@ -45,7 +46,10 @@ pub enum Systems {
 }
 
 impl Systems {
-    /// Returns the selected systems of this source.
+    /// Returns the selected systems of this source, in order.
+    ///
+    /// # Errors
+    /// A name is unknown, or the source declares no system and none is given by size.
     pub(crate) fn of(&self, source: &Source) -> Result<Vec<System>, InputError> {
         let declared = &source.protocol.systems;
         if let &Systems::Sized { remotes, lines } = self {
@@ -92,9 +96,10 @@ fn widened_system(protocol: &Protocol) -> Option<System> {
     Some(with_lines(first_system, lines_needed(first_system)))
 }
 
-/// Returns further systems, in which two remotes meet on two lines for each home, each with the name of the system that
-/// it extends. There is one for each set of parameters whose systems have either the remotes or the lines. A fault of
-/// rows that join lines may need both.
+/// Returns further systems, in which two remotes meet on two lines for each home, each with the name of the system
+/// that it extends. One is added for each set of parameters without a declared system that has both the remotes and
+/// the lines, if lines can block each other ([`Protocol::blocks_across_lines`]). A fault of rows that join lines may
+/// need both.
 fn crossed_systems(protocol: &Protocol) -> Vec<(String, System)> {
     let mut added = Vec::new();
     let mut seen_sizes: Vec<&[(String, u16)]> = Vec::new();
@@ -132,6 +137,7 @@ fn smallest_system<'s>(
     smallest.or_else(|| systems.next())
 }
 
+/// Returns a copy of a system with more lines, which is named after it.
 fn with_lines(base: &System, lines: u8) -> System {
     System {
         name: format!("{}_widened", base.name),
@@ -159,7 +165,7 @@ pub struct Request<'a> {
     pub hash_compaction: bool,
     /// Number of search threads, at most the number of processors, which is the default. Verdicts do not depend on it.
     pub threads: Option<usize>,
-    /// Maximum number of states of a system.
+    /// Maximum number of states of a system; at the limit, its verdict is undecided.
     pub max_states: Option<u64>,
     /// Maximum number of steps from the start.
     pub max_depth: Option<u64>,
@@ -219,7 +225,9 @@ pub trait Listener {
 
 /// Controller of a home, written or constructed.
 enum Homes<'a> {
+    /// Controller of the protocol file, for any number of remotes.
     Written(&'a Controller),
+    /// Construction from a policy, which yields the controller for a number of remotes.
     Constructed(Box<Construction<'a>>),
 }
 
@@ -406,12 +414,17 @@ const MAX_CROSSED_STATES: u64 = 300_000;
 
 /// A system with its result.
 struct SystemResult<'a> {
+    /// System that was searched.
     system: &'a System,
+    /// Home for the system's number of remotes.
     home: Cow<'a, Controller>,
     /// True if the system was added to the declared ones.
     added: bool,
+    /// Result of the search and of the check of progress.
     search_result: SearchResult,
+    /// Notes of the construction, and the reason for an added system.
     notes: Vec<String>,
+    /// Wall-clock time of the search, in seconds.
     seconds: f64,
 }
 
@@ -443,6 +456,7 @@ impl<'a> SystemResult<'a> {
         self.notes.push(reason.to_string());
     }
 
+    /// Returns true if the search ended with a verdict: verified or violated.
     fn is_decided(&self) -> bool {
         matches!(
             self.search_result.report.outcome,
@@ -459,7 +473,7 @@ impl<'a> SystemResult<'a> {
     ) -> Result<(), InputError> {
         let protocol = &source.protocol;
         let SearchResult {
-            modelled,
+            system_model,
             report,
             coverage,
             trace_model,
@@ -469,8 +483,8 @@ impl<'a> SystemResult<'a> {
             undecided_progress,
         } = self.search_result;
         let coverage =
-            coverage.map(|c| SystemCoverage::of_system(c, &modelled, protocol, &self.home));
-        let modelled = trace_model.unwrap_or(modelled);
+            coverage.map(|c| SystemCoverage::of_system(c, &system_model, protocol, &self.home));
+        let system_model = trace_model.unwrap_or(system_model);
         let mut notes = self.notes;
         if !never_started.is_empty() {
             let (agent, never_started) = (&protocol.remote.name, never_started.join(", "));
@@ -490,8 +504,8 @@ impl<'a> SystemResult<'a> {
             Outcome::Violated {
                 property, trace, ..
             } => explain(
-                &modelled.model,
-                &modelled.remarks,
+                &system_model.model,
+                &system_model.remarks,
                 property,
                 trace,
                 &cohkit_murphi::expression,
@@ -510,7 +524,7 @@ impl<'a> SystemResult<'a> {
             undecided_progress,
         };
         listener.verdict(&verdict, run)?;
-        Ok(listener.searched(&modelled.model, &verdict)?)
+        Ok(listener.searched(&system_model.model, &verdict)?)
     }
 }
 
@@ -525,7 +539,7 @@ pub fn simulation(steps: u64, seed: u64, length: Option<u64>) -> Simulation {
     }
 }
 
-/// Machine-dependent metadata of a verdict.
+/// Machine-dependent metadata of a verdict. `seconds` is the wall-clock time of the search.
 pub(crate) fn run_json(file: &Path, request: &Request, report: &Report, seconds: f64) -> Value {
     json!({
         "file": file.display().to_string(),
@@ -537,7 +551,8 @@ pub(crate) fn run_json(file: &Path, request: &Request, report: &Report, seconds:
     })
 }
 
-/// Search options of a request.
+/// Search options of a request. The search calls `progress` about ten times a second, and writes checkpoints to
+/// `checkpoint_sink` if there is one.
 pub(crate) fn search_options<'a>(
     request: &Request<'a>,
     progress: &'a (dyn Fn(&Progress) + Sync),
@@ -556,12 +571,6 @@ pub(crate) fn search_options<'a>(
         checkpoint_sink,
         ..search::Options::default()
     }
-}
-
-pub(crate) fn threads(requested: Option<usize>) -> usize {
-    // More threads than processors would only wait for each other.
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    requested.map_or(processors, |requested| requested.min(processors))
 }
 
 /// Applies a function to each of the selected systems, in their order; returns an empty list if cancelled.
@@ -602,7 +611,8 @@ pub enum ModelError {
     Fault(Box<Fault>),
 }
 
-/// Lowers a system to a finite model.
+/// Lowers a system to a finite model. `home` is the controller for the system's number of remotes, and `capacity` and
+/// `trial` are those of [`lowering_options`].
 ///
 /// # Errors
 /// The system cannot be modelled.
@@ -612,16 +622,18 @@ pub fn model(
     home: &Controller,
     capacity: Option<u8>,
     trial: Option<u16>,
-) -> Result<Modelled, InputError> {
+) -> Result<SystemModel, InputError> {
     let lowering = lowering_options(system, capacity, trial);
-    let model = system::modelled(protocol, home, system.remotes, system.lines, &lowering);
+    let model = system::system_model(protocol, home, system.remotes, system.lines, &lowering);
     model.map_err(|error| {
         let name = &system.name;
         InputError::plain(format!("system `{name}` cannot be modelled: {error}"))
     })
 }
 
-/// Options of the lowering: channel capacity, its trial value, and whether memory is backed by an outer level.
+/// Options of the lowering. `capacity` is the channel capacity in messages, by default that of [`system::Options`].
+/// `trial` is a smaller capacity to search with first. Whether memory is backed by an outer level comes from the
+/// system.
 pub fn lowering_options(
     system: &System,
     capacity: Option<u8>,
@@ -680,11 +692,14 @@ fn search_with_trials(
 
 /// Result of a system.
 struct SearchResult {
-    modelled: Modelled,
+    /// Model that was searched.
+    system_model: SystemModel,
+    /// Result of the search.
     report: Report,
+    /// Coverage of the search, if requested.
     coverage: Option<Coverage>,
-    /// Model to which the trace of the report belongs, if it is not `modelled`.
-    trace_model: Option<Modelled>,
+    /// Model to which the trace of the report belongs, if it is not `system_model`.
+    trace_model: Option<SystemModel>,
     /// Accesses that no remote ever starts.
     never_started: Vec<&'static str>,
     /// Accesses for which the protocol has no row.
@@ -692,13 +707,14 @@ struct SearchResult {
     /// Further notes on progress.
     notes: Vec<String>,
     /// Search for progress that a limit ended.
-    undecided_progress: Option<Unfinished>,
+    undecided_progress: Option<UndecidedSearch>,
 }
 
 impl SearchResult {
-    fn new(modelled: Modelled, report: Report, coverage: Option<Coverage>) -> SearchResult {
+    /// Creates a result for which progress has not been checked.
+    fn new(system_model: SystemModel, report: Report, coverage: Option<Coverage>) -> SearchResult {
         SearchResult {
-            modelled,
+            system_model,
             report,
             coverage,
             trace_model: None,
@@ -742,11 +758,11 @@ fn check_progress(
             _ => Status::Undecided,
         };
         search_result.report.outcome = result.outcome;
-        search_result.trace_model = result.modelled;
-        search_result.never_started = result.never;
-        search_result.missing_accesses = result.absent;
+        search_result.trace_model = result.system_model;
+        search_result.never_started = result.never_started;
+        search_result.missing_accesses = result.missing_accesses;
         search_result.notes = result.notes;
-        search_result.undecided_progress = result.unfinished;
+        search_result.undecided_progress = result.undecided_search;
     }
     search_result.report.properties.push(PropertyResult {
         property: PROGRESS,
@@ -755,6 +771,10 @@ fn check_progress(
     Ok(search_result)
 }
 
+/// Searches the states of a model, or takes random walks if requested, with the listener's progress and checkpoints.
+///
+/// # Errors
+/// The model cannot be checked, or the checkpoints are unusable.
 fn search(
     source: &Source,
     system: &System,

@@ -3,6 +3,7 @@
 use cohkit_sim::platform::Platform;
 use std::path::Path;
 
+/// Expands paths in the checkout to pairs of path and contents, which are compiled in.
 macro_rules! files {
     ($($path:literal,)*) => {
         &[$(($path, include_str!(concat!("../../../", $path)))),*]
@@ -241,7 +242,9 @@ pub const LIBRARY: &[(&str, &str)] = files![
     "nearmemory/typed.h",
 ];
 
+/// Folder of protocol files in a checkout; short names omit it.
 const PROTOCOL_FOLDER: &str = "protocols/";
+/// File name extension of protocol files; short names omit it.
 const PROTOCOL_EXTENSION: &str = ".coh";
 
 /// Names of the shipped protocols: file names without folder and extension.
@@ -257,6 +260,7 @@ pub fn protocol(name: &Path) -> Option<&'static str> {
     entry.map(|(_, text)| *text)
 }
 
+/// Name of a protocol file without folder and extension.
 fn short_name(file: &'static str) -> &'static str {
     let name = file.strip_prefix(PROTOCOL_FOLDER).unwrap_or(file);
     name.strip_suffix(PROTOCOL_EXTENSION).unwrap_or(name)

@@ -57,10 +57,10 @@ pub fn shipped_platform(name: &str) -> Result<Platform, StartError> {
     })
 }
 
-/// Parses a platform file.
+/// Parses a platform file. `file` is the name to show, and `platform` the contents.
 ///
 /// # Errors
-/// Every error of the platform file.
+/// All errors of the file.
 pub fn read_platform(file: &str, platform: &str) -> Result<Platform, StartError> {
     text::read(platform).map_err(|errors| match cohkit_nearmemory::Platform::read(platform) {
         Ok(_) => StartError::input(
@@ -83,7 +83,7 @@ pub fn set(platform: &mut Platform, settings: &[String]) -> Result<(), StartErro
     set_each(settings, |name, value| platform.set(name, value))
 }
 
-/// Sets quantities of any object, like [`set`].
+/// Sets quantities of any object by the function `set`, `name=value` each, and each at most once.
 ///
 /// # Errors
 /// The first setting that is invalid.
@@ -419,13 +419,14 @@ impl Simulation {
         }
     }
 
-    /// Number of accesses in total.
+    /// Number of accesses in total, over all kinds of cores that have any; saturating.
     pub fn accesses(&self) -> u64 {
         let workloads = self.workloads().filter(|workload| workload.cores > 0);
         workloads.fold(0, |sum, workload| sum.saturating_add(workload.accesses))
     }
 
-    /// JSON value, described in `docs/output.md`.
+    /// JSON value, described in `docs/output.md`. `seconds` is the wall-clock time of the run, for its
+    /// machine-dependent part.
     pub fn json(&self, result: &RunResult, seconds: f64) -> Value {
         let failure = result.as_ref().err().map(|failure| failure_json(failure));
         let statistics = result.as_ref().ok();
@@ -528,6 +529,7 @@ pub(crate) fn add_host(value: &mut Value, setup: &Setup, statistics: Option<&Sta
     latency_breakdown::add(&mut value["host"], host, &space.protocol);
 }
 
+/// Workload of one kind of cores as JSON; `work` is the request's name for it.
 fn workload_json(workload: &Workload, work: &Work) -> Value {
     json!({
         "name": work.name(),
@@ -540,18 +542,21 @@ fn workload_json(workload: &Workload, work: &Work) -> Value {
     })
 }
 
+/// Statistics as JSON, value by name.
 fn values_json(statistics: &Statistics) -> Map<String, Value> {
     let values = statistics.values.iter();
     let values = values.map(|(definition, value)| (definition.name.to_string(), json!(value)));
     values.collect()
 }
 
+/// Number of messages as JSON, by name of the message.
 fn messages_json(statistics: &Statistics) -> Map<String, Value> {
     let messages = statistics.messages.iter();
     let messages = messages.map(|(name, count)| (name.clone(), json!(count)));
     messages.collect()
 }
 
+/// Error for a simulation that the machine or the protocol does not support.
 fn simulation_error(reason: String) -> StartError {
     StartError::plain(format!("cannot simulate: {reason}"))
 }

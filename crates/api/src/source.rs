@@ -132,7 +132,7 @@ impl Source {
         }
     }
 
-    /// Reads and parses a file.
+    /// Reads and parses a file. `colour` is true for error messages with terminal colours.
     ///
     /// # Errors
     /// The file cannot be read, or its text is invalid.
@@ -140,10 +140,10 @@ impl Source {
         Source::of(path, files::read(path)?, colour)
     }
 
-    /// Parses the contents of a file.
+    /// Parses the contents of a file. `colour` is true for error messages with terminal colours.
     ///
     /// # Errors
-    /// The text is invalid.
+    /// The text is invalid; the message lists all errors.
     pub fn of(path: &Path, text: String, colour: bool) -> Result<Source, Failure> {
         Source::parse(path.to_path_buf(), text.clone())
             .map_err(|errors| diagnostics_failure(path, &text, &errors, colour))
@@ -194,7 +194,8 @@ impl Source {
         })
     }
 
-    /// Formats an error at a position of the text, for a terminal.
+    /// Formats an error at a position of the text, for a terminal; with `colour`, in terminal colours. `help` is
+    /// the remedy.
     pub fn error(&self, title: &str, span: Span, help: Option<&str>, colour: bool) -> String {
         let path = self.path.display().to_string();
         error_at(Excerpt::whole(&path, &self.text), title, span, help, colour)
@@ -206,8 +207,8 @@ impl Source {
         Failure::new(ExitStatus::BadInput, error)
     }
 
-    /// Failure without a home to run: none can be constructed from this form of protocol, or it has a fault, which
-    /// charts show.
+    /// Failure without a home to run: none can be constructed from this form of protocol, or the construction finds
+    /// a fault, which charts of the form `charts` show.
     pub fn no_home(&self, error: &ConstructionError, charts: &Text, colour: bool) -> Failure {
         match error {
             ConstructionError::Refused(refusal) => self.refusal(refusal, colour),
@@ -246,6 +247,7 @@ impl Source {
     }
 
     /// Report of a fault of the protocol: its position in the text, and charts of the sequences that show it.
+    /// `charts` is the form of the charts, and `colour` selects terminal colours.
     pub fn fault(&self, fault: &Fault, charts: &Text, colour: bool) -> String {
         let title = format!("{}: {}", fault.kind.name(), fault.text);
         let mut report = self.error(&title, fault.span, fault.remedy.as_deref(), colour);
@@ -277,7 +279,8 @@ pub fn diagnostics_failure(
     )
 }
 
-/// Formats an error at a place of an excerpt, for a terminal.
+/// Formats an error at a position of an excerpt, for a terminal. `span` is in bytes of the excerpt's text, and
+/// `help` the remedy.
 pub fn error_at(
     excerpt: Excerpt,
     title: &str,
@@ -297,6 +300,7 @@ pub fn error_at(
     report.render(excerpt, colour)
 }
 
+/// Message for a form of protocol from which no home can be constructed.
 fn refusal_text(refusal: &Refusal) -> String {
     format!("no home can be constructed: {}", refusal.obstacle)
 }
@@ -317,7 +321,7 @@ pub fn diagnostics_json(diagnostics: &[Diagnostic], file: &str, text: &str) -> V
     diagnostics.iter().map(entry).collect()
 }
 
-/// Errors of a platform file as a JSON list of the same form.
+/// Errors of a platform file as a JSON list of the same form as [`diagnostics_json`].
 pub fn platform_errors_json(errors: &[PlatformError], file: &str, text: &str) -> Value {
     let entry = |error: &PlatformError| {
         let message = &error.message;
@@ -328,7 +332,8 @@ pub fn platform_errors_json(errors: &[PlatformError], file: &str, text: &str) ->
     errors.iter().map(entry).collect()
 }
 
-/// JSON object of one error.
+/// JSON object of one error. `text` is the file that `span` refers to, `label` the message at the span, and `notes`
+/// are further messages, with positions if they have any. `rendered` is the error as the command prints it.
 pub(crate) fn diagnostic_json(
     code: &str,
     message: &str,

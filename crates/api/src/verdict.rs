@@ -7,8 +7,8 @@ use crate::size;
 use cohkit_base::sequence::Sequence;
 use cohkit_base::words::counted;
 use cohkit_chart::Text;
-use cohkit_check::progress::Unfinished;
-use cohkit_check::system::unshared;
+use cohkit_check::progress::UndecidedSearch;
+use cohkit_check::system::unshared_buffers;
 use cohkit_engine::explain::Explanation;
 use cohkit_engine::report::{states_in_words, Status};
 use cohkit_engine::search::Reason;
@@ -39,7 +39,7 @@ pub struct Verdict<'a> {
     /// Coverage of the search, if requested.
     pub coverage: Option<SystemCoverage>,
     /// Progress question that the search left undecided at a limit, although all other properties hold.
-    pub undecided_progress: Option<Unfinished>,
+    pub undecided_progress: Option<UndecidedSearch>,
 }
 
 /// Evidence for a verdict.
@@ -118,7 +118,7 @@ impl Verdict<'_> {
                         let (reason_text, omission) =
                             (reason_words(*reason), omission_text(report));
                         let _ = match &self.undecided_progress {
-                            Some(Unfinished { question, states }) => writeln!(
+                            Some(UndecidedSearch { question, states }) => writeln!(
                                 text,
                                 "undecided{omission}: {question}: {reason_text} after {}; everything else holds in {counts}",
                                 counted(*states, "state")
@@ -215,12 +215,12 @@ impl Verdict<'_> {
         entry["system"] = json!(self.system.name);
         entry["remotes"] = json!(self.system.remotes.total());
         entry["lines"] = json!(self.system.lines);
-        let unshared = unshared(self.protocol);
+        let unshared_buffers = unshared_buffers(self.protocol);
         entry["assumptions"] = json!((self.assumptions.iter())
-            .chain(&unshared)
+            .chain(&unshared_buffers)
             .collect::<Vec<_>>());
         entry["notes"] = json!(self.notes);
-        if let Some(Unfinished { question, states }) = &self.undecided_progress {
+        if let Some(UndecidedSearch { question, states }) = &self.undecided_progress {
             entry["undecided_progress"] =
                 json!({ "question": question, "states": size::json(*states) });
         }
@@ -260,8 +260,8 @@ pub fn outcome(report: &Report) -> ExitStatus {
     }
 }
 
-/// Results of a search as entries of `docs/output.md`. `limit_kind` names an exceeded limit, and `limit_means` explains
-/// it if it is not empty.
+/// Results of a search as entries of `docs/output.md`. `limit_kind` names the kind of an exceeded limit in JSON, and
+/// `limit_means` explains the limit if it is not empty. `sequences` are the charts of the counterexample.
 pub(crate) fn search_json(
     report: &Report,
     (limit_kind, limit_means): (&str, &str),
@@ -374,11 +374,13 @@ pub fn kind(property: &Property) -> &'static str {
     }
 }
 
+/// Property and its status as JSON.
 fn property(property: &Property, status: &Status) -> Value {
     json!({ "kind": kind(property), "name": property.to_string(), "status": status })
 }
 
-/// JSON of a counterexample, described in `docs/output.md`.
+/// JSON of a counterexample, described in `docs/output.md`. `kind` and `name` are those of the property, and `message`
+/// describes the violation. `trace` has the states and steps, if there are any.
 pub fn counterexample(
     kind: &str,
     name: &str,

@@ -21,6 +21,7 @@ fn trace_kinds() -> impl Iterator<Item = (&'static str, Format, bool)> {
     own_kinds.into_iter().chain(foreign)
 }
 
+/// Returns the kind of traces with this prefix, as prefix, format, and true if pages are packed.
 fn trace_kind(kind: &str) -> Option<(&'static str, Format, bool)> {
     trace_kinds().find(|(name, ..)| *name == kind)
 }
@@ -43,13 +44,16 @@ pub struct Trace {
     format: Format,
     /// True to place pages contiguously, independent of their addresses.
     packed: bool,
+    /// File or bytes that the trace is read from, when a machine is known.
     source: TraceSource,
 }
 
 /// Source of a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum TraceSource {
+    /// Path of a trace file.
     File(PathBuf),
+    /// Contents of a trace.
     Bytes(Arc<[u8]>),
 }
 
@@ -117,10 +121,10 @@ impl Work {
 }
 
 impl Trace {
-    /// Reads the trace for a machine with `lines` lines of `line` bytes; at most `max_accesses` accesses.
+    /// Reads the trace for a machine with `lines` lines of `line` bytes each; at most `max_accesses` accesses.
     ///
     /// # Errors
-    /// The trace is invalid, or cannot be read.
+    /// The trace is invalid, or cannot be read; the error names the file and, if known, its line.
     pub(crate) fn read(
         &self,
         line: u32,
@@ -148,6 +152,7 @@ impl Trace {
     }
 }
 
+/// Opens a trace file. The error of a missing file refers to the description of the format.
 fn open(path: &Path) -> Result<File, StartError> {
     // Opening a folder succeeds, but reading it fails.
     let result = match path.is_dir() {

@@ -81,16 +81,21 @@ enum ThreadState {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct BroadcastThread {
     parameters: Broadcast,
+    /// Index of the thread.
     number: u32,
+    /// Current round, from 0; the number of completed rounds.
     round: u32,
     state: ThreadState,
+    /// True once the time measurement has started.
     started: bool,
-    /// Number of wrong words, and the first of them: its thread, its round and the value found.
+    /// Number of wrong words.
     mismatches: u64,
+    /// First wrong word: its thread, its round and the value found.
     first_mismatch: Option<(u32, u32, u64)>,
 }
 
 impl BroadcastThread {
+    /// Returns the thread's own host.
     fn host(&self) -> Line {
         self.number % self.parameters.homes
     }
@@ -129,6 +134,8 @@ impl BroadcastThread {
 }
 
 impl Thread for BroadcastThread {
+    /// In each round: stores a word to each other host, releases a flag at each, and then acquires the flag of every
+    /// other thread and checks its word. `result` is the word that the last step loaded.
     fn step(&mut self, result: u64) -> Step {
         if !std::mem::replace(&mut self.started, true) {
             return Step::Begin;
@@ -225,6 +232,7 @@ impl Scenario for Broadcast {
         (0..self.threads).map(thread).collect()
     }
 
+    /// Compares the words that threads have found, the numbers of their rounds, and the last word of each thread.
     fn verify(
         &self,
         _application: &NoApplication,

@@ -24,6 +24,7 @@ enum LocalState {
 /// Monitor of one application.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Contract {
+    /// Position of the application, which determines the lines that it may write.
     placement: Placement,
     /// Number of lines of the home; lines from this one on are private to the application.
     homed_lines: Line,
@@ -31,17 +32,20 @@ pub struct Contract {
     words: u16,
     /// Lines with an outstanding read or write by the home that the application has not answered.
     waiting: BTreeSet<(Line, ReplyKind)>,
+    /// Lines with an outstanding local operation or a held lock.
     local_states: BTreeMap<Line, LocalState>,
     /// Threads with an outstanding register read.
     readers: BTreeSet<u32>,
-    /// The latest page fault (tag, word, reason) that the application has not yet abandoned by [`Action::Forgo`].
+    /// The latest page fault (tag, word, reason) that the application has not yet abandoned by [`Action::Abandon`].
     page_fault: Option<(u32, u32, PageFault)>,
 }
 
 /// Kind of reply that the home waits for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 enum ReplyKind {
+    /// [`Action::Answer`], to a read.
     Answer,
+    /// [`Action::Accept`], to a write.
     Accept,
 }
 
@@ -74,7 +78,7 @@ impl Contract {
                 self.readers.insert(thread);
             }
             Event::PageFault { tag, word, fault } => self.page_fault = Some((tag, word, fault)),
-            Event::Done { line, .. } => {
+            Event::LocalCompletion { line, .. } => {
                 if let Some(LocalState::Requested(operation, true)) =
                     self.local_states.remove(&line)
                 {
@@ -136,7 +140,8 @@ impl Contract {
                 }
                 _ => breach(line, "unlocks a line that it has not locked"),
             },
-            Action::Forgo { tag } => match self.page_fault.take_if(|(access, ..)| *access == tag) {
+            Action::Abandon { tag } => match self.page_fault.take_if(|(access, ..)| *access == tag)
+            {
                 Some(_) => Ok(()),
                 None => breach(
                     0,

@@ -28,6 +28,7 @@ pub struct Copies {
 /// Words of a descriptor: source, destination, length in words, and the number of the completed ring (the
 /// completion word).
 const DESCRIPTOR_WORDS: u32 = 4;
+/// Index of the completion word; the engine fetches the words before it.
 const COMPLETION_WORD: u32 = 3;
 
 impl Copies {
@@ -53,6 +54,7 @@ impl Copies {
 /// The DMA engine.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Engine {
+    /// Parameters.
     copies: Copies,
     /// Current ring and descriptor of each thread.
     progress: Vec<(u64, u32)>,
@@ -95,16 +97,18 @@ impl Application for Engine {
     }
 
     fn placement(&self) -> Placement {
-        Placement::Beside
+        Placement::Observer
     }
 
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         match event {
-            Event::RegisterWritten { register, value } if register < self.copies.threads => {
+            Event::RegisterWrite { register, value } if register < self.copies.threads => {
                 self.progress[register as usize] = (value, 0);
                 self.fetch_descriptor(register, actions);
             }
-            Event::HostFetched { tag, words } => self.handle_fetched_words(tag, words, actions),
+            Event::HostFetchCompletion { tag, words } => {
+                self.handle_fetched_words(tag, words, actions)
+            }
             _ => {}
         }
     }
@@ -117,17 +121,21 @@ enum Phase {
     StartRing,
     /// Writes this word (descriptor, word) of the source buffer, then of the destination buffer.
     WriteSource(u32, u32),
+    /// Overwrites this word of the destination buffer, so that a missing copy is detected.
     WriteDestination(u32, u32),
     /// Writes this word of a descriptor (descriptor, word).
     WriteDescriptor(u32, u32),
+    /// Writes the number of the ring to the thread's register.
     RingDoorbell,
+    /// Waits for the engine's interrupt.
     AwaitInterrupt,
     /// Loads the completion word of the last descriptor.
     Poll,
     /// Checks the polled word.
     CheckPoll,
-    /// Reads the completion word of a descriptor, then each word of its copy; checks the preceding value.
+    /// Reads the completion word of a descriptor.
     LoadCompletion(u32),
+    /// Reads this word of a copy (descriptor, word), and checks the value read before.
     LoadCopy(u32, u32),
 }
 
@@ -135,9 +143,12 @@ enum Phase {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct CopyThread {
     copies: Copies,
+    /// Index of the thread, which is also that of its doorbell register.
     thread: u32,
     phase: Phase,
+    /// Number of the current ring, from 1.
     ring: u64,
+    /// Number of wrong completion words and copied words.
     mismatches: u64,
 }
 
@@ -234,6 +245,8 @@ impl CopyThread {
 }
 
 impl Thread for CopyThread {
+    /// For each ring: writes sources and descriptors, starts the engine, waits for the completion by polling or an
+    /// interrupt, and checks the copies. `result` is the word that the last step loaded.
     fn step(&mut self, result: u64) -> Step {
         let last = self.copies.descriptors - 1;
         let (phase, step) = match self.phase {

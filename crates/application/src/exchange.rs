@@ -6,7 +6,7 @@
 //! the same number within their host as the thread's core.
 
 use crate::interface::Line;
-use crate::kernel::{mix64, Array, Core, FirstMismatch, Grain, Hosts, Kernel, Place};
+use crate::kernel::{mix64, Array, Core, FirstMismatch, Granularity, Hosts, Kernel, Place};
 
 /// Parameters of the exchange.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -16,7 +16,7 @@ pub struct Exchange {
     /// Number of hosts that each thread stores to, less than the number of hosts.
     pub fanout: u32,
     /// Granularity of a store.
-    pub grain: Grain,
+    pub granularity: Granularity,
     /// Stores between two releases, distributed over the hosts in turn.
     pub stores: u32,
     /// Number of releases, all to a flag in the first of these hosts.
@@ -25,7 +25,9 @@ pub struct Exchange {
 
 /// Memory of a thread in a host that it stores to.
 struct Block {
+    /// Flag in the block's first line.
     flag: Place,
+    /// Values of all stores, in order.
     values: Array,
 }
 
@@ -37,7 +39,7 @@ impl Exchange {
 
     /// Lines per block.
     fn length(&self) -> Line {
-        1 + self.grain.lines(self.releases * self.slots())
+        1 + self.granularity.lines(self.releases * self.slots())
     }
 
     /// Distance of a target host, 1 to the number of homes minus 1.
@@ -52,8 +54,8 @@ impl Exchange {
         let home = (thread % homes + self.distance(target)) % homes;
         let number = thread / homes * self.fanout + target;
         let first = homes * (number * self.length()) + home;
-        let values = Array::placed(homes, first + homes, self.grain);
-        let flag = Array::placed(homes, first, Grain::Line).at(0);
+        let values = Array::placed(homes, first + homes, self.granularity);
+        let flag = Array::placed(homes, first, Granularity::Line).at(0);
         Block { flag, values }
     }
 
@@ -79,6 +81,8 @@ impl Kernel for Exchange {
         self.hosts.threads * self.fanout * self.length()
     }
 
+    /// Stores and releases to `fanout` targets, then acquires the flags of as many sources and checks their values.
+    /// The thread that has acquired a source's releases passes them on to the source's other targets.
     async fn run(self, core: Core) -> Result<(), String> {
         let (me, slots) = (core.number, self.slots());
         let mut mismatch = FirstMismatch::default();

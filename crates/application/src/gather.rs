@@ -24,7 +24,9 @@ pub struct Gather {
 
 /// Words of a node: the index of the next node plus one (0 at the end), its value, and the query that marked it.
 const NODE_WORDS: u32 = 4;
+/// Index of the value within a node.
 const VALUE_WORD: u32 = 1;
+/// Index of the mark within a node.
 const MARK_WORD: u32 = 2;
 
 impl Gather {
@@ -66,15 +68,19 @@ fn fold_value(accumulated: u64, value: u64) -> u64 {
 /// State of a thread's query at the device.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Query {
+    /// Number of the query, from 1.
     number: u64,
-    /// The line that the thread loads, and the line that the CPU may still hold.
+    /// Line that the thread loads.
     line: Line,
+    /// Line that the CPU may still hold; `None` once it has been taken back.
     cpu_line: Option<Line>,
     /// The node being read; `None` while the head is read.
     node: Option<u32>,
+    /// Result over the nodes read so far.
     accumulated: u64,
-    /// True once the end of the list has been read; then the number of marks not yet performed.
+    /// True once the end of the list has been read, until the query is answered.
     list_end_reached: bool,
+    /// Number of marks that are not yet performed.
     marks: u32,
 }
 
@@ -82,7 +88,9 @@ struct Query {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct GatherDevice {
     gather: Gather,
+    /// 64-bit words per line.
     words: usize,
+    /// Current query of each thread.
     queries: Vec<Query>,
 }
 
@@ -147,20 +155,22 @@ impl Application for GatherDevice {
     }
 
     fn placement(&self) -> Placement {
-        Placement::Between(0..2 * self.gather.threads)
+        Placement::MemoryPath(0..2 * self.gather.threads)
     }
 
+    /// Starts a query at a read of its line; answers once all nodes are visited, marked, and the CPU has lost the
+    /// other line.
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         match event {
             Event::Start { words } => self.words = words.into(),
             Event::Read { line, .. } => self.start_query(line, actions),
             Event::Write { line, .. } => actions.accept(line),
-            Event::CoherentLoaded { tag, words } => self.handle_words(tag, &words, actions),
-            Event::CoherentStored { tag } => {
+            Event::CoherentLoadCompletion { tag, words } => self.handle_words(tag, &words, actions),
+            Event::CoherentStoreCompletion { tag } => {
                 self.queries[tag as usize].marks -= 1;
                 self.answer_if_ready(tag, actions);
             }
-            Event::Done { line, .. } => {
+            Event::LocalCompletion { line, .. } => {
                 self.queries[line as usize / 2].cpu_line = None;
                 self.answer_if_ready(line / 2, actions);
             }
@@ -174,13 +184,15 @@ impl Application for GatherDevice {
 enum Phase {
     /// Starts a query.
     StartQuery,
-    /// Writes the link of this node, then its value.
+    /// Writes the link of this node.
     WriteLink(u32),
+    /// Writes the value of this node.
     WriteValue(u32),
     /// Writes the head of the list.
     WriteHead,
     /// Loads a line of the device, which is the query.
     LoadAnswer,
+    /// Checks the answer.
     CheckAnswer,
     /// Reads the mark of this node and checks the mark of the preceding one.
     CheckMark(u32),
@@ -190,11 +202,14 @@ enum Phase {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct QueryThread {
     gather: Gather,
+    /// Index of the thread.
     thread: u32,
     phase: Phase,
-    /// Queries started, and queries completed.
+    /// Queries started.
     query: u64,
+    /// Queries completed.
     completed: u64,
+    /// Number of wrong answers and marks.
     mismatches: u64,
 }
 
@@ -210,6 +225,8 @@ impl QueryThread {
 }
 
 impl Thread for QueryThread {
+    /// For each query: links the nodes of the list, loads the answer, which the device gives after it has visited
+    /// them, and checks the answer and the marks in the nodes. `result` is the word that the last step loaded.
     fn step(&mut self, result: u64) -> Step {
         let (thread, query) = (self.thread, self.query);
         let store = |word, value| Step::StoreHost { word, value };

@@ -8,7 +8,7 @@
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
-    mix64, Array, Barrier, Core, FirstMismatch, Grain, Hosts, Kernel, Memory, Place, Stream,
+    mix64, Array, Barrier, Core, FirstMismatch, Granularity, Hosts, Kernel, Memory, Place, Stream,
 };
 use crate::matrix_market::Edges;
 use std::collections::BTreeSet;
@@ -91,9 +91,11 @@ impl fmt::Debug for Graphs {
 
 /// Layout and expected result, common to all threads.
 struct Plan {
+    /// Neighbours of each vertex, in ascending order.
     neighbours: Vec<Vec<u32>>,
-    /// The expected value of each vertex, and the number of rounds.
+    /// Expected value of each vertex.
     expected: Vec<u64>,
+    /// Number of rounds until the result.
     rounds: u32,
     /// `sent[from][host]`: vertices of a thread that other threads of a host need, in ascending order.
     sent: Vec<Vec<Vec<u32>>>,
@@ -103,7 +105,9 @@ struct Plan {
     needs: Vec<Vec<Vec<(u32, u32)>>>,
     /// `flags[host][from]`: the flag that a thread raises in a host.
     flags: Vec<Vec<Place>>,
+    /// Barrier at the end of the run.
     barrier: Barrier,
+    /// Number of lines of all memory.
     lines: Line,
 }
 
@@ -151,6 +155,7 @@ impl Graph {
         (vertex / self.vertices.div_ceil(self.hosts.threads)) as usize
     }
 
+    /// Computes the plan. All threads derive the same layout.
     fn plan(&self) -> Plan {
         let threads = self.hosts.threads as usize;
         let neighbours = self.neighbours();
@@ -173,7 +178,7 @@ impl Graph {
         let mut copies: Vec<Vec<[Array; 2]>> = Vec::new();
         for from in &sent {
             let to = from.iter().zip(0..).map(|(vertices, to)| {
-                [(); 2].map(|()| memory.array(to, vertices.len() as u32, Grain::Word))
+                [(); 2].map(|()| memory.array(to, vertices.len() as u32, Granularity::Word))
             });
             copies.push(to.collect());
         }
@@ -191,6 +196,7 @@ impl Graph {
         }
     }
 
+    /// Returns the value of a vertex before the first round.
     fn initial_value(&self, vertex: u32) -> u64 {
         match (self.algorithm, vertex) {
             (GraphAlgorithm::PageRank, _) => RANK_ONE,
@@ -248,6 +254,9 @@ impl Kernel for Graphs {
         self.plan.lines
     }
 
+    /// In each round: sends the values of its vertices that other hosts need, releases, acquires the flags of the
+    /// threads whose values it needs, and computes the next values of its vertices. Finally compares them with the
+    /// expected ones.
     async fn run(self, core: Core) -> Result<(), String> {
         let Graphs { graph, plan } = self;
         let (me, host) = (

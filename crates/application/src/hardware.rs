@@ -5,8 +5,8 @@ use crate::interface::{Actions, Application, Contents, Event, Line, Placement, S
 
 /// A scenario whose application also exists in hardware.
 pub trait HardwareScenario: Scenario + Clone {
-    /// Counts the application's operations from the events that reach it. `operations` accumulates the count for
-    /// [`HardwareScenario::judge`].
+    /// Counts the application's operations from an event that reaches it, and appends statistics to `actions`.
+    /// `operations` accumulates the count for [`HardwareScenario::judge`].
     fn observe(&self, event: &Event, operations: &mut u64, actions: &mut Actions);
 
     /// Checks the final threads and data, given the number of operations that the application has made.
@@ -28,9 +28,13 @@ pub struct Hardware<S>(pub S);
 /// Monitor in the application's place: it receives all of the application's events and only counts.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Monitor<S> {
+    /// Scenario whose application is replaced.
     scenario: S,
+    /// Name of the application, for messages.
     name: String,
+    /// Position of the replaced application.
     placement: Placement,
+    /// Operations counted so far; see [`HardwareScenario::observe`].
     operations: u64,
 }
 

@@ -3,7 +3,7 @@
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
-    mix64, Array, Barrier, Core, FirstMismatch, Grain, Hosts, Kernel, Memory, Place, Stream,
+    mix64, Array, Barrier, Core, FirstMismatch, Granularity, Hosts, Kernel, Memory, Place, Stream,
 };
 
 /// Parameters of the histogram.
@@ -27,24 +27,28 @@ pub struct Histogram {
     pub work: Time,
 }
 
-/// Counts of each thread at each owner, or the shared sums, for even and odd rounds. `flags` signal counts to the
-/// owners; `sums_ready` signals that an owner has added up a round.
+/// Memory layout, the same for all threads.
 struct Plan {
+    /// `counts[thread][owner]`: counts for even and odd rounds; with atomic accesses, `counts[0]` holds the sums.
     counts: Vec<Vec<[Array; 2]>>,
+    /// `flags[to][from]`: the counts of a thread are stored.
     flags: Vec<Vec<Place>>,
+    /// `sums_ready[to][from]`: an owner has added up a round.
     sums_ready: Vec<Vec<Place>>,
+    /// Barrier after the sums have been cleared.
     barrier: Barrier,
     memory: Memory,
 }
 
 impl Histogram {
+    /// Computes the layout.
     fn plan(&self) -> Plan {
         let mut memory = Memory::new(self.hosts.homes);
         let bins_per_owner = self.bins.div_ceil(self.fanout);
         let threads = 0..if self.atomic { 1 } else { self.hosts.threads };
         let owner_arrays = |_| {
             let to = 0..self.fanout;
-            to.map(|to| [(); 2].map(|()| memory.array(to, bins_per_owner, Grain::Line)))
+            to.map(|to| [(); 2].map(|()| memory.array(to, bins_per_owner, Granularity::Line)))
                 .collect()
         };
         let counts = threads.map(owner_arrays).collect();
@@ -139,6 +143,8 @@ impl Kernel for Histogram {
         self.plan().memory.lines()
     }
 
+    /// In each round: adds its counts to the bins of their owners, by atomic additions or by stores to arrays of its
+    /// own, and releases. An owner then sums the counts of all threads and checks them.
     async fn run(self, core: Core) -> Result<(), String> {
         let mut plan = self.plan();
         let me = core.number;

@@ -20,20 +20,20 @@ pub type Words = Box<[u64]>;
 pub enum Placement {
     /// Between the home and memory: the application answers the home's reads of these lines and accepts its writes.
     /// The home reads and writes all other lines in memory.
-    Between(Range<Line>),
+    MemoryPath(Range<Line>),
     /// Between the home and memory, for several ranges of lines.
-    Among(Box<[Range<Line>]>),
+    MemoryPathRanges(Box<[Range<Line>]>),
     /// Beside the path from the home to memory: the application only observes changes of permissions.
-    Beside,
+    Observer,
 }
 
 impl Placement {
     /// True if the home's reads and writes of `line` go to the application.
     pub fn serves(&self, line: Line) -> bool {
         match self {
-            Placement::Between(lines) => lines.contains(&line),
-            Placement::Among(ranges) => ranges.iter().any(|lines| lines.contains(&line)),
-            Placement::Beside => false,
+            Placement::MemoryPath(lines) => lines.contains(&line),
+            Placement::MemoryPathRanges(ranges) => ranges.iter().any(|lines| lines.contains(&line)),
+            Placement::Observer => false,
         }
     }
 }
@@ -90,13 +90,13 @@ impl std::fmt::Display for PageFault {
 pub enum Event {
     /// First event of a run, delivered once and before all others.
     Start {
-        /// 64-bit words per line.
+        /// Number of 64-bit words per line.
         words: u16,
     },
     /// The home reads a line for the CPU, which has at most the permission `has` and receives the permission `wants`
-    /// (`None` for an uncached read). Only with [`Placement::Between`] or [`Placement::Among`]. The application replies
-    /// with [`Action::Answer`], immediately or later. An upgrade is a read of a line for which the CPU already `has`
-    /// read permission.
+    /// (`None` for an uncached read). Only with [`Placement::MemoryPath`] or [`Placement::MemoryPathRanges`]. The
+    /// application replies with [`Action::Answer`], immediately or later. An upgrade is a read of a line for which the
+    /// CPU already `has` read permission.
     Read {
         /// The line.
         line: Line,
@@ -106,8 +106,8 @@ pub enum Event {
         has: Permission,
     },
     /// The home writes a line for which the CPU `keeps` at most the given permission.
-    /// Only with [`Placement::Between`] or [`Placement::Among`]. The application replies with [`Action::Accept`],
-    /// immediately or later.
+    /// Only with [`Placement::MemoryPath`] or [`Placement::MemoryPathRanges`]. The application replies with
+    /// [`Action::Accept`], immediately or later.
     Write {
         /// The line.
         line: Line,
@@ -117,7 +117,7 @@ pub enum Event {
         keeps: Permission,
     },
     /// The home has learnt that the CPU's permission for a line has changed.
-    Changed {
+    PermissionChange {
         /// The line.
         line: Line,
         /// Highest permission before the change.
@@ -127,7 +127,7 @@ pub enum Event {
     },
     /// A local operation is complete. If it was requested with a lock, the home now holds that lock for the
     /// application.
-    Done {
+    LocalCompletion {
         /// The line.
         line: Line,
         /// The operation that was requested.
@@ -136,7 +136,7 @@ pub enum Event {
         dirty: bool,
     },
     /// A line that the application requested by [`Action::Fetch`]. Lines of one burst arrive in order.
-    Fetched {
+    FetchCompletion {
         /// Tag of the request.
         tag: u32,
         /// The line.
@@ -146,14 +146,14 @@ pub enum Event {
     },
     /// Words of the application's memory requested by [`Action::ReadWords`], read atomically. After an
     /// [`Action::UpdateWord`], the value of the word before the update.
-    WordsRead {
+    ReadCompletion {
         /// Tag of the request.
         tag: u32,
         /// Their values.
         words: Words,
     },
     /// A write of the application to its memory is complete: a line, or words of one.
-    Stored {
+    StoreCompletion {
         /// Tag of the request.
         tag: u32,
     },
@@ -171,14 +171,14 @@ pub enum Event {
         thread: u32,
     },
     /// A thread has written a register of the application over the device bus.
-    RegisterWritten {
+    RegisterWrite {
         /// Index of the register.
         register: u32,
         /// The value written.
         value: u64,
     },
     /// Words of the CPU's own memory, requested by [`Action::HostFetch`].
-    HostFetched {
+    HostFetchCompletion {
         /// Tag of the request.
         tag: u32,
         /// Their values.
@@ -186,21 +186,21 @@ pub enum Event {
     },
     /// Words of the host's memory from a coherent load; the words of each line are read atomically. After an
     /// [`Action::CoherentUpdate`], the value of the word before the update.
-    CoherentLoaded {
+    CoherentLoadCompletion {
         /// Tag of the request.
         tag: u32,
         /// Their values.
         words: Words,
     },
     /// A coherent store of the application to the host's memory has been performed: every later read observes it.
-    CoherentStored {
+    CoherentStoreCompletion {
         /// Tag of the request.
         tag: u32,
     },
     /// Page fault of a coherent access to the host's memory, on a machine that translates the device's addresses. It
-    /// replaces [`Event::CoherentLoaded`] or [`Event::CoherentStored`] and arrives once all lines of the access have
-    /// finished. Refused lines were neither read nor written; a store's other lines have been written. The application
-    /// must reply with [`Action::Forgo`] at once; otherwise the run ends.
+    /// replaces [`Event::CoherentLoadCompletion`] or [`Event::CoherentStoreCompletion`] and arrives once all lines of
+    /// the access have finished. Refused lines were neither read nor written; a store's other lines have been written.
+    /// The application must reply with [`Action::Abandon`] at once; otherwise the run ends.
     PageFault {
         /// Tag of the request.
         tag: u32,
@@ -245,7 +245,7 @@ pub enum Action {
     },
     /// Reads lines from the application's memory, in one burst.
     Fetch {
-        /// Returned with each line, in [`Event::Fetched`].
+        /// Returned with each line, in [`Event::FetchCompletion`].
         tag: u32,
         /// First line.
         first: Line,
@@ -254,14 +254,14 @@ pub enum Action {
     },
     /// Writes a line to the application's memory.
     Store {
-        /// Returned on completion, in [`Event::Stored`].
+        /// Returned on completion, in [`Event::StoreCompletion`].
         tag: u32,
         /// The line.
         line: Line,
         /// New contents of the line.
         words: Words,
     },
-    /// Reads words of a line of the application's memory; the reply is [`Event::WordsRead`]. Memory transfers the
+    /// Reads words of a line of the application's memory; the reply is [`Event::ReadCompletion`]. Memory transfers the
     /// smallest bursts that contain them.
     ReadWords {
         /// Returned with the words.
@@ -274,7 +274,7 @@ pub enum Action {
         words: u16,
     },
     /// Writes words of a line of the application's memory and leaves the line's other words unchanged. The reply is
-    /// [`Event::Stored`].
+    /// [`Event::StoreCompletion`].
     WriteWords {
         /// Returned on completion.
         tag: u32,
@@ -286,7 +286,7 @@ pub enum Action {
         words: Words,
     },
     /// Updates a word of the application's memory atomically: no other access to the line occurs between the read and
-    /// the write. The reply is [`Event::WordsRead`] with the previous value.
+    /// the write. The reply is [`Event::ReadCompletion`] with the previous value.
     UpdateWord {
         /// Returned with the previous value.
         tag: u32,
@@ -330,7 +330,7 @@ pub enum Action {
         words: Words,
     },
     /// Reads words of the host's memory coherently, through the device's caching agent there. The words of one line are
-    /// read atomically; different lines are read in any order. The reply is [`Event::CoherentLoaded`].
+    /// read atomically; different lines are read in any order. The reply is [`Event::CoherentLoadCompletion`].
     CoherentLoad {
         /// Returned with the words.
         tag: u32,
@@ -343,7 +343,7 @@ pub enum Action {
     },
     /// Writes words of the host's memory coherently, through the device's caching agent there. The words of one line
     /// are written atomically; different lines are written in any order. The store is unordered with all other
-    /// accesses: to impose an order, wait for [`Event::CoherentStored`].
+    /// accesses: to impose an order, wait for [`Event::CoherentStoreCompletion`].
     CoherentStore {
         /// Returned when every line has been performed.
         tag: u32,
@@ -354,8 +354,8 @@ pub enum Action {
         /// True if the device's cache acquires the lines to write them; otherwise it sends the bytes to the home.
         cached: bool,
     },
-    /// Updates a word of the host's memory atomically, in the device's cache. The reply is [`Event::CoherentLoaded`]
-    /// with the previous value.
+    /// Updates a word of the host's memory atomically, in the device's cache. The reply is
+    /// [`Event::CoherentLoadCompletion`] with the previous value.
     CoherentUpdate {
         /// Returned with the previous value.
         tag: u32,
@@ -365,7 +365,7 @@ pub enum Action {
         update: Update,
     },
     /// Abandons a coherent access that was [refused](Event::PageFault) and continues without it.
-    Forgo {
+    Abandon {
         /// Tag of the refused access.
         tag: u32,
     },
@@ -395,7 +395,8 @@ pub enum Action {
     },
 }
 
-/// Actions that one event causes, in order.
+/// Actions that one event causes, in order. The driver carries them out after the handler has returned. The methods
+/// below append one action each; [`Action`] describes their parameters.
 #[derive(Default, Debug)]
 pub struct Actions(Vec<Action>);
 
@@ -524,9 +525,9 @@ impl Actions {
         self.push(Action::CoherentUpdate { tag, word, update });
     }
 
-    /// Appends an [`Action::Forgo`].
-    pub fn forgo(&mut self, tag: u32) {
-        self.push(Action::Forgo { tag });
+    /// Appends an [`Action::Abandon`].
+    pub fn abandon(&mut self, tag: u32) {
+        self.push(Action::Abandon { tag });
     }
 
     /// Appends an [`Action::Interrupt`].
@@ -558,10 +559,11 @@ pub trait Application {
     /// Returns the application's name for messages.
     fn name(&self) -> &str;
 
-    /// Returns the application's position, which never changes.
+    /// Returns the application's position. The result is the same in every state.
     fn placement(&self) -> Placement;
 
-    /// Handles an event and appends the resulting actions.
+    /// Handles an event and appends the resulting actions. A violation of the obligations that [`Event`] describes is
+    /// reported by [`Contract`](crate::contract::Contract).
     fn handle(&mut self, event: Event, actions: &mut Actions);
 }
 
@@ -773,8 +775,8 @@ pub trait Scenario {
         Vec::new()
     }
 
-    /// True if the application depends on [`Event::Changed`], which only a home that is constructed from a policy can
-    /// report. Otherwise the scenario runs with any home.
+    /// True if the application depends on [`Event::PermissionChange`], which only a home that is constructed from a
+    /// policy can report. Otherwise the scenario runs with any home.
     fn needs_change_events(&self) -> bool {
         true
     }

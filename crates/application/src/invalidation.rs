@@ -57,6 +57,7 @@ impl Engine {
         actions.local(line, Operation::CleanInvalidate, false);
     }
 
+    /// Starts the invalidation, unless it has started.
     fn start(&mut self, actions: &mut Actions) {
         if self.next.is_none() {
             self.next = Some(0);
@@ -73,9 +74,11 @@ impl Application for Engine {
     }
 
     fn placement(&self) -> Placement {
-        Placement::Beside
+        Placement::Observer
     }
 
+    /// Starts to invalidate after the delay, or when the CPU takes write permission for the signal line; each
+    /// completion starts the next operation.
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         match event {
             // The engines of a caching device are threads, and do all the work.
@@ -84,7 +87,7 @@ impl Application for Engine {
                 actions.wake(0, self.parameters.start_delay)
             }
             Event::Timer { .. } => self.start(actions),
-            Event::Changed { line, to, .. } => {
+            Event::PermissionChange { line, to, .. } => {
                 if line == self.parameters.lines
                     && to == Permission::Write
                     && self.parameters.start_delay == 0
@@ -96,7 +99,7 @@ impl Application for Engine {
                     _ => self.cpu_lines.insert(line),
                 };
             }
-            Event::Done { dirty, .. } => {
+            Event::LocalCompletion { dirty, .. } => {
                 actions.count("invalidated", 1);
                 actions.count("written back", dirty.into());
                 self.invalidated += 1;
@@ -108,11 +111,15 @@ impl Application for Engine {
     }
 }
 
-/// A thread that accesses the lines and then signals the engine, if the engine waits for it.
+/// A thread that accesses the lines and then signals the engine, if the engine waits for it. The signal is a load with
+/// write permission of the line after the last.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct AccessThread {
+    /// Number of lines.
     lines: Line,
+    /// True to store to the lines, false to load them.
     dirty: bool,
+    /// True if the engine waits for the signal.
     signals_engine: bool,
     /// Next line to access; from `lines` on, the number of the next step after the accesses.
     next: Line,
@@ -150,7 +157,9 @@ impl AccessThread {
 /// latency of each load as `line taken`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct CachingEngine {
+    /// Number of lines of all engines.
     lines: Line,
+    /// Number of engines.
     step: Line,
     /// Next line to load.
     next: Line,
@@ -164,10 +173,15 @@ pub struct CachingEngine {
 /// Next step of an engine. `Begin` and `End` delimit the measured latency of a load.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum EngineStep {
+    /// Waits for the delay before the first load.
     Wait,
+    /// Starts the time measurement of a load.
     Begin,
+    /// Loads a line with write permission.
     Load,
+    /// Ends the time measurement.
     End,
+    /// Counts the line.
     Count,
 }
 

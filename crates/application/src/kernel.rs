@@ -1,4 +1,5 @@
-//! KernelScenario: programs of all threads of a machine of several hosts, each an `async` function over shared memory.
+//! Kernels: programs that all threads of a machine of several hosts run together, each an `async` function over shared
+//! memory.
 //!
 //! A kernel awaits each access that returns a word or may block. Its threads are state machines like all others. A
 //! thread records the results of its steps, so a copy is rebuilt by running the function again on the same results. Two
@@ -35,33 +36,35 @@ pub fn mix64(number: u64) -> u64 {
 /// Location of a word in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {
+    /// Index of the line.
     line: Line,
+    /// Index of the word within the line.
     word: u16,
 }
 
 /// Granularity of a store: one word, or all words of a line with the same value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Grain {
+pub enum Granularity {
     /// One word.
     Word,
     /// A line.
     Line,
 }
 
-impl Grain {
+impl Granularity {
     /// Returns the number of bytes per store.
     pub fn bytes(self) -> u32 {
         match self {
-            Grain::Word => 8,
-            Grain::Line => 8 * WORDS,
+            Granularity::Word => 8,
+            Granularity::Line => 8 * WORDS,
         }
     }
 
     /// Returns the number of lines that `values` values occupy.
     pub fn lines(self, values: u32) -> Line {
         match self {
-            Grain::Word => values.div_ceil(WORDS),
-            Grain::Line => values,
+            Granularity::Word => values.div_ceil(WORDS),
+            Granularity::Line => values,
         }
     }
 }
@@ -69,27 +72,31 @@ impl Grain {
 /// An array of values in the memory of one host.
 #[derive(Clone, Copy, Debug)]
 pub struct Array {
+    /// Number of homes: consecutive lines of a host's memory are this many lines apart.
     homes: Line,
+    /// First line.
     first: Line,
-    grain: Grain,
+    /// Space of a value.
+    granularity: Granularity,
 }
 
 impl Array {
     /// Creates an array that starts at line `first`, in the memory of that line's host, without allocation by a
     /// [`Memory`].
-    pub fn placed(homes: Line, first: Line, grain: Grain) -> Array {
+    pub fn placed(homes: Line, first: Line, granularity: Granularity) -> Array {
         Array {
             homes,
             first,
-            grain,
+            granularity,
         }
     }
 
-    /// Returns the location of a value; with [`Grain::Line`], the first word of its line.
+    /// Returns the location of a value; with [`Granularity::Line`], the first word of its line. An index beyond the
+    /// array's length is not detected.
     pub fn at(self, number: u32) -> Place {
-        let (lines, word) = match self.grain {
-            Grain::Word => (number / WORDS, number % WORDS),
-            Grain::Line => (number, 0),
+        let (lines, word) = match self.granularity {
+            Granularity::Word => (number / WORDS, number % WORDS),
+            Granularity::Line => (number, 0),
         };
         let line = self.first + self.homes * lines;
         Place {
@@ -102,7 +109,9 @@ impl Array {
 /// Allocator of the memory of all hosts.
 #[derive(Clone, Debug)]
 pub struct Memory {
+    /// Number of homes.
     homes: Line,
+    /// Number of allocated lines of each host.
     used_lines: Vec<Line>,
 }
 
@@ -113,18 +122,18 @@ impl Memory {
         Memory { homes, used_lines }
     }
 
-    /// Allocates an array of `values` values in a host's memory.
-    pub fn array(&mut self, host: Line, values: u32, grain: Grain) -> Array {
+    /// Allocates an array of `values` values in a host's memory; `host` is taken modulo the number of homes.
+    pub fn array(&mut self, host: Line, values: u32, granularity: Granularity) -> Array {
         let host = host % self.homes;
         let used_lines = &mut self.used_lines[host as usize];
         let first = self.homes * *used_lines + host;
-        *used_lines += grain.lines(values);
-        Array::placed(self.homes, first, grain)
+        *used_lines += granularity.lines(values);
+        Array::placed(self.homes, first, granularity)
     }
 
     /// Allocates a flag in a host's memory, in a line of its own.
     pub fn flag(&mut self, host: Line) -> Place {
-        self.array(host, 1, Grain::Line).at(0)
+        self.array(host, 1, Granularity::Line).at(0)
     }
 
     /// Allocates one flag per thread for each of `to` hosts or threads, in that host's memory: `flags[to][from]`.
@@ -142,7 +151,9 @@ impl Memory {
 /// Exchange between a kernel and its driver: the pending step, and the result of the last step.
 #[derive(Default)]
 struct StepPort {
+    /// Step that the kernel has issued, until the driver takes it.
     step: Cell<Option<Step>>,
+    /// Result of the last step, as in [`Thread::step`].
     result: Cell<u64>,
 }
 
@@ -151,10 +162,12 @@ struct StepPort {
 pub struct Core {
     /// Index of the thread.
     pub number: u32,
+    /// Exchange with the thread's [`KernelThread`].
     port: Rc<StepPort>,
 }
 
 impl Core {
+    /// Issues a step and returns its result. The first poll issues the step, the second one returns.
     async fn step(&self, step: Step) -> u64 {
         let mut is_issued = false;
         poll_fn(|_| match std::mem::replace(&mut is_issued, true) {
@@ -172,23 +185,23 @@ impl Core {
         self.step(Step::Load { line, word }).await
     }
 
-    /// Loads one copy of a value. With [`Grain::Line`], the copies fill a line, and `number` modulo the words per line
-    /// selects one.
+    /// Loads one copy of a value. With [`Granularity::Line`], the copies fill a line, and `number` modulo the words per
+    /// line selects one.
     pub(crate) async fn load_value(&self, array: Array, number: u32) -> u64 {
         let Place { line, word } = array.at(number);
-        let word = match array.grain {
-            Grain::Word => word,
-            Grain::Line => (number % WORDS) as u16,
+        let word = match array.granularity {
+            Granularity::Word => word,
+            Granularity::Line => (number % WORDS) as u16,
         };
         self.step(Step::Load { line, word }).await
     }
 
-    /// Stores a value.
+    /// Stores a value; with [`Granularity::Line`], in all words of its line.
     pub async fn store(&self, array: Array, number: u32, value: u64) {
         let Place { line, word } = array.at(number);
-        let step = match array.grain {
-            Grain::Word => Step::Store { line, word, value },
-            Grain::Line => Step::StoreWords {
+        let step = match array.granularity {
+            Granularity::Word => Step::Store { line, word, value },
+            Granularity::Line => Step::StoreWords {
                 line,
                 word,
                 words: WORDS as u16,
@@ -255,11 +268,15 @@ impl Core {
 /// [`Stream::release_flags`], at the end of a round, notifies every host that was written: all earlier stores are then
 /// visible there.
 pub struct Stream {
+    /// Thread that stores.
     core: Core,
     /// Flags of this thread, one per destination.
     flags: Vec<Place>,
+    /// Number of completed rounds at each destination.
     counts: Vec<u32>,
+    /// Bytes stored between two releases.
     release_bytes: u32,
+    /// Bytes stored since the last release.
     bytes: u32,
 }
 
@@ -278,7 +295,8 @@ impl Stream {
         }
     }
 
-    /// Stores a value for destination `to`. The last release of a round is left to [`Stream::release_flags`].
+    /// Stores a value for destination `to`, an index of the flags. The last release of a round is left to
+    /// [`Stream::release_flags`].
     pub async fn store(&mut self, to: u32, array: Array, number: u32, value: u64) {
         if self.bytes >= self.release_bytes {
             self.bytes = 0;
@@ -287,7 +305,7 @@ impl Stream {
             self.core.release_flag(flag, self.counts[to as usize]).await;
         }
         self.core.store(array, number, value).await;
-        self.bytes += array.grain.bytes();
+        self.bytes += array.granularity.bytes();
     }
 
     /// Notifies the given destinations that the round is complete.
@@ -335,7 +353,9 @@ impl FirstMismatch {
 /// A dissemination barrier of all threads: in round k a thread signals the thread at distance 2^k.
 #[derive(Clone, Debug)]
 pub struct Barrier {
+    /// `flags[thread][round]`: flag that the thread waits for in a round of the dissemination.
     flags: Vec<Vec<Place>>,
+    /// Number of waits so far, which is the value that flags are raised to.
     rounds: u32,
 }
 
@@ -366,8 +386,11 @@ impl Barrier {
 /// A counting barrier: each thread increments one word atomically, and the last arrival signals all threads.
 #[derive(Clone, Debug)]
 pub struct CountingBarrier {
+    /// Number of arrivals, summed over all waits.
     count: Array,
+    /// Flag of each thread.
     flags: Vec<Place>,
+    /// Number of waits so far, which is the value that flags are raised to.
     rounds: u32,
 }
 
@@ -375,7 +398,7 @@ impl CountingBarrier {
     /// Allocates a barrier for `threads` threads, with its counter in the memory of host 0.
     pub fn new(memory: &mut Memory, threads: u32) -> CountingBarrier {
         CountingBarrier {
-            count: memory.array(0, 1, Grain::Line),
+            count: memory.array(0, 1, Granularity::Line),
             flags: (0..threads).map(|to| memory.flag(to)).collect(),
             rounds: 0,
         }
@@ -430,13 +453,14 @@ pub trait Kernel: Clone + PartialEq + Eq + Hash + Debug + Send + Sync + 'static 
     /// Returns the number of lines that the kernel uses, starting at line 0.
     fn lines(&self) -> Line;
 
-    /// Runs the program of one thread.
+    /// Runs the program of one thread, whose number is that of `core`. The same results of the steps must lead to the
+    /// same further steps.
     ///
     /// # Errors
     /// A sentence that describes the first failure.
     fn run(self, core: Core) -> impl Future<Output = Result<(), String>> + 'static;
 
-    /// Checks the final contents of memory.
+    /// Checks the final contents of memory, which `word` returns.
     ///
     /// # Errors
     /// A sentence that describes the first failure.
@@ -452,15 +476,20 @@ pub struct KernelScenario<K>(pub K);
 /// State of one thread of a kernel.
 pub struct KernelThread<K> {
     kernel: K,
+    /// Index of the thread.
     number: u32,
+    /// Exchange with the running function.
     port: Rc<StepPort>,
     /// Results of all steps so far, which determine the thread's state.
     results: Vec<u64>,
+    /// The running function; not polled after its end.
     future: Pin<Box<dyn Future<Output = Result<(), String>>>>,
+    /// Result of the function, once it has ended.
     outcome: Option<Result<(), String>>,
 }
 
 impl<K: Kernel> KernelThread<K> {
+    /// Creates a thread before its first step.
     fn new(kernel: &K, number: u32) -> KernelThread<K> {
         let port = Rc::<StepPort>::default();
         let core = Core {
@@ -529,7 +558,7 @@ impl Application for NoApplication {
     }
 
     fn placement(&self) -> Placement {
-        Placement::Beside
+        Placement::Observer
     }
 
     fn handle(&mut self, _event: Event, _actions: &mut Actions) {}

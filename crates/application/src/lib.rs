@@ -17,29 +17,29 @@
 //! use cohkit_protocol::protocol::Permission;
 //!
 //! #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-//! struct Snatcher;
+//! struct Reclaimer;
 //!
-//! impl Application for Snatcher {
+//! impl Application for Reclaimer {
 //!     fn name(&self) -> &str {
-//!         "snatcher"
+//!         "reclaimer"
 //!     }
 //!     fn placement(&self) -> Placement {
-//!         Placement::Beside
+//!         Placement::Observer
 //!     }
 //!     fn handle(&mut self, event: Event, actions: &mut Actions) {
 //!         match event {
-//!             Event::Changed { line, to: Permission::Write, .. } => {
+//!             Event::PermissionChange { line, to: Permission::Write, .. } => {
 //!                 actions.local(line, Operation::CleanInvalidate, false);
 //!             }
-//!             Event::Done { dirty, .. } => actions.count("written", dirty.into()),
+//!             Event::LocalCompletion { dirty, .. } => actions.count("written", dirty.into()),
 //!             _ => {}
 //!         }
 //!     }
 //! }
 //!
 //! let mut actions = Actions::new();
-//! let gained = Event::Changed { line: 7, from: Permission::None, to: Permission::Write };
-//! Snatcher.handle(gained, &mut actions);
+//! let gained = Event::PermissionChange { line: 7, from: Permission::None, to: Permission::Write };
+//! Reclaimer.handle(gained, &mut actions);
 //! assert_eq!(actions.take().count(), 1);
 //! ```
 

@@ -65,7 +65,9 @@ impl LockTable {
 /// A client that takes locks at the device: a transaction slot of the device, or a thread that sends messages.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Client {
+    /// Record of the current transaction.
     record: Line,
+    /// True from the write of the client's mark to the write of its release.
     holds: bool,
     /// Transactions started.
     started: u64,
@@ -77,22 +79,28 @@ struct Client {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct LockDevice {
     table: LockTable,
+    /// State of each client.
     clients: Vec<Client>,
     /// Clients queued for each record at the device; the first one is taking, holding or releasing the lock.
     queues: BTreeMap<Line, VecDeque<u32>>,
-    /// Lines not yet cleared, and reads that wait for the clearing.
+    /// Number of lines not yet cleared.
     uncleared: Line,
+    /// Lines whose reads by the CPU wait for the clearing.
     deferred_reads: Vec<Line>,
+    /// 64-bit words per line.
     words: usize,
+    /// True once no transaction may start.
     stopped: bool,
+    /// Number of released locks that were not the client's own.
     mismatches: u64,
 }
 
 /// Tag of fetches for the CPU; all other tags are client numbers.
 const CPU_READ: u32 = u32::MAX;
 
-/// Register value that releases the thread's lock. A request is `LOCK_REQUEST` plus the index of the record.
+/// Register value that releases the thread's lock.
 const RELEASE_REQUEST: u64 = 0;
+/// Register value that requests the lock of record 0; that of record R is this value plus R.
 const LOCK_REQUEST: u64 = 1;
 
 impl LockDevice {
@@ -101,6 +109,7 @@ impl LockDevice {
         self.clients.len() as u32 + line
     }
 
+    /// True if a client is a thread of the CPU.
     fn is_thread(&self, client: u32) -> bool {
         client < self.table.threads
     }
@@ -117,6 +126,7 @@ impl LockDevice {
         self.enqueue_client(client, actions);
     }
 
+    /// Queues a client for its record, and serves it if it is the first.
     fn enqueue_client(&mut self, client: u32, actions: &mut Actions) {
         let record = self.clients[client as usize].record;
         let queue = self.queues.entry(record).or_default();
@@ -159,6 +169,7 @@ impl LockDevice {
         }
     }
 
+    /// Releases the home's lock of a line; with messages there is none.
     fn unlock(&self, record: Line, actions: &mut Actions) {
         if !self.table.messages {
             actions.unlock(record);
@@ -285,11 +296,13 @@ impl Application for LockDevice {
 
     fn placement(&self) -> Placement {
         match self.table.cached {
-            true => Placement::Beside,
-            false => Placement::Between(0..self.table.records),
+            true => Placement::Observer,
+            false => Placement::MemoryPath(0..self.table.records),
         }
     }
 
+    /// Clears the records at the start, and defers reads until then. Serves reads and writes of the CPU, and the lock
+    /// operations of its own clients and of messages.
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         match event {
             // With a caching device, its engines do all the work.
@@ -303,7 +316,7 @@ impl Application for LockDevice {
             Event::Read { line, .. } if self.uncleared > 0 => self.deferred_reads.push(line),
             Event::Read { line, .. } => actions.fetch(CPU_READ, line, 1),
             Event::Write { line, words, .. } => actions.store(self.tag(line), line, words),
-            Event::Fetched {
+            Event::FetchCompletion {
                 tag,
                 line,
                 mut words,
@@ -316,20 +329,22 @@ impl Application for LockDevice {
                     }
                 }
             },
-            Event::WordsRead { tag, words } => self.handle_updated_word(tag, words[0], actions),
-            Event::Stored { tag } => match tag.checked_sub(self.clients.len() as u32) {
+            Event::ReadCompletion { tag, words } => {
+                self.handle_updated_word(tag, words[0], actions)
+            }
+            Event::StoreCompletion { tag } => match tag.checked_sub(self.clients.len() as u32) {
                 None => self.handle_word_write(tag, actions),
                 Some(_) if self.uncleared > 0 => self.handle_cleared_line(actions),
                 Some(line) => actions.accept(line),
             },
-            Event::Done { line, .. } => {
+            Event::LocalCompletion { line, .. } => {
                 let serving = self.queues.get(&line).and_then(|queue| queue.front());
                 if let Some(&client) = serving {
                     self.access_lock_word(client, actions);
                 }
             }
             Event::Timer { tag } => self.handle_timer(tag, actions),
-            Event::RegisterWritten { register, value } => {
+            Event::RegisterWrite { register, value } => {
                 self.handle_message(register, value, actions);
             }
             Event::Stop => self.stopped = true,
@@ -363,11 +378,14 @@ enum Phase {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct LockThread {
     table: LockTable,
+    /// Index of the thread, which is also its client number; engines of the device follow the CPU's threads.
     number: u32,
+    /// Transactions started.
     started: u64,
     phase: Phase,
     /// Latest value of the word while the lock was free.
     free_value: u64,
+    /// Number of released locks that were not the thread's own.
     mismatches: u64,
 }
 
@@ -377,6 +395,7 @@ impl LockThread {
         self.number >= self.table.threads
     }
 
+    /// Returns the record of the current transaction.
     fn record(&self) -> Line {
         self.table.record(self.number, self.started - 1)
     }
@@ -419,6 +438,7 @@ impl LockThread {
 }
 
 impl Thread for LockThread {
+    /// Takes a lock by compare-and-swap or by a message, holds it, and releases it. Polls while the lock is not free.
     fn step(&mut self, result: u64) -> Step {
         let (messages, mark) = (self.table.messages, mark(self.number));
         let (lock, locks) = match self.is_engine() {

@@ -46,7 +46,7 @@ const FIELDS: [(&str, usize); 4] = [("pattern", 0), ("integer", 1), ("real", 1),
 /// Symmetry keywords of the banner.
 const SYMMETRIES: [&str; 4] = ["general", "symmetric", "skew-symmetric", "hermitian"];
 
-/// Reads a graph.
+/// Reads a graph from the text of a Matrix Market file.
 ///
 /// # Errors
 /// The first syntax error. The first line is not a banner of a matrix in coordinate format, the matrix is not square,
@@ -174,6 +174,7 @@ fn parse_entry(
 mod tests {
     use super::*;
 
+    /// Comments, empty lines and spaces are skipped; each entry is an edge, with vertices from 0.
     #[test]
     fn matrix_entries_become_edges() {
         let text = "%%MatrixMarket matrix coordinate real symmetric\n% a comment\n\n3 3 3\n2 1 0.5\n 3 3 1e3\n3 2 -1\n";
@@ -184,6 +185,7 @@ mod tests {
         );
     }
 
+    /// Each case has a file and the number of the wrong line with the message.
     #[test]
     fn matrix_market_errors_name_their_line() {
         const PATTERN: &str = "%%MatrixMarket matrix coordinate pattern general";

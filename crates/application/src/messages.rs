@@ -7,7 +7,7 @@
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
-    mix64, Array, Barrier, Core, FirstMismatch, Grain, Hosts, Kernel, Memory, Place,
+    mix64, Array, Barrier, Core, FirstMismatch, Granularity, Hosts, Kernel, Memory, Place,
 };
 use std::ops::Range;
 
@@ -19,11 +19,13 @@ const BUFFER_VALUES: u32 = 256;
 struct Channel {
     /// Two buffers of words, and two of lines.
     buffers: [[Array; 2]; 2],
-    /// Flag that counts full buffers, and flag that counts emptied ones.
+    /// Flag that counts full buffers, in the receiver's memory.
     full: Place,
+    /// Flag that counts emptied buffers, in the sender's memory.
     empty: Place,
-    /// Pieces sent and received.
+    /// Number of pieces sent, counted by the sender.
     sent: u32,
+    /// Number of pieces received, counted by the receiver.
     received: u32,
 }
 
@@ -31,18 +33,22 @@ struct Channel {
 struct Communicator {
     /// `channels[from][to]`.
     channels: Vec<Vec<Channel>>,
+    /// Barrier of all threads.
     barrier: Barrier,
+    /// Allocator of all of these.
     memory: Memory,
 }
 
 impl Communicator {
+    /// Allocates all channels. Each thread does the same, so that all agree on the locations.
     fn new(hosts: Hosts) -> Communicator {
         let mut memory = Memory::new(hosts.homes);
         let mut channels: Vec<Vec<Channel>> = Vec::new();
         for from in 0..hosts.threads {
             let to = (0..hosts.threads).map(|to| Channel {
-                buffers: [Grain::Word, Grain::Line]
-                    .map(|grain| [(); 2].map(|()| memory.array(to, BUFFER_VALUES, grain))),
+                buffers: [Granularity::Word, Granularity::Line].map(|granularity| {
+                    [(); 2].map(|()| memory.array(to, BUFFER_VALUES, granularity))
+                }),
                 full: memory.flag(to),
                 empty: memory.flag(from),
                 sent: 0,
@@ -61,18 +67,22 @@ impl Communicator {
 
 /// One of the communicating threads.
 struct Rank {
+    /// Handle of the thread.
     core: Core,
+    /// The thread's copy: only its own ends of channels are up to date.
     communicator: Communicator,
+    /// Number of threads.
     threads: u32,
 }
 
 impl Rank {
+    /// Returns the index of the thread.
     fn thread(&self) -> u32 {
         self.core.number
     }
 
     /// Sends a message, in pieces of the size of a buffer.
-    async fn send(&mut self, to: u32, grain: Grain, values: &[u64]) {
+    async fn send(&mut self, to: u32, granularity: Granularity, values: &[u64]) {
         let channel = &mut self.communicator.channels[self.core.number as usize][to as usize];
         for piece in values.chunks(BUFFER_VALUES as usize) {
             if channel.sent > 1 {
@@ -80,7 +90,7 @@ impl Rank {
                     .acquire_flag(channel.empty, channel.sent - 1)
                     .await;
             }
-            let buffer = channel.buffers[grain as usize][channel.sent as usize % 2];
+            let buffer = channel.buffers[granularity as usize][channel.sent as usize % 2];
             for (&value, index) in piece.iter().zip(0..) {
                 self.core.store(buffer, index, value).await;
             }
@@ -90,11 +100,11 @@ impl Rank {
     }
 
     /// Receives a message of `values` values.
-    async fn receive(&mut self, from: u32, grain: Grain, values: u32) -> Vec<u64> {
+    async fn receive(&mut self, from: u32, granularity: Granularity, values: u32) -> Vec<u64> {
         let channel = &mut self.communicator.channels[from as usize][self.core.number as usize];
         let mut received = Vec::new();
         while received.len() < values as usize {
-            let buffer = channel.buffers[grain as usize][channel.received as usize % 2];
+            let buffer = channel.buffers[granularity as usize][channel.received as usize % 2];
             channel.received += 1;
             self.core.acquire_flag(channel.full, channel.received).await;
             for index in 0..BUFFER_VALUES.min(values - received.len() as u32) {
@@ -114,9 +124,9 @@ impl Rank {
         let mut distance = 1;
         while distance < self.threads {
             if me < distance && me + distance < self.threads {
-                self.send(me + distance, Grain::Word, &values).await;
+                self.send(me + distance, Granularity::Word, &values).await;
             } else if (distance..2 * distance).contains(&me) {
-                values = self.receive(me - distance, Grain::Word, count).await;
+                values = self.receive(me - distance, Granularity::Word, count).await;
             }
             distance *= 2;
         }
@@ -129,12 +139,12 @@ impl Rank {
         let mut distance = self.threads.next_power_of_two() / 2;
         while distance > 0 {
             if me < distance && me + distance < self.threads {
-                let received = self.receive(me + distance, Grain::Word, count).await;
+                let received = self.receive(me + distance, Granularity::Word, count).await;
                 for (value, addend) in values.iter_mut().zip(received) {
                     *value = value.wrapping_add(addend);
                 }
             } else if (distance..2 * distance).contains(&me) {
-                self.send(me - distance, Grain::Word, &values).await;
+                self.send(me - distance, Granularity::Word, &values).await;
             }
             distance /= 2;
         }
@@ -147,6 +157,7 @@ impl Rank {
         self.broadcast(sums).await
     }
 
+    /// Waits for all threads.
     async fn barrier(&mut self) {
         self.communicator.barrier.wait(&self.core).await;
     }
@@ -180,16 +191,16 @@ pub struct Messages {
 
 impl Messages {
     /// Returns the granularity and the number of values of a thread's message to another in a step.
-    fn size(&self, step: u32, from: u32, to: u32) -> (Grain, u32) {
+    fn size(&self, step: u32, from: u32, to: u32) -> (Granularity, u32) {
         let random = mix64(u64::from(step) << 32 | u64::from(from) << 16 | u64::from(to));
         let draw_size = |range: Range<u32>| range.start + (random >> 8) as u32 % range.len() as u32;
         match (self.program, random % 2) {
-            (Program::Mocfe, 0) => (Grain::Word, draw_size(1..33)),
-            (Program::Mocfe, _) => (Grain::Line, draw_size(1..5)),
-            (Program::Cmc2d, _) => (Grain::Line, draw_size(1..225)),
-            (Program::BigFft, 0) => (Grain::Word, 1280),
-            (Program::BigFft, _) => (Grain::Line, 160),
-            (Program::Router, _) => (Grain::Line, draw_size(1..33)),
+            (Program::Mocfe, 0) => (Granularity::Word, draw_size(1..33)),
+            (Program::Mocfe, _) => (Granularity::Line, draw_size(1..5)),
+            (Program::Cmc2d, _) => (Granularity::Line, draw_size(1..225)),
+            (Program::BigFft, 0) => (Granularity::Word, 1280),
+            (Program::BigFft, _) => (Granularity::Line, 160),
+            (Program::Router, _) => (Granularity::Line, draw_size(1..33)),
         }
     }
 
@@ -205,6 +216,7 @@ impl Messages {
         }
     }
 
+    /// Returns the values of a thread's message to another in a step.
     fn values(&self, step: u32, from: u32, to: u32) -> Vec<u64> {
         let message_number = (u64::from(from) << 12 | u64::from(to)) << 20 | u64::from(step);
         let (_, count) = self.size(step, from, to);
@@ -223,6 +235,8 @@ impl Kernel for Messages {
         Communicator::new(self.hosts).memory.lines()
     }
 
+    /// In each step: computes, and exchanges messages with its partners; depending on the program, also sums a value
+    /// over all threads, or waits for all.
     async fn run(self, core: Core) -> Result<(), String> {
         let threads = self.hosts.threads;
         let mut rank = Rank {
@@ -236,9 +250,9 @@ impl Kernel for Messages {
         for step in 0..self.steps {
             let partners = self.partners(step, me);
             for &to in &partners {
-                let (grain, count) = self.size(step, me, to);
+                let (granularity, count) = self.size(step, me, to);
                 core.work(self.work * Time::from(count)).await;
-                rank.send_and_receive(&self, (step, to, grain), &mut mismatch)
+                rank.send_and_receive(&self, (step, to, granularity), &mut mismatch)
                     .await;
             }
             if matches!(self.program, Program::Mocfe | Program::Cmc2d) {
@@ -263,7 +277,7 @@ impl Rank {
     async fn send_and_receive(
         &mut self,
         messages: &Messages,
-        (step, partner, grain): (u32, u32, Grain),
+        (step, partner, granularity): (u32, u32, Granularity),
         mismatch: &mut FirstMismatch,
     ) {
         let me = self.thread();
@@ -278,7 +292,7 @@ impl Rank {
         loop {
             let (piece, expected_piece) = (sends.next(), receives.next());
             if let Some(piece) = piece {
-                self.send(partner, grain, piece).await;
+                self.send(partner, granularity, piece).await;
             }
             if let Some(expected) = expected_piece {
                 let received = self

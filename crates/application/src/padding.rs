@@ -4,7 +4,7 @@
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
-    mix64, Array, Barrier, Core, FirstMismatch, Grain, Hosts, Kernel, Memory, Place,
+    mix64, Array, Barrier, Core, FirstMismatch, Granularity, Hosts, Kernel, Memory, Place,
 };
 
 /// Parameters of the padding.
@@ -26,34 +26,41 @@ pub struct Padding {
     pub work: Time,
 }
 
-/// The matrix in blocks, one flag per part (loaded), and the counter that assigns parts.
+/// Memory layout, the same for all threads.
 struct Plan {
+    /// Blocks of the padded matrix; the initial matrix occupies the first lines.
     blocks: Vec<Array>,
+    /// Flag per ticket: its part, and all parts after it in the matrix, have been loaded.
     loaded: Vec<Place>,
+    /// Next ticket. Ticket 0 is the last part of the matrix.
     next_part: Array,
+    /// Barrier before and after the padding.
     barrier: Barrier,
     memory: Memory,
 }
 
 impl Padding {
+    /// Returns the number of elements.
     fn elements(&self) -> u32 {
         self.rows * self.columns
     }
 
+    /// Returns the number of parts.
     fn parts(&self) -> u32 {
         self.elements().div_ceil(self.part)
     }
 
+    /// Computes the layout.
     fn plan(&self) -> Plan {
         let mut memory = Memory::new(self.hosts.homes);
         let lines = self.rows * (self.columns + self.pad);
-        let block = |block| memory.array(block, self.block, Grain::Line);
+        let block = |block| memory.array(block, self.block, Granularity::Line);
         let blocks = (0..lines.div_ceil(self.block)).map(block).collect();
         let loaded = (0..self.parts()).map(|part| memory.flag(part)).collect();
         Plan {
             blocks,
             loaded,
-            next_part: memory.array(0, 1, Grain::Word),
+            next_part: memory.array(0, 1, Granularity::Word),
             barrier: Barrier::new(&mut memory, self.hosts.threads),
             memory,
         }
@@ -84,6 +91,8 @@ impl Kernel for Padding {
         self.plan().memory.lines()
     }
 
+    /// Takes parts of the array, last one first, from a shared counter: loads a part, waits until all earlier parts
+    /// are loaded, and stores it at its padded position. Finally checks its own elements.
     async fn run(self, core: Core) -> Result<(), String> {
         let mut plan = self.plan();
         for element in self.own_elements(core.number) {

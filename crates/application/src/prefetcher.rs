@@ -32,6 +32,7 @@ pub struct Prefetch {
 /// A block of prefetched lines.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Block {
+    /// First line, a multiple of the block's size.
     first: Line,
     /// Lines that have arrived.
     lines: BTreeMap<Line, Words>,
@@ -44,6 +45,7 @@ struct Block {
 /// The prefetcher.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Prefetcher {
+    /// Parameters of the scenario.
     parameters: Prefetch,
     /// Blocks in LRU order, the least recently used first.
     blocks: Vec<Block>,
@@ -139,6 +141,7 @@ impl Prefetcher {
         }
     }
 
+    /// Handles a read of the home: answers it, or fetches the line.
     fn read(&mut self, line: Line, actions: &mut Actions) {
         let Some(index) = self.touch_block(line) else {
             self.waiting.insert(line);
@@ -194,7 +197,7 @@ impl Application for Prefetcher {
     }
 
     fn placement(&self) -> Placement {
-        Placement::Between(0..self.parameters.lines)
+        Placement::MemoryPath(0..self.parameters.lines)
     }
 
     fn handle(&mut self, event: Event, actions: &mut Actions) {
@@ -209,11 +212,11 @@ impl Application for Prefetcher {
                 self.writing.insert(line, words.clone());
                 actions.store(line, line, words);
             }
-            Event::Stored { tag } => {
+            Event::StoreCompletion { tag } => {
                 self.writing.remove(&tag);
                 actions.accept(tag);
             }
-            Event::Fetched { tag, line, words } => {
+            Event::FetchCompletion { tag, line, words } => {
                 self.handle_fetched_line(tag, line, words, actions)
             }
             _ => {}
@@ -224,26 +227,36 @@ impl Application for Prefetcher {
 /// A thread that passes over its part of the region in address order, repeatedly, and reads or writes each line.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Reader {
+    /// First line of its part.
     first: Line,
+    /// Number of lines of its part, at least 1.
     lines: Line,
+    /// Offset of the next line in its part.
     next: Line,
+    /// Accesses still to make; unlimited if `None`.
     remaining: Option<u64>,
     /// Counter of the line access just completed: read or written.
     completed_counter: Option<&'static str>,
-    /// Lines to write per thousand, and the accumulated fraction of the next write in thousandths.
+    /// Lines to write, per thousand.
     written: u32,
+    /// Accumulated fraction of the next write, in thousandths.
     write_fraction: u32,
-    /// Number of the last write, which is also its value, and the value last written to each line.
+    /// Number of the last write, which is also its value.
     last_write: u64,
+    /// Value last written to each line.
     written_values: BTreeMap<Line, u64>,
     /// Number of lines that did not hold the value that this thread had written.
     mismatches: u64,
 }
 
+/// Counter of reads.
 const READ: &str = "lines read";
+/// Counter of writes.
 const WRITTEN: &str = "lines written";
 
 impl Thread for Reader {
+    /// Loads or stores the next line, in the given proportion, and then counts the access. Checks a loaded value if
+    /// this thread has written the line.
     fn step(&mut self, result: u64) -> Step {
         if let Some(counter) = self.completed_counter.take() {
             if counter == READ {
@@ -333,7 +346,7 @@ impl Scenario for Prefetch {
 
 impl HardwareScenario for Prefetch {
     fn observe(&self, event: &Event, _operations: &mut u64, actions: &mut Actions) {
-        if let Event::Fetched { .. } = event {
+        if let Event::FetchCompletion { .. } = event {
             actions.count("lines fetched", 1);
         }
     }

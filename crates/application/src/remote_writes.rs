@@ -103,22 +103,27 @@ enum ThreadState {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Worker {
     parameters: RemoteWrites,
+    /// Index of the thread; the writer's is `fanout`.
     number: u32,
     state: ThreadState,
+    /// True once the time measurement has started.
     started: bool,
     /// True if the previous step loaded a word to check.
     loaded_word: bool,
-    /// Releases whose stores have been checked, and the release count that the current check extends to.
+    /// Releases whose stores have been checked.
     checked: u32,
+    /// Release count that the current check extends to.
     check_limit: u32,
-    /// Number of wrong words, and the first of them: its release, its store and the value found.
+    /// Number of wrong words.
     mismatches: u64,
+    /// First wrong word: releases before its store, its store and the value found.
     first_mismatch: Option<(u32, u32, u64)>,
     /// Number of correct words.
     matches: u64,
 }
 
 impl Worker {
+    /// True for the writer.
     fn is_writer(&self) -> bool {
         self.number == self.parameters.fanout
     }
@@ -199,6 +204,7 @@ impl Worker {
         }
     }
 
+    /// Compares a word with the value of its store, which follows `released` releases.
     fn check_word(&mut self, (released, store): (u32, u32), value: u64) {
         if value == self.parameters.store_value(released, store) {
             self.matches += 1;
@@ -210,6 +216,8 @@ impl Worker {
 }
 
 impl Thread for Worker {
+    /// The writer stores and releases; a reader acquires its flag, checks all stores up to the release, and the first
+    /// one tells the others. `result` is the word that the last step loaded.
     fn step(&mut self, result: u64) -> Step {
         if !std::mem::replace(&mut self.started, true) {
             return Step::Begin;
@@ -308,6 +316,7 @@ impl Scenario for RemoteWrites {
         (0..=self.fanout).map(worker).collect()
     }
 
+    /// Compares the words that readers have found, their numbers of releases, and the final contents of all lines.
     fn verify(
         &self,
         _application: &NoApplication,

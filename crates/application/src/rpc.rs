@@ -67,6 +67,7 @@ struct Context {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Echo {
     calls: Calls,
+    /// State of each context.
     contexts: Vec<Context>,
     /// 64-bit words per line.
     words: u16,
@@ -118,7 +119,7 @@ impl Application for Echo {
     }
 
     fn placement(&self) -> Placement {
-        Placement::Between(0..self.calls.lines())
+        Placement::MemoryPath(0..self.calls.lines())
     }
 
     fn handle(&mut self, event: Event, actions: &mut Actions) {
@@ -144,7 +145,7 @@ impl Application for Echo {
                 self.lines.insert(line, words);
                 actions.accept(line);
             }
-            Event::Done { line, .. } => {
+            Event::LocalCompletion { line, .. } => {
                 let (number, _) = self.context_and_side(line);
                 let context = &mut self.contexts[number];
                 context.remaining_arguments =
@@ -177,21 +178,29 @@ enum Phase {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Caller {
     calls: Calls,
+    /// Index of the thread, which is that of its context.
     context: u32,
+    /// Side that the thread owns, 0 or 1.
     side: u32,
     phase: Phase,
+    /// Calls still to start; unlimited if `None`.
     remaining: Option<u64>,
+    /// Calls started.
     number: u64,
+    /// Number of wrong results.
     mismatches: u64,
 }
 
 impl Caller {
+    /// Returns the argument of the current call in a line.
     fn argument(&self, offset: Line) -> u64 {
         self.number.wrapping_mul(0x1_0001) ^ u64::from(offset)
     }
 }
 
 impl Thread for Caller {
+    /// For each call: stores the arguments to the lines of one side, and loads the results from the lines of the
+    /// other.
     fn step(&mut self, result: u64) -> Step {
         let argument_line = |offset| self.calls.line(self.context, self.side, offset);
         let result_line = |offset| self.calls.line(self.context, 1 - self.side, offset);
@@ -318,7 +327,7 @@ fn check_results(threads: &[Caller]) -> Result<(), String> {
 impl HardwareScenario for Calls {
     /// Counts lines of arguments taken (`lines_taken`), and calls.
     fn observe(&self, event: &Event, lines_taken: &mut u64, actions: &mut Actions) {
-        if let Event::Done { .. } = event {
+        if let Event::LocalCompletion { .. } = event {
             *lines_taken += 1;
             let completes_call = lines_taken.is_multiple_of(self.payload.into());
             actions.count("calls", completes_call.into());

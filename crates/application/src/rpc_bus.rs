@@ -83,17 +83,17 @@ impl Application for BusEcho {
     }
 
     fn placement(&self) -> Placement {
-        Placement::Beside
+        Placement::Observer
     }
 
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         let last = self.calls.words - 1;
         match event {
-            Event::RegisterWritten { register, value } if self.calls.descriptors => {
+            Event::RegisterWrite { register, value } if self.calls.descriptors => {
                 self.active_calls.insert(register, value);
                 actions.host_fetch(2 * register, self.calls.memory(register), DESCRIPTOR_WORDS);
             }
-            Event::RegisterWritten { register, value } => {
+            Event::RegisterWrite { register, value } => {
                 self.registers.insert(register, value);
                 actions.count("calls", u64::from(register % self.calls.words == last));
             }
@@ -101,7 +101,9 @@ impl Application for BusEcho {
                 let argument = self.registers.get(&register).copied().unwrap_or(0);
                 actions.reply(thread, procedure(argument));
             }
-            Event::HostFetched { tag, words } => self.handle_fetched_words(tag, &words, actions),
+            Event::HostFetchCompletion { tag, words } => {
+                self.handle_fetched_words(tag, &words, actions)
+            }
             _ => {}
         }
     }
@@ -130,20 +132,25 @@ enum Phase {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct BusCaller {
     calls: BusCalls,
+    /// Index of the thread, which is that of its context.
     context: u32,
     phase: Phase,
     /// Calls started.
     number: u64,
+    /// Number of wrong results.
     mismatches: u64,
 }
 
 impl BusCaller {
+    /// Returns an argument word of the current call.
     fn argument(&self, word: u32) -> u64 {
         self.number.wrapping_mul(0x1_0001) ^ u64::from(word)
     }
 }
 
 impl Thread for BusCaller {
+    /// For each call: passes the arguments by registers, or by memory with a descriptor and a doorbell; awaits the
+    /// completion and checks the results.
     fn step(&mut self, result: u64) -> Step {
         let BusCalls {
             words, descriptors, ..

@@ -54,9 +54,11 @@ impl SharedTable {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Device {
     table: SharedTable,
+    /// State of each engine.
     engines: Vec<Engine>,
     /// Rows in progress.
     busy: BTreeSet<Line>,
+    /// Number of completed increments.
     increments: u64,
 }
 
@@ -97,7 +99,7 @@ impl Application for Device {
     }
 
     fn placement(&self) -> Placement {
-        Placement::Beside
+        Placement::Observer
     }
 
     fn handle(&mut self, event: Event, actions: &mut Actions) {
@@ -111,17 +113,17 @@ impl Application for Device {
                     }
                 }
             }
-            Event::Done { line, dirty, .. } => {
+            Event::LocalCompletion { line, dirty, .. } => {
                 actions.count("taken dirty", dirty.into());
                 actions.fetch(line, line, 1);
             }
-            Event::Fetched {
+            Event::FetchCompletion {
                 line, mut words, ..
             } => {
                 words[0] = words[0].wrapping_add(1);
                 actions.store(line, line, words);
             }
-            Event::Stored { tag } => {
+            Event::StoreCompletion { tag } => {
                 self.increments += 1;
                 self.busy.remove(&tag);
                 actions.count("device increments", 1);
@@ -144,6 +146,7 @@ struct Rows {
     first: Line,
     /// Distance between its rows within the set.
     step: Line,
+    /// Number of rows.
     count: Line,
     /// Rows of the table in the set, per thousand.
     rows_per_thousand: u32,
@@ -161,17 +164,22 @@ impl Rows {
 /// A CPU thread or a device engine that scans its rows repeatedly and increments each.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Scanner {
+    /// Rows that the scanner increments.
     rows: Rows,
+    /// Number of the next row, an argument of [`Rows::nth`].
     next: Line,
+    /// Increments still to start; unlimited if `None`.
     remaining: Option<u64>,
-    /// Counter of its increments.
+    /// Name of the counter of its increments.
     counter: &'static str,
     /// True while an increment is outstanding.
     increment_outstanding: bool,
+    /// Number of completed increments.
     increments: u64,
 }
 
 impl Scanner {
+    /// Creates a scanner before its first increment.
     fn new(rows: Rows, remaining: Option<u64>, counter: &'static str) -> Scanner {
         Scanner {
             rows,
@@ -185,6 +193,7 @@ impl Scanner {
 }
 
 impl Thread for Scanner {
+    /// Increments its rows one after the other, and counts each increment.
     fn step(&mut self, _result: u64) -> Step {
         if std::mem::take(&mut self.increment_outstanding) {
             self.increments += 1;
@@ -295,8 +304,8 @@ impl Scenario for SharedTable {
 impl HardwareScenario for SharedTable {
     fn observe(&self, event: &Event, increments: &mut u64, actions: &mut Actions) {
         match event {
-            Event::Done { dirty, .. } => actions.count("taken dirty", (*dirty).into()),
-            Event::Stored { .. } => {
+            Event::LocalCompletion { dirty, .. } => actions.count("taken dirty", (*dirty).into()),
+            Event::StoreCompletion { .. } => {
                 *increments += 1;
                 actions.count("device increments", 1);
             }

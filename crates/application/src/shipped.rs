@@ -8,7 +8,7 @@ use crate::graphs::{Graph, GraphAlgorithm, Graphs};
 use crate::histogram::Histogram;
 use crate::interface::{Application, Line, Scenario, Thread};
 use crate::invalidation::Invalidation;
-use crate::kernel::{Grain, Hosts, KernelScenario};
+use crate::kernel::{Granularity, Hosts, KernelScenario};
 use crate::locks::LockTable;
 use crate::matrix_market::Edges;
 use crate::messages::{Messages, Program};
@@ -31,13 +31,13 @@ use std::sync::Arc;
 pub struct Parameter {
     /// Name of the parameter.
     pub name: &'static str,
-    /// Description of the parameter.
+    /// Description of the parameter with its unit, for listings.
     pub text: &'static str,
     /// Default value.
     pub default: u64,
-    /// Minimum value.
+    /// Minimum value, which is permitted.
     pub low: u64,
-    /// Maximum value.
+    /// Maximum value, which is permitted.
     pub high: u64,
 }
 
@@ -46,7 +46,7 @@ pub struct Parameter {
 pub struct ShippedScenario {
     /// Name of the scenario.
     pub name: &'static str,
-    /// Description of the scenario.
+    /// Description of the scenario, for listings.
     pub text: &'static str,
     /// Parameters of the scenario.
     pub parameters: &'static [Parameter],
@@ -358,7 +358,7 @@ const HOMES: Parameter = parameter(
 
 /// An operation on a scenario of any type.
 pub trait Visitor {
-    /// Result type of the operation.
+    /// Result of the operation.
     type Output;
 
     /// Performs the operation on the scenario.
@@ -384,7 +384,7 @@ pub fn visit<V: Visitor>(
 /// Parameters that apply only to generated graphs.
 pub const GENERATED_GRAPH_PARAMETERS: [&str; 2] = ["vertices", "far"];
 
-/// Builds a scenario as [`visit`] does, on the given graph, if any.
+/// Builds a scenario as [`visit`] does, on the given graph, if any. Only `pagerank` and `sssp` take a graph.
 ///
 /// # Errors
 /// As [`visit`] does; also if the scenario takes no graph, or a parameter of generated graphs is set together with a
@@ -659,9 +659,9 @@ fn visit_stores<V: Visitor>(
                     threads: as_u32("threads"),
                 },
                 fanout: as_u32("fanout"),
-                grain: match value("lines") {
-                    0 => Grain::Word,
-                    _ => Grain::Line,
+                granularity: match value("lines") {
+                    0 => Granularity::Word,
+                    _ => Granularity::Line,
                 },
                 stores: as_u32("stores"),
                 releases: as_u32("releases"),

@@ -3,8 +3,8 @@
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
-    mix64, Array, Barrier, Core, CountingBarrier, FirstMismatch, Grain, Hosts, Kernel, Memory,
-    Place,
+    mix64, Array, Barrier, Core, CountingBarrier, FirstMismatch, Granularity, Hosts, Kernel,
+    Memory, Place,
 };
 
 /// Parameters of the task queues.
@@ -24,29 +24,39 @@ pub struct TaskQueue {
     pub work: Time,
 }
 
-/// A queue: blocks in a host's memory, a full and an empty flag per block, and the next ticket.
+/// A queue of one producer. A block is used again after `slots` tasks.
 #[derive(Clone)]
 struct Queue {
+    /// Blocks of values, in the memory of the consumer's host.
     blocks: Vec<Array>,
+    /// Flag per block that counts its tasks, in the consumer's host.
     full: Vec<Place>,
+    /// Flag per block that counts its completed tasks, in the producer's host.
     empty: Vec<Place>,
+    /// Ticket counter: the next task to take.
     next: Array,
 }
 
 /// Memory layout and barriers, the same for all threads.
 struct Plan {
+    /// Queue of each producer.
     queues: Vec<Queue>,
+    /// The histogram.
     bins: Array,
+    /// Barrier after the initialisation.
     barrier: Barrier,
+    /// Barrier at the end of the run.
     end_barrier: CountingBarrier,
     memory: Memory,
 }
 
 impl TaskQueue {
+    /// Returns the number of threads that create tasks.
     fn producers(&self) -> u32 {
         self.hosts.threads / 2
     }
 
+    /// Computes the layout.
     fn plan(&self) -> Plan {
         let mut memory = Memory::new(self.hosts.homes);
         let producers = self.producers();
@@ -56,16 +66,16 @@ impl TaskQueue {
             Queue {
                 blocks: slots
                     .clone()
-                    .map(|_| memory.array(consumer, self.max_lines, Grain::Line))
+                    .map(|_| memory.array(consumer, self.max_lines, Granularity::Line))
                     .collect(),
                 full: slots.clone().map(|_| memory.flag(consumer)).collect(),
                 empty: slots.map(|_| memory.flag(producer)).collect(),
-                next: memory.array(consumer, 1, Grain::Line),
+                next: memory.array(consumer, 1, Granularity::Line),
             }
         };
         Plan {
             queues: (0..producers).map(queue).collect(),
-            bins: memory.array(0, self.bins, Grain::Word),
+            bins: memory.array(0, self.bins, Granularity::Word),
             barrier: Barrier::new(&mut memory, self.hosts.threads),
             end_barrier: CountingBarrier::new(&mut memory, self.hosts.threads),
             memory,
@@ -84,6 +94,7 @@ impl TaskQueue {
         (0..lines).map(move |line| mix64(number << 20 | line))
     }
 
+    /// Returns the bin of a value.
     fn bin(&self, value: u64) -> usize {
         (value % u64::from(self.bins)) as usize
     }
@@ -139,6 +150,8 @@ impl Kernel for TaskQueue {
         self.plan().memory.lines()
     }
 
+    /// Initialises its part of the queues and bins; then produces tasks, or consumes them and adds its counts to the
+    /// bins.
     async fn run(self, core: Core) -> Result<(), String> {
         let mut plan = self.plan();
         let mut mismatch = FirstMismatch::default();

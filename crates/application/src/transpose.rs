@@ -3,7 +3,7 @@
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
-    mix64, Array, Core, FirstMismatch, Grain, Hosts, Kernel, Memory, Place, Stream,
+    mix64, Array, Core, FirstMismatch, Granularity, Hosts, Kernel, Memory, Place, Stream,
 };
 
 /// Parameters of the transposition.
@@ -21,19 +21,22 @@ pub struct Transpose {
     pub work: Time,
 }
 
-/// Rows of the result, for even and odd rounds; the flag of each thread at each host.
+/// Memory layout, the same for all threads.
 struct Plan {
+    /// Rows of the result, for even and odd rounds.
     rows: Vec<[Array; 2]>,
+    /// `flags[host][thread]`: the thread has stored all elements of a round for this host.
     flags: Vec<Vec<Place>>,
     memory: Memory,
 }
 
 impl Transpose {
+    /// Computes the layout.
     fn plan(&self) -> Plan {
         let mut memory = Memory::new(self.hosts.homes);
         let row = |row| {
             let host = row % self.hosts.threads;
-            [(); 2].map(|()| memory.array(host, self.size, Grain::Line))
+            [(); 2].map(|()| memory.array(host, self.size, Granularity::Line))
         };
         let rows = (0..self.size).map(row).collect();
         let flags = memory.flags(self.hosts.used_count(), self.hosts.threads);
@@ -65,6 +68,8 @@ impl Kernel for Transpose {
         self.plan().memory.lines()
     }
 
+    /// In each round: stores its rows of a new matrix as columns at the hosts of these, releases, acquires the flags
+    /// of all threads, and checks its columns. Two copies alternate.
     async fn run(self, core: Core) -> Result<(), String> {
         let plan = self.plan();
         let (me, threads) = (core.number as usize, self.hosts.threads);

@@ -20,8 +20,8 @@ pub trait TransitionSystem<S> {
 
     /// Calls `visit` with each step that is possible in a state, in a fixed order, and its successor or its error.
     fn successors(&mut self, state: &S, visit: &mut dyn FnMut(Self::Step, Result<S, Self::Error>));
-    /// True if progress must not depend on the step. All other steps are forced. [`Exploration::lost`] needs this method
-    /// and the next.
+    /// True if progress must not depend on the step, such as an access that a core may or may not make. All other
+    /// steps are forced. [`Exploration::lost`] needs this method and the next.
     fn spontaneous(_step: &Self::Step) -> bool {
         true
     }
@@ -50,10 +50,11 @@ pub enum Stop {
 
 /// The states found so far. They are expanded in the order of their numbers, which is that of their discovery.
 pub struct Exploration<S> {
+    /// States by number.
     states: Interner<S>,
-    /// Predecessor of each state. That of the initial state has no meaning.
+    /// Number of the state from which each state was discovered. That of the initial state has no meaning.
     predecessors: Vec<u32>,
-    /// Successors by forced steps, of all expanded states one after the other.
+    /// Numbers of the successors by forced steps, of all expanded states one after the other.
     forced: Vec<u32>,
     /// End of each expanded state's successors in `forced`.
     forced_ends: Vec<usize>,
@@ -105,8 +106,8 @@ impl<S: Clone + Eq + Hash> Exploration<S> {
         }
     }
 
-    /// Expands the next state. Calls `visit` with each step that is possible there, and the number of its successor or
-    /// the error of the step.
+    /// Expands the next state, which must exist. Calls `visit` with each step that is possible there, and the
+    /// number of its successor or the error of the step.
     pub fn expand<T: TransitionSystem<S>>(
         &mut self,
         system: &mut T,
@@ -147,7 +148,7 @@ impl<S: Clone + Eq + Hash> Exploration<S> {
         &self.forced[begin..self.forced_ends[number]]
     }
 
-    /// True if no forced step leaves an expanded state.
+    /// True if no forced step leaves an expanded state. Panics if the state is not expanded.
     pub fn is_dead_end(&self, number: u32) -> bool {
         self.forced_successors(number).is_empty()
     }
@@ -184,7 +185,8 @@ impl<S: Clone + Eq + Hash> Exploration<S> {
         states
     }
 
-    /// Returns a shortest path to a state: each step, after the number of the state in which it is taken.
+    /// Returns a shortest path to a state: each step, after the number of the state in which it is taken. `system`
+    /// must be the one that was explored.
     pub fn path_to<T: TransitionSystem<S>>(
         &self,
         system: &mut T,
@@ -212,9 +214,12 @@ mod tests {
     /// Numbers below a bound. A forced step halves an even number, and a spontaneous one adds 3. The step to 7 fails.
     struct Numbers(u32);
 
+    /// Step of these numbers.
     #[derive(Clone, Copy, PartialEq, Debug)]
     enum Step {
+        /// Forced: halves an even number.
         Halve,
+        /// Spontaneous: adds 3.
         AddThree,
     }
 

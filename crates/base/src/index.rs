@@ -1,4 +1,5 @@
-//! Typed positions in lists, with one type per list.
+//! Typed positions in lists, with one type per list, so that a position in one list cannot be
+//! used in another.
 
 /// Declares the type of positions in one list: `index!(/** Position of a state. */ Name(u16))`.
 #[macro_export]

@@ -7,6 +7,7 @@ use std::ops::Index;
 
 /// Distinct values, numbered from 0 in the order of their insertion.
 pub struct Interner<T> {
+    /// Values by number.
     values: Vec<T>,
     /// Numbers of the values, by the hashes of the values.
     numbers: HashTable<u32>,
@@ -21,6 +22,7 @@ impl<T> Default for Interner<T> {
     }
 }
 
+/// Hash of a value, the same in every run.
 fn hash(value: &impl Hash) -> u64 {
     FxBuildHasher.hash_one(value)
 }
@@ -46,6 +48,9 @@ impl<T: Eq + Hash> Interner<T> {
     }
 
     /// As [`Interner::add`], with a clone of the value if it is new.
+    ///
+    /// # Panics
+    /// If there are 2³² values.
     pub fn add_clone(&mut self, value: &T) -> (u32, bool)
     where
         T: Clone,

@@ -27,7 +27,9 @@ pub fn prefetch_value<T>(value: &T) {
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
 pub fn request_huge_pages<T>(row: &mut Vec<T>) {
+    /// Bytes of a page; advice applies to whole pages.
     const PAGE: usize = 1 << 12;
+    /// Minimum capacity in bytes for which huge pages pay.
     const LARGE: usize = 4 << 20;
     let bytes = row.capacity() * size_of::<T>();
     if bytes < LARGE {
@@ -42,6 +44,6 @@ pub fn request_huge_pages<T>(row: &mut Vec<T>) {
     }
 }
 
-/// No effect on targets other than Linux.
+/// Does nothing: huge pages are only requested on Linux.
 #[cfg(not(target_os = "linux"))]
 pub fn request_huge_pages<T>(_: &mut Vec<T>) {}

@@ -13,7 +13,8 @@ pub struct Sequence {
     pub steps: Vec<Step>,
 }
 
-/// Name of an agent's lifeline. A name that is reserved for another role gets its own role in parentheses.
+/// Name of an agent's lifeline. If the name is reserved for a role other than the agent's, the agent's
+/// role follows in parentheses.
 ///
 /// ```
 /// use cohkit_base::sequence::lifeline;
@@ -28,7 +29,7 @@ pub fn lifeline(name: &str, role: &str) -> String {
     }
 }
 
-/// Names of the lifelines of `many` homes: a single one as in [`lifeline`], several with their numbers.
+/// Names of the lifelines of `count` homes: a single one as in [`lifeline`], several with their numbers.
 ///
 /// ```
 /// use cohkit_base::sequence::homes;

@@ -10,7 +10,7 @@ pub fn counted(count: impl Into<u128>, noun: &str) -> String {
     }
 }
 
-/// A noun with its article: `a load`, `an evict`.
+/// A noun with its article, chosen by the first letter: `a load`, `an evict`.
 pub fn with_article(noun: &str) -> String {
     match noun.starts_with(['a', 'e', 'i', 'o', 'u']) {
         true => format!("an {noun}"),
@@ -18,7 +18,8 @@ pub fn with_article(noun: &str) -> String {
     }
 }
 
-/// Returns ``did you mean `X`? `` if one of `names` is similar to the unknown name `wrong`, otherwise an empty string.
+/// Returns ``did you mean `X`? `` if one of `names` is similar to the unknown name `misspelt`, otherwise an empty
+/// string.
 pub fn did_you_mean<'a>(misspelt: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     match nearest(misspelt, names) {
         Some(name) => format!("did you mean `{name}`? "),

@@ -1,4 +1,4 @@
-//! Assignment of steps to rows, shared by text and SVG.
+//! Assignment of steps to rows, which the text and SVG forms share.
 
 use cohkit_base::sequence::{Action, Sequence};
 
@@ -26,8 +26,11 @@ pub(crate) struct Row {
 pub(crate) enum Item {
     /// A message that is received immediately after it is sent.
     Arrow {
+        /// Sender.
         from: LifelinePoint,
+        /// Receiver.
         to: LifelinePoint,
+        /// Name of the message, with its fields.
         message: String,
     },
     /// Sender's end of a flight: index into [`Layout::flights`].
@@ -36,13 +39,16 @@ pub(crate) enum Item {
     Arrival(usize),
     /// A received message that no step sends.
     Stray {
+        /// Receiver.
         to: LifelinePoint,
+        /// True if the lifeline of the sender is to the left of the receiver's.
         from_left: bool,
+        /// Name of the message, with its fields.
         message: String,
     },
     /// A local action of an agent.
     Note { point: LifelinePoint, text: String },
-    /// New states of one or more agents.
+    /// New states of one or more agents, each at most once.
     States(Vec<(LifelinePoint, String)>),
 }
 
@@ -57,8 +63,11 @@ pub(crate) struct LifelinePoint {
 
 /// A message in flight over several rows.
 pub(crate) struct Flight {
+    /// Sender, at its lifeline.
     pub from: LifelinePoint,
+    /// Receiver, at its lifeline.
     pub to: LifelinePoint,
+    /// Name of the message, with its fields.
     pub message: String,
     /// Row of its departure.
     pub sent_row: usize,
@@ -67,6 +76,7 @@ pub(crate) struct Flight {
 }
 
 impl Layout {
+    /// Lays out a sequence. Agents without a name share one additional lifeline, `?`.
     pub fn new(sequence: &Sequence) -> Layout {
         let agent_count = sequence.agents.len();
         let mut names: Vec<String> = sequence
@@ -109,14 +119,18 @@ impl Layout {
 
 /// A partly built layout.
 struct LayoutBuilder<'s> {
+    /// Sequence to be laid out.
     sequence: &'s Sequence,
-    /// Per sending step: the receiving step, if any.
+    /// Per step: the receiving step of a sent message; `None` for other steps and for messages that
+    /// are never received.
     receive_steps: Vec<Option<usize>>,
+    /// Rows placed so far.
     rows: Vec<Row>,
+    /// Flights of the messages sent so far.
     flights: Vec<Flight>,
-    /// Per receiving step: the flight that it ends.
+    /// Per step: index of the flight that a receiving step ends; `None` for other steps.
     flight_of: Vec<Option<usize>>,
-    /// Steps already placed in the row of an earlier step.
+    /// Per step: true if it was already placed in the row of an earlier step.
     placed: Vec<bool>,
 }
 
@@ -226,7 +240,7 @@ impl Layout {
 }
 
 impl Flight {
-    /// Label at the departure.
+    /// Label at the departure. A message that never arrives names its receiver.
     pub fn label(&self, names: &[String]) -> String {
         match self.received_row {
             Some(_) => self.message.clone(),
@@ -238,7 +252,8 @@ impl Flight {
     }
 }
 
-/// For each sending step, the step that receives the same message, if any.
+/// For each sending step, the step that receives the same message; `None` if there is none, and for
+/// all other steps.
 fn receive_steps(sequence: &Sequence) -> Vec<Option<usize>> {
     let mut receive_steps = vec![None; sequence.steps.len()];
     for (index, step) in sequence.steps.iter().enumerate() {

@@ -40,18 +40,18 @@ use cohkit_base::sequence::Sequence;
 pub use svg::svg;
 pub use text::{text, Text};
 
-/// The sequence as a JSON object.
+/// Returns the sequence as a JSON object.
 ///
 /// - `agents`: names of the agents, in the order of their lifelines;
-/// - `steps`: what happens, in time order, each an object with
-///   - `agent`: index into `agents` of the one that acts;
+/// - `steps`: the steps in time order, each an object with
+///   - `agent`: index into `agents` of the acting agent;
 ///   - `action`: an object whose `kind` is one of
 ///     - `send` with `message`, `to` (index of the receiver) and `flight`;
 ///     - `receive` with `message`, `from` (index of the sender) and the `flight` of the sending step;
-///     - `does` with `what`, in the words of the protocol text;
+///     - `does` with `what`, a local action in the words of the protocol file;
 ///     - `becomes` with `state`;
-///   - `line`: the cache line, where there are several; otherwise absent;
-///   - `visible`: whether the home can see the step.
+///   - `line`: number of the cache line; absent if the sequence has only one;
+///   - `visible`: true if the home can observe the step.
 pub fn json(sequence: &Sequence) -> serde_json::Value {
     serde_json::to_value(sequence).expect("a sequence has only string keys")
 }

@@ -1,16 +1,19 @@
-//! Charts as SVG.
+//! Charts as SVG: wires first, then labels, states and marks over them.
 
 use crate::layout::{Item, Layout, LifelinePoint};
 use cohkit_base::sequence::Sequence;
 use std::fmt::Write;
 
-/// Layout dimensions in pixels.
+/// Height of a row in pixels.
 const ROW_HEIGHT: f64 = 28.0;
+/// Height of the area above the first row, with the names of the agents, in pixels.
 const HEADING_HEIGHT: f64 = 64.0;
+/// Empty border at the left, right and bottom, in pixels.
 const MARGIN: f64 = 24.0;
 /// Mean character width of the font in pixels. Slightly too large, so that labels do not overlap.
 const CHARACTER_WIDTH: f64 = 7.4;
 
+/// Style sheet of the document.
 const STYLE: &str = "\
 text{font:12px ui-sans-serif,system-ui,'DejaVu Sans',sans-serif;fill:#1f2933}\
 .name{font-weight:600;font-size:13px}\
@@ -61,7 +64,8 @@ pub fn svg(sequence: &Sequence, title: &str) -> String {
     page.svg_text
 }
 
-/// Horizontal position of each lifeline, and the width of the drawing.
+/// Horizontal position of each lifeline, and the width of the drawing, in pixels. `left` is the start of the first
+/// lifeline's text.
 fn lifeline_positions(layout: &Layout, left: f64) -> (Vec<f64>, f64) {
     let agents = layout.names.len();
     let text_width = |text: &str| text.chars().count() as f64 * CHARACTER_WIDTH;
@@ -127,13 +131,17 @@ fn lifeline_positions(layout: &Layout, left: f64) -> (Vec<f64>, f64) {
 
 /// A document being drawn.
 struct Page<'a> {
+    /// Rows and lifelines.
     layout: &'a Layout,
+    /// Horizontal position of each lifeline, in pixels.
     lifeline_x: Vec<f64>,
+    /// Vertical position at which the lifelines end, in pixels.
     bottom: f64,
+    /// Document, as far as it is written.
     svg_text: String,
 }
 
-/// Vertical centre of a row.
+/// Vertical centre of a row, in pixels.
 fn middle(row: usize) -> f64 {
     HEADING_HEIGHT + ROW_HEIGHT * (row as f64 + 0.5)
 }
@@ -255,7 +263,8 @@ impl Page<'_> {
         self.lifeline_x[end.agent]
     }
 
-    /// Draws a line with an arrowhead, which keeps clearance of a dot at its end.
+    /// Draws a line with an arrowhead, which keeps clearance of a dot at its end. `visible` is false if there is
+    /// such a dot; `class` is appended to the class names of the line.
     fn draw_wire(
         &mut self,
         (x0, y0): (f64, f64),
@@ -279,7 +288,7 @@ impl Page<'_> {
         );
     }
 
-    /// Draws the dot of a step that the home cannot observe.
+    /// Draws the dot of a step that the home cannot observe; nothing for other steps.
     fn draw_dot(&mut self, end: &LifelinePoint, y: f64) {
         if !end.visible {
             let x = self.x(end);
@@ -290,6 +299,7 @@ impl Page<'_> {
         }
     }
 
+    /// Draws text with this CSS class. `anchor` is that of SVG: `start`, `middle` or `end`.
     fn draw_text(&mut self, class: &str, anchor: &str, (x, y): (f64, f64), text: &str) {
         let text = escape(text);
         let attributes = format!("x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\"");

@@ -1,4 +1,4 @@
-//! Charts as text for terminals.
+//! Charts as text for terminals, drawn row by row into lines of characters.
 
 use crate::layout::{Item, Layout, LifelinePoint};
 use cohkit_base::sequence::Sequence;
@@ -40,24 +40,37 @@ pub fn text(sequence: &Sequence, options: &Text) -> String {
 
 /// Characters of a drawing.
 struct Glyphs {
+    /// Lifeline.
     life: char,
+    /// Vertical part of a flight.
     flight: char,
+    /// Horizontal part of a message.
     wire: char,
+    /// Crossing of a horizontal part with a lifeline or a flight.
     cross: char,
+    /// Arrowhead to the right.
     right: char,
+    /// Arrowhead to the left.
     left: char,
+    /// Start of a message to the right.
     leaves_right: char,
+    /// Start of a message to the left.
     leaves_left: char,
     /// Corner of a wire that turns down, coming from the left and from the right.
     down: [char; 2],
     /// Corner of a wire that turns into the receiver, to the right and to the left.
     turn: [char; 2],
+    /// Mark of a local action.
     action: char,
+    /// Mark of a step that the home cannot observe.
     hidden: char,
+    /// End of a shortened name.
     ellipsis: char,
+    /// True if other characters in names must be replaced.
     ascii: bool,
 }
 
+/// Box-drawing characters.
 const UNICODE: Glyphs = Glyphs {
     life: '│',
     flight: '╎',
@@ -75,6 +88,7 @@ const UNICODE: Glyphs = Glyphs {
     ascii: false,
 };
 
+/// Characters for terminals without Unicode.
 const ASCII: Glyphs = Glyphs {
     life: '|',
     flight: ':',
@@ -122,6 +136,7 @@ struct LabelWidths {
 }
 
 impl LabelWidths {
+    /// Measures all texts of a layout.
     fn new(layout: &Layout) -> LabelWidths {
         let mut half: Vec<usize> = layout
             .names
@@ -161,7 +176,8 @@ impl LabelWidths {
     }
 }
 
-/// Columns of the vertical parts of flights.
+/// Columns of the vertical parts of flights. `life` are the columns of the lifelines; `lanes` and `clearance` are the
+/// results of [`lanes`] and [`clearances`].
 fn lane_positions(
     layout: &Layout,
     life: &[usize],
@@ -185,6 +201,7 @@ fn lane_positions(
 }
 
 impl Columns {
+    /// Assigns columns. With a `limit` on the total width, gaps and margins shrink towards their minimum.
     fn new(layout: &Layout, limit: Option<usize>) -> Columns {
         let agents = layout.names.len();
         let (lanes, lane_counts) = lanes(layout);
@@ -323,9 +340,13 @@ fn clearances(layout: &Layout) -> Vec<(usize, usize)> {
 
 /// A chart being written.
 struct Page<'a> {
+    /// Rows and lifelines.
     layout: &'a Layout,
+    /// Horizontal positions.
     columns: Columns,
+    /// Characters of the drawing.
     glyphs: &'a Glyphs,
+    /// Lines drawn so far, as characters.
     lines: Vec<Vec<char>>,
     /// Shortened names, with the full names.
     shortened: Vec<(String, String)>,
@@ -523,10 +544,12 @@ impl Page<'_> {
         &mut self.lines[last]
     }
 
+    /// Writes text into the current line.
     fn write(&mut self, column: usize, text: &str) {
         overwrite(self.current_line(), column, text);
     }
 
+    /// Writes a character into the current line.
     fn write_char(&mut self, column: usize, glyph: char) {
         overwrite(self.current_line(), column, glyph.encode_utf8(&mut [0; 4]));
     }
@@ -590,7 +613,7 @@ impl Page<'_> {
         }
     }
 
-    /// Writes a note to the right of a lifeline, wrapped if necessary.
+    /// Writes a note to the right of a lifeline, wrapped over further lines if necessary.
     fn write_note(&mut self, row: usize, point: &LifelinePoint, text: &str) {
         let life = self.lifeline_column(point);
         let next = match self.columns.life.get(point.agent + 1) {

@@ -63,8 +63,9 @@ fn library_file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../models/{name}.m"))
 }
 
-/// Number of runs of searches that take seconds, and of those that take a fraction of a second.
+/// Number of runs of searches that take seconds.
 const FEW: usize = 3;
+/// Number of runs of searches that take a fraction of a second.
 const SEVERAL: usize = 9;
 
 /// The smaller of two measurements, with its data.
@@ -94,6 +95,7 @@ fn least_of_both<T>(
 struct Checker {
     /// Seconds to generate and to compile the C.
     prepared: f64,
+    /// The compiled checker.
     file: PathBuf,
 }
 

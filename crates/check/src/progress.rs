@@ -5,10 +5,10 @@
 //! the rows of a protocol prove progress, no model is searched.
 
 use crate::system::progress::{
-    absent, beginning, conditional_accesses, core_accesses, lines_of, may_stop, restarting,
-    unproven_kinds, watching, Kind,
+    begin_model, conditional_accesses, core_accesses, lines_of, may_stop, missing_accesses,
+    restart_model, unproven_kinds, watch_model, Kind,
 };
-use crate::system::{self, Modelled, SystemError};
+use crate::system::{self, SystemError, SystemModel};
 use cohkit_base::words::{counted, with_article};
 use cohkit_engine::report::HigherLayerProperty;
 use cohkit_engine::search::Options;
@@ -19,7 +19,7 @@ use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::remotes::Remotes;
 use std::fmt;
 
-/// The property.
+/// Property that a violation reported by [`progress`] names.
 pub const PROGRESS: Property = Property::HigherLayer(HigherLayerProperty {
     kind: system::progress::PROGRESS,
 });
@@ -27,31 +27,33 @@ pub const PROGRESS: Property = Property::HigherLayer(HigherLayerProperty {
 /// Result of the progress check.
 #[derive(Clone, Debug)]
 pub struct Progress {
-    /// The verdict. If it is undecided, a limit ended the search.
+    /// Verdict: verified, violated ([`PROGRESS`], or a property of a searched model), exceeded, or undecided because a
+    /// limit ended a search.
     pub outcome: Outcome,
-    /// The model of the verdict's trace, if it has one.
-    pub modelled: Option<Modelled>,
-    /// Accesses that the protocol file describes and that begin in no state; empty unless verified.
-    pub never: Vec<&'static str>,
-    /// Accesses that every cache supports and that the protocol file has neither row nor permission for; empty unless
-    /// verified.
-    pub absent: Vec<&'static str>,
-    /// Notes, each on a line that a remote can never access again, with a shortest path there. Empty unless verified.
+    /// Model that the verdict's trace belongs to; `None` if the outcome is verified or undecided.
+    pub system_model: Option<SystemModel>,
+    /// Names of accesses that the protocol file describes and that begin in no reachable state; empty unless verified.
+    pub never_started: Vec<&'static str>,
+    /// Names of accesses that every cache supports (load, store, evict) and that the protocol file has neither row nor
+    /// permission for; empty unless verified.
+    pub missing_accesses: Vec<&'static str>,
+    /// Sentences, each about a line that a remote can never access again, with a shortest path to that state. Empty
+    /// unless verified.
     pub notes: Vec<String>,
     /// The search that a limit ended, if any.
-    pub unfinished: Option<Unfinished>,
+    pub undecided_search: Option<UndecidedSearch>,
 }
 
 /// A search for progress that a limit ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Unfinished {
-    /// The question of the search: `progress of load`.
+pub struct UndecidedSearch {
+    /// Subject of the search, as a noun phrase: `progress of load`.
     pub question: String,
     /// Number of states visited.
     pub states: u128,
 }
 
-/// Error of the progress check.
+/// Error of the progress check. It is no verdict on the protocol.
 #[derive(Debug)]
 pub enum ProgressError {
     /// The system cannot be modelled.
@@ -71,8 +73,9 @@ impl fmt::Display for ProgressError {
 
 impl std::error::Error for ProgressError {}
 
-/// Checks the progress of a system of `remotes` remotes and `lines` lines whose other properties are verified. Each
-/// search has the limits of `options`, and keeps no checkpoints.
+/// Checks the progress of a system whose other properties are verified. `remotes` and `lines` are the size of that
+/// system; the searched models have at most as many lines (see [`lines_of`]). Each search has the limits of `options`,
+/// and keeps no checkpoints.
 ///
 /// # Errors
 /// The system cannot be modelled, or the model cannot be checked.
@@ -92,8 +95,8 @@ pub fn progress(
     };
     match searches.verified() {
         Ok(progress) => Ok(progress),
-        Err(Ending::Undecided(progress)) => Ok(*progress),
-        Err(Ending::Failed(error)) => Err(error),
+        Err(SearchStop::Undecided(progress)) => Ok(*progress),
+        Err(SearchStop::Failed(error)) => Err(error),
     }
 }
 
@@ -101,35 +104,36 @@ impl Progress {
     fn with_outcome(outcome: Outcome) -> Progress {
         Progress {
             outcome,
-            modelled: None,
-            never: Vec::new(),
-            absent: Vec::new(),
+            system_model: None,
+            never_started: Vec::new(),
+            missing_accesses: Vec::new(),
             notes: Vec::new(),
-            unfinished: None,
+            undecided_search: None,
         }
     }
 }
 
 /// End of the check at a search that verifies nothing.
-enum Ending {
+enum SearchStop {
     /// A property is violated, or a limit ended the search.
     Undecided(Box<Progress>),
+    /// The system cannot be modelled, or its model cannot be checked.
     Failed(ProgressError),
 }
 
-impl Ending {
+impl SearchStop {
     /// A violation or exceeded capacity in a model.
-    fn with_model(outcome: Outcome, modelled: Modelled) -> Ending {
-        Ending::Undecided(Box::new(Progress {
-            modelled: Some(modelled),
+    fn with_model(outcome: Outcome, system_model: SystemModel) -> SearchStop {
+        SearchStop::Undecided(Box::new(Progress {
+            system_model: Some(system_model),
             ..Progress::with_outcome(outcome)
         }))
     }
 
     /// A limit ended the search for this question.
-    fn unfinished(question: String, report: Report) -> Ending {
-        Ending::Undecided(Box::new(Progress {
-            unfinished: Some(Unfinished {
+    fn undecided(question: String, report: Report) -> SearchStop {
+        SearchStop::Undecided(Box::new(Progress {
+            undecided_search: Some(UndecidedSearch {
                 question,
                 states: report.states,
             }),
@@ -138,43 +142,48 @@ impl Ending {
     }
 }
 
-impl From<ProgressError> for Ending {
-    fn from(error: ProgressError) -> Ending {
-        Ending::Failed(error)
+impl From<ProgressError> for SearchStop {
+    fn from(error: ProgressError) -> SearchStop {
+        SearchStop::Failed(error)
     }
 }
 
 /// The searches of a progress check.
 struct Searches<'a, 'o> {
+    /// Protocol whose remotes are checked.
     protocol: &'a Protocol,
+    /// Controller of the home, hand-written or constructed.
     home: &'a Controller,
-    /// Number of remotes and lines.
+    /// Number of remotes and of lines of each searched model.
     size: (Remotes, u8),
+    /// Options of the lowering, among them the channel capacity.
     system_options: &'a system::Options,
+    /// Limits of each search.
     options: &'a Options<'o>,
 }
 
 impl Searches<'_, '_> {
     /// Makes all searches. Returns the verdict if progress is verified.
-    fn verified(&self) -> Result<Progress, Ending> {
+    fn verified(&self) -> Result<Progress, SearchStop> {
         for kind in unproven_kinds(self.protocol, self.home) {
             self.check_performed(kind)?;
         }
         Ok(Progress {
-            never: self.accesses_never_begun()?,
+            never_started: self.accesses_never_begun()?,
             notes: self.notes()?,
-            absent: (absent(self.protocol).into_iter())
+            missing_accesses: (missing_accesses(self.protocol).into_iter())
                 .map(Access::name)
                 .collect(),
             ..Progress::with_outcome(Outcome::Verified)
         })
     }
 
-    /// Checks that an access or operation can be performed whenever it is wanted.
-    fn check_performed(&self, kind: Kind) -> Result<(), Ending> {
+    /// Checks that an access or operation can be performed whenever it is wanted. Returns a [`SearchStop`] if it is
+    /// not, or if the search decides nothing.
+    fn check_performed(&self, kind: Kind) -> Result<(), SearchStop> {
         let (protocol, home, size) = (self.protocol, self.home, self.size);
-        let model = |system_options: &_| watching(protocol, home, size, kind, system_options);
-        let (modelled, report) = self.search(&model)?;
+        let model = |system_options: &_| watch_model(protocol, home, size, kind, system_options);
+        let (system_model, report) = self.search(&model)?;
         match report.outcome {
             Outcome::Verified => Ok(()),
             Outcome::Violated {
@@ -182,47 +191,48 @@ impl Searches<'_, '_> {
                 trace,
                 ..
             } => {
-                let message = describe_violation(protocol, home, size, kind, &modelled, &trace);
+                let message = describe_violation(protocol, home, size, kind, &system_model, &trace);
                 let outcome = Outcome::Violated {
                     property: PROGRESS,
                     message,
                     trace,
                 };
-                Err(Ending::with_model(outcome, modelled))
+                Err(SearchStop::with_model(outcome, system_model))
             }
             outcome @ (Outcome::Violated { .. } | Outcome::Exceeded { .. }) => {
-                Err(Ending::with_model(outcome, modelled))
+                Err(SearchStop::with_model(outcome, system_model))
             }
             Outcome::Undecided { .. } => {
                 let question = format!("progress of {}", kind.name(home));
-                Err(Ending::unfinished(question, report))
+                Err(SearchStop::undecided(question, report))
             }
         }
     }
 
-    /// Returns the accesses that the protocol file describes and that begin in no state.
-    fn accesses_never_begun(&self) -> Result<Vec<&'static str>, Ending> {
+    /// Returns the names of the accesses that the protocol file describes and that begin in no reachable state.
+    fn accesses_never_begun(&self) -> Result<Vec<&'static str>, SearchStop> {
         let (protocol, home, size) = (self.protocol, self.home, self.size);
-        let mut never = Vec::new();
+        let mut never_started = Vec::new();
         for access in conditional_accesses(protocol) {
             let model =
-                |system_options: &_| beginning(protocol, home, size, access, system_options);
+                |system_options: &_| begin_model(protocol, home, size, access, system_options);
             let report = self.search(&model)?.1;
             match report.outcome {
-                Outcome::Verified => never.push(access.name()),
+                Outcome::Verified => never_started.push(access.name()),
                 Outcome::Violated { .. } => {}
                 Outcome::Undecided { .. } | Outcome::Exceeded { .. } => {
                     let question =
                         format!("states in which {} begins", with_article(access.name()));
-                    return Err(Ending::unfinished(question, report));
+                    return Err(SearchStop::undecided(question, report));
                 }
             }
         }
-        Ok(never)
+        Ok(never_started)
     }
 
-    /// Returns notes on lines that a remote can never access again.
-    fn notes(&self) -> Result<Vec<String>, Ending> {
+    /// Returns notes on lines that a remote can never access again: first with any access, then with each single
+    /// access.
+    fn notes(&self) -> Result<Vec<String>, SearchStop> {
         let (protocol, home, size) = (self.protocol, self.home, self.size);
         let mut notes = Vec::new();
         let all_accesses: Vec<Access> = core_accesses(&protocol.remote).collect();
@@ -233,22 +243,22 @@ impl Searches<'_, '_> {
                 continue;
             }
             let model =
-                |system_options: &_| restarting(protocol, home, size, accesses, system_options);
-            let (modelled, report) = self.search(&model)?;
+                |system_options: &_| restart_model(protocol, home, size, accesses, system_options);
+            let (system_model, report) = self.search(&model)?;
             match report.outcome {
                 Outcome::Verified => {}
                 Outcome::Violated {
                     property: Property::Liveness(_),
                     trace,
                     ..
-                } => notes.extend(describe_stopped(&modelled, accesses, &trace)),
+                } => notes.extend(describe_stopped(&system_model, accesses, &trace)),
                 outcome @ Outcome::Violated { .. } => {
-                    return Err(Ending::with_model(outcome, modelled))
+                    return Err(SearchStop::with_model(outcome, system_model))
                 }
                 Outcome::Undecided { .. } | Outcome::Exceeded { .. } => {
                     let question =
                         format!("whether each remote can {} again", access_verb(accesses));
-                    return Err(Ending::unfinished(question, report));
+                    return Err(SearchStop::undecided(question, report));
                 }
             }
         }
@@ -259,17 +269,17 @@ impl Searches<'_, '_> {
     /// capacity.
     fn search(
         &self,
-        model: &dyn Fn(&system::Options) -> Result<Modelled, SystemError>,
-    ) -> Result<(Modelled, Report), ProgressError> {
+        model: &dyn Fn(&system::Options) -> Result<SystemModel, SystemError>,
+    ) -> Result<(SystemModel, Report), ProgressError> {
         let options = Options {
             checkpoint_sink: None,
             decompose: false,
             ..*self.options
         };
         let search = |system_options: &_| {
-            let modelled = model(system_options).map_err(ProgressError::System)?;
-            let report = check(&modelled.model, &options).map_err(ProgressError::Check)?;
-            Ok((modelled, report))
+            let system_model = model(system_options).map_err(ProgressError::System)?;
+            let report = check(&system_model.model, &options).map_err(ProgressError::Check)?;
+            Ok((system_model, report))
         };
         let system_options = self.system_options;
         let result = search(system_options)?;
@@ -285,7 +295,7 @@ impl Searches<'_, '_> {
     }
 }
 
-/// The accesses as a verb.
+/// Returns the name of a single access, or `load or store` for several.
 fn access_verb(accesses: &[Access]) -> &'static str {
     match accesses {
         [access] => access.name(),
@@ -295,11 +305,15 @@ fn access_verb(accesses: &[Access]) -> &'static str {
 
 /// Describes a remote that can never make these accesses to a line again, with the path to that state. `None` if the
 /// path is empty: other notes report accesses that never begin.
-fn describe_stopped(modelled: &Modelled, accesses: &[Access], trace: &Trace) -> Option<String> {
+fn describe_stopped(
+    system_model: &SystemModel,
+    accesses: &[Access],
+    trace: &Trace,
+) -> Option<String> {
     if trace.steps.is_empty() {
         return None;
     }
-    let agents = &modelled.model.agents;
+    let agents = &system_model.model.agents;
     // Start states have the order of the remotes that they watch.
     let agent = agents.get(trace.start_index as usize)?;
     let path: Vec<&str> = trace.steps.iter().map(|step| step.rule.as_str()).collect();
@@ -312,12 +326,14 @@ fn describe_stopped(modelled: &Modelled, accesses: &[Access], trace: &Trace) -> 
 }
 
 /// Describes the access or operation that can never be performed, at the end of a trace of the model that watches it.
+/// Returns one sentence without a full stop. `remotes` and `lines` are the size of the model, and `kind` is the access
+/// or operation that it watches.
 pub fn describe_violation(
     protocol: &Protocol,
     home: &Controller,
     (remotes, lines): (Remotes, u8),
     kind: Kind,
-    modelled: &Modelled,
+    system_model: &SystemModel,
     trace: &Trace,
 ) -> String {
     let name = kind.name(home);
@@ -325,7 +341,7 @@ pub fn describe_violation(
         Kind::Access(_) => {
             // Start states have the order of the remotes that they watch.
             let remote = trace.start_index;
-            let agent = modelled.model.agents.get(remote as usize);
+            let agent = system_model.model.agents.get(remote as usize);
             let agent = agent.unwrap_or(&protocol.remote.name).clone();
             let variable = format!("{}_state[0][{remote}]", protocol.remote.name);
             let (remote_kind, _) = remotes.kind(remote as u16);
@@ -333,7 +349,7 @@ pub fn describe_violation(
             (agent, &protocol.remote.states[initial.index()], variable)
         }
         Kind::Local(_) => {
-            let variables = modelled.model.variables.iter();
+            let variables = system_model.model.variables.iter();
             let mut states = variables
                 .filter(|v| v.name.ends_with("_state"))
                 .map(|v| &v.name);

@@ -1,4 +1,5 @@
-//! Compositions of protocols.
+//! Class `Composition` and the check of compositions. A composition keeps the text that it was parsed from, so that
+//! it can be compared and pickled.
 
 use crate::interruptible::interruptible;
 use crate::{
@@ -21,7 +22,9 @@ type UsedFileTuple = (String, String, String);
 /// A composition of protocols, with the files that it uses.
 #[pyclass(frozen, module = "cohkit._cohkit")]
 pub(crate) struct Composition {
+    /// Text of the composition.
     text: String,
+    /// Parsed composition, with the files that it uses.
     source_files: Arc<CompositionSource>,
 }
 
@@ -60,6 +63,7 @@ impl Composition {
         self.file() == other.file() && self.text == other.text && self.uses() == other.uses()
     }
 
+    /// Hash that agrees with `__eq__`.
     fn __hash__(&self) -> u64 {
         let mut hasher = std::hash::DefaultHasher::new();
         (self.file(), &self.text, self.uses()).hash(&mut hasher);
@@ -124,8 +128,9 @@ impl Composition {
     }
 }
 
-/// Checks all parts of a composition's systems, or of the named ones. Returns the verdicts as JSON text like that of
-/// `cohkit check --json`.
+/// Checks all parts of a composition's systems, or of the named ones, each part by itself and pairs of levels
+/// together. Returns the verdicts as JSON text like that of `cohkit check --json`. `capacity` is the channel
+/// capacity in messages.
 ///
 /// # Errors
 /// A system of this name does not exist, a part cannot be checked, or the user interrupts the check.
@@ -183,8 +188,10 @@ pub(crate) fn composes(text: &str) -> bool {
 /// Protocols that a machine executes: one, or a composition.
 #[derive(FromPyObject)]
 pub(crate) enum ExecutableProtocol<'py> {
+    /// A protocol.
     #[pyo3(transparent)]
     Single(PyRef<'py, Protocol>),
+    /// A composition of two levels, or of both directions between a host and a device.
     #[pyo3(transparent)]
     Composed(PyRef<'py, Composition>),
 }

@@ -12,12 +12,17 @@ use std::sync::Arc;
 /// A system of a protocol to explore.
 #[pyclass(frozen, module = "cohkit._cohkit")]
 pub(crate) struct Exploration {
+    /// Explorer of the first selected system.
     explorer: Arc<Explorer>,
 }
 
 #[pymethods]
 impl Exploration {
-    /// Explores the system of this name or of this size; by default the first declared one.
+    /// Explores the system of this name or of this size (numbers of remotes and lines); by
+    /// default the first declared one. The size takes precedence over the name.
+    ///
+    /// # Errors
+    /// The system does not exist, or no home can be constructed.
     #[new]
     #[pyo3(signature = (protocol, *, system, size))]
     fn new(
@@ -53,7 +58,11 @@ impl Exploration {
         }
     }
 
-    /// State at the end of a path, as JSON text.
+    /// State at the end of a path, as JSON text. A path lists the positions of the chosen
+    /// steps among the possible ones.
+    ///
+    /// # Errors
+    /// The path contains a step that is not possible.
     fn view(&self, py: Python<'_>, path: Vec<usize>) -> PyResult<String> {
         let view = py.detach(|| self.explorer.view(&path));
         view.map(|view| view.to_string())

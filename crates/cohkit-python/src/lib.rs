@@ -83,6 +83,7 @@ fn input_error(message: &str) -> PyErr {
 /// A parsed protocol.
 #[pyclass(frozen, module = "cohkit._cohkit")]
 struct Protocol {
+    /// Parsed text with its path.
     source: Arc<Source>,
     /// Controllers of the home by number of remotes, cached because a construction takes a while.
     homes: Mutex<BTreeMap<u16, Controller>>,
@@ -91,6 +92,9 @@ struct Protocol {
 #[pymethods]
 impl Protocol {
     /// Parses a protocol; `file` is the name shown in messages.
+    ///
+    /// # Errors
+    /// The text has errors; the exception contains all diagnostics.
     #[new]
     fn new(py: Python<'_>, text: String, file: String) -> PyResult<Protocol> {
         let (file_name, source_text) = (file.clone(), text.clone());
@@ -112,6 +116,7 @@ impl Protocol {
         self.file() == other.file() && self.text() == other.text()
     }
 
+    /// Hash that agrees with `__eq__`.
     fn __hash__(&self) -> u64 {
         let mut hasher = std::hash::DefaultHasher::new();
         (self.file(), self.text()).hash(&mut hasher);
@@ -165,7 +170,9 @@ impl Protocol {
 
 /// Collects verdicts as JSON.
 struct Verdicts {
+    /// JSON entries of all verdicts so far.
     values: Vec<Value>,
+    /// Folder of checkpoints, if one was requested.
     checkpoints: Option<Checkpoints>,
 }
 
@@ -189,12 +196,19 @@ impl Listener for Verdicts {
 #[derive(Clone, FromPyObject)]
 #[pyo3(from_item_all)]
 struct SearchOptions {
+    /// True to explore states that differ only by a permutation of caching agents or scalarset values once.
     symmetry: bool,
+    /// True to store a 64-bit signature of each expanded state instead of the state.
     hash_compaction: bool,
+    /// Maximum number of search threads; by default, and at most, the number of processors.
     threads: Option<usize>,
+    /// Maximum number of states.
     max_states: Option<u64>,
+    /// Maximum number of steps from an initial state; with `simulate`, of one walk.
     max_depth: Option<u64>,
+    /// Maximum memory for states, in bytes; by default three quarters of free memory.
     max_memory: Option<u64>,
+    /// True to record coverage.
     coverage: bool,
     /// Total steps of random walks, and their seed.
     simulate: Option<(u64, u64)>,
@@ -203,6 +217,7 @@ struct SearchOptions {
 }
 
 impl SearchOptions {
+    /// Returns the request for these systems. `capacity` is the channel capacity in messages.
     fn request<'a>(
         &self,
         systems: Systems,
@@ -225,6 +240,7 @@ impl SearchOptions {
         }
     }
 
+    /// Opens the folder for checkpoints, if one was requested.
     fn checkpoints(&self) -> Result<Option<Checkpoints>, Failure> {
         let folder = self.checkpoint.as_ref();
         let checkpoints = folder.map(|(folder, resumes, seconds)| {
@@ -234,7 +250,12 @@ impl SearchOptions {
     }
 }
 
-/// Verdicts on the systems of a protocol, as JSON text like that of `cohkit check --json`.
+/// Verdicts on the systems of a protocol, as JSON text like that of `cohkit check --json`. `size` (numbers of remotes
+/// and lines) selects one system instead of the declared ones, and `capacity` is the channel capacity in messages.
+///
+/// # Errors
+/// A system does not exist or cannot be checked, or the user interrupts the check. A fault of the constructed home is
+/// a verdict, not an error.
 #[pyfunction]
 #[pyo3(signature = (protocol, *, systems, size, capacity, search_options))]
 fn check(
@@ -275,7 +296,11 @@ fn check_error(source: &Source, error: InputError) -> PyErr {
     }
 }
 
-/// Verdict on a Murphi model given as text, as JSON text like that of `cohkit check --json`.
+/// Verdict on a Murphi model given as text, as JSON text like that of `cohkit check --json`. `file` names the model,
+/// `dialect` is `cmurphi`, `rumur` or `None` for either, and `deadlock` is `stuttering`, `stuck` or `off`.
+///
+/// # Errors
+/// The model has errors or cannot be checked, a name is unknown, or the user interrupts the check.
 #[pyfunction]
 #[pyo3(signature = (text, *, file, dialect, deadlock, search_options))]
 fn check_model(
@@ -320,6 +345,7 @@ fn check_model(
     })
 }
 
+/// Exception for a protocol without a home: diagnostics of the unsupported form, or the fault of the construction.
 fn no_home_error(source: &Source, error: ConstructionError) -> PyErr {
     match error {
         ConstructionError::Refused(refusal) => text_error(&json!([source.refusal_json(&refusal)])),
@@ -329,7 +355,11 @@ fn no_home_error(source: &Source, error: ConstructionError) -> PyErr {
     }
 }
 
-/// Table of an agent, as JSON text like that of `cohkit table --json`.
+/// Table of an agent, as JSON text like that of `cohkit table --json`. `home` selects the home, otherwise the remote;
+/// with `merged`, equivalent states of a constructed home are merged.
+///
+/// # Errors
+/// No home can be constructed, its construction finds a fault, or the user interrupts it.
 #[pyfunction]
 #[pyo3(signature = (protocol, *, home, merged))]
 fn table(py: Python<'_>, protocol: &Protocol, home: bool, merged: bool) -> PyResult<String> {
@@ -359,6 +389,7 @@ fn construct(py: Python<'_>, protocol: &Protocol) -> PyResult<Option<String>> {
     }
 }
 
+/// Parses a message sequence, given as JSON text.
 fn parse_sequence(json: &str) -> PyResult<Sequence> {
     serde_json::from_str(json)
         .map_err(|error| PyValueError::new_err(format!("this is not a message sequence: {error}")))

@@ -4,7 +4,13 @@ use crate::input_error;
 use cohkit_api::link_rates::{measure, LinkOptions};
 use pyo3::prelude::*;
 
-/// JSON text of `cohkit link --json`.
+/// Latencies and rates of a link, as JSON text like that of `cohkit link
+/// --json`. `delay_ns` is the one-way delay in nanoseconds, `bit_errors` the
+/// errors per bit, and `dma` the size of DMA transfers in bytes; `None`
+/// selects the link's usual value.
+///
+/// # Errors
+/// The link cannot be configured in this way.
 #[pyfunction]
 #[pyo3(signature = (name, *, lanes, payload, delay_ns, bit_errors, seed, dma, dma_engine))]
 #[expect(

@@ -15,12 +15,16 @@ use std::path::PathBuf;
 /// A litmus test that was read.
 #[pyclass(frozen, module = "cohkit._cohkit")]
 pub(crate) struct Litmus {
+    /// Test without a placement on kinds of remotes and without store variants.
     test: Test,
 }
 
 #[pymethods]
 impl Litmus {
     /// Parses a test from a file of this name; without text, `name` is the name of a classic shape.
+    ///
+    /// # Errors
+    /// The text has errors, or no shape has this name.
     #[new]
     fn new(name: &str, text: Option<&str>) -> PyResult<Litmus> {
         let test = match text {
@@ -38,10 +42,15 @@ impl Litmus {
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct LitmusOptions {
+    /// Name of the core model; by default that of the protocol.
     cores: Option<String>,
+    /// Name of the memory model; by default that of the protocol or of the cores.
     model: Option<String>,
-    gives_up: u8,
+    /// Maximum number of spontaneous evictions and downgrades in one run, of all caches together.
+    max_spontaneous_evictions: u8,
+    /// Maximum number of states.
     max_states: usize,
+    /// True to include a shortest path to the deciding outcome.
     chart: bool,
     /// Seed of the first run, and number of runs.
     simulate: Option<(u64, u64)>,
@@ -55,7 +64,11 @@ pub(crate) struct LitmusOptions {
     expect: Option<String>,
 }
 
-/// JSON text of `cohkit litmus --json` for one test.
+/// JSON text of `cohkit litmus --json` for one test. Without a protocol, the memory model alone determines the
+/// outcomes.
+///
+/// # Errors
+/// The options describe several tests, the test cannot run on the protocol, or the user interrupts the run.
 #[pyfunction]
 #[pyo3(signature = (test, *, protocol, options))]
 pub(crate) fn litmus(
@@ -115,7 +128,7 @@ pub(crate) fn litmus(
         let mixes = test
             .with_store_variants(stores, &source.protocol)
             .map_err(to_exception)?;
-        // Letters describe one mix, whereas `every` gives several.
+        // Letters describe one combination of variants, whereas `all` gives one test per combination.
         let [single_test] = <[_; 1]>::try_from(mixes)
             .map_err(|_| input_error("`stores` needs one letter per write of a single test"))?;
         test = single_test;
@@ -123,7 +136,7 @@ pub(crate) fn litmus(
     let request = LitmusRequest {
         cores: named_value(options.cores.as_deref())?,
         model: named_value(options.model.as_deref())?,
-        max_spontaneous_evictions: options.gives_up,
+        max_spontaneous_evictions: options.max_spontaneous_evictions,
         max_states: options.max_states,
         chart: options.chart,
         simulate: options.simulate,
@@ -144,6 +157,7 @@ pub(crate) fn litmus(
     }
 }
 
+/// Exception for a failed test, without the prefix of messages on a terminal.
 fn to_exception(failure: Failure) -> PyErr {
     let message = failure.message;
     input_error(message.strip_prefix("error: ").unwrap_or(&message))

@@ -24,6 +24,7 @@ impl PendingException {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
+    /// Returns the value of a call into Python. Keeps its exception instead, unless an earlier one is pending.
     fn record<T>(&self, result: PyResult<T>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
@@ -35,6 +36,7 @@ impl PendingException {
         }
     }
 
+    /// Returns true if an exception is pending; Python code is then no longer called.
     fn is_set(&self) -> bool {
         let first_error = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         first_error.is_some()
@@ -43,10 +45,15 @@ impl PendingException {
 
 /// A scenario written in Python. `begin` returns the state of a new run.
 pub(crate) struct PyScenario {
+    /// Function without arguments that returns an [`InitialScenario`].
     pub begin: Py<PyAny>,
+    /// Number of lines that the threads access.
     pub lines: Line,
+    /// Number of 64-bit words of host memory.
     pub host_words: u32,
+    /// True if the application ends by itself.
     pub ends: bool,
+    /// First exception of this scenario, which is shared with all of its runs.
     pub pending_exception: PendingException,
 }
 
@@ -92,8 +99,8 @@ impl Playable for PyScenario {
             application: PyApplication {
                 name,
                 placement: match lines_served {
-                    Some((first, end)) => Placement::Between(first..end),
-                    None => Placement::Beside,
+                    Some((first, end)) => Placement::MemoryPath(first..end),
+                    None => Placement::Observer,
                 },
                 handler,
                 words: 0,
@@ -108,12 +115,21 @@ impl Playable for PyScenario {
     }
 }
 
+/// Run of a scenario: its application and the code of its threads.
 struct PyScenarioRun {
+    /// Application behind the home.
     application: PyApplication,
+    /// Functions of the threads, which return the next step for the result of the last one, or `None` at the end.
+    /// The second argument describes a page fault, or is `None`.
     threads: Vec<Py<PyAny>>,
+    /// Function that returns the reason why the final state is wrong, or `None`. Its arguments are the words of all
+    /// lines at the end and at the start, and the words of host memory. `None` if `begin` failed.
     judge: Option<Py<PyAny>>,
+    /// Number of lines of the machine: those that threads access, and those that the application serves.
     lines: Line,
+    /// Number of 64-bit words of host memory.
     host_words: u32,
+    /// First exception of the scenario.
     pending_exception: PendingException,
 }
 
@@ -191,12 +207,17 @@ impl ScenarioRun for PyScenarioRun {
     }
 }
 
+/// Application whose events a Python function handles.
 struct PyApplication {
+    /// Name of the application, for messages.
     name: String,
+    /// Lines that the application serves itself; beside the home if it serves none.
     placement: Placement,
+    /// Function that returns the actions for the kind and the values of an event; `None` if `begin` failed.
     handler: Option<Py<PyAny>>,
     /// Number of words in a line.
     words: u16,
+    /// First exception of the scenario.
     pending_exception: PendingException,
 }
 
@@ -227,6 +248,7 @@ impl Application for PyApplication {
     }
 }
 
+/// Name of a permission in Python.
 fn permission_name(permission: Permission) -> &'static str {
     match permission {
         Permission::None => "none",
@@ -252,51 +274,65 @@ fn event_values(py: Python<'_>, event: Event) -> PyResult<(&'static str, Bound<'
             "write",
             (line, words(written), permission_name(keeps)).into_pyobject(py)?,
         ),
-        Event::Changed { line, from, to } => (
-            "changed",
+        Event::PermissionChange { line, from, to } => (
+            "permission_change",
             (line, permission_name(from), permission_name(to)).into_pyobject(py)?,
         ),
-        Event::Done {
+        Event::LocalCompletion {
             line,
             operation,
             dirty,
-        } => ("done", (line, operation.name(), dirty).into_pyobject(py)?),
-        Event::Fetched {
+        } => (
+            "local_completion",
+            (line, operation.name(), dirty).into_pyobject(py)?,
+        ),
+        Event::FetchCompletion {
             tag,
             line,
             words: fetched,
-        } => ("fetched", (tag, line, words(fetched)).into_pyobject(py)?),
-        Event::WordsRead { tag, words: read } => {
-            ("words_read", (tag, words(read)).into_pyobject(py)?)
+        } => (
+            "fetch_completion",
+            (tag, line, words(fetched)).into_pyobject(py)?,
+        ),
+        Event::ReadCompletion { tag, words: read } => {
+            ("read_completion", (tag, words(read)).into_pyobject(py)?)
         }
-        Event::Stored { tag } => ("stored", (tag,).into_pyobject(py)?),
+        Event::StoreCompletion { tag } => ("store_completion", (tag,).into_pyobject(py)?),
         Event::Timer { tag } => ("timer", (tag,).into_pyobject(py)?),
         Event::RegisterRead { register, thread } => {
             ("register_read", (register, thread).into_pyobject(py)?)
         }
-        Event::RegisterWritten { register, value } => {
-            ("register_written", (register, value).into_pyobject(py)?)
+        Event::RegisterWrite { register, value } => {
+            ("register_write", (register, value).into_pyobject(py)?)
         }
-        Event::HostFetched {
+        Event::HostFetchCompletion {
             tag,
             words: fetched,
-        } => ("host_fetched", (tag, words(fetched)).into_pyobject(py)?),
-        Event::CoherentLoaded { tag, words: loaded } => {
-            ("coherent_loaded", (tag, words(loaded)).into_pyobject(py)?)
+        } => (
+            "host_fetch_completion",
+            (tag, words(fetched)).into_pyobject(py)?,
+        ),
+        Event::CoherentLoadCompletion { tag, words: loaded } => (
+            "coherent_load_completion",
+            (tag, words(loaded)).into_pyobject(py)?,
+        ),
+        Event::CoherentStoreCompletion { tag } => {
+            ("coherent_store_completion", (tag,).into_pyobject(py)?)
         }
-        Event::CoherentStored { tag } => ("coherent_stored", (tag,).into_pyobject(py)?),
         Event::PageFault { tag, word, fault } => (
-            "refused",
+            "page_fault",
             (tag, word, fault.write, permission_name(fault.permits)).into_pyobject(py)?,
         ),
         Event::Stop => ("stop", PyTuple::empty(py)),
     })
 }
 
+/// Converts words from Python.
 fn words(words: Vec<u64>) -> Words {
     words.into()
 }
 
+/// Returns the local operation of this name, for actions.
 fn operation(name: &str) -> PyResult<Operation> {
     let mut operations = [Operation::Clean, Operation::CleanInvalidate].into_iter();
     let operation = operations.find(|operation| operation.name() == name);
@@ -321,11 +357,12 @@ fn leak_name(name: String) -> &'static str {
     }
 }
 
+/// Exception for a class that is no action or step.
 fn unknown_error(category: &str, kind: &str) -> PyErr {
     PyValueError::new_err(format!("there is no {category} `{kind}`"))
 }
 
-/// Converts an action, given as the name of its class and its values.
+/// Converts an action, given as the name of its class and its values in the order of its fields.
 fn action(object: &Bound<'_, PyAny>) -> PyResult<Action> {
     let (kind, values): (String, Bound<'_, PyTuple>) = object.extract()?;
     Ok(match kind.as_str() {
@@ -445,9 +482,9 @@ fn action(object: &Bound<'_, PyAny>) -> PyResult<Action> {
             let update = Update::CompareSwap { old, new };
             Action::CoherentUpdate { tag, word, update }
         }
-        "Forgo" => {
+        "Abandon" => {
             let (tag,) = values.extract()?;
-            Action::Forgo { tag }
+            Action::Abandon { tag }
         }
         "Begin" => {
             let (tag,) = values.extract()?;
@@ -467,7 +504,7 @@ fn action(object: &Bound<'_, PyAny>) -> PyResult<Action> {
     })
 }
 
-/// Converts a step, given as the name of its class and its values.
+/// Converts a step, given as the name of its class and its values in the order of its fields.
 fn step(object: &Bound<'_, PyAny>) -> PyResult<Step> {
     let (kind, values): (String, Bound<'_, PyTuple>) = object.extract()?;
     Ok(match kind.as_str() {
@@ -510,7 +547,7 @@ fn step(object: &Bound<'_, PyAny>) -> PyResult<Step> {
             let update = Update::CompareSwap { old, new };
             Step::Update { line, word, update }
         }
-        "Hint" => {
+        "Prefetch" => {
             let (line,) = values.extract()?;
             Step::Prefetch { line }
         }

@@ -3,6 +3,7 @@
 use cohkit_api::shipped::{EXPERIMENTS, LIBRARY, PROTOCOLS};
 use pyo3::prelude::*;
 
+/// Expands paths in the repository to pairs of path and contents, which are compiled in.
 macro_rules! files {
     ($($path:literal,)*) => {
         &[$(($path, include_str!(concat!("../../../", $path))),)*]

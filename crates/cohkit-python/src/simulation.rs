@@ -57,6 +57,7 @@ pub(crate) fn current_name(name: &str) -> String {
 /// A platform, as a machine for simulations.
 #[pyclass(frozen)]
 pub(crate) struct Machine {
+    /// Platform with all quantities that were set.
     platform: Platform,
 }
 
@@ -95,6 +96,7 @@ impl Machine {
     }
 }
 
+/// Constructs the home of a protocol for this number of remotes, outside of the interpreter.
 fn construct_home(py: Python<'_>, source: Source, remotes: u16) -> PyResult<Controller> {
     let source = Arc::new(source);
     let shared_source = Arc::clone(&source);
@@ -129,12 +131,17 @@ impl Protocol {
 /// A valid simulation, ready to run.
 #[pyclass(frozen)]
 pub(crate) struct Simulation {
+    /// Simulation that several runs may share.
     simulation: Arc<cohkit_api::simulation::Simulation>,
 }
 
 #[pymethods]
 impl Simulation {
-    /// Creates a simulation.
+    /// Creates a simulation of a workload on a machine. `trace` is the kind and the contents of a trace, which
+    /// replaces the workload; `workload` is then only its name. The other parameters are the fields of [`Request`].
+    ///
+    /// # Errors
+    /// A parameter or the combination of machine and protocol is invalid, or no home can be constructed.
     #[new]
     #[pyo3(signature = (machine, workload, *, protocol, region, trace, accesses, cores, outstanding, prefetch, by, settings, seed, oracle, explain))]
     #[expect(
@@ -189,8 +196,11 @@ impl Simulation {
     }
 }
 
-/// Results of simulations in their order, as JSON text like that of `cohkit sim --json`. `progress` is called with the
-/// number of accesses performed so far, and the total.
+/// Results of simulations in their order, as JSON text like that of `cohkit sim --json`. At most `threads` of them run
+/// concurrently. `progress` is called with the number of accesses performed so far, and the total.
+///
+/// # Errors
+/// The simulations do not fit into memory, `progress` raises an exception, or the user interrupts the runs.
 #[pyfunction]
 #[pyo3(signature = (simulations, *, threads, progress))]
 pub(crate) fn simulate(
@@ -226,7 +236,9 @@ pub(crate) fn simulate(
 /// An application behind a home, ready to run.
 #[pyclass(frozen)]
 pub(crate) struct Play {
+    /// Application on its machine.
     play: Arc<application_run::Play>,
+    /// First exception of the scenario's Python code, if the application is a custom one.
     pending_exception: PendingException,
 }
 
@@ -311,8 +323,11 @@ impl Play {
     }
 }
 
-/// Results of applications in their order, as JSON text like that of `cohkit play --json`. `progress` is called with
-/// the number of completed runs, and the total.
+/// Results of applications in their order, as JSON text like that of `cohkit play --json`. At most `threads` of them
+/// run concurrently. `progress` is called with the number of completed runs, and the total.
+///
+/// # Errors
+/// The Python code of a scenario or `progress` raises an exception, or the user interrupts the runs.
 #[pyfunction]
 #[pyo3(signature = (plays, *, threads, progress))]
 pub(crate) fn play(

@@ -18,7 +18,7 @@ use cohkit_api::source::Source;
 use cohkit_api::verdict::{outcome, Verdict};
 use cohkit_api::{explanation, files, model_check};
 use cohkit_chart::Text;
-use cohkit_check::system::unshared;
+use cohkit_check::system::unshared_buffers;
 use cohkit_engine::model::Model;
 use cohkit_engine::search::Progress;
 use cohkit_protocol::construct::fault::Fault;
@@ -27,7 +27,11 @@ use cohkit_protocol::text::composes;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Checks all systems of all files; the worst outcome wins.
+/// Checks all systems of all files in their order, and returns the worst outcome. Errors of a file are printed, and
+/// the next file is checked.
+///
+/// # Errors
+/// An option does not fit the files, an output cannot be written, or the command was interrupted.
 pub(crate) fn once(options: &Check, console: &mut Console) -> Result<ExitStatus, Failure> {
     // Reject unusable output paths before a long search.
     if let Some(file) = &options.output.out {
@@ -118,12 +122,15 @@ pub(crate) fn once(options: &Check, console: &mut Console) -> Result<ExitStatus,
 
 /// A file to check.
 enum Input<'a> {
+    /// A protocol file, or the error from reading it.
     Protocol(Box<Result<Source, Failure>>),
+    /// A composition with the files that it uses, or the error from reading them.
     Composition(Box<Result<CompositionSource, Failure>>),
+    /// Path of a Murphi model, which is read when its turn comes.
     Model(&'a Path),
 }
 
-/// Rejects options that do not apply to one of the files, or that contradict `--hash-compaction`.
+/// Rejects options that do not apply to one of the files, or that contradict `--hash-compaction`. Nothing is read.
 fn reject_unsuitable_options(options: &Check) -> Result<(), Failure> {
     let given_option = |name: &'static str, is_given: bool| is_given.then_some(name);
     let protocol_options = [
@@ -237,8 +244,11 @@ fn reject_duplicate_names<'a>(sources: impl Iterator<Item = &'a Source>) -> Resu
 
 /// Inputs of one run of the command, and its results so far.
 struct Batch<'a> {
+    /// Options of the command.
     options: &'a Check,
+    /// Folder of checkpoints, if the options name one.
     checkpoints: Option<&'a Checkpoints>,
+    /// Form of charts in the text.
     charts: Text,
     /// Worst outcome on the current file.
     outcome: ExitStatus,
@@ -255,6 +265,7 @@ struct Batch<'a> {
 }
 
 impl Batch<'_> {
+    /// Checks the selected systems of one protocol. The request takes all other options from the command line.
     fn check(
         &mut self,
         source: Source,
@@ -358,7 +369,7 @@ impl Batch<'_> {
                 .push((verdict.outcome(), verdict.states())),
         }
         if verdict.outcome() == ExitStatus::Success && !self.options.output.form.json {
-            let limit = unshared(verdict.protocol);
+            let limit = unshared_buffers(verdict.protocol);
             let limit = limit.map(|limit| format!("{}: {limit}\n", verdict.protocol.name));
             self.limits
                 .extend(limit.filter(|limit| !self.limits.contains(limit)));
@@ -395,7 +406,9 @@ impl Batch<'_> {
 
 /// Listener that reports each verdict as it arrives.
 struct VerdictReporter<'b, 'o, 'c, 'w> {
+    /// Batch that collects the results.
     batch: &'b mut Batch<'o>,
+    /// Console that results and faults are printed on.
     console: &'c mut Console<'w>,
 }
 

@@ -15,7 +15,7 @@ use cohkit_protocol::composition::JointSystem;
 use std::path::Path;
 use std::time::Duration;
 
-/// Returns the request that the options describe.
+/// Returns the request that the options describe. Setting the console's interrupt flag cancels the check.
 pub(crate) fn request<'a>(options: &Check, console: &Console<'a>) -> Request<'a> {
     Request {
         systems: systems(options),
@@ -116,7 +116,10 @@ pub(crate) fn checkpoints(options: &Check) -> Result<Option<Checkpoints>, Failur
     Checkpoints::in_folder(folder, resumes, interval).map(Some)
 }
 
-/// Reads a Murphi model, and prints warnings about probable mistakes.
+/// Reads a Murphi model, and prints warnings about probable mistakes to standard error.
+///
+/// # Errors
+/// The file cannot be read, or the model has errors.
 pub(crate) fn read_model(
     path: &Path,
     options: &Check,

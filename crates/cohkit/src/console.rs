@@ -19,17 +19,22 @@ pub struct Terminal {
 
 /// Environment of a command: output streams, terminal and interrupt flag.
 pub struct Console<'a> {
+    /// Standard output of the command.
     out: &'a mut dyn Write,
+    /// Standard error of the command.
     err: &'a mut dyn Write,
+    /// Capabilities of the terminal on both streams.
     pub(crate) terminal: Terminal,
+    /// Flag that stops long work. Another thread sets it, such as the handler of [`crate::interrupt::watch`].
     pub(crate) interrupted: &'a AtomicBool,
+    /// True once the reader of `out` has closed it; later output is discarded.
     closed: bool,
     /// The command line as a shell would take it, for results.
     pub(crate) command: String,
 }
 
 impl<'a> Console<'a> {
-    /// Creates a console on two streams; work stops soon after `interrupted` is set.
+    /// Creates a console on two streams. Work stops soon after another thread sets `interrupted`.
     pub fn new(
         out: &'a mut dyn Write,
         err: &'a mut dyn Write,

@@ -68,7 +68,8 @@ pub(crate) fn statistics(value: &Value, definitions: &[Definition]) -> String {
     text
 }
 
-/// Objects that become a row each.
+/// Returns the objects that become a row each: the members of a list, those of a result's main list, or the result
+/// itself. If all values are lists of objects, each object is a row, with its list's key in the column `kind`.
 fn results(value: &Value) -> Vec<Map<String, Value>> {
     let objects = |list: &[Value]| -> Option<Vec<Map<String, Value>>> {
         list.iter().map(|item| item.as_object().cloned()).collect()
@@ -99,6 +100,7 @@ fn results(value: &Value) -> Vec<Map<String, Value>> {
     }
 }
 
+/// Returns the cells of one result with the names of their columns, without the machine-dependent key `run`.
 fn cells(result: &Map<String, Value>) -> Vec<(String, String)> {
     let mut cells = Vec::new();
     for (key, value) in result.iter().filter(|(key, _)| *key != "run") {
@@ -107,6 +109,7 @@ fn cells(result: &Map<String, Value>) -> Vec<(String, String)> {
     cells
 }
 
+/// Adds the cells of one value. `name` is the path of keys to it, joined by dots.
 fn add_cells(name: &str, value: &Value, cells: &mut Vec<(String, String)>) {
     match value {
         Value::Object(inner) => {

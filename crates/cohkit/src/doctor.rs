@@ -5,7 +5,7 @@ use crate::deliver;
 use crate::options::Doctor;
 use crate::python;
 use cohkit_api::outcome::{ExitStatus, Failure};
-use cohkit_rtl::tool::{self, VersionAnswer};
+use cohkit_rtl::tool::{self, VersionResult};
 use cohkit_rtl::tools::{Program, Tool, TOOLS};
 use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
@@ -41,6 +41,8 @@ print(json.dumps(versions))";
 /// Versions of the parts of a tool, and the reason why it is unusable, if it is.
 type ToolStatus = (Vec<(String, String)>, Option<String>);
 
+/// Lists the optional tools with their versions. The outcome is always [`ExitStatus::Success`]; missing tools are
+/// part of the result.
 pub(crate) fn run(options: &Doctor, console: &mut Console) -> Result<ExitStatus, Failure> {
     let path = tool::search_path();
     // Concurrently: a program that does not answer delays no other.
@@ -55,14 +57,14 @@ pub(crate) fn run(options: &Doctor, console: &mut Console) -> Result<ExitStatus,
         });
         let programs: Vec<Vec<_>> = programs.collect();
         let modules = modules.join().expect("the thread does not panic");
-        let answers = programs.into_iter().map(|tool_answers| {
-            let answers = tool_answers.into_iter();
-            answers.map(|answer| answer.join().expect("the thread does not panic"))
+        let results = programs.into_iter().map(|queries| {
+            let queries = queries.into_iter();
+            queries.map(|query| query.join().expect("the thread does not panic"))
         });
-        let answers: Vec<Vec<_>> = answers.map(Iterator::collect).collect();
-        let tools = TOOLS.iter().zip(answers);
+        let results: Vec<Vec<_>> = results.map(Iterator::collect).collect();
+        let tools = TOOLS.iter().zip(results);
         tools
-            .map(|(tool, answers)| inspect_tool(tool, answers, &modules))
+            .map(|(tool, results)| inspect_tool(tool, results, &modules))
             .collect()
     });
     let result = if options.output.form.json {
@@ -87,6 +89,7 @@ pub(crate) fn run(options: &Doctor, console: &mut Console) -> Result<ExitStatus,
     Ok(ExitStatus::Success)
 }
 
+/// JSON entry of a tool; its status is machine-dependent, and therefore under the key `run`.
 fn json(tool: &Tool, (versions, problem): &ToolStatus) -> Value {
     let programs = tool
         .programs
@@ -107,6 +110,7 @@ fn json(tool: &Tool, (versions, problem): &ToolStatus) -> Value {
     })
 }
 
+/// Lines of a tool: name, availability and purpose, then its versions or its problem.
 fn text(tool: &Tool, (versions, problem): &ToolStatus) -> String {
     let last_line = match problem {
         Some(problem) => format!("{problem}; install {}", tool.installed_by),
@@ -141,6 +145,8 @@ fn wrap_words(words: &str) -> String {
     text + "\n"
 }
 
+/// Combines the results of a tool's programs with the versions of its Python modules. A tool is usable only if
+/// all of its programs and modules are.
 fn inspect_tool(
     tool: &Tool,
     programs: Vec<Result<(String, String), String>>,
@@ -172,14 +178,15 @@ fn inspect_tool(
     )
 }
 
-/// Installed name of a program and its version, or the reason why it is unusable.
+/// Installed name of a program and its version, or the reason why it is unusable. The first of its names that is
+/// installed counts. `path` is the value of `PATH`.
 fn find_program(program: &Program, path: &OsStr) -> Result<(String, String), String> {
     let mut problem = None;
     for name in program.names {
         let reason = match tool::version(name, program.arguments, path, VERSION_TIMEOUT) {
-            VersionAnswer::Absent => continue,
-            VersionAnswer::Fails(reason) => reason.lines().next().unwrap_or_default().to_string(),
-            VersionAnswer::Output(output) => match find_version(&output) {
+            VersionResult::Absent => continue,
+            VersionResult::Failed(reason) => reason.lines().next().unwrap_or_default().to_string(),
+            VersionResult::Output(output) => match find_version(&output) {
                 Some((version, number)) if number >= program.oldest => {
                     return Ok((name.to_string(), version.to_string()))
                 }
@@ -239,7 +246,7 @@ fn installed_modules() -> Result<BTreeMap<String, String>, String> {
     let mut command = Command::new(&python);
     command.args(["-P", "-c", VERSION_SCRIPT]).args(names);
     let python_path = python.display();
-    let output = match tool::within(&mut command, VERSION_TIMEOUT) {
+    let output = match tool::output_within(&mut command, VERSION_TIMEOUT) {
         Ok(Some(output)) => output,
         Ok(None) => {
             return Err(format!(

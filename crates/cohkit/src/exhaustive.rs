@@ -9,7 +9,7 @@ use cohkit_api::simulation::StartError;
 use cohkit_application::interface::{Line, Scenario, Thread};
 use cohkit_application::shipped::{visit, Visitor};
 use cohkit_base::words::counted;
-use cohkit_play::{explore_while, Ending, ExplorationModel};
+use cohkit_play::{explore_while, ExplorationModel, ExplorationResult};
 use cohkit_protocol::construct::permissions::KnownPermissions;
 use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
@@ -55,16 +55,21 @@ impl Visitor for SizeCheck<'_> {
 
 /// Explores an application.
 struct ApplicationExplorer<'a> {
+    /// Validated application, with the setup of its machine.
     play: &'a Play,
+    /// Highest permission of remotes that the constructed home's knowledge allows, in each configuration of its
+    /// controller.
     permissions: &'a KnownPermissions,
+    /// Maximum number of states; beyond it, the exploration has no verdict.
     max_states: usize,
+    /// Callback that is polled during the exploration, which ends soon after it returns false.
     should_continue: &'a mut dyn FnMut() -> bool,
 }
 
 impl Visitor for ApplicationExplorer<'_> {
-    type Output = Option<Ending>;
+    type Output = Option<ExplorationResult>;
 
-    fn visit<S>(self, scenario: S) -> Option<Ending>
+    fn visit<S>(self, scenario: S) -> Option<ExplorationResult>
     where
         S: Scenario + Clone + Send + Sync + 'static,
         S::Application: Clone + Eq + Hash,
@@ -85,15 +90,18 @@ impl Visitor for ApplicationExplorer<'_> {
             lines,
             words: scenario.words() as u16,
             units: units.min(lines.max(1).into()) as u32,
-            waiting: home.stall_entries.value as usize,
-            reads: home.max_reads.as_ref().map_or(1, |reads| reads.value) as usize,
+            max_deferred: home.stall_entries.value as usize,
+            max_reads: home.max_reads.as_ref().map_or(1, |reads| reads.value) as usize,
             max_states: self.max_states,
         };
         explore_while(&model, self.should_continue)
     }
 }
 
-/// Checks the request before anything is constructed.
+/// Checks that the application ends by itself and is small enough, before anything is constructed.
+///
+/// # Errors
+/// The application is unknown, combined, endless or too large.
 pub(crate) fn check_size(options: &Options) -> Result<(), StartError> {
     let input_error = |reason| StartError::Input {
         message: reason,
@@ -108,6 +116,9 @@ pub(crate) fn check_size(options: &Options) -> Result<(), StartError> {
 }
 
 /// Explores the application, and delivers the result.
+///
+/// # Errors
+/// The home is not a policy, the exploration was interrupted, or the output cannot be written.
 pub(crate) fn run(
     play: &Play,
     options: &Options,
@@ -126,13 +137,13 @@ pub(crate) fn run(
         max_states: options.max_states,
         should_continue: &mut || !console.is_interrupted(),
     };
-    let ending = visit(&options.application, &values, explorer);
-    let ending =
-        ending.map_err(|reason| Failure::new(ExitStatus::BadInput, format!("error: {reason}")))?;
-    let Some(ending) = ending else {
+    let result = visit(&options.application, &values, explorer);
+    let result =
+        result.map_err(|reason| Failure::new(ExitStatus::BadInput, format!("error: {reason}")))?;
+    let Some(result) = result else {
         return Err(Failure::new(ExitStatus::Interrupted, "interrupted"));
     };
-    if let Ending::NotExplored(reason) = &ending {
+    if let ExplorationResult::NotExplored(reason) = &result {
         return Err(Failure::new(
             ExitStatus::BadInput,
             format!("error: {reason}"),
@@ -140,22 +151,22 @@ pub(crate) fn run(
     }
     let text = match options.output.form.json {
         true => options.output.form.format_output(
-            result_json(play, &ending, start.elapsed().as_secs_f64()),
+            result_json(play, &result, start.elapsed().as_secs_f64()),
             console,
         ),
-        false => report(play, &ending),
+        false => report(play, &result),
     };
     deliver(&text, &options.output, console)?;
-    Ok(match ending {
-        Ending::Verified { .. } => ExitStatus::Success,
-        Ending::Violated { .. } => ExitStatus::Violated,
-        Ending::Undecided { .. } => ExitStatus::Undecided,
-        Ending::NotExplored(_) => ExitStatus::BadInput,
+    Ok(match result {
+        ExplorationResult::Verified { .. } => ExitStatus::Success,
+        ExplorationResult::Violated { .. } => ExitStatus::Violated,
+        ExplorationResult::Undecided { .. } => ExitStatus::Undecided,
+        ExplorationResult::NotExplored(_) => ExitStatus::BadInput,
     })
 }
 
 /// Result as text.
-fn report(play: &Play, ending: &Ending) -> String {
+fn report(play: &Play, result: &ExplorationResult) -> String {
     let parameters = play.parameter_values.iter();
     let parameters: Vec<String> = parameters
         .map(|(name, value)| format!("{name}={value}"))
@@ -168,16 +179,19 @@ fn report(play: &Play, ending: &Ending) -> String {
         play.request.application,
         parameters.join(" ")
     );
-    let _ = match ending {
-        Ending::Verified { states, ends } => {
+    let _ = match result {
+        ExplorationResult::Verified {
+            states,
+            final_states,
+        } => {
             let states = counted(*states as u64, "state");
             writeln!(
                 text,
-                "verified: {states}, and the end is reachable from each; {ends} are final states"
+                "verified: {states}, and the end is reachable from each; {final_states} are final states"
             )
         }
-        Ending::Violated {
-            what: reason,
+        ExplorationResult::Violated {
+            violation: reason,
             steps,
         } => {
             let _ = writeln!(text, "violated: {reason}");
@@ -186,32 +200,37 @@ fn report(play: &Play, ending: &Ending) -> String {
             }
             Ok(())
         }
-        Ending::Undecided { states } => {
+        ExplorationResult::Undecided { states } => {
             let states = counted(*states as u64, "state");
             writeln!(text, "undecided: state limit reached: more than {states}")
         }
-        Ending::NotExplored(reason) => writeln!(text, "{reason}"),
+        ExplorationResult::NotExplored(reason) => writeln!(text, "{reason}"),
     };
     text
 }
 
 /// Result as JSON, described in `docs/output.md`.
-fn result_json(play: &Play, ending: &Ending, seconds: f64) -> Value {
+fn result_json(play: &Play, result: &ExplorationResult, seconds: f64) -> Value {
     let parameters = play.parameter_values.iter();
     let parameters: Map<String, Value> = parameters
         .map(|(name, value)| (name.clone(), json!(value)))
         .collect();
-    let (outcome, states, ends, violation) = match ending {
-        Ending::Verified { states, ends } => ("verified", json!(states), json!(ends), Value::Null),
-        Ending::Violated {
-            what: reason,
+    let (outcome, states, final_states, violation) = match result {
+        ExplorationResult::Verified {
+            states,
+            final_states,
+        } => ("verified", json!(states), json!(final_states), Value::Null),
+        ExplorationResult::Violated {
+            violation: reason,
             steps,
         } => {
             let violation = json!({ "message": reason, "steps": steps });
             ("violated", Value::Null, Value::Null, violation)
         }
-        Ending::Undecided { states } => ("undecided", json!(states), Value::Null, Value::Null),
-        Ending::NotExplored(_) => ("undecided", Value::Null, Value::Null, Value::Null),
+        ExplorationResult::Undecided { states } => {
+            ("undecided", json!(states), Value::Null, Value::Null)
+        }
+        ExplorationResult::NotExplored(_) => ("undecided", Value::Null, Value::Null, Value::Null),
     };
     json!({
         "protocol": play.setup.protocol.name,
@@ -221,7 +240,7 @@ fn result_json(play: &Play, ending: &Ending, seconds: f64) -> Value {
         "parameters": parameters,
         "outcome": outcome,
         "states": states,
-        "final_states": ends,
+        "final_states": final_states,
         "violation": violation,
         "run": {
             "file": play.source.path.display().to_string(),

@@ -8,6 +8,7 @@ use cohkit_api::source::diagnostics_failure;
 use cohkit_protocol::text;
 use std::path::Path;
 
+/// Formats each file. The error of a file is printed, and the next file is formatted; the worst outcome is returned.
 pub(crate) fn run(options: &options::Fmt, console: &mut Console) -> Result<ExitStatus, Failure> {
     let mut worst_outcome = ExitStatus::Success;
     for path in &options.files {

@@ -17,7 +17,9 @@ const MAX_STATES: usize = 10_000;
 /// File format of a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum GraphFormat {
+    /// Graphviz.
     Dot,
+    /// JSON, for scripts.
     Json,
 }
 
@@ -67,6 +69,7 @@ pub(crate) fn reject_several_systems(options: &Check, source: &Source) -> Result
     Ok(())
 }
 
+/// Failure that names the graph's file, with a remedy.
 fn input_error(file: &Path, reason: &str, help: &str) -> Failure {
     let file = file.display();
     Failure::new(
@@ -76,6 +79,9 @@ fn input_error(file: &Path, reason: &str, help: &str) -> Failure {
 }
 
 /// Writes the state graph of a model, with the steps of `trace` marked.
+///
+/// # Errors
+/// The model has more than [`MAX_STATES`] states, or the file cannot be written.
 pub(crate) fn write(file: &Path, model: &Model, trace: Option<&Trace>) -> Result<(), Failure> {
     let form = graph_format(file)?;
     let graph: Graph = graph(model, MAX_STATES, trace).map_err(|reason| {

@@ -16,8 +16,9 @@ use std::path::{Path, PathBuf};
 /// Maximum bytes of an unfinished output line before it is printed.
 const MAX_LINE_BYTES: usize = 1 << 13;
 
-/// Position of a core: the address, the instruction if it is readable, and the function and source line if they are
-/// known. For inlined code, the calling lines follow.
+/// Position of a core: the address `pc`, the instruction if it is readable, and the function and source line if they
+/// are known. For inlined code, the calling lines follow. `file` is the program's ELF file, and `image` its parsed
+/// form.
 pub(crate) fn describe_place(file: &[u8], image: &Image, pc: u64, instruction: &str) -> String {
     let mut place = format!("{pc:#x}");
     if !instruction.is_empty() {
@@ -29,7 +30,8 @@ pub(crate) fn describe_place(file: &[u8], image: &Image, pc: u64, instruction: &
     place
 }
 
-/// Jump that led to an address without a valid instruction; empty for other exceptions.
+/// Description of the jump that led to an address without a valid instruction, with its position `from`; empty for
+/// other exceptions, or if the position is unknown.
 pub(crate) fn jump_origin(
     file: &[u8],
     image: &Image,
@@ -48,7 +50,8 @@ pub(crate) fn jump_origin(
     }
 }
 
-/// Size of the stack that overflowed, with the remedy; empty for other exceptions.
+/// Size of the stack that overflowed, with the remedy; empty for other exceptions. `memory` is the size of memory in
+/// MiB.
 pub(crate) fn stack_size(exception: &Exception, memory: u64) -> String {
     match exception {
         Exception::StackOverflow(_) => {
@@ -58,7 +61,8 @@ pub(crate) fn stack_size(exception: &Exception, memory: u64) -> String {
     }
 }
 
-/// Function at an address, with the lines of its source if they are known.
+/// Function at the address `pc` with the offset in bytes, and the lines of its source if they are known; `None`
+/// outside of all functions.
 pub(crate) fn source(file: &[u8], image: &Image, pc: u64) -> Option<String> {
     let (name, offset) = image.symbol_at(pc)?;
     let mut source = format!("{name} + {offset}");
@@ -70,6 +74,9 @@ pub(crate) fn source(file: &[u8], image: &Image, pc: u64) -> Option<String> {
 }
 
 /// Canonical path of a folder, without symbolic links.
+///
+/// # Errors
+/// The folder does not exist, is no folder, or cannot be accessed.
 pub(crate) fn canonical_path(folder: &Path) -> Result<PathBuf, Failure> {
     let folder_text = folder.display();
     match folder.canonicalize() {
@@ -87,8 +94,11 @@ pub(crate) fn canonical_path(folder: &Path) -> Result<PathBuf, Failure> {
 
 /// Host I/O of a guest program: stdio and an optional folder.
 pub(crate) struct GuestIo<'a, 'b> {
+    /// Console whose streams are the guest's.
     pub(crate) console: &'a mut Console<'b>,
+    /// Canonical path of the folder whose files the guest may access; `None` denies all file access.
     folder: Option<PathBuf>,
+    /// Open files by their descriptor, 3 to 63.
     open: BTreeMap<u32, File>,
     /// Bytes for standard output that are not printed yet.
     output: Vec<u8>,
@@ -153,6 +163,7 @@ impl GuestIo<'_, '_> {
         }
     }
 
+    /// Returns the open file with this descriptor.
     fn file(&mut self, number: u32) -> Result<&mut File, Errno> {
         self.open.get_mut(&number).ok_or(Errno::BadFile)
     }
@@ -198,7 +209,7 @@ impl World for GuestIo<'_, '_> {
         }
         let path = self.resolve_path(name)?;
         let number = (3..64).find(|number| !self.open.contains_key(number));
-        let number = number.ok_or(Errno::Denied)?;
+        let number = number.ok_or(Errno::TooManyOpenFiles)?;
         let appends = mode.write && mode.append;
         let file = File::options()
             .read(mode.read)

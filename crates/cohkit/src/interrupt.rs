@@ -10,8 +10,11 @@ use std::time::Duration;
 /// Time that work has to stop by itself and to report its progress.
 const GRACE_PERIOD: Duration = Duration::from_secs(1);
 
+/// True after the first Ctrl-C or termination signal.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+/// True once a thread has reported the interrupt.
 static INTERRUPT_REPORTED: AtomicBool = AtomicBool::new(false);
+/// Number of living [`CleanupGuard`]s.
 static CLEANUP_GUARDS: AtomicUsize = AtomicUsize::new(0);
 
 /// Guard that keeps the process alive: work under it stops by itself once the flag of [`watch`] is set, and then
@@ -19,6 +22,7 @@ static CLEANUP_GUARDS: AtomicUsize = AtomicUsize::new(0);
 pub(crate) struct CleanupGuard(());
 
 impl CleanupGuard {
+    /// Prevents the handler from ending the process until the guard is dropped.
     pub(crate) fn new() -> CleanupGuard {
         CLEANUP_GUARDS.fetch_add(1, Ordering::SeqCst);
         CleanupGuard(())

@@ -32,6 +32,9 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 /// Serves one editor until it sends `exit` or closes the connection.
+///
+/// # Errors
+/// The input violates the protocol, or `exit` arrives without a preceding `shutdown`.
 pub(crate) fn run(console: &mut Console) -> Result<ExitStatus, Failure> {
     let protocol_error = |message: String| {
         let message = format!("error: invalid language server protocol on standard input: {message}\n  help: editors start this command");
@@ -78,8 +81,11 @@ type RequestError = (i32, String);
 /// Stage of a connection: documents are handled between the requests `initialize` and `shutdown`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
+    /// Before `initialize`.
     Uninitialized,
+    /// Between `initialize` and `shutdown`.
     Running,
+    /// After `shutdown`; only `exit` may follow.
     ShutDown,
 }
 
@@ -209,6 +215,7 @@ impl Documents {
         notifications
     }
 
+    /// Analyses a document. Files that it uses are read from open documents first, then from disk.
     fn read(&self, uri: Uri, text: String) -> Document {
         Document::new(uri, text, &|path: &Path| {
             let mut open = self.0.values();
@@ -311,6 +318,7 @@ impl Documents {
         Ok(result)
     }
 
+    /// Returns the open document with this URI.
     fn find(&self, uri: &Uri) -> Result<&Document, RequestError> {
         let document = self.0.get(uri.as_str()).map(|(document, _)| document);
         document.ok_or_else(|| {

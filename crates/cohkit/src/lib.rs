@@ -51,6 +51,7 @@ mod watch;
 use clap::{CommandFactory, FromArgMatches};
 use cohkit_api::files;
 use cohkit_api::outcome::Failure;
+use cohkit_api::shell_word::quoted;
 use options::{Command, Options, Output, Shell};
 use std::ffi::OsString;
 
@@ -58,7 +59,8 @@ pub use cohkit_api::ExitStatus;
 pub use console::{Console, Terminal};
 pub use exit_code::exit_code;
 
-/// Runs one command line, which starts with the command's name, and returns its outcome.
+/// Runs one command line, which starts with the command's name, and returns its outcome. Results and messages go to
+/// the streams of the console.
 pub fn run<A>(arguments: impl IntoIterator<Item = A>, console: &mut Console) -> ExitStatus
 where
     A: Into<OsString> + Clone,
@@ -133,14 +135,10 @@ where
 
 /// Command line quoted for a POSIX shell, with the plain name of the command.
 fn command_line(arguments: &[OsString]) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./-_".contains(c);
-    let quoted_words = arguments.iter().skip(1).map(|word| {
-        let word = word.to_string_lossy();
-        match !word.is_empty() && word.chars().all(is_plain) {
-            true => word.into_owned(),
-            false => format!("'{}'", word.replace('\'', "'\"'\"'")),
-        }
-    });
+    let quoted_words = arguments
+        .iter()
+        .skip(1)
+        .map(|word| quoted(&word.to_string_lossy()));
     let words: Vec<String> = std::iter::once("cohkit".to_string())
         .chain(quoted_words)
         .collect();

@@ -5,6 +5,7 @@ use crate::{deliver, options};
 use cohkit_api::link_rates::{measure, LinkOptions};
 use cohkit_api::outcome::{ExitStatus, Failure};
 
+/// Measures a link, and prints its latencies and rates.
 pub(crate) fn run(options: &options::Link, console: &mut Console) -> Result<ExitStatus, Failure> {
     let link_options = LinkOptions {
         link: options.link.clone(),

@@ -19,8 +19,11 @@ use std::path::Path;
 
 /// A kind of shipped items: its key, the command that uses one, and the items with their descriptions.
 struct Category {
+    /// Key in the JSON output, and the name that selects the category on the command line.
     key: &'static str,
+    /// Command that uses an item of the category.
     usage: &'static str,
+    /// Names with their descriptions, in the order of the list.
     items: Vec<(String, String)>,
 }
 
@@ -91,6 +94,7 @@ fn shipped_file(name: &Path) -> Result<&'static str, Failure> {
     ))
 }
 
+/// Lists all shipped items, those of one category, or the file of one protocol or platform.
 pub(crate) fn run(options: &List, console: &mut Console) -> Result<ExitStatus, Failure> {
     let mut categories = categories();
     if let Some(name) = &options.name {
@@ -132,6 +136,7 @@ pub(crate) fn run(options: &List, console: &mut Console) -> Result<ExitStatus, F
     Ok(ExitStatus::Success)
 }
 
+/// Prints the quantities of a platform with their values, ranges and origins.
 pub(crate) fn show_platform(
     options: &ShowPlatform,
     console: &mut Console,

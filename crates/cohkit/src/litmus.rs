@@ -10,6 +10,11 @@ use cohkit_api::outcome::{ExitStatus, Failure};
 use serde_json::Value;
 use std::path::Path;
 
+/// Runs all tests. The error of a test is printed, and the next test runs; the worst outcome is returned.
+///
+/// # Errors
+/// The options contradict each other, the protocol is invalid, an output cannot be written, or the run was
+/// interrupted.
 pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus, Failure> {
     if let Some(file) = &options.output.out {
         files::try_file(file)?;

@@ -28,6 +28,7 @@ unsafe impl GlobalAlloc for ExitingAllocator {
     }
 }
 
+/// Ends the process if an allocation failed, unless the failure is handled where the memory is requested.
 #[inline(always)]
 fn exit_if_null(memory: *mut u8) -> *mut u8 {
     if memory.is_null() && !cohkit_engine::memory::is_attempt() {
@@ -41,6 +42,7 @@ fn exit_if_null(memory: *mut u8) -> *mut u8 {
 #[cfg(unix)]
 #[allow(unsafe_code)]
 fn no_memory() {
+    /// Message on standard error, which is formatted in advance because nothing can be allocated.
     const OUT_OF_MEMORY_MESSAGE: &[u8] = b"error: out of memory\n  \
         help: raise limits such as `ulimit -v`, limit the check with `--max-memory SIZE`, \
         or use fewer `--threads`\n";

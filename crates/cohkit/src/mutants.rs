@@ -17,6 +17,10 @@ use std::time::Duration;
 /// Interval between updates of the progress bar.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
+/// Checks the selected mutants, and prints their verdicts. The outcome is the worst over all mutants.
+///
+/// # Errors
+/// The protocol is invalid or not verified without a mutation, an index is out of range, or the run was interrupted.
 pub(crate) fn run(
     options: &options::Mutants,
     console: &mut Console,
@@ -89,15 +93,15 @@ pub(crate) fn run(
         .unwrap_or(ExitStatus::Success))
 }
 
-/// Outcome of a mutant's verdict: yes if the change is detected or makes no difference, no if it survives, undecided at
-/// a limit.
+/// Outcome of a mutant's verdict: success if the change is detected or makes no difference, violated if the mutant
+/// survives, undecided at a limit.
 fn outcome(verdict: MutantVerdict) -> ExitStatus {
     match verdict {
         MutantVerdict::Rejected | MutantVerdict::Refuted | MutantVerdict::Bisimilar => {
             ExitStatus::Success
         }
         MutantVerdict::Survived => ExitStatus::Violated,
-        MutantVerdict::LeftOpen | MutantVerdict::Undecided => ExitStatus::Undecided,
+        MutantVerdict::CapacityExceeded | MutantVerdict::Undecided => ExitStatus::Undecided,
     }
 }
 
@@ -179,6 +183,7 @@ fn text(
     text
 }
 
+/// Number of mutants by verdict, as text.
 fn verdict_counts(verdicts: impl Iterator<Item = MutantVerdict>) -> String {
     let mut counts = BTreeMap::new();
     for verdict in verdicts {
@@ -202,14 +207,14 @@ mod tests {
         let outcome_of = |verdicts: [MutantVerdict; 3]| verdicts.map(outcome).into_iter().max();
         let open = outcome_of([
             MutantVerdict::Undecided,
-            MutantVerdict::LeftOpen,
+            MutantVerdict::CapacityExceeded,
             MutantVerdict::Refuted,
         ]);
         assert_eq!(open, Some(ExitStatus::Undecided));
         let survived = outcome_of([
             MutantVerdict::Undecided,
             MutantVerdict::Survived,
-            MutantVerdict::LeftOpen,
+            MutantVerdict::CapacityExceeded,
         ]);
         assert_eq!(survived, Some(ExitStatus::Violated));
     }

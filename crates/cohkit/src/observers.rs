@@ -27,7 +27,10 @@ impl TimelineOptions {
         self.timeline.as_ref().map(|_| "--timeline")
     }
 
-    /// Selection of the timeline's events, if a timeline is recorded.
+    /// Selection of the timeline's events; `None` if no timeline is recorded.
+    ///
+    /// # Errors
+    /// An option of the timeline is invalid.
     pub fn filter(&self) -> Result<Option<Filter>, StartError> {
         let Some(file) = &self.timeline else {
             return Ok(None);
@@ -73,7 +76,11 @@ impl TimelineOptions {
         Ok(Some(filter))
     }
 
-    /// Creates the file for the events that the filter selects, if a timeline is recorded.
+    /// Creates the file for the events that the filter selects, and connects the filter to it. `None` if no timeline
+    /// is recorded, or if its target must be written at once.
+    ///
+    /// # Errors
+    /// The file cannot be created.
     pub fn create_file(
         &self,
         filter: &mut Option<Filter>,
@@ -84,7 +91,11 @@ impl TimelineOptions {
         }
     }
 
-    /// Writes the timeline, if one was recorded.
+    /// Writes the end of the timeline, if one was recorded. `file_writer` is the result of
+    /// [`TimelineOptions::create_file`].
+    ///
+    /// # Errors
+    /// The file cannot be written.
     pub fn finish_file(
         &self,
         file_writer: Option<StreamingFile>,
@@ -97,7 +108,8 @@ impl TimelineOptions {
     }
 }
 
-/// Reports that follow the result.
+/// Reports that follow the result: the size of the timeline and the latency breakdown, if they were recorded. `width`
+/// is in columns.
 pub(crate) fn text(statistics: &Statistics, width: usize) -> String {
     let timeline = statistics.timeline.as_ref();
     let mut text = timeline.map_or(String::new(), |timeline| {

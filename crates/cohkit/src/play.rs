@@ -18,6 +18,9 @@ use cohkit_sim::platform::Platform;
 use std::fmt::Write;
 use std::time::Instant;
 
+/// Runs or explores an application, and prints the result. The outcome is [`ExitStatus::Undecided`] without progress,
+/// [`ExitStatus::BadInput`] if application and protocol are incompatible, and [`ExitStatus::Violated`] after any
+/// other failure.
 pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus, Failure> {
     if let Some(file) = &options.output.out {
         files::try_file(file)?;

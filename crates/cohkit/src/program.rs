@@ -21,6 +21,7 @@ const STEPS_PER_POLL: u64 = 1 << 22;
 /// Default limit on instructions; a run of this length takes a minute or two.
 const MAX_INSTRUCTIONS: u64 = 10_000_000_000;
 
+/// Runs a program: on the host of a machine with near-memory cores if an option needs one, or else on a plain core.
 pub(crate) fn run(options: &options::Run, console: &mut Console) -> Result<ExitStatus, Failure> {
     let program_name = options.program.display();
     let input_error = |reason: &str| {
@@ -59,7 +60,9 @@ pub(crate) fn run(options: &options::Run, console: &mut Console) -> Result<ExitS
     }
 }
 
-/// Runs a program on a plain core.
+/// Runs a program on a plain core with flat memory. `file` is the ELF file, `image` its parsed form, and `memory` the
+/// loaded program. The outcome is [`ExitStatus::Violated`] if the program ends with another code than 0 or with an
+/// exception, and [`ExitStatus::Undecided`] at the limit on instructions.
 fn run_plain(
     options: &options::Run,
     file: &[u8],
@@ -162,7 +165,7 @@ fn program_position(file: &[u8], image: &Image, hart: &Hart, memory: &FlatMemory
     format!("the program is at {place}")
 }
 
-/// Instruction at the program counter, if it is readable.
+/// Instruction at the program counter, disassembled; empty if it is not readable.
 fn instruction(hart: &Hart, memory: &FlatMemory) -> String {
     let word = |length| memory.bytes(hart.pc, length);
     let Some(bytes) = word(4).or(word(2)) else {

@@ -5,7 +5,8 @@ use cohkit_engine::search::{Phase, Progress};
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Duration;
 
-/// Progress bar on standard error; hidden without a terminal.
+/// Progress bar on standard error; hidden without a terminal. `length` is the amount of work, if known, and
+/// `template` is in the syntax of the crate `indicatif`.
 fn progress_bar(length: Option<u64>, template: &str, terminal: &Terminal) -> ProgressBar {
     let target = if terminal.progress {
         ProgressDrawTarget::stderr()
@@ -29,7 +30,8 @@ fn progress_bar(length: Option<u64>, template: &str, terminal: &Terminal) -> Pro
 pub(crate) struct ProgressLine(ProgressBar);
 
 impl ProgressLine {
-    /// Creates a bar for `total` things; hidden without a terminal.
+    /// Creates a bar for `total` units of work; `unit` is their plural, and `name` begins the line. Hidden
+    /// without a terminal.
     pub fn new(name: String, total: u64, unit: &str, terminal: &Terminal) -> ProgressLine {
         let template = format!(
             "{{spinner}} {{msg}}: {{bar:24}} {{human_pos}} of {{human_len}} {unit}, {{per_sec}}, {{eta}} to go"
@@ -39,7 +41,7 @@ impl ProgressLine {
         ProgressLine(bar)
     }
 
-    /// Shows the amount of work done.
+    /// Shows the number of units of work done.
     pub fn show(&self, position: u64) {
         self.0.set_position(position);
     }
@@ -71,7 +73,9 @@ impl Drop for StatusLine {
 
 /// Status line of a search; cleared when dropped.
 pub(crate) struct SearchStatusLine {
+    /// Bar that shows the line.
     bar: ProgressBar,
+    /// Name of the searched system, which begins the line.
     name: String,
 }
 

@@ -18,7 +18,9 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Answer of a Python to [`PROBE_SCRIPT`].
 #[derive(PartialEq, Eq, Debug)]
 enum PackageStatus {
+    /// The package is installed.
     Installed,
+    /// Python runs, but does not have the package.
     NotInstalled,
     /// No program has this name.
     NoPython,
@@ -26,12 +28,16 @@ enum PackageStatus {
     Failed(String),
 }
 
-/// Runs a command of the Python package with these arguments. On Unix, Python replaces this process.
+/// Runs a command of the Python package with these arguments. On Unix, Python replaces this process, so the
+/// function returns only on an error.
+///
+/// # Errors
+/// No Python has the package, or Python cannot be run; the message lists the status of each candidate.
 pub(crate) fn run_in_python(command: &str, arguments: &[OsString]) -> Result<ExitStatus, Failure> {
-    let mut answers = String::new();
+    let mut statuses = String::new();
     let mut found_python = None;
     for python in candidates() {
-        let answer = match probe_python(&python, PROBE_TIMEOUT) {
+        let status = match probe_python(&python, PROBE_TIMEOUT) {
             PackageStatus::Installed => {
                 found_python = Some(python);
                 break;
@@ -40,13 +46,13 @@ pub(crate) fn run_in_python(command: &str, arguments: &[OsString]) -> Result<Exi
             PackageStatus::NoPython => "is not installed".to_string(),
             PackageStatus::Failed(reason) => format!("cannot be queried: {reason}"),
         };
-        answers += &format!("\n  `{}` {answer}", python.display());
+        statuses += &format!("\n  `{}` {status}", python.display());
     }
     let Some(python) = found_python else {
         return Err(Failure::new(
             ExitStatus::CouldNotRun,
             format!(
-                "error: `cohkit {command}` needs the Python package cohkit{answers}\n  \
+                "error: `cohkit {command}` needs the Python package cohkit{statuses}\n  \
                  help: `pip install .` in Cohkit's repository installs it; Python 3.11 is needed"
             ),
         ));
@@ -118,9 +124,10 @@ fn candidates() -> Vec<PathBuf> {
     paths
 }
 
+/// Runs [`PROBE_SCRIPT`] with a Python, for at most `limit`.
 fn probe_python(python: &Path, limit: Duration) -> PackageStatus {
     let mut command = Command::new(python);
-    let output = match tool::within(command.args(["-P", "-c", PROBE_SCRIPT]), limit) {
+    let output = match tool::output_within(command.args(["-P", "-c", PROBE_SCRIPT]), limit) {
         Ok(Some(output)) => output,
         Ok(None) => {
             return PackageStatus::Failed(format!(
@@ -204,7 +211,7 @@ mod tests {
     #[test]
     fn python_without_package_differs_from_broken_python() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let answer_of = |name: &str, text: &str| {
+        let status_of = |name: &str, text: &str| {
             let file = folder.path().join(name);
             fs::write(&file, text).expect("the file can be written");
             let mode = fs::Permissions::from_mode(0o755);
@@ -212,23 +219,23 @@ mod tests {
             probe_python(&file, PROBE_TIMEOUT)
         };
         assert_eq!(
-            answer_of("has", "#!/bin/sh\nexit 0\n"),
+            status_of("has", "#!/bin/sh\nexit 0\n"),
             PackageStatus::Installed
         );
         assert_eq!(
-            answer_of("lacks", "#!/bin/sh\nexit 1\n"),
+            status_of("lacks", "#!/bin/sh\nexit 1\n"),
             PackageStatus::NotInstalled
         );
-        let old_answer = answer_of("old", "#!/bin/sh\necho unknown option -P >&2\nexit 2\n");
+        let old_status = status_of("old", "#!/bin/sh\necho unknown option -P >&2\nexit 2\n");
         assert!(
-            matches!(old_answer, PackageStatus::Failed(reason) if reason.ends_with(": unknown option -P"))
+            matches!(old_status, PackageStatus::Failed(reason) if reason.ends_with(": unknown option -P"))
         );
         assert!(matches!(
-            answer_of("broken", "#!/nonexistent/sh\n"),
+            status_of("broken", "#!/nonexistent/sh\n"),
             PackageStatus::Failed(_)
         ));
         assert!(matches!(
-            answer_of("killed", "#!/bin/sh\nkill -9 $$\n"),
+            status_of("killed", "#!/bin/sh\nkill -9 $$\n"),
             PackageStatus::Failed(_)
         ));
         assert_eq!(

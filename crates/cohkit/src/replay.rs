@@ -11,8 +11,8 @@ use cohkit_api::verdict::{counterexample, kind, CHECK_LIMIT_TEXT};
 use cohkit_api::{explanation, files, model_check};
 use cohkit_chart::Text;
 use cohkit_check::progress;
-use cohkit_check::system::progress::{kinds, lines_of, watching, Kind, PROGRESS};
-use cohkit_check::system::Modelled;
+use cohkit_check::system::progress::{kinds, lines_of, watch_model, Kind, PROGRESS};
+use cohkit_check::system::SystemModel;
 use cohkit_engine::explain::{explain, Remark};
 use cohkit_engine::model::Model;
 use cohkit_engine::replay::{replay_trace, FinalVerdict};
@@ -24,7 +24,11 @@ use cohkit_protocol::remotes::Remotes;
 use serde_json::{json, Map, Value};
 use std::path::Path;
 
-/// Replays the counterexamples of a file.
+/// Replays the counterexamples of a file on the only specification of the options. The outcome is the worst one of
+/// all replays.
+///
+/// # Errors
+/// The file has no usable counterexample, or one does not fit the specification.
 pub(crate) fn run(
     options: &Check,
     file: &Path,
@@ -63,16 +67,22 @@ pub(crate) fn run(
 
 /// Results of the replays so far.
 struct Replay<'a> {
+    /// File of the counterexamples.
     file: &'a Path,
     /// Protocol file or model for the replay.
     text: &'a Path,
+    /// Form of charts in the text.
     charts: Text,
+    /// Worst outcome of the replays so far.
     outcome: ExitStatus,
+    /// JSON entry of each replay.
     values: Vec<Value>,
+    /// Text of all replays.
     text_output: String,
 }
 
 impl Replay<'_> {
+    /// Replays the counterexamples of a protocol, each on the system that the file or the options name.
     fn replay_on_protocol(
         &mut self,
         recordings: &[Recording],
@@ -133,6 +143,7 @@ impl Replay<'_> {
         Ok(())
     }
 
+    /// Replays the counterexamples of a Murphi model.
     fn replay_on_model(
         &mut self,
         recordings: &[Recording],
@@ -183,6 +194,7 @@ impl Replay<'_> {
         ))
     }
 
+    /// Failure for a counterexample whose steps the model does not allow. `title` names the model.
     fn mismatch_failure(&self, title: &str, reason: &str) -> Failure {
         input_error(
             self.file,
@@ -206,7 +218,7 @@ impl Replay<'_> {
                 Some(_) => Some(Property::Liveness(PROGRESS.into())),
                 None => recording.claim.clone(),
             };
-            let Modelled { model, remarks, .. } = &candidate.modelled;
+            let SystemModel { model, remarks, .. } = &candidate.system_model;
             match replay_trace(model, &recording.trace, claim.as_ref()) {
                 Ok((trace, ending)) => {
                     let ending = match (ending, &candidate.progress_check) {
@@ -218,7 +230,7 @@ impl Replay<'_> {
                                     home,
                                     *size,
                                     *kind,
-                                    &candidate.modelled,
+                                    &candidate.system_model,
                                     &trace,
                                 ),
                             }
@@ -324,7 +336,8 @@ impl Replay<'_> {
 
 /// A model that a counterexample may belong to.
 struct Candidate {
-    modelled: Modelled,
+    /// Model of the system, without a trial capacity.
+    system_model: SystemModel,
     /// Kind of accesses whose progress is checked on this model, with the home and the size of the system; `None`
     /// otherwise.
     progress_check: Option<(Kind, Controller, (Remotes, u8))>,
@@ -340,22 +353,22 @@ impl Candidate {
         capacity: Option<u8>,
     ) -> Result<Vec<Candidate>, InputError> {
         if recording.claim != Some(progress::PROGRESS) {
-            let modelled = protocol_check::model(protocol, system, home, capacity, None)?;
+            let system_model = protocol_check::model(protocol, system, home, capacity, None)?;
             return Ok(vec![Candidate {
-                modelled,
+                system_model,
                 progress_check: None,
             }]);
         }
         let lowering = protocol_check::lowering_options(system, capacity, None);
         let size = (system.remotes, lines_of(protocol, system.lines));
         let candidate_for = |kind| {
-            let modelled = watching(protocol, home, size, kind, &lowering);
-            let modelled = modelled.map_err(|error| {
+            let system_model = watch_model(protocol, home, size, kind, &lowering);
+            let system_model = system_model.map_err(|error| {
                 let name = &system.name;
                 InputError::plain(format!("system `{name}` cannot be modelled: {error}"))
             })?;
             Ok(Candidate {
-                modelled,
+                system_model,
                 progress_check: Some((kind, home.clone(), size)),
             })
         };
@@ -370,6 +383,7 @@ impl Candidate {
 enum Subject {
     /// Names of a protocol and of its system.
     System(String, String),
+    /// Name of a Murphi model.
     Model(String),
 }
 
@@ -381,6 +395,7 @@ struct Recording {
     size: Option<(u8, u8)>,
     /// Property that the counterexample claims to violate.
     claim: Option<Property>,
+    /// States and steps of the counterexample.
     trace: Trace,
 }
 
@@ -401,6 +416,7 @@ impl Recording {
     }
 }
 
+/// Failure that names the file of the counterexamples, with a remedy.
 fn input_error(file: &Path, reason: impl AsRef<str>, help: &str) -> Failure {
     let (file, reason) = (file.display(), reason.as_ref());
     Failure::new(

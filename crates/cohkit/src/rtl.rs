@@ -17,7 +17,7 @@ use cohkit_chart::Text;
 use cohkit_protocol::construct::{construct, Construction};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Home;
-use cohkit_rtl::lockstep::build::{build, BuildError, Printed};
+use cohkit_rtl::lockstep::build::{build, BuildError, PrintedHome};
 use cohkit_rtl::lockstep::shapes::Shape;
 use cohkit_rtl::print::{file_list, image, package, top, Origin};
 use cohkit_rtl::rom::Rom;
@@ -25,6 +25,7 @@ use cohkit_rtl::sources::HOME;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
+/// Runs the subcommand of `cohkit rtl`.
 pub(crate) fn run(options: &options::Rtl, console: &mut Console) -> Result<ExitStatus, Failure> {
     match &options.command {
         RtlCommand::Emit(options) => emit(options, console),
@@ -80,6 +81,7 @@ fn origin<'a>(source: &'a Source, file: &'a str) -> Origin<'a> {
     }
 }
 
+/// Name of a file without its folder.
 fn file_name(path: &Path) -> String {
     path.file_name()
         .unwrap_or(path.as_os_str())
@@ -87,14 +89,16 @@ fn file_name(path: &Path) -> String {
         .into_owned()
 }
 
+/// Failure of an interrupted command.
 fn interrupted() -> Failure {
     Failure::new(ExitStatus::Interrupted, "interrupted; nothing was written")
 }
 
-/// Returns the library of a home; builds it in the folder `cache` if it is missing.
+/// Returns the library of a home in a shape; builds it in the folder `cache` if it is missing. With `waveforms`,
+/// the library can write waveforms, which makes it slower.
 fn build_library(
     cache: &Path,
-    printed: Printed,
+    printed: PrintedHome,
     shape: Shape,
     waveforms: bool,
     console: &Console,
@@ -108,6 +112,7 @@ fn build_library(
     build(cache, printed, shape, waveforms, console.interrupted).map_err(build_failure)
 }
 
+/// Converts an error of Verilator or Yosys to a failure.
 fn build_failure(error: BuildError) -> Failure {
     let message = match error {
         BuildError::Missing(what) | BuildError::Unusable(what) => format!("error: {what}"),
@@ -121,6 +126,7 @@ fn build_failure(error: BuildError) -> Failure {
     Failure::new(ExitStatus::CouldNotRun, message)
 }
 
+/// Writes the package, the ROM image, the top module, the file list and the RTL into a folder.
 fn emit(options: &options::Emit, console: &mut Console) -> Result<ExitStatus, Failure> {
     let source = Source::read(&options.file, console.terminal.colour)?;
     let (home, rom) = compile(&source, console)?;

@@ -30,10 +30,15 @@ const CHANNEL_PROGRAM_HELP: &str = "\n  help: docs/nearmemory.md shows how to co
 
 /// A channel program: its name, and the contents of its file.
 struct Channel {
+    /// Name by which the host program starts the channel program.
     name: String,
+    /// Contents of the ELF file.
     file: Vec<u8>,
 }
 
+/// Runs the program of the host and the channel programs that it starts. `file` is the host's ELF file, `image` its
+/// parsed form, and `main` its memory with the address where that begins. The outcome is [`ExitStatus::Violated`]
+/// after an exit code other than 0, an exception, a deadlock, a livelock or a race.
 pub(crate) fn run(
     options: &options::Run,
     file: &[u8],
@@ -572,6 +577,7 @@ fn describe_race(
     )
 }
 
+/// Failure for an invalid machine or channel program.
 fn input_error(reason: &str) -> Failure {
     Failure::new(ExitStatus::BadInput, format!("error: {reason}"))
 }
@@ -587,6 +593,7 @@ fn read_platform(options: &options::Run, colour: bool) -> Result<Platform, Failu
     Ok(platform)
 }
 
+/// Reads the machine of a file.
 fn read_platform_file(path: &Path, colour: bool) -> Result<Platform, Failure> {
     let name = path.display().to_string();
     let bytes = files::read_bytes(

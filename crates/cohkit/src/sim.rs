@@ -31,6 +31,8 @@ use std::time::Instant;
 /// Width of text that does not go to a terminal, in columns.
 pub(crate) const WIDTH: usize = 100;
 
+/// Runs a workload, and prints its statistics or its failure. The outcome is [`ExitStatus::Undecided`]
+/// without progress, and [`ExitStatus::Violated`] after any other failure.
 pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<ExitStatus, Failure> {
     // Reject unusable output paths before a long run.
     let files = options.output.out.iter().chain(&options.trace);
@@ -139,7 +141,10 @@ fn request(options: &Sim) -> Request {
     }
 }
 
-/// Reads the protocol of a machine, or the protocols of its upper and lower level.
+/// Reads the protocol of a machine, or the protocols of its upper and lower level, in this order.
+///
+/// # Errors
+/// A file cannot be read or is invalid, or the composition is not two levels.
 pub(crate) fn read_levels(path: &Path, colour: bool) -> Result<(Source, Option<Source>), Failure> {
     let text = files::read(path)?;
     if !composes(&text) {
@@ -187,6 +192,7 @@ fn reject_missing_line(setup: &Setup, (side, line): (Side, u32)) -> Result<(), F
     Ok(())
 }
 
+/// Runs the simulation, with a progress bar, until it ends or is interrupted.
 fn simulate(simulation: &Simulation, console: &Console) -> Result<RunResult, StartError> {
     let setup = &simulation.setup;
     let name = format!("{} on {}", setup.protocol.name, setup.platform.name);
@@ -251,7 +257,11 @@ fn trace_error(file: &str, error: &ReadError, colour: bool) -> String {
     error_at(excerpt, reason, place.clone().into(), None, colour)
 }
 
-/// Returns the named platform, or the one in the file; two joined by `+` are one machine with two spaces.
+/// Returns the shipped platform of this name, or the one in the file; two joined by `+` are one machine
+/// with two address spaces.
+///
+/// # Errors
+/// There is no such platform, its file has errors, or the two cannot be joined.
 pub(crate) fn platform(path: &Path, colour: bool) -> Result<Platform, Failure> {
     let name_text = path.display().to_string();
     if let (Some((device, host)), false) = (name_text.split_once('+'), path.exists()) {
@@ -391,6 +401,7 @@ pub(crate) fn number_text(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
+/// Number of accesses as text.
 fn accesses(count: u64) -> String {
     match count {
         1 => "1 access".to_string(),

@@ -16,9 +16,13 @@ const MAX_QUEUED_BUFFERS: usize = 64;
 
 /// A file written under a temporary name and renamed when complete.
 pub(crate) struct StreamingFile {
+    /// Path that the file gets when it is complete.
     target: PathBuf,
+    /// Temporary file in the folder of `target`.
     file: NamedTempFile,
+    /// Channels to the writer thread. An empty buffer marks the end.
     pieces: Pieces,
+    /// Writer thread, which returns its first error.
     writer: JoinHandle<io::Result<()>>,
 }
 
@@ -62,6 +66,7 @@ impl StreamingFile {
         Ok(streaming_file)
     }
 
+    /// Writes the last buffer, waits for the writer thread, and renames the file.
     fn finish(self, last_piece: Vec<u8>) -> io::Result<()> {
         // A closed channel means that the writer failed; `join` returns its error.
         let _ = self.pieces.full.send(last_piece);

@@ -10,6 +10,7 @@ use cohkit_protocol::construct::fault::Fault;
 use cohkit_protocol::rows::{Row, Rows};
 use std::fmt::Write;
 
+/// Prints a controller. A home with a fault is printed too, and its fault is returned as the error.
 pub(crate) fn run(options: &options::Table, console: &mut Console) -> Result<ExitStatus, Failure> {
     let source = Source::read(&options.file, console.terminal.colour)?;
     let charts = options.output.charts(console.terminal);
@@ -67,10 +68,13 @@ fn cells(row: &Row) -> [String; 4] {
     ]
 }
 
+/// Headings of the columns; guards are part of the event.
 const HEADINGS: [&str; 4] = ["state", "event", "actions", "next"];
+/// Index of the column that is wrapped.
 const ACTIONS_COLUMN: usize = 2;
 
-/// Table in aligned columns; actions are wrapped if the terminal is too narrow.
+/// Table in aligned columns. `limit` is the width of the terminal in columns; actions are wrapped to fit it,
+/// to at least 24 columns.
 fn text(source: &Source, table: &Table, limit: Option<usize>) -> String {
     let rows: Vec<[String; 4]> = table.rows.rows.iter().map(cells).collect();
     let mut widths = HEADINGS.map(|heading| heading.chars().count());
@@ -143,6 +147,7 @@ pub(crate) fn wrap(words: &str, max_width: usize) -> Vec<String> {
     lines
 }
 
+/// Table in Markdown, without wrapped lines.
 fn markdown(source: &Source, table: &Table) -> String {
     let mut text = format!("{}\n\n", summary(source, table));
     let mut line = |cells: &[&str]| {

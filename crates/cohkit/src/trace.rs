@@ -17,6 +17,7 @@ use std::path::Path;
 /// A trace with its verdict.
 type JudgedTrace = (Trace, Result<Summary, Rejection>);
 
+/// Checks the traces of a file. The outcome is [`ExitStatus::Violated`] if a trace is rejected.
 pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus, Failure> {
     if let Some(file) = &options.output.out {
         files::try_file(file)?;
@@ -54,11 +55,14 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     })
 }
 
+/// Failure for a file without usable traces.
 fn input_error(file: &Path, reason: &str, help: &str) -> Failure {
     let message = format!("error: {}: {reason}\n  help: {help}", file.display());
     Failure::new(ExitStatus::BadInput, message)
 }
 
+/// Judges one trace against the controllers. The number of remotes, and with it the home, comes from the agents of the
+/// trace.
 fn judge_trace(
     source: &Source,
     trace: Trace,
@@ -130,6 +134,7 @@ fn step_in_words(sequence: &Sequence, step: usize) -> Option<String> {
     })
 }
 
+/// Verdict on a trace as JSON, described in `docs/output.md`.
 fn verdict_json((trace, result): &JudgedTrace) -> Value {
     let summary = result.as_ref().ok();
     let rejection = result.as_ref().err();

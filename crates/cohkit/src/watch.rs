@@ -96,6 +96,7 @@ pub(crate) fn run(options: &Check, console: &mut Console) -> Result<ExitStatus, 
     }
 }
 
+/// Failure by which watching ends.
 fn interrupted_failure() -> Result<ExitStatus, Failure> {
     Err(Failure::new(ExitStatus::Interrupted, "interrupted"))
 }
@@ -122,6 +123,7 @@ fn fingerprints(files: &[PathBuf]) -> Vec<(PathBuf, FileFingerprint)> {
     files_with_fingerprints
 }
 
+/// Current fingerprint of a file.
 fn fingerprint(path: &Path) -> FileFingerprint {
     let metadata = path.metadata().ok()?;
     #[cfg(unix)]

@@ -47,12 +47,12 @@ pub struct Span {
 }
 
 impl Span {
-    /// Text of the span.
+    /// Text of the span. Panics if the span is outside `text`, or cuts a character in two.
     pub fn text(self, text: &str) -> &str {
         &text[self.start as usize..self.end as usize]
     }
 
-    /// Returns the span from the start of this one to the end of `last`.
+    /// Returns the span from the start of this one to the end of `last`; empty if `last` ends before this one starts.
     pub fn to(self, last: Span) -> Span {
         Span {
             start: self.start,
@@ -84,7 +84,7 @@ pub enum Severity {
 pub struct Report<'a> {
     /// Severity.
     pub severity: Severity,
-    /// Kind of the error, shown in brackets; may be empty.
+    /// Kind of the error, shown in brackets after the level; empty to show none.
     pub code: &'a str,
     /// Description, in one sentence.
     pub message: &'a str,
@@ -92,14 +92,14 @@ pub struct Report<'a> {
     pub span: Span,
     /// Text beside the caret; may be empty.
     pub label: &'a str,
-    /// Another span with an explanation, or general advice.
+    /// Notes: with a span, an explanation shown there; without one, advice below the excerpt.
     pub notes: &'a [(Option<Span>, String)],
 }
 
 /// Text that a report quotes.
 #[derive(Clone, Copy, Debug)]
 pub struct Excerpt<'a> {
-    /// Name of the file.
+    /// Name of the file, as shown in front of `line:column`.
     pub file: &'a str,
     /// Contents of the file, or some of its lines. Spans count from the first of these.
     pub text: &'a str,
@@ -119,7 +119,8 @@ impl<'a> Excerpt<'a> {
 }
 
 impl Report<'_> {
-    /// Renders the report for a terminal, with colours if `colour`.
+    /// Renders the report for a terminal, with ANSI colours if `colour`. Spans outside the excerpt are cut off at its
+    /// end.
     pub fn render(&self, excerpt: Excerpt, colour: bool) -> String {
         let text = excerpt.text;
         // A span that does not fit (a different file was passed) is cut off rather than trusted.
@@ -158,7 +159,8 @@ impl Report<'_> {
     }
 }
 
-/// Line and column, both from 1, of a byte in a text. Columns count characters.
+/// Line and column, both from 1, of a byte in a text. Columns count characters. An offset past the end is that of the
+/// end.
 pub fn line_column(text: &str, offset: u32) -> (u32, u32) {
     let preceding = &text[..boundary(text, offset)];
     let line_start = preceding.rfind('\n').map_or(0, |newline| newline + 1);
@@ -178,12 +180,14 @@ fn boundary(text: &str, offset: u32) -> usize {
     position
 }
 
-/// ``did you mean `X`? `` and the names that exist, for a name that does not.
+/// ``did you mean `X`? `` if some name is similar, and the names that exist, for a name that does not. `kind` is the
+/// singular of these names, such as `message`.
 pub fn suggestion<'a>(
     unknown_name: &str,
     kind: &str,
     names: impl Iterator<Item = &'a str> + Clone,
 ) -> String {
+    /// Number of names listed; further names are only counted.
     const MAX_SHOWN: usize = 16;
     let mut help = did_you_mean(unknown_name, names.clone());
     let plural = plural(kind);

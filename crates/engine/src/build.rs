@@ -9,11 +9,14 @@ use crate::model::*;
 
 /// Collects the parts of a [`Model`].
 pub struct Builder {
+    /// Parts declared so far, not validated.
     model: Model,
+    /// Names that [`Builder::label`] did not find, for the error messages of [`Builder::build`].
+    unknown_labels: Vec<String>,
 }
 
 impl Builder {
-    /// An empty model.
+    /// An empty model with the booleans as its only type.
     pub fn new(name: impl Into<String>) -> Builder {
         Builder {
             model: Model {
@@ -40,6 +43,7 @@ impl Builder {
                 interchangeable: None,
                 deeply_nested: false,
             },
+            unknown_labels: Vec::new(),
         }
     }
 
@@ -53,7 +57,7 @@ impl Builder {
     /// # Errors
     /// Everything that [`Model::validate`] finds.
     pub fn build(self) -> Result<Model, Vec<ModelError>> {
-        let errors = self.model.validate();
+        let errors = self.model.validate_named(&self.unknown_labels);
         if errors.is_empty() {
             Ok(self.model)
         } else {
@@ -66,6 +70,7 @@ impl Builder {
         &self.model
     }
 
+    /// Adds a type; returns its handle.
     pub(crate) fn declare(&mut self, name: impl Into<String>, ty: Type) -> TypeId {
         self.model.types.push(NamedType {
             name: name.into(),
@@ -90,7 +95,7 @@ impl Builder {
         self.declare(name, Type::Range { lo, hi })
     }
 
-    /// Declares an enumeration.
+    /// Declares an enumeration with these labels, in order.
     pub fn enumeration<L: Into<String>>(
         &mut self,
         name: impl Into<String>,
@@ -107,7 +112,7 @@ impl Builder {
         self.declare(name, Type::Array { index, element })
     }
 
-    /// Declares a record.
+    /// Declares a record with these fields, in order.
     pub fn record<L: Into<String>>(
         &mut self,
         name: impl Into<String>,
@@ -119,6 +124,7 @@ impl Builder {
         )
     }
 
+    /// Adds a variable; returns its handle.
     fn add(&mut self, name: impl Into<String>, ty: TypeId, role: Role) -> VariableId {
         self.model.variables.push(Variable {
             name: name.into(),
@@ -169,12 +175,17 @@ impl Builder {
 
     /// The label with this name. For a name that the enumeration lacks, [`Builder::build`] reports the returned
     /// expression as an error.
-    pub fn label(&self, ty: TypeId, name: &str) -> Expr {
+    pub fn label(&mut self, ty: TypeId, name: &str) -> Expr {
         let position = match self.model.types.get(ty.index()).map(|t| &t.ty) {
             Some(Type::Enum(labels)) => labels.iter().position(|l| l == name),
             _ => None,
         };
-        Expr::Label(ty, position.map_or(u32::MAX, |p| p as u32))
+        // No enumeration has labels at the highest positions: these denote unknown names.
+        let position = position.map(|position| position as u32).unwrap_or_else(|| {
+            self.unknown_labels.push(name.into());
+            u32::MAX - (self.unknown_labels.len() as u32 - 1)
+        });
+        Expr::Label(ty, position)
     }
 
     /// Adds a start state.
@@ -200,7 +211,7 @@ impl Builder {
         });
     }
 
-    /// Adds a rule.
+    /// Adds a rule after those added before.
     pub fn rule(&mut self, rule: Rule) {
         self.model.rules.push(rule);
     }
@@ -259,7 +270,7 @@ impl Rule {
         }
     }
 
-    /// Adds a parameter.
+    /// Adds a parameter, a bound variable; the rule has one instance for each of its values.
     pub fn over(mut self, parameter: VariableId) -> Rule {
         self.parameters.push(parameter);
         self
@@ -312,7 +323,7 @@ impl Place {
         self
     }
 
-    /// Stores a value.
+    /// Makes a statement that stores a value in the place.
     pub fn set(self, value: impl Into<Expr>) -> Stmt {
         Stmt::Assign(self, value.into())
     }
@@ -334,7 +345,7 @@ impl VariableId {
         Place::from(self).field(name)
     }
 
-    /// Stores a value.
+    /// Makes a statement that stores a value in the variable.
     pub fn set(self, value: impl Into<Expr>) -> Stmt {
         Place::from(self).set(value)
     }
@@ -505,6 +516,7 @@ macro_rules! arithmetic {
     )*};
     (@ $trait:ident $method:ident $operator:ident $ty:ty) => {
         impl<E: Into<Expr>> std::ops::$trait<E> for $ty {
+            /// An expression; both operands are moved into it.
             type Output = Expr;
             fn $method(self, other: E) -> Expr {
                 Expr::Binary(Operator::$operator, Box::new(self.into()), Box::new(other.into()))

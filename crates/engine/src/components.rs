@@ -35,6 +35,7 @@ pub(crate) struct Parts {
 
 /// Union-find forest of slots; slots that belong together have one root.
 struct Forest {
+    /// Parent of each slot; a root is its own parent.
     parents: Vec<usize>,
 }
 
@@ -197,14 +198,16 @@ struct Signature {
     slots: Vec<(Number, Number, Number)>,
     /// Per rule: spontaneous or not, guard, body. For claims and conjuncts: code only.
     rules: Vec<(bool, Code, Code)>,
+    /// For each conjunct of an invariant: the invariant's index, and the conjunct's code.
     claims: Vec<(u32, Code)>,
+    /// Conjuncts of the quiescent condition.
     conjuncts: Vec<Code>,
 }
 
 /// Instructions without their operands, each with its operands relative to the class.
 type Code = Vec<(Op, Vec<Term>)>;
 
-/// An operand.
+/// An operand in a signature.
 #[derive(PartialEq)]
 enum Term {
     /// A slot of the class, by its position in the class.
@@ -283,9 +286,13 @@ fn signature(
 
 /// Result for the whole model, combined from its parts.
 pub(crate) struct Product {
+    /// Verdict on the whole model; a path leaves the other parts at their start.
     pub verdict: Verdict,
+    /// Number of states: the product of the parts' numbers, or their sum if not all parts are complete.
     pub states: u128,
+    /// Rules fired in all states of the product, or in the parts if not all are complete.
     pub transitions: u128,
+    /// Steps to the deepest state: the sum over the parts, or their maximum if not all parts are complete.
     pub depth: u64,
     /// States of each part.
     pub components: Vec<u64>,
@@ -293,6 +300,7 @@ pub(crate) struct Product {
     pub part_transitions: Vec<u64>,
     /// True if all parts are complete, so that the numbers are those of the product.
     pub complete: bool,
+    /// Largest memory of a part's search, in bytes; parts are searched one after the other.
     pub memory: u64,
 }
 

@@ -107,6 +107,7 @@ pub fn coverage(model: &Model, report: &Report, options: &Options) -> Option<Cov
 struct PartCoverage {
     /// For each instance of the view: number of times it fired, and number of new states.
     rules: Vec<(u64, u64)>,
+    /// For each mark and member, the number of times it was reached.
     marks: BTreeMap<(u32, Number), u64>,
 }
 

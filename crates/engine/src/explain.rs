@@ -17,11 +17,11 @@ use serde::Serialize;
 /// agent waits.
 #[derive(Clone, Debug)]
 pub struct Remark {
-    /// Bound variables.
+    /// Bound variables; one sentence for each combination of their values.
     pub parameters: Vec<VariableId>,
     /// Condition under which the sentence is true.
     pub when: Expr,
-    /// The sentence.
+    /// The sentence, which may contain the values of the parameters.
     pub phrase: Phrase,
 }
 
@@ -140,6 +140,7 @@ fn with_rules(model: &Model, rules: Vec<Rule>) -> Model {
     }
 }
 
+/// A rule without a name, with the default priority.
 fn make_rule(parameters: &[VariableId], guard: Expr, body: Vec<Stmt>) -> Rule {
     Rule {
         name: String::new(),

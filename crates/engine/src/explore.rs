@@ -14,17 +14,21 @@ use std::hash::Hasher;
 
 /// Packed states, with the machine that explores them.
 pub(crate) struct Explorer<'a> {
+    /// Program with notes, if the moves are to be reported with them.
     pub program: &'a Program,
+    /// Component that is explored.
     view: &'a View,
     /// Machine; its frame holds the state loaded or entered last.
     pub machine: Machine<'a>,
     /// All states, concatenated.
     packed: Vec<u64>,
+    /// Number of states.
     count: usize,
     /// Hash table of state numbers plus one; 0 for an empty entry. Its length is a power of two.
     table: Vec<u32>,
     /// Buffer for the current state.
     key: Vec<u64>,
+    /// Working memory of canonicalisation.
     scratch: Scratch,
 }
 
@@ -44,7 +48,9 @@ pub(crate) struct Move {
 /// Fault of a rule that could not be completed.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct RuleFault {
+    /// Number of the rule.
     pub rule: u32,
+    /// Instruction and value of the fault.
     pub fault: Fault,
 }
 
@@ -66,7 +72,7 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// Number of states.
+    /// Number of states found so far.
     pub fn len(&self) -> usize {
         self.count
     }
@@ -146,6 +152,7 @@ impl<'a> Explorer<'a> {
         table_index
     }
 
+    /// Doubles the hash table, and enters all states again.
     fn grow(&mut self) {
         self.table = vec![0; 2 * self.table.len()];
         let words = self.view.packing.words;

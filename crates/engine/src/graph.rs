@@ -21,13 +21,13 @@ pub struct Graph {
     pub model: String,
     /// States; edges refer to them by index.
     pub states: Vec<State>,
-    /// Rules that fire.
+    /// Rules that fire, by state; in a state, in the order in which they are tried.
     pub edges: Vec<Edge>,
     /// States of the marked counterexample, in its order; empty if there is none.
     pub path: Vec<u32>,
 }
 
-/// A state.
+/// A reachable state.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct State {
     /// True for a start state.
@@ -213,6 +213,7 @@ impl Graph {
             "digraph {} {{\n  node [shape=box, fontname=\"monospace\"];\n  edge [fontname=\"monospace\"];\n",
             quote(&self.model)
         );
+        // Attributes of nodes and edges on the counterexample.
         const MARKED: &str = ", color=red, penwidth=2";
         for (number, state) in self.states.iter().enumerate() {
             let values = state.values.iter();

@@ -12,12 +12,15 @@ pub(crate) mod orders;
 /// Fault of a run: the index of the instruction, and the value that caused the fault.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Fault {
+    /// Index into [`Program::code`].
     pub instruction: u32,
+    /// Value of the operand that caused the fault; 0 if none did.
     pub value: Number,
 }
 
 /// A frame, with the means to run code on it.
 pub(crate) struct Machine<'a> {
+    /// Program to run.
     program: &'a Program,
     /// Cell values; the slots of the state come first.
     pub frame: Vec<Number>,
@@ -28,8 +31,8 @@ pub(crate) struct Machine<'a> {
     pub notes: Vec<(u32, Vec<Number>)>,
     /// Covers marked by [`Op::Cover`] so far.
     pub covered: Vec<bool>,
-    /// Loops whose iterations stored different values in one place in the last run: index into [`Program::orders`], and the
-    /// instruction that found it first.
+    /// Loops whose iterations stored different values in one place in the last run: index into [`Program::orders`],
+    /// and the instruction that found it first.
     disagreements: Vec<(u32, u32)>,
     /// Orders of loops with different results, if the last run failed for that reason.
     pub conflict: Option<Box<orders::Conflict>>,
@@ -51,6 +54,7 @@ fn max_call_depth(saved_cells: usize) -> usize {
 }
 
 impl<'a> Machine<'a> {
+    /// Creates a machine whose frame has the initial values of the program; call [`Machine::start`] before any rule.
     pub fn new(program: &'a Program) -> Self {
         Machine {
             program,
@@ -88,7 +92,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Sorts the multisets.
+    /// Sorts the multisets of the frame, inner ones first, and logs the changes.
     fn sort_multisets(&mut self) {
         let log = &mut self.log;
         self.program
@@ -159,8 +163,8 @@ impl<'a> Machine<'a> {
         self.run_code(CodePart::Claim, entry)
     }
 
-    /// Runs code from `entry` to its return. If iterations of a loop over a scalarset stored different values, the results
-    /// of all orders are compared.
+    /// Runs code from `entry` to its return. If iterations of a loop over a scalarset stored different values, the
+    /// results of all orders are compared.
     #[inline]
     fn run_code(&mut self, part: CodePart, entry: u32) -> Result<bool, Fault> {
         self.prepare(part);
@@ -313,6 +317,7 @@ enum CodePart<'p> {
     Body(&'p Instance, u32),
     /// Guard of the rule with this number, or of the first enabled one from it on.
     Guard(&'p Instance, u32),
+    /// An invariant, assumption or other condition, of which only the verdict counts.
     Claim,
 }
 

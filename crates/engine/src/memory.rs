@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::sync::OnceLock;
 
 thread_local! {
+    /// True while this thread is in [`attempt_allocation`].
     static IS_ATTEMPT: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -15,8 +16,8 @@ pub(crate) fn attempt_allocation<T>(allocate: impl FnOnce() -> T) -> T {
     result
 }
 
-/// True if this thread currently makes an optional allocation (`attempt_allocation`). An allocator that ends the process when
-/// memory is exhausted must then return null instead.
+/// True if this thread currently makes an optional allocation (`attempt_allocation`). An allocator that ends the
+/// process when memory is exhausted must then return null instead.
 pub fn is_attempt() -> bool {
     // During the end of a thread, its thread-local mark may be gone: then no allocation is an attempt.
     IS_ATTEMPT.try_with(Cell::get).unwrap_or(false)
@@ -24,6 +25,7 @@ pub fn is_attempt() -> bool {
 
 /// Limit of this process's address space in bytes (`ulimit -v`); `None` if unlimited.
 pub fn address_space_limit() -> Option<u64> {
+    /// Limit at the first call.
     static LIMIT: OnceLock<Option<u64>> = OnceLock::new();
     *LIMIT.get_or_init(read_address_space_limit)
 }

@@ -51,7 +51,7 @@ pub struct Model {
     pub types: Vec<NamedType>,
     /// State variables, rule-local temporaries, aliases and bound names.
     pub variables: Vec<Variable>,
-    /// Constant lookup tables.
+    /// Constant tables; a [`TableId`] is an index into this list.
     pub tables: Vec<Table>,
     /// True if variables begin *undefined*, and can become so again; every simple type then has this additional value.
     /// If false, variables begin with their type's first value, and always have a value.
@@ -128,7 +128,7 @@ pub enum Type {
     Array {
         /// Any earlier simple type.
         index: TypeId,
-        /// Any earlier type.
+        /// Any earlier type, also an aggregate.
         element: TypeId,
     },
     /// Named parts, in order.
@@ -142,7 +142,7 @@ pub enum Type {
     Multiset {
         /// Maximum number of elements.
         capacity: u32,
-        /// Any earlier type.
+        /// Any earlier type, also an aggregate.
         element: TypeId,
     },
 }
@@ -182,7 +182,7 @@ pub struct Cover {
 /// An arithmetic sequence of numbers; each part is evaluated once. A step of 0 is an error of the model.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Steps {
-    /// The first number.
+    /// First number of the sequence.
     pub from: Expr,
     /// Limit: no number of the sequence lies beyond it.
     pub to: Expr,
@@ -252,7 +252,7 @@ pub struct Rule {
     pub parameters: Vec<VariableId>,
     /// Condition under which the rule may fire.
     pub guard: Expr,
-    /// The atomic step.
+    /// The atomic step; statements run in order.
     pub body: Vec<Stmt>,
     /// True if the environment (a core, a device) starts the rule, so that nothing may rely on it.
     /// The drain check uses only rules that are not spontaneous.
@@ -270,7 +270,7 @@ pub struct Invariant {
     pub reason: String,
     /// Bound variables; one claim for each combination of their values.
     pub parameters: Vec<VariableId>,
-    /// The claim.
+    /// Condition that must hold.
     pub holds: Expr,
 }
 
@@ -592,7 +592,7 @@ pub enum Note {
         kind: u32,
         /// Participants and locations: simple values.
         values: Vec<Expr>,
-        /// Description.
+        /// Description, shown in charts.
         phrase: Phrase,
     },
     /// A member of a group has been used; [`crate::coverage`] counts these.

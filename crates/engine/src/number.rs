@@ -16,7 +16,9 @@ pub(crate) enum Arithmetic {
     Add,
     Subtract,
     Multiply,
+    /// Quotient, rounded toward zero.
     Divide,
+    /// Remainder, with the sign of the dividend.
     Remainder,
     BitAnd,
     BitOr,

@@ -83,13 +83,18 @@ pub(crate) enum Op {
 /// Comparison of two cells.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Comparison {
+    /// `a == b`.
     Equal,
+    /// `a != b`.
     NotEqual,
+    /// `a < b`.
     Less,
+    /// `a <= b`.
     LessOrEqual,
 }
 
 impl Comparison {
+    /// Returns true if the comparison holds between `a` and `b`, in this order.
     #[inline(always)]
     pub fn holds(self, a: Number, b: Number) -> bool {
         match self {
@@ -101,18 +106,23 @@ impl Comparison {
     }
 }
 
-/// Conversion of an index to an offset.
+/// Conversion of an index to an offset: `(index - lo) * stride`, for `count` index values from `lo` on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Shape {
+    /// Least index.
     pub lo: Number,
+    /// Number of index values.
     pub count: u32,
+    /// Cells per element.
     pub stride: u32,
 }
 
-/// A constant table, indexed by the index minus `lo`.
+/// A constant table.
 #[derive(Clone, Debug)]
 pub(crate) struct Lookup {
+    /// Index of the first value.
     pub lo: Number,
+    /// Values for consecutive indices.
     pub values: Vec<i32>,
 }
 
@@ -121,8 +131,11 @@ pub(crate) struct Lookup {
 pub(crate) struct Slot {
     /// Name for traces, such as `cells[2].state`.
     pub name: String,
+    /// Type of the value.
     pub ty: crate::model::TypeId,
+    /// Least defined value.
     pub lo: Number,
+    /// Greatest value.
     pub hi: Number,
     /// True if it may be [`UNDEFINED`] in a stored state.
     pub undefined: bool,
@@ -133,7 +146,9 @@ pub(crate) struct Slot {
 /// the parts have their first values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct MultisetLayout {
+    /// Cell of the first slot.
     pub first: Cell,
+    /// Number of slots, the maximum number of elements.
     pub capacity: u32,
     /// Number of cells per slot.
     pub stride: u32,
@@ -211,8 +226,11 @@ pub(crate) struct ParameterLoop {
 /// Cell of a parameter, and its range.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Parameter {
+    /// Cell from which the code reads the value.
     pub cell: Cell,
+    /// Least value.
     pub lo: Number,
+    /// Greatest value.
     pub hi: Number,
 }
 
@@ -295,18 +313,25 @@ pub(crate) struct Claim {
 /// A compiled model.
 #[derive(Clone, Default)]
 pub(crate) struct Program {
+    /// Scalars of the state, in the order of their cells.
     pub slots: Vec<Slot>,
     /// Initial value of every cell before a start state runs, including the constants.
     pub frame: Vec<Number>,
+    /// Instructions of all pieces.
     pub code: Vec<Op>,
     /// Entry of each piece of code, ascending. Jumps stay within a piece.
     pub pieces: Vec<u32>,
     /// Ranges for [`Op::Check`], least and greatest value, without duplicates.
     pub bounds: Vec<(Number, Number)>,
+    /// Shapes for [`Op::Index`], without duplicates.
     pub shapes: Vec<Shape>,
+    /// Tables for [`Op::Table`], in the order of the model's tables.
     pub tables: Vec<Lookup>,
+    /// Start states, in the order of their numbers.
     pub starts: Vec<Instance>,
+    /// Rules, in the order of their numbers.
     pub rules: Vec<Instance>,
+    /// Conjuncts of the invariants, in the order of the model.
     pub invariants: Vec<Claim>,
     /// Entries of the conjuncts of the quiescent condition; `None` if drain is not checked.
     pub quiescent: Option<Vec<u32>>,
@@ -330,6 +355,7 @@ pub(crate) struct Program {
     pub violations: Vec<Violation>,
     /// Operand of each instruction that may fault, by its index in the code.
     pub sites: FxHashMap<u32, Site>,
+    /// Notes for [`Op::Note`].
     pub notes: Vec<Note>,
     /// Width of numbers in bits, for messages.
     pub number_bits: u32,
@@ -386,6 +412,7 @@ impl Op {
 /// Layout of a packed state: its slots and their bit positions.
 #[derive(Clone, Debug)]
 pub(crate) struct Packing {
+    /// Packed slots in the order of their bits; slots of one value need no bits and have no field.
     fields: Vec<Field>,
     /// Field of each slot, for changing one slot in a packed state.
     of_slot: Vec<Field>,
@@ -398,8 +425,11 @@ pub(crate) struct Packing {
 /// Position of a slot in a packed state.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Field {
+    /// Index of the slot.
     pub slot: Cell,
+    /// Word of the packed state.
     pub word: u32,
+    /// Position of the lowest bit in the word; no field crosses words.
     pub shift: u32,
     /// Mask of the unshifted value; 0 for slots that are not packed.
     pub mask: u64,
@@ -410,7 +440,7 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// Packed value, unshifted.
+    /// Packed value of a number in the slot's range, unshifted.
     #[inline]
     pub fn encode(&self, value: Number) -> u64 {
         let raw = match self.undefined && value == UNDEFINED {

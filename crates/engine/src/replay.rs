@@ -303,6 +303,7 @@ enum Reachability {
     Unreachable {
         moves: bool,
     },
+    /// Undecided: too many states, or a rule or condition faults.
     Unknown,
 }
 

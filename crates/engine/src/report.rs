@@ -50,8 +50,8 @@ pub struct Report {
     pub walks: Option<Box<Walks>>,
 }
 
-/// Statistics of random walks. In a [`Report`] with walks, `states` are the states visited, `transitions` the rules fired,
-/// including those only tried, and `depth` is the length of the longest walk.
+/// Statistics of random walks. In a [`Report`] with walks, `states` are the states visited, `transitions` the rules
+/// fired, including those only tried, and `depth` is the length of the longest walk.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Walks {
     /// Seed of the random numbers.
@@ -107,9 +107,9 @@ pub enum Property {
     Invariant(String),
     /// An assertion or an error statement, by name.
     Assertion(String),
-    /// No value leaves its range, no index its array, and nothing is divided by zero.
+    /// No value leaves its range, no index its array, nothing is divided by zero, and no undefined value is read.
     WellDefined,
-    /// Every state has a step to a different one.
+    /// No reachable state is a deadlock, as [`Model::deadlock`] defines it.
     NoDeadlock,
     /// Rules that are not spontaneous can always lead to a quiescent state.
     Drain,
@@ -125,7 +125,7 @@ pub enum Property {
 /// A property of a higher layer, unknown to the engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct HigherLayerProperty {
-    /// Its name.
+    /// Name of the property, in reports and JSON.
     pub kind: &'static str,
 }
 
@@ -229,7 +229,8 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
     })
 }
 
-/// Stores of loops that a program checks at run time for dependence on the order of iterations; empty if symmetry is off.
+/// Stores of loops that a program checks at run time for dependence on the order of iterations; empty if symmetry is
+/// off.
 pub(crate) fn stores_to_check(model: &Model, options: &Options) -> UniformStores {
     match options.symmetry {
         true => crate::symmetry_check::asymmetric_uses(model).1,
@@ -237,8 +238,8 @@ pub(crate) fn stores_to_check(model: &Model, options: &Options) -> UniformStores
     }
 }
 
-/// Validates and compiles a model. The program compares all orders of a loop whose iterations store different values in a
-/// place of `uniform_stores`. If the results differ, it reports an exceeded limit.
+/// Validates and compiles a model. The program compares all orders of a loop whose iterations store different values
+/// in a place of `uniform_stores`. If the results differ, it reports an exceeded limit.
 ///
 /// # Errors
 /// All errors that [`Model::validate`] finds, or that the code would be too large.
@@ -264,7 +265,9 @@ pub(crate) fn validate_and_compile(
 /// Size of the search behind a verdict.
 #[derive(Clone, Copy)]
 pub(crate) struct SearchSize {
+    /// Number of states; of orbits if `symmetric`.
     pub states: u128,
+    /// Steps from a start state to the deepest state found.
     pub depth: u64,
     /// True if one state of each orbit was counted.
     pub symmetric: bool,
@@ -421,6 +424,7 @@ impl Property {
     }
 }
 
+/// States that cannot become quiescent, as a sentence.
 fn stuck_states_text(stuck: u64, search_size: SearchSize) -> String {
     format!(
         "{stuck} of {} cannot become quiescent",
@@ -428,6 +432,8 @@ fn stuck_states_text(stuck: u64, search_size: SearchSize) -> String {
     )
 }
 
+/// Outcome of a failed check: the violated property, a message and the trace. A fault that is an exceeded limit of the
+/// engine gives [`Outcome::Exceeded`].
 fn violation_outcome(
     model: &Model,
     program: &Program,

@@ -238,8 +238,8 @@ impl Team {
 impl Member {
     #[allow(unsafe_code)]
     fn start(&self, work: &(dyn Fn() + Sync)) {
-        // SAFETY: only the lifetime of the borrow changes. The caller waits for the end of the job with `wait_until_done` while
-        // the borrow is valid.
+        // SAFETY: only the lifetime of the borrow changes. The caller waits for the end of the job with
+        // `wait_until_done` while the borrow is valid.
         let work =
             unsafe { std::mem::transmute::<&(dyn Fn() + Sync), &'static (dyn Fn() + Sync)>(work) };
         *lock(&self.control.job) = Some(Job {

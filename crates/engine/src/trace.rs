@@ -63,9 +63,9 @@ pub struct TraceStep {
 pub struct Change {
     /// Name of the scalar, such as `cells[2].state`.
     pub variable: String,
-    /// Value before.
+    /// Value before the step, as in [`VariableValue::value`].
     pub from: String,
-    /// Value after.
+    /// Value after the step.
     pub to: String,
 }
 
@@ -107,6 +107,7 @@ pub fn replay(model: &Model, start: u32, rules: &[u32]) -> Result<Trace, String>
 
 /// A trace, with the machine in its last state.
 pub(crate) struct ReplayedTrace<'a> {
+    /// Steps and states of the path.
     pub trace: Trace,
     /// Machine in the last state.
     pub machine: Machine<'a>,
@@ -289,7 +290,9 @@ pub(crate) fn note_event(model: &Model, note: &Note, values: &[Number]) -> Optio
 
 /// Substitutes values in phrases.
 struct PhraseRenderer<'a> {
+    /// Model with the names of agents and types.
     model: &'a Model,
+    /// Values of the phrase, in the order in which they were emitted.
     values: std::slice::Iter<'a, Number>,
 }
 
@@ -298,12 +301,14 @@ impl PhraseRenderer<'_> {
         self.values.next().copied().unwrap_or(0)
     }
 
+    /// Skips the values of a phrase that is not rendered.
     fn skip(&mut self, phrase: &[Piece]) {
         for _ in 0..phrase.iter().map(Piece::value_count).sum() {
             self.next();
         }
     }
 
+    /// Text of a phrase. Consumes its values, also those of the branch that is not shown.
     fn render(&mut self, phrase: &[Piece]) -> String {
         let mut text = String::new();
         for piece in phrase {

@@ -23,8 +23,8 @@ pub trait TraceEvents {
 pub struct NoteEvent {
     /// Kind of the event, numbered by the renderer.
     pub kind: u32,
-    /// Participants and locations.
+    /// Participants and locations, as the model emits them; a label is given by its position.
     pub values: Vec<Number>,
-    /// Description.
+    /// Description with all values inserted.
     pub text: String,
 }

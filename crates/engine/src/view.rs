@@ -8,14 +8,17 @@ use std::sync::Arc;
 /// The part of a program that is searched: the whole or one component.
 #[derive(Clone)]
 pub(crate) struct View {
+    /// Layout of the packed states: the slots of the component.
     pub packing: Packing,
     /// Rule instances that can fire, ordered by priority, then as in the program.
     pub rules: Vec<u32>,
+    /// Conjuncts of invariants that the component can violate.
     pub invariants: Vec<Claim>,
     /// Conjuncts of the quiescent condition; `None` if drain is not checked.
     pub quiescent: Option<Vec<u32>>,
     /// True if a deadlock ends the search; false if it is only recorded.
     pub stop_at_deadlock: bool,
+    /// States that count as deadlocks.
     pub deadlock: Deadlock,
     /// Symmetry of the view. If given, only one state of each orbit is stored.
     pub symmetry: Option<Arc<Symmetry>>,

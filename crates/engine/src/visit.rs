@@ -17,6 +17,7 @@ pub fn block(block: &[Stmt], f: &mut dyn FnMut(Node)) {
     block.iter().for_each(|s| stmt(s, f));
 }
 
+/// Visits a statement and then its parts.
 fn stmt(stmt: &Stmt, f: &mut dyn FnMut(Node)) {
     f(Node::Stmt(stmt));
     match stmt {

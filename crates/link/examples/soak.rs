@@ -13,18 +13,22 @@ use std::process::exit;
 
 /// Bytes per lane and one-way delay: 50 ns at 16 GT/s.
 const DELAY_BYTES: u64 = 100;
+/// Number of lanes of the intact link.
 const LANES: u32 = 12;
 /// Approximate number of link failures; after every other one, the link comes up with fewer lanes.
 const LINK_FAILURES: u64 = 100;
 
+/// Traffic of a link, and the parameters of the formula.
 struct Workload<'a> {
+    /// Name of the link on the command line.
     name: &'a str,
     /// Bit error rate, per bit.
     rate: f64,
     /// Circuits of each end, with the data bytes of their messages.
     circuits: [&'a [(u8, u16)]; 2],
-    /// Bytes of a full unit, and retry timeout in units after a repeated loss.
+    /// Bytes of a full unit.
     unit: u64,
+    /// Retry timeout in units after a repeated loss.
     retry_timeout_units: f64,
     /// True if one wrong byte in each third is corrected.
     has_error_correction: bool,
@@ -64,6 +68,8 @@ impl Workload<'_> {
     }
 }
 
+/// Sends `count` messages at the given bit error rate, over a link that fails if the rate is not 0. Returns the bench
+/// and the number of link failures.
 fn run_traffic<L: Layer>(
     ends: [L; 2],
     workload: &Workload,
@@ -107,6 +113,7 @@ fn share<L: Layer>(bench: &Testbench<L>) -> f64 {
     8.0 * data as f64 / bits as f64
 }
 
+/// Runs without and with errors, checks that nothing is lost, and prints the cost of the errors beside the formula's.
 fn soak<L: Layer>(ends: impl Fn() -> [L; 2], workload: &Workload, seed: u64, count: u64)
 where
     L::Unit: WireUnit,
@@ -145,6 +152,7 @@ where
     );
 }
 
+/// Host and memory device of a CXL link.
 fn flits(flits: Flits) -> [cxl::End; 2] {
     [Side::Host, Side::Device].map(|side| cxl::End::new(cxl::Parameters::new(flits, side)))
 }

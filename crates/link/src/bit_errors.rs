@@ -28,8 +28,11 @@ impl RandomGenerator {
 /// Independent bit errors on a stream of units. The distance to the next error is drawn once per error, so a unit
 /// without errors costs one comparison.
 pub struct Noise {
+    /// Random numbers of the distances.
     random: RandomGenerator,
+    /// Error rate per bit.
     rate: f64,
+    /// True if the error rate is 0.
     is_error_free: bool,
     /// Bits before the next error.
     bits_before_error: u64,
@@ -48,6 +51,7 @@ impl Noise {
         noise
     }
 
+    /// Draws the number of intact bits before the next error, which is geometrically distributed.
     fn draw_distance(&mut self) -> u64 {
         if self.rate <= 0.0 {
             return u64::MAX;

@@ -13,6 +13,7 @@ pub const EMPTY: u8 = 15;
 /// because until then it is correct.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Block {
+    /// Message words, then the control word.
     words: [u64; SLOTS + 1],
     /// True if the control word contains the checksum.
     has_checksum: bool,
@@ -29,7 +30,7 @@ impl Circuits {
     /// All slots are empty.
     pub const NONE: Circuits = Circuits((1 << (4 * SLOTS)) - 1);
 
-    /// Circuit number of a slot.
+    /// Circuit number of a slot, [`EMPTY`] for a slot without a word.
     #[inline]
     pub fn circuit_of(self, slot: usize) -> u8 {
         (self.0 >> (4 * slot)) as u8 & 15
@@ -80,10 +81,14 @@ pub enum Control {
     Idle,
 }
 
-// Block types: data with credits for the high or the low circuits, sync, and idle.
+// Block types, in the upper three bits of the control word.
+/// Data block with credits for circuits 8 to 12.
 const HIGH_CREDITS: u64 = 5;
+/// Data block with credits for circuits 0 to 7.
 const LOW_CREDITS: u64 = 4;
+/// Sync block.
 const SYNC: u64 = 6;
+/// Idle block.
 const IDLE: u64 = 7;
 
 impl Block {

@@ -18,12 +18,15 @@ pub const MESSAGE_BYTES: u16 = 16;
 /// Bytes of framing, sequence number and checksum per packet.
 pub const FRAMING_BYTES: u64 = 8;
 
+/// Names of the circuits, by their numbers.
 const CIRCUIT_NAMES: [&str; 4] = ["requests", "snoops", "responses", "data"];
 
 /// Messages of one packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bundle {
+    /// Messages in the order of packing.
     messages: Vec<Message>,
+    /// Bytes of all messages with their data, without the packet's header.
     bytes: u16,
 }
 
@@ -51,13 +54,19 @@ impl Body for Bundle {
 pub struct End {
     /// Underlying PCIe link.
     pub link: pcie::End<Bundle>,
+    /// Maximum bytes of messages per packet.
     max_payload: u16,
+    /// True if a packet may carry several messages.
     packing: bool,
+    /// Capacity of the transmit queue of each circuit, in messages.
     queue_capacity: usize,
+    /// Messages to be packed, by circuit.
     waiting: [VecDeque<Message>; 4],
     /// Total number of waiting messages.
     waiting_count: usize,
+    /// Number of circuits visited by the round robin; modulo 4, the circuit at which it continues.
     next_circuit: usize,
+    /// Unpacked messages that were not taken, by circuit.
     received: [VecDeque<Message>; 4],
     /// Circuits with received and unpacked messages, as a bit set.
     unpacked_circuits: u32,
@@ -69,8 +78,9 @@ pub struct End {
 const MAX_SPARE_BUFFERS: usize = 16;
 
 impl End {
-    /// Creates an end with at most `max_payload` bytes (128, 256 or 512) per packet and headers of `header` bytes in
-    /// addition to framing. Without `packing`, each packet carries one message.
+    /// Creates an end with at most `max_payload` bytes (128, 256 or 512) of messages per packet and headers of
+    /// `header` bytes in addition to framing. Without `packing`, each packet carries one message. `limit` is that of
+    /// [`pcie::Parameters::new`].
     pub fn new(max_payload: u16, header: u64, packing: bool, limit: u64) -> End {
         let mut parameters = pcie::Parameters::new(max_payload, limit);
         parameters.headers[usize::from(POSTED)] = FRAMING_BYTES + header;
@@ -98,7 +108,7 @@ impl End {
         self
     }
 
-    /// Messages per full packet, with `bytes` bytes of data each.
+    /// Number of messages per full packet, with `bytes` bytes of data each.
     pub fn messages_in_packet(&self, bytes: u16) -> u16 {
         if self.packing {
             self.max_payload / (MESSAGE_BYTES + bytes)
@@ -249,8 +259,8 @@ impl Layer for End {
         self.link.sender.is_settled()
     }
 
-    fn is_at_rest(&self) -> bool {
-        self.waiting_count == 0 && self.link.is_at_rest()
+    fn is_quiescent(&self) -> bool {
+        self.waiting_count == 0 && self.link.is_quiescent()
     }
 
     fn shortages(&self, _: &End) -> Vec<Shortage> {

@@ -10,9 +10,10 @@
 
 use crc::{Algorithm, Crc, CRC_24_INTERLAKEN};
 
+/// CRC of ECI's blocks.
 const WORD_CRC: Crc<u32> = Crc::<u32>::new(&CRC_24_INTERLAKEN);
 
-/// CRC-24 of words, most significant bit first.
+/// CRC-24 (Interlaken) of words, most significant bit first.
 pub fn crc24(words: &[u64]) -> u32 {
     let mut digest = WORD_CRC.digest();
     for word in words {
@@ -37,9 +38,13 @@ macro_rules! linear_crc {
     };
 }
 
+/// CRC of a PCIe transaction layer packet.
 const PACKET_CRC: Crc<u32> = linear_crc!(u32, 32, 0x04c1_1db7);
+/// CRC of a PCIe data link layer packet.
 const LINK_PACKET_CRC: Crc<u16> = linear_crc!(u16, 16, 0x100b);
+/// CRC of a 68-byte CXL flit.
 const SMALL_FLIT_CRC: Crc<u16> = linear_crc!(u16, 16, 0xf053);
+/// CRC of the assumed polynomial for a 256-byte CXL flit.
 const LARGE_FLIT_CRC: Crc<u64> = linear_crc!(u64, 64, 0x42f0_e1eb_a9ea_3693);
 
 /// Checksum of a kind of unit.
@@ -77,7 +82,7 @@ impl Checksum {
     }
 }
 
-/// Error pattern: the flipped bits of a unit.
+/// Error pattern: the indices of the flipped bits of a unit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ErrorPattern(Vec<u64>);
 
@@ -118,6 +123,7 @@ impl ErrorPattern {
         !self.0.is_empty() && self.is_error_detected(bytes as usize, checksum)
     }
 
+    /// Computes the checksum of the error pattern.
     #[cold]
     fn is_error_detected(&self, bytes: usize, checksum: Checksum) -> bool {
         let [uncovered_before, uncovered_after] = checksum.uncovered_bytes();

@@ -11,11 +11,11 @@ use crate::layer::{Layer, Message, Rejection, Shortage, WireUnit};
 use crate::replay::{Retry, Sync, Transmission};
 use std::collections::VecDeque;
 
-/// Requests to memory, or to the home host. In the opposite direction: snoops.
+/// Class of requests to memory, or to the home host. In the opposite direction: snoops.
 pub const REQUEST: u8 = 0;
-/// Responses to these snoops. In the opposite direction: responses without data.
+/// Class of responses to these snoops. In the opposite direction: responses without data.
 pub const RESPONSE: u8 = 1;
-/// Writes to memory, or evictions of a device. In the opposite direction: responses with data.
+/// Class of writes to memory, or evictions of a device. In the opposite direction: responses with data.
 pub const DATA: u8 = 2;
 
 /// Bytes of data in a message with data.
@@ -53,7 +53,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// Receiving side.
+    /// Side at the other end of the link, which receives what this side sends.
     pub fn partner(self) -> Side {
         match self {
             Side::Host => Side::Device,
@@ -144,7 +144,8 @@ impl Flits {
 /// Kind of a flit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Flit with a header. `credits` are powers of two per class, or 0.
+    /// Flit with a header. `ack` acknowledges `BLOCKS_PER_ACK` more flits of [`crate::replay`]; `credits` are powers
+    /// of two per class, or 0.
     WithHeader { ack: bool, credits: [u8; 3] },
     /// Four data slots.
     Data,
@@ -157,7 +158,9 @@ enum Kind {
 /// A flit. Bit errors that error correction does not repair are detected by the checksum, or else change its contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flit {
+    /// Flit format.
     flits: Flits,
+    /// Kind of the flit.
     kind: Kind,
     /// Messages whose headers are in this flit.
     messages: Vec<Message>,
@@ -165,6 +168,7 @@ pub struct Flit {
     data: u32,
     /// True if a message is complete with this flit. Simulation metadata, not transmitted.
     completes_message: bool,
+    /// Flipped bits.
     errors: ErrorPattern,
 }
 
@@ -258,7 +262,7 @@ pub struct Parameters {
     pub flits: Flits,
     /// Side of this end.
     pub side: Side,
-    /// Capacity of the receive buffer of each class, in messages.
+    /// Capacity of the receive buffer of each class, in messages. Classes that the partner cannot send get no credits.
     pub capacity: [u32; 3],
     /// Capacity of the transmit queue of each class, in messages.
     pub queue_capacity: usize,
@@ -282,25 +286,31 @@ impl Parameters {
 
 /// One end of a CXL link.
 pub struct End {
+    /// Parameters; the slot capacities below are derived from them.
     parameters: Parameters,
     /// Maximum messages of each class in the first slot, and in any other slot.
     slot_capacities: [[u32; 3]; 2],
     /// Retry state; keeps flits until they are acknowledged.
     pub retry: Retry<Flit>,
+    /// Messages to be sent, by class.
     waiting: [VecDeque<Message>; 3],
     /// Total number of waiting messages.
     waiting_count: usize,
+    /// Number of messages that the partner's buffer of each class has room for.
     credits: [u32; 3],
     /// Data slots owed for headers already sent.
     owed_slots: u32,
     /// Data slots sent so far; wraps around.
     sent_data_slots: u32,
+    /// Class at which the round robin continues; 3 stands for class 0.
     next_class: usize,
+    /// Messages received and not taken, by class.
     received: [VecDeque<Message>; 3],
     /// Classes with received messages, as a bit set.
     received_classes: u32,
+    /// Messages of each class that were taken, and whose credits are still to be returned.
     owed: [u32; 3],
-    /// Messages whose data is incomplete.
+    /// Messages whose data is incomplete, in the order of their headers.
     incomplete_messages: VecDeque<Message>,
     /// Data slots received for `incomplete_messages`.
     received_slots: u32,
@@ -418,6 +428,7 @@ impl End {
         Some(ack)
     }
 
+    /// Processes the contents of an accepted flit: data slots belong to the oldest headers with incomplete data.
     fn unpack(&mut self, flit: &Flit) {
         for &message in &flit.messages {
             if message.circuit == DATA {
@@ -435,6 +446,7 @@ impl End {
         }
     }
 
+    /// Stores a complete message.
     fn receive_message(&mut self, message: Message) {
         let class = usize::from(message.circuit);
         let occupied = self.received[class].len();
@@ -604,8 +616,8 @@ impl Layer for End {
         self.retry.sender.is_settled()
     }
 
-    fn is_at_rest(&self) -> bool {
-        !self.has_queued_messages() && self.owed == [0; 3] && self.retry.is_at_rest()
+    fn is_quiescent(&self) -> bool {
+        !self.has_queued_messages() && self.owed == [0; 3] && self.retry.is_quiescent()
     }
 
     fn shortages(&self, partner: &End) -> Vec<Shortage> {
@@ -674,7 +686,7 @@ mod tests {
                     assert_eq!(bench.ends()[0].shortages(&bench.ends()[1]), []);
                 }
             }
-            assert!(lost > 0 && !bench.ends()[0].is_at_rest());
+            assert!(lost > 0 && !bench.ends()[0].is_quiescent());
             let circuit = DATA;
             let shortages = bench.ends()[0].shortages(&bench.ends()[1]);
             assert_eq!(shortages, [Shortage { circuit, lost }]);

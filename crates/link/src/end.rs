@@ -15,6 +15,7 @@ pub const WORDS_PER_CREDIT: u32 = 8;
 pub const CLOCK_HZ: u64 = 322_265_625;
 /// Words per clock that the receiver takes from each circuit with data.
 pub(crate) const WORDS_PER_CLOCK: u32 = 3;
+/// Number of circuits that need credits: all but the last.
 const CREDITED_CIRCUITS: usize = CIRCUITS - 1;
 
 /// Parameters of an end.
@@ -78,22 +79,29 @@ pub fn eci_words(circuit: u8, header: u64) -> usize {
 
 /// One end of an ECI link.
 pub struct End {
+    /// Parameters of this end.
     parameters: Parameters,
     /// Replay state; keeps blocks until they are acknowledged.
     pub retry: Retry<Block>,
+    /// Messages to be sent, by circuit.
     waiting: [Messages; CIRCUITS],
+    /// Number of words in all transmit queues.
     waiting_words: usize,
     /// Circuits with waiting words, as a bit set.
     waiting_circuits: u32,
+    /// Free words in the partner's buffer of each credited circuit.
     credits: [u32; CREDITED_CIRCUITS],
     /// Circuit whose message is partly sent.
     partly_sent_circuit: Option<u8>,
+    /// Circuit at which the round robin continues.
     next_circuit: usize,
+    /// Received messages, by circuit.
     buffers: [Messages; CIRCUITS],
     /// Words of free buffer space not yet returned to the partner as credits.
     owed: [u32; CREDITED_CIRCUITS],
     /// Circuits that owe at least one credit, as a bit set.
     due_credits: u32,
+    /// True if the next block returns credits of the high circuits, should both halves owe some.
     prefers_high_credits: bool,
     /// Circuits whose receive buffer starts with a complete message, as a bit set.
     complete_circuits: u32,
@@ -136,7 +144,7 @@ impl End {
         })
     }
 
-    /// Words waiting in all transmit queues.
+    /// Number of words waiting in all transmit queues.
     pub fn waiting(&self) -> usize {
         self.waiting_words
     }
@@ -174,8 +182,8 @@ impl End {
     }
 
     /// True if all messages are sent and acknowledged, and less than one credit is owed per circuit.
-    pub fn is_at_rest(&self) -> bool {
-        self.waiting_words == 0 && self.retry.is_at_rest() && self.due_credits == 0
+    pub fn is_quiescent(&self) -> bool {
+        self.waiting_words == 0 && self.retry.is_quiescent() && self.due_credits == 0
     }
 
     /// Returns the block for the next slot.
@@ -185,7 +193,7 @@ impl End {
         block
     }
 
-    /// Selects the circuit whose message is sent next, and consumes its credits.
+    /// Selects the circuit whose message is sent next, and consumes its credits. `None` if all lack words or credits.
     #[inline]
     fn next_message(&mut self) -> Option<u8> {
         // Round robin: the circuits from `next_circuit` on, then the others.
@@ -277,7 +285,8 @@ impl End {
         true
     }
 
-    /// Processes a received block.
+    /// Processes a received block: acknowledgements, credits and words, or replay control. Words without free buffer
+    /// space are counted in [`End::overrun`].
     #[inline]
     pub fn receive(&mut self, block: &Block) {
         match block.control() {
@@ -297,6 +306,7 @@ impl End {
         }
     }
 
+    /// Processes the contents of an accepted data block: credits, and words for the receive buffers.
     #[inline]
     fn receive_data(&mut self, high: bool, credits: u8, circuits: Circuits, words: &[u64]) {
         let first_circuit = if high { 8 } else { 0 };
@@ -392,7 +402,7 @@ impl End {
     }
 }
 
-/// Converts to the common message type of all links.
+/// Converts to the common message type of all links. The label is the low 40 bits of the header.
 #[inline]
 fn message(circuit: u8, summary: MessageSummary) -> Message {
     Message {
@@ -402,6 +412,7 @@ fn message(circuit: u8, summary: MessageSummary) -> Message {
     }
 }
 
+/// Names of the circuits, by their numbers.
 const CIRCUIT_NAMES: [&str; CIRCUITS] = [
     "I/O requests",
     "I/O responses",
@@ -556,8 +567,8 @@ impl Layer for End {
         self.retry.sender.is_settled()
     }
 
-    fn is_at_rest(&self) -> bool {
-        End::is_at_rest(self)
+    fn is_quiescent(&self) -> bool {
+        End::is_quiescent(self)
     }
 
     fn shortages(&self, partner: &End) -> Vec<Shortage> {

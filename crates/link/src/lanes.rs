@@ -11,6 +11,9 @@ pub struct Ratio {
 
 impl Ratio {
     /// Creates a ratio in lowest terms, so that equal ratios compare equal.
+    ///
+    /// # Panics
+    /// Both numbers are 0.
     pub fn new(numerator: u128, denominator: u128) -> Ratio {
         let (mut a, mut b) = (numerator, denominator);
         while b != 0 {
@@ -46,9 +49,9 @@ pub struct Lanes {
     pub count: u32,
     /// Bits per second and lane.
     pub rate: u64,
-    /// Line code: (data bits, bits on the lane).
+    /// Line code: data bits, and bits on the lane that carry them.
     pub code: (u32, u32),
-    /// Metaframe: (total words or bytes, overhead of the lane).
+    /// Metaframe: total words or bytes, and the overhead of the lane among them.
     pub metaframe: (u32, u32),
 }
 
@@ -91,7 +94,7 @@ impl Lanes {
         }
     }
 
-    /// The same link with `count` lanes.
+    /// The same link with `count` active lanes.
     #[must_use]
     pub fn with(self, count: u32) -> Lanes {
         Lanes { count, ..self }

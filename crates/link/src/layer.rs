@@ -96,7 +96,7 @@ pub trait Layer {
     /// True if the partner has acknowledged all units kept for replay.
     fn is_settled(&self) -> bool;
     /// True if this end has nothing left to send, replay or acknowledge until a message is sent or taken.
-    fn is_at_rest(&self) -> bool;
+    fn is_quiescent(&self) -> bool;
     /// Lost or surplus credits for sending to `partner`. Exact at any time, because credits in flight are included.
     fn shortages(&self, partner: &Self) -> Vec<Shortage>;
     /// Number of distinct units accepted, of those that the partner keeps for replay.

@@ -1,8 +1,7 @@
 //! Link layers as state machines: lanes and rates, blocks, credits, and replay after bit errors.
 //!
-//! All endpoints implement [`Layer`] and send a sequence of
-//! [`layer::WireUnit`] units: ECI blocks ([`End`]), PCIe packets ([`pcie::End`]), packets of CCIX over PCIe
-//! ([`ccix::End`]), and CXL flits ([`cxl::End`]).
+//! All endpoints implement [`Layer`] and send a sequence of units that implement [`layer::WireUnit`]: ECI blocks
+//! ([`End`]), PCIe packets ([`pcie::End`]), packets of CCIX over PCIe ([`ccix::End`]), and CXL flits ([`cxl::End`]).
 //!
 //! The driver of two ends decides when a unit leaves and arrives. It calls [`Layer::transmit`] whenever the lanes are
 //! free; a unit occupies the [`Lanes`] for the time of its bits. It delays and possibly damages the unit, passes it to

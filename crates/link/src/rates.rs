@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 pub enum Kind {
     /// One of ECI's two links.
     Eci,
-    /// PCIe of generation 3, 4 or 5, by transfer rate per lane in GT/s: 8, 16 or 32.
+    /// PCIe of generation 3, 4 or 5, with the transfer rate per lane in GT/s: 8, 16 or 32.
     Pcie(u32),
     /// CCIX over PCIe generation 4.
     Ccix,
@@ -32,7 +32,7 @@ pub struct LinkConfig {
     pub payload: u16,
     /// One-way delay in nanoseconds.
     pub delay: u32,
-    /// Bit error rate, per bit.
+    /// Bit error rate: probability of an error per bit.
     pub errors: f64,
     /// Seed of the bit errors.
     pub seed: u64,
@@ -41,13 +41,13 @@ pub struct LinkConfig {
 /// Data rate of one kind of traffic, in bytes per second and direction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
-    /// Kind of traffic.
+    /// Name of the kind of traffic.
     pub name: &'static str,
     /// True if both directions carry data.
     pub is_bidirectional: bool,
-    /// Rate after framing by formula, without errors or credit limits.
+    /// Rate after framing by formula, without errors or credit limits, in bytes per second.
     pub formula: f64,
-    /// Rate measured with the driven ends.
+    /// Rate measured with the driven ends, in bytes per second.
     pub run: f64,
     /// Resent units, in percent of all units.
     pub replayed: f64,
@@ -56,7 +56,7 @@ pub struct Flow {
 /// Rates of a link configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkRates {
-    /// Bytes per second that remain after each layer, from the wires to messages.
+    /// Name of each layer, from the wires to messages, and the bytes per second and direction that remain after it.
     pub steps: Vec<(&'static str, f64)>,
     /// Data rate per kind of traffic.
     pub flows: Vec<Flow>,
@@ -73,18 +73,18 @@ pub struct Transfers {
     pub rate: f64,
 }
 
-/// Outstanding transfers for throughput: assumed.
+/// Number of outstanding transfers for throughput: assumed.
 pub const DMA_QUEUE: u64 = 32;
 /// Nanoseconds from a doorbell or the arrival of a descriptor to the engine's next action: assumed, 25 clocks of 250
 /// MHz.
 pub const DMA_START: u64 = 100;
 /// Two latencies in nanoseconds. The first, fitted, is from the arrival of a read request at the host to its
 /// completions. A 64-byte read over 8 lanes of generation 3 takes about 550 ns on a server (pcie-bench, SIGCOMM 2018),
-/// with a one-way delay of [`DMA_WAY`]. The second, assumed, is from the arrival of the status word or the interrupt to
+/// with a one-way delay of [`DMA_ONE_WAY_DELAY`]. The second, assumed, is from the arrival of the status word or the interrupt to
 /// its detection by a core that polls; a kernel's interrupt handler takes longer.
 pub const DMA_MEMORY: [u64; 2] = [232, 100];
 /// One-way delay in nanoseconds used to fit host memory: wires, both ends and the root complex.
-pub const DMA_WAY: u64 = 150;
+pub const DMA_ONE_WAY_DELAY: u64 = 150;
 /// Bytes of a descriptor: assumed.
 pub const DMA_DESCRIPTOR: u64 = 32;
 /// Maximum bytes per transfer.
@@ -113,7 +113,7 @@ impl Kind {
         ("cxl256", Kind::Cxl(Flits::Large)),
     ];
 
-    /// Lanes of a full link.
+    /// Number of lanes of a full link.
     pub fn lanes(self) -> u32 {
         if self == Kind::Eci {
             12
@@ -132,6 +132,7 @@ impl Kind {
         }
     }
 
+    /// Lanes of this link type, `count` of them active.
     fn lanes_for(self, count: u32) -> Lanes {
         match self {
             Kind::Eci => Lanes::ECI.with(count),
@@ -155,7 +156,7 @@ impl LinkConfig {
         }
     }
 
-    /// Computes and measures the rates.
+    /// Computes the rates by formula and measures them, which takes a run of both ends per kind of traffic.
     pub fn rates(&self) -> LinkRates {
         let lanes = self.kind.lanes_for(self.lanes);
         let coded = lanes.raw().times(lanes.code.0.into(), lanes.code.1.into());
@@ -209,7 +210,8 @@ impl LinkConfig {
         (2 * LINK_PACKET_BYTES) as f64 / self.limit() as f64
     }
 
-    /// Drives two ends, which `feed` keeps busy, and measures the data received from the first.
+    /// Drives two ends, which `feed` keeps busy in each step, and measures the data received from the first. `share`
+    /// is the share of the block rate that the formula predicts for data.
     fn measure_flow<L: Layer>(
         &self,
         name: &'static str,
@@ -255,7 +257,8 @@ impl LinkConfig {
         }
     }
 
-    /// Measures traffic on these circuits, in one direction and in both.
+    /// Measures traffic that fills the queues of these circuits, in one direction and in both. `shares` are those of
+    /// `measure_flow` for each case, `circuits` those of each side, and `bytes` the data per message.
     fn measure_full_queues<L: Layer>(
         &self,
         name: &'static str,
@@ -283,6 +286,7 @@ impl LinkConfig {
         })
     }
 
+    /// Measures responses with lines of one and of both parities.
     fn eci(&self) -> Vec<Flow> {
         let lanes = self.kind.lanes_for(self.lanes);
         let words = u32::from(self.payload) / 8 + 1;
@@ -399,6 +403,7 @@ impl LinkConfig {
         ]
     }
 
+    /// Measures writes and reads over PCIe.
     fn pcie(&self) -> Vec<Flow> {
         let payload = u64::from(self.payload);
         let ends = || std::array::from_fn(|_| self.pcie_end());
@@ -422,12 +427,14 @@ impl LinkConfig {
         flows
     }
 
+    /// An end of a PCIe link with this configuration.
     fn pcie_end(&self) -> pcie::End<Message> {
         pcie::End::new(pcie::Parameters::new(self.payload, self.limit()))
             .with_bytes_in_flight(self.bytes_in_flight())
     }
 
-    /// The second end reads from the first; with `is_bidirectional`, also the first from the second.
+    /// The second end reads from the first; with `is_bidirectional`, also the first from the second. `share` is that
+    /// of `measure_flow`.
     fn pcie_reads(
         &self,
         is_bidirectional: bool,
@@ -461,6 +468,7 @@ impl LinkConfig {
         })
     }
 
+    /// Measures messages with lines over CCIX, with both kinds of headers.
     fn ccix(&self) -> Vec<Flow> {
         let mut flows = Vec::new();
         for (name, header) in [
@@ -486,6 +494,7 @@ impl LinkConfig {
         flows
     }
 
+    /// Measures writes, and responses with data, over CXL.mem.
     fn cxl(&self, flits: Flits) -> Vec<Flow> {
         let end = |side| cxl::End::new(cxl::Parameters::new(flits, side));
         let share = |side| {
@@ -516,8 +525,11 @@ fn submit_messages(end: &mut pcie::End<Message>, messages: &mut VecDeque<Message
 
 /// Reads page after page, with all tags in use.
 struct Reader {
+    /// Splits reads into tagged requests.
     requester: Requester,
+    /// Requests that the end has not accepted yet.
     requests: VecDeque<Message>,
+    /// Number of reads queued so far, which is the name of the next one.
     reads: u64,
 }
 
@@ -530,6 +542,7 @@ impl Reader {
         }
     }
 
+    /// Requests further pages, and takes the completions that have arrived.
     fn advance_reads(&mut self, end: &mut pcie::End<Message>, traffic: &mut Traffic) {
         if self.requester.waiting() == 0 {
             self.requester.queue_read(self.reads, 0, 4096);

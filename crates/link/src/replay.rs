@@ -16,6 +16,7 @@ pub const BLOCKS_PER_ACK: u64 = 8;
 
 /// Sending side: keeps unacknowledged blocks.
 pub struct Sender<B> {
+    /// Blocks from `oldest` on, in order; empty with replay disabled.
     unacknowledged: VecDeque<B>,
     /// True if new blocks are not kept.
     has_replay_disabled: bool,
@@ -25,6 +26,7 @@ pub struct Sender<B> {
     next_sent: u64,
     /// Number of the next new block.
     next_new: u64,
+    /// Number of blocks acknowledged by acknowledgement bits alone, without those of sync blocks.
     bit_acknowledged: u64,
     /// True if a sync block must announce that the sender goes back.
     pub(crate) announces_go_back: bool,
@@ -51,18 +53,19 @@ impl<B> Default for Sender<B> {
 }
 
 impl<B: Clone> Sender<B> {
-    /// True if a new block may be sent.
+    /// True if a new block may be sent: none is being resent, and the window is not full.
     #[inline]
     pub fn has_room(&self) -> bool {
         self.next_sent == self.next_new && self.next_new - self.oldest < WINDOW
     }
 
-    /// True if all blocks are acknowledged.
+    /// True if all blocks are acknowledged, and no sync block must announce that the sender goes back.
     #[inline]
     pub fn is_settled(&self) -> bool {
         self.oldest == self.next_new && !self.announces_go_back
     }
 
+    /// True if blocks are being resent.
     #[inline]
     fn is_resending(&self) -> bool {
         self.next_sent < self.next_new
@@ -106,6 +109,7 @@ impl<B: Clone> Sender<B> {
         self.unacknowledged.iter().skip(accepted_kept)
     }
 
+    /// Processes the acknowledgement of all blocks before `number`.
     #[inline]
     fn acknowledge_up_to(&mut self, number: u64) {
         if number > self.next_new {
@@ -124,7 +128,7 @@ impl<B: Clone> Sender<B> {
         }
     }
 
-    /// Processes an acknowledgement bit.
+    /// Processes an acknowledgement bit, which acknowledges [`BLOCKS_PER_ACK`] more blocks.
     #[inline]
     pub fn acknowledge_bit(&mut self) {
         self.bit_acknowledged += BLOCKS_PER_ACK;
@@ -146,9 +150,11 @@ impl<B: Clone> Sender<B> {
 /// Receiving side: accepts each block once and in order.
 #[derive(Default)]
 pub struct Receiver {
+    /// Number of blocks accepted, which is the number of the next one.
     expected: u64,
     /// Number of the next data block to arrive.
     next_arrival_number: u64,
+    /// True from a lost block until a sync block announces the expected one.
     is_discarding: bool,
     /// Blocks with an invalid checksum.
     pub damaged: u64,
@@ -232,13 +238,17 @@ pub struct Retry<B> {
     pub sender: Sender<B>,
     /// The incoming direction.
     pub receiver: Receiver,
+    /// Number of blocks acknowledged by the acknowledgement bits sent.
     acks_sent: u64,
     /// Number of accepted blocks reported in the last sync block.
     reported_accepted: u64,
+    /// True if the partner waits for a sync block with the number of accepted blocks.
     sync_reply_is_due: bool,
     /// Slots since the last request or, without one, since the last new block.
     idle_interval: u32,
+    /// Timeout after which a request or an unacknowledged block causes a sync block, in slots.
     retry_timeout_slots: u32,
+    /// True if a sync block must request lost blocks.
     request_is_due: bool,
 }
 
@@ -264,7 +274,7 @@ impl<B: Clone> Retry<B> {
     }
 
     /// True if all blocks are sent and acknowledged, and no sync block or acknowledgement is due.
-    pub fn is_at_rest(&self) -> bool {
+    pub fn is_quiescent(&self) -> bool {
         self.sender.is_settled()
             && !self.receiver.is_discarding()
             && !self.sync_reply_is_due
@@ -272,11 +282,13 @@ impl<B: Clone> Retry<B> {
             && !self.ack_is_due()
     }
 
+    /// True if enough blocks were accepted for another acknowledgement bit.
     #[inline]
     fn ack_is_due(&self) -> bool {
         self.receiver.accepted_units() - self.acks_sent >= BLOCKS_PER_ACK
     }
 
+    /// True if the retry timeout ends with the next slot.
     #[inline]
     fn is_timed_out(&self) -> bool {
         self.idle_interval.saturating_add(1) >= self.retry_timeout_slots
@@ -308,6 +320,7 @@ impl<B: Clone> Retry<B> {
         self.idle_interval = self.idle_interval.saturating_add(slots);
     }
 
+    /// True if a sync block precedes all other blocks.
     #[inline]
     fn must_send_sync(&self) -> bool {
         self.request_is_due
@@ -349,6 +362,7 @@ impl<B: Clone> Retry<B> {
         Transmission::Idle
     }
 
+    /// Returns a sync block with the state of both directions, which settles all that is due.
     fn next_sync(&mut self) -> Transmission<B> {
         let sync = Sync {
             request: self.receiver.is_discarding(),
@@ -364,7 +378,7 @@ impl<B: Clone> Retry<B> {
         Transmission::Sync(sync)
     }
 
-    /// Processes a damaged block.
+    /// Processes a damaged block. All blocks are then discarded until a sync block announces the expected one.
     pub fn record_damaged(&mut self) {
         self.receiver.damaged += 1;
         // Request a consecutive run of lost blocks only once.

@@ -4,7 +4,9 @@
 pub struct Ring<T> {
     /// Slots; their number is a power of two.
     slots: Vec<T>,
+    /// Index of the first element.
     first: usize,
+    /// Number of elements.
     count: usize,
 }
 
@@ -32,6 +34,7 @@ impl<T: Default> Ring<T> {
         }
     }
 
+    /// Doubles the number of slots, at least to 8.
     #[cold]
     fn grow(&mut self) {
         self.slots.rotate_left(self.first);

@@ -8,9 +8,11 @@ use std::ops::Range;
 /// Ticks per byte on a single lane. Divisible by every lane count from 1 to 16.
 pub const LANE_BYTE: u64 = 720_720;
 
-/// One direction of the lanes.
+/// One direction of the lanes. Times are in ticks: see [`LANE_BYTE`].
 pub struct Wire<U> {
+    /// Number of active lanes.
     lanes: u32,
+    /// Time from the last bit of a unit at the sender to its arrival, in ticks.
     delay: u64,
     /// Earliest time at which the next unit may leave.
     free_at: u64,
@@ -25,8 +27,9 @@ pub struct Wire<U> {
     pub noise: Noise,
     /// True once units in flight have been lost.
     has_lost_units: bool,
-    /// Bits of an idle unit, and its duration in ticks.
+    /// Bits of an idle unit.
     idle_bits: u64,
+    /// Duration of an idle unit on all lanes, in ticks.
     idle_ticks: u64,
     /// Ticks per byte on all lanes.
     byte_ticks: u64,
@@ -41,6 +44,7 @@ pub struct Wire<U> {
 }
 
 impl<U: WireUnit> Wire<U> {
+    /// Creates an idle direction. `idle_bits` is the length of an idle unit.
     fn new(lanes: u32, delay: u64, noise: Noise, idle_bits: u64) -> Wire<U> {
         let mut wire = Wire {
             lanes,
@@ -145,15 +149,17 @@ impl Traffic {
     }
 }
 
-/// Event at an end: a unit arrives or leaves. The number is the wire's index, that is, the sending side.
+/// Event of a wire.
 #[derive(Clone, Copy)]
 enum LinkEvent {
+    /// A unit of the wire with this index arrives at the other side.
     Arrival(usize),
+    /// The side with this index sends a unit.
     Departure(usize),
 }
 
 /// Earliest time at which a receiver takes a message.
-pub struct Earliest<F> {
+pub struct EarliestMessage<F> {
     /// Converts (tick of the complete message, clocks of the receiver) to the time at which the message is taken.
     take_time: F,
     /// Ticks per receiver clock, rounded down.
@@ -166,11 +172,12 @@ pub struct Earliest<F> {
     pub time: u64,
 }
 
-impl<F: Fn(u64, u32) -> u64> Earliest<F> {
-    /// Creates an empty minimum.
-    pub fn new(clock: u64, min_distance: u64, take_time: F) -> Earliest<F> {
+impl<F: Fn(u64, u32) -> u64> EarliestMessage<F> {
+    /// Creates an empty minimum. `clock` and `min_distance` are in ticks; `take_time` gets the
+    /// tick at which a message is complete and the receiver clocks to take it.
+    pub fn new(clock: u64, min_distance: u64, take_time: F) -> EarliestMessage<F> {
         let (tick, time) = (u64::MAX, u64::MAX);
-        Earliest {
+        EarliestMessage {
             take_time,
             clock,
             min_distance,
@@ -200,11 +207,17 @@ impl<F: Fn(u64, u32) -> u64> Earliest<F> {
 
 /// One side: its end, its wires in both directions, and its cached times.
 struct EndView<'a, L: Layer> {
+    /// End at this side.
     end: &'a mut L,
+    /// Wire to the other side.
     outgoing: &'a mut Wire<L::Unit>,
+    /// Wire from the other side.
     incoming: &'a mut Wire<L::Unit>,
+    /// Cached result of `departure`; `None` if it must be computed again.
     next_departure: &'a mut Option<u64>,
+    /// Per circuit: time at which the first message was complete, if this was after the previous one was taken.
     complete_at: &'a mut [u64; 16],
+    /// True if idle units are sent one by one.
     is_sending_idle_units: bool,
 }
 
@@ -318,6 +331,7 @@ impl<L: Layer> EndView<'_, L> {
 
 /// Two ends and the wires between them.
 pub struct Testbench<L: Layer> {
+    /// Ends of both sides.
     ends: [L; 2],
     /// Time at which each end next sends a unit that is not skipped, assuming that no message is sent or taken and no
     /// unit arrives. `None` after such an event, until it is computed again.
@@ -336,7 +350,8 @@ pub struct Testbench<L: Layer> {
 }
 
 impl<L: Layer> Testbench<L> {
-    /// Connects two ends by `lanes` lanes with a delay of `delay` ticks and bit errors at `rate` per bit.
+    /// Connects two ends by `lanes` lanes with a delay of `delay` ticks per direction and bit errors at `rate` per
+    /// bit, drawn from `seed`.
     pub fn new(ends: [L; 2], lanes: u32, delay: u64, rate: f64, seed: u64) -> Testbench<L> {
         let wire = |side: u64| {
             let noise = Noise::new(rate, seed ^ (0x1111 << side));
@@ -353,7 +368,7 @@ impl<L: Layer> Testbench<L> {
         }
     }
 
-    /// The ends, read-only.
+    /// Both ends, read-only. They may lag behind the current time by skipped idle units.
     #[inline]
     pub fn ends(&self) -> &[L; 2] {
         &self.ends
@@ -381,7 +396,7 @@ impl<L: Layer> Testbench<L> {
         &mut self.ends[side]
     }
 
-    /// Next received message of a circuit at a side.
+    /// Next received message of a circuit at a side, which is not taken.
     #[inline]
     pub fn peek(&mut self, side: usize, circuit: u8) -> Option<Message> {
         self.ends[side].peek(circuit)
@@ -450,7 +465,7 @@ impl<L: Layer> Testbench<L> {
         &mut self,
         sides: Range<usize>,
         includes_all_units: bool,
-        earliest: &mut Earliest<F>,
+        earliest: &mut EarliestMessage<F>,
     ) {
         for side in sides {
             let wire = &self.wires[side];
@@ -500,9 +515,9 @@ impl<L: Layer> Testbench<L> {
     }
 
     /// True if nothing remains to do until a message is sent or taken, and only idle units are in flight.
-    pub fn is_at_rest(&self) -> bool {
+    pub fn is_quiescent(&self) -> bool {
         let is_empty = |wire: &Wire<L::Unit>| wire.in_flight.iter().all(|(_, unit)| unit.is_idle());
-        self.wires.iter().all(is_empty) && self.ends.iter().all(Layer::is_at_rest)
+        self.wires.iter().all(is_empty) && self.ends.iter().all(Layer::is_quiescent)
     }
 
     /// Skips to `until` without sending anything. Both ends must be at rest. Bit errors in idle units are not modelled.
@@ -518,10 +533,10 @@ impl<L: Layer> Testbench<L> {
         self.next_departure = [None; 2];
     }
 
-    /// Steps until everything is at rest, for at most `steps` steps.
-    pub fn run_to_rest(&mut self, steps: u64) {
+    /// Steps until both ends are at rest and only idle units are in flight, for at most `steps` steps.
+    pub fn run_to_quiescence(&mut self, steps: u64) {
         for _ in 0..steps {
-            if self.is_at_rest() || !self.step() {
+            if self.is_quiescent() || !self.step() {
                 return;
             }
         }
@@ -536,6 +551,7 @@ impl<L: Layer> Testbench<L> {
         time < u64::MAX
     }
 
+    /// Carries out an event, to which the time advances.
     #[inline]
     fn handle_event(&mut self, event: LinkEvent, time: u64) {
         self.now = self.now.max(time);
@@ -546,7 +562,7 @@ impl<L: Layer> Testbench<L> {
         }
     }
 
-    /// Advances to `until`, excluding events at that time.
+    /// Advances to `until` in ticks, excluding events at that time.
     #[inline]
     pub fn advance(&mut self, until: u64) {
         loop {
@@ -586,7 +602,8 @@ impl<L: Layer> Testbench<L> {
         self.next_departure = [None; 2];
     }
 
-    /// Sends the next message of a circuit. Returns false if its queue is full.
+    /// Sends the next message of a circuit from a side, with `bytes` bytes of data. Returns false if the end rejects
+    /// it.
     pub fn send(&mut self, from: usize, circuit: u8, bytes: u16) -> bool {
         let sent = self.traffic[from].sent[usize::from(circuit)];
         let message = Message {
@@ -638,7 +655,7 @@ impl<L: Layer> Testbench<L> {
             self.step();
             self.drain(0);
             self.drain(1);
-            self.ends.iter().all(Layer::is_at_rest) && self.is_intact()
+            self.ends.iter().all(Layer::is_quiescent) && self.is_intact()
         })
     }
 }

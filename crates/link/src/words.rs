@@ -7,16 +7,20 @@ pub const MAX_MESSAGE_WORDS: usize = 17;
 
 /// A message that may be partly received and partly sent or taken.
 struct PartialMessage {
+    /// First word.
     header: u64,
     /// Words after the header; `None` if all are 0, to avoid copies where only sizes matter.
     payload: Option<Box<[u64; MAX_MESSAGE_WORDS - 1]>>,
-    /// Number of words in total, received, and removed.
+    /// Number of words in total.
     total: u8,
+    /// Number of words received.
     received: u8,
+    /// Number of words removed.
     removed: u8,
 }
 
 impl PartialMessage {
+    /// Creates a message of `total` words, of which only the header has been received.
     #[inline]
     fn new(header: u64, total: usize) -> PartialMessage {
         PartialMessage {
@@ -57,8 +61,9 @@ impl PartialMessage {
 pub(crate) struct MessageSummary {
     /// Header word.
     pub header: u64,
-    /// Number of words in total, and not yet removed (received or not).
+    /// Number of words in total.
     pub total: usize,
+    /// Number of words not yet removed, received or not.
     pub remaining: usize,
     /// True if all words have been received.
     pub is_complete: bool,
@@ -79,7 +84,9 @@ impl MessageSummary {
 /// Messages of one circuit. All but the last are complete, and only the first may be partly removed.
 #[derive(Default)]
 pub(crate) struct Messages {
+    /// Messages, the first to be removed first.
     queue: VecDeque<PartialMessage>,
+    /// Number of words received and not removed.
     words: usize,
 }
 

@@ -9,7 +9,7 @@
 //! * `--threads N` runs programs of at most N threads.
 
 use cohkit_litmus::conformance_batch::{check_outcomes, BatchResult};
-use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::herd;
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::program::Program;
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
 
 fn run() -> Result<(), String> {
     let options = RunOptions::read(std::env::args().skip(1))?;
-    let placed = options.placed;
+    let placement = options.placement;
     let texts = options.texts()?;
     let jobs = Mutex::new(jobs(&texts, &options)?);
     let results = Mutex::new(vec![BatchResult::default(); texts.len()]);
@@ -48,7 +48,7 @@ fn run() -> Result<(), String> {
             let Some((ordering, programs)) = job else {
                 return Ok(());
             };
-            let result = run_programs(&texts[ordering].1, &programs, placed)?;
+            let result = run_programs(&texts[ordering].1, &programs, placement)?;
             let total = &mut results.lock().expect("no worker panicked")[ordering];
             *total = std::mem::take(total).merge(result);
         }
@@ -69,17 +69,22 @@ fn run() -> Result<(), String> {
 
 /// Command-line options.
 struct RunOptions {
-    placed: Placement,
+    /// Placement of the locations at the homes.
+    placement: Placement,
+    /// True to run the protocols with small tables.
     small: bool,
+    /// True to run every mix of store variants.
     mixes: bool,
+    /// Name of the only protocol to run; `None` runs all.
     only: Option<String>,
+    /// Maximum number of threads of a program.
     threads: usize,
 }
 
 impl RunOptions {
     fn read(mut arguments: impl Iterator<Item = String>) -> Result<RunOptions, String> {
         let mut options = RunOptions {
-            placed: Placement::InTurn,
+            placement: Placement::RoundRobin,
             small: false,
             mixes: false,
             only: None,
@@ -87,7 +92,7 @@ impl RunOptions {
         };
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
-                "--every-placement" => options.placed = Placement::InEveryWay,
+                "--every-placement" => options.placement = Placement::All,
                 "--small-tables" => options.small = true,
                 "--mixes" => options.mixes = true,
                 "--only" => options.only = Some(arguments.next().ok_or("--only takes a text")?),
@@ -186,10 +191,11 @@ fn jobs(texts: &[(&str, Protocol)], options: &RunOptions) -> Result<Vec<Job>, St
     Ok(jobs)
 }
 
+/// Runs programs of one size on a protocol, and compares their outcomes with its guaranteed model.
 fn run_programs(
     protocol: &Protocol,
     programs: &[Program],
-    placed: Placement,
+    placement: Placement,
 ) -> Result<BatchResult, String> {
     let Home::Controller(home) = &protocol.home else {
         return Err(format!("{} has no home of rows", protocol.name));
@@ -198,10 +204,10 @@ fn run_programs(
         return Err(format!("{} guarantees no memory model", protocol.name));
     };
     let options = Options {
-        cores: Cores::Relaxed(protocol.program_order.unwrap_or_default()),
-        gives_up: 0,
+        cores: CoreKind::Relaxed(protocol.program_order.unwrap_or_default()),
+        max_spontaneous_evictions: 0,
         max_states: 100_000_000,
-        placed,
+        placement,
         ..Options::default()
     };
     check_outcomes(protocol, home, programs, model, &options)

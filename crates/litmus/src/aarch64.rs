@@ -6,12 +6,14 @@ use crate::program::{
     Acquire, Address, Change, Class, Fence, Instruction, Operand, Operation, StoreVariant,
 };
 
+/// Registers and instructions of AArch64.
 pub(crate) const AARCH64: Dialect = Dialect {
     register,
     registers: "W0 to W30, or X0 to X30",
     instruction,
 };
 
+/// Registers and instructions of 32-bit Arm.
 pub(crate) const ARM: Dialect = Dialect {
     register: arm_register,
     registers: "R0 to R14",
@@ -48,6 +50,7 @@ const KNOWN_INSTRUCTIONS: [&str; 40] = [
 /// Supported conditions of branches.
 const CONDITIONS: [&str; 6] = ["EQ", "NE", "LT", "GE", "GT", "LE"];
 
+/// Reads an instruction, and adds its effect to the thread.
 fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
     let (piece, parts) = (cell.piece, &cell.operands);
     let name = cell.name.as_str();
@@ -207,6 +210,8 @@ fn operation(name: &str) -> Option<(Operation, bool)> {
     })
 }
 
+/// Adds an arithmetic or logical instruction with three operands; with `sets_flags`, also the comparison of its
+/// sources.
 fn emit_arithmetic(
     code: &mut Code,
     cell: &Cell,
@@ -381,6 +386,7 @@ fn atomic(name: &str) -> Option<((&'static str, Change), &str)> {
     })
 }
 
+/// Adds an atomic instruction. `word` is its name without the suffix `order`: empty, `A`, `L` or `AL`.
 fn emit_atomic<'t>(
     code: &mut Code<'_, 't>,
     cell: &Cell<'t>,

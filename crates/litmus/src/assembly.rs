@@ -11,7 +11,7 @@ use crate::condition::{location, thread_number, value, MAX_INSTRUCTIONS, MAX_THR
 use crate::executions::computes_only_location_addresses;
 use crate::piece::{error_at, error_with_help, number, Piece, Result};
 use crate::program::{
-    location_at, Address, Change, Claim, Instruction, Observed, Operand, Operation, Program,
+    location_at, Address, Change, Claim, Instruction, Observable, Operand, Operation, Program,
     Register, Thread,
 };
 
@@ -180,7 +180,7 @@ fn parse_initial_values<'t>(
     let mut symbols = Vec::new();
     let items = initial_values.split(';').into_iter();
     for item in items.filter(|item| !item.text.is_empty()) {
-        let (left, right) = match item.once("=") {
+        let (left, right) = match item.split_once("=") {
             Some((left, right)) => (left, Some(right)),
             None => (item, None),
         };
@@ -193,7 +193,7 @@ fn parse_initial_values<'t>(
         }
         // Skip a type before the name.
         let name_offset = |piece: Piece| piece.text.rfind([' ', '\t', '*']).map(|index| index + 1);
-        if let Some((thread, name)) = left.once(":") {
+        if let Some((thread, name)) = left.split_once(":") {
             let name_start = name_offset(thread);
             let thread = thread.from(name_start.unwrap_or(0));
             let thread = thread_number(program, thread)?;
@@ -267,7 +267,7 @@ pub(crate) fn finish(program: &mut Program, indirect: Option<Piece>) -> Result<(
 /// Returns the registers of a thread that a claim names.
 fn observed_registers(claim: &Claim, thread: usize) -> Vec<Register> {
     match claim {
-        Claim::Equals(Observed::Register(observed_thread, register), _)
+        Claim::Equals(Observable::Register(observed_thread, register), _)
             if *observed_thread == thread =>
         {
             vec![*register]
@@ -325,25 +325,33 @@ fn instruction_sources(instruction: &Instruction) -> Vec<Register> {
         .collect()
 }
 
-/// An unresolved branch: its index, its label (`None` for the end of the thread), and the register values known there.
+/// An unresolved branch.
 struct Jump<'t> {
+    /// Index of the branch in the thread's code.
     from: usize,
+    /// Target; `None` for the end of the thread.
     label: Option<Piece<'t>>,
+    /// Values known at the branch, by register.
     known_values: Vec<Option<i64>>,
 }
 
 /// Reader of one thread.
 pub(crate) struct Code<'c, 't> {
+    /// Architecture of the test.
     dialect: &'c Dialect,
+    /// Program that receives the instructions.
     program: &'c mut Program,
+    /// Number of the thread.
     thread: usize,
     /// Initial values of symbolic registers.
     symbols: &'c [(&'t str, i64)],
-    /// Register values known statically, that is, independent of any read.
+    /// Values known statically, that is, independent of any read, by register. `None` if the value is not known.
     known_values: Vec<Option<i64>>,
     /// True if control can reach this point from the previous instruction.
     reached: bool,
+    /// Labels read so far, each with the index of the instruction that follows.
     labels: Vec<(Piece<'t>, usize)>,
+    /// Branches whose labels have not been resolved yet.
     branches: Vec<Jump<'t>>,
     /// First access whose location is known only at run time.
     indirect: Option<Piece<'t>>,
@@ -354,7 +362,7 @@ impl<'t> Code<'_, 't> {
     fn read_column(&mut self, column: &[Piece<'t>]) -> Result<()> {
         for &cell in column {
             let mut cell = cell;
-            while let Some((label, rest)) = cell.once(":") {
+            while let Some((label, rest)) = cell.split_once(":") {
                 self.add_label(label)?;
                 cell = rest;
             }
@@ -444,7 +452,8 @@ impl<'t> Code<'_, 't> {
         &self.program.threads[self.thread].code
     }
 
-    /// Adds an instruction.
+    /// Adds an instruction. `cell` is its source, for messages. Fails if the thread has the maximum number of
+    /// instructions.
     pub fn emit(&mut self, cell: Piece, instruction: Instruction) -> Result<()> {
         if self.code().len() >= MAX_INSTRUCTIONS {
             let message = format!("a thread has at most {MAX_INSTRUCTIONS} instructions");
@@ -504,6 +513,7 @@ impl<'t> Code<'_, 't> {
         self.branch_to(cell, on, zero, Some(label))
     }
 
+    /// Adds a branch to a label, or (`None`) to the end of the thread. A branch to an earlier label is a wait loop.
     fn branch_to(
         &mut self,
         cell: Piece,
@@ -550,7 +560,7 @@ impl<'t> Code<'_, 't> {
             let (a, b) = (Operand::Register(is_repeated), Operand::Number(1));
             is_repeated = self.compute(cell, None, Operation::Xor, a, b)?;
         }
-        let observed = Observed::Register(self.thread, is_repeated);
+        let observed = Observable::Register(self.thread, is_repeated);
         self.program.require(Claim::Equals(observed, 0));
         Ok(())
     }

@@ -20,7 +20,7 @@
 pub use cohkit_protocol::orders::Model;
 use std::collections::BTreeSet;
 
-use crate::cores::Cores;
+use crate::cores::CoreKind;
 use crate::executions::{for_each_coherent, Event, Execution, Kind, Relation};
 use crate::models;
 use crate::program::{Acquire, Class, Outcome, Program};
@@ -105,8 +105,8 @@ pub fn allowed(program: &Program, model: Model) -> Result<BTreeSet<Outcome>, Str
     };
     match model {
         _ if program.requires_axiomatic_model() => outcomes(program, model),
-        Model::Sc => run(Cores::InOrder),
-        Model::Tso => run(Cores::StoreBuffer),
+        Model::Sc => run(CoreKind::InOrder),
+        Model::Tso => run(CoreKind::StoreBuffer),
         Model::Rc | Model::Armv8 | Model::RiscV => outcomes(program, model),
     }
 }

@@ -88,7 +88,7 @@ fn parse_initial_value(program: &mut Program, item: Piece) -> Result<Option<Loca
     if item.text.is_empty() {
         return Ok(None);
     }
-    let (declaration, value) = match item.once("=") {
+    let (declaration, value) = match item.split_once("=") {
         Some((declaration, value)) => (declaration, Some(value)),
         None => (item, None),
     };

@@ -3,7 +3,7 @@
 use cohkit_diagnostics::suggestion;
 
 use crate::piece::{error_at, error_with_help, number, Piece, Result};
-use crate::program::{address_of, Claim, Location, Observed, Program, Quantifier, Register};
+use crate::program::{address_of, Claim, Location, Observable, Program, Quantifier, Register};
 
 /// Maximum number of threads of a test.
 pub const MAX_THREADS: usize = 8;
@@ -88,10 +88,13 @@ pub(crate) fn value(program: &mut Program, piece: Piece) -> Result<i64> {
     }
 }
 
+/// Recursive-descent parser of a condition. Its methods consume the parsed text at the start of `rest`.
 struct Reader<'r> {
+    /// Program that receives the condition.
     program: &'r mut Program,
+    /// Resolver of register names.
     register: RegisterResolver<'r>,
-    /// Parts of the condition so far.
+    /// Number of parts of the condition so far, at most [`MAX_PARTS`].
     parts: usize,
 }
 
@@ -258,9 +261,9 @@ impl Reader<'_> {
         let observed = match register {
             Some(register) => {
                 let thread = thread_number(self.program, left)?;
-                Observed::Register(thread, (self.register)(self.program, thread, register)?)
+                Observable::Register(thread, (self.register)(self.program, thread, register)?)
             }
-            None => Observed::Location(known_location(self.program, left)?),
+            None => Observable::Location(known_location(self.program, left)?),
         };
         let right = piece_of(word(rest));
         let pointer = right.text.strip_prefix('&').unwrap_or(right.text);
@@ -276,16 +279,16 @@ impl Reader<'_> {
     }
 
     /// Reads `0:X2`, `x` or `[x]`.
-    fn observed(&mut self, piece: Piece) -> Result<Observed> {
-        if let Some((thread, register)) = piece.once(":") {
+    fn observed(&mut self, piece: Piece) -> Result<Observable> {
+        if let Some((thread, register)) = piece.split_once(":") {
             let thread = thread_number(self.program, thread)?;
             let register = (self.register)(self.program, thread, register)?;
-            return Ok(Observed::Register(thread, register));
+            return Ok(Observable::Register(thread, register));
         }
         let inner = piece.text.strip_prefix('[');
         let inner = inner.and_then(|inner| inner.strip_suffix(']'));
         let name = inner.map_or(piece, |inner| piece.from(1).until(inner.len()).trim());
-        Ok(Observed::Location(known_location(self.program, name)?))
+        Ok(Observable::Location(known_location(self.program, name)?))
     }
 }
 

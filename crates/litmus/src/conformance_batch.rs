@@ -6,14 +6,14 @@ use cohkit_protocol::protocol::Protocol;
 use crate::axioms::{allowed, Model};
 use crate::lines::Lines;
 use crate::program::Program;
-use crate::run::{run_on, Found, Options};
+use crate::run::{run_on, Options, RunResult};
 
 /// Result of a batch of programs.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct BatchResult {
-    /// Number of programs that were run.
+    /// Number of programs that were run to completion.
     pub programs: usize,
-    /// Number of states visited.
+    /// Number of states visited, in all runs.
     pub states: usize,
     /// Names of the programs with a forbidden outcome.
     pub forbidden: Vec<String>,
@@ -44,14 +44,14 @@ pub fn check_outcomes(
     let threads = programs.first().map_or(0, |first| first.threads.len()) as u8;
     let locations = programs.iter().map(|program| program.locations.len());
     let locations = locations.max().unwrap_or(0) as u8;
-    let mut lines = Lines::new(protocol, home, threads, locations, options.room);
+    let mut lines = Lines::new(protocol, home, threads, locations, options.channel_capacity);
     let mut total = BatchResult::default();
     for program in programs {
         match run_on(&mut lines, program, options, &mut || true) {
-            Found::Ends { ends, states } => {
+            RunResult::Outcomes { outcomes, states } => {
                 total.programs += 1;
                 total.states += states;
-                if !ends.is_subset(&allowed(program, model)?) {
+                if !outcomes.is_subset(&allowed(program, model)?) {
                     total.forbidden.push(program.name.clone());
                 }
             }

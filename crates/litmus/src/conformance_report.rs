@@ -2,17 +2,17 @@
 
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
-use cohkit_system::world::StepError;
+use cohkit_system::state::StepError;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::axioms::{allowed, Model};
 use crate::bursts;
-use crate::cores::Cores;
+use crate::cores::CoreKind;
 use crate::kinds::Kinds;
 use crate::lines::Lines;
 use crate::program::{Outcome, Program};
-use crate::run::{run_on, shortest, Found, Options, Shortest};
+use crate::run::{run_on, shortest_path, Options, RunResult, ShortestPath};
 use crate::warm_caches::conformance_programs;
 
 /// Result of a conformance check.
@@ -20,7 +20,7 @@ use crate::warm_caches::conformance_programs;
 pub struct ConformanceReport {
     /// Memory model.
     pub model: Model,
-    /// Names of the programs that were run.
+    /// Names of the programs that were run, without placements.
     pub programs: BTreeSet<String>,
     /// Maximum number of threads of the programs.
     pub threads: usize,
@@ -30,9 +30,9 @@ pub struct ConformanceReport {
     pub homes: u16,
     /// Number of runs, over all placements of threads on kinds of remotes and of locations at homes.
     pub placements: usize,
-    /// Maximum number of spontaneous evictions and downgrades in a run.
-    pub gives_up: u8,
-    /// Number of states visited.
+    /// Maximum number of spontaneous evictions and downgrades in one run.
+    pub max_spontaneous_evictions: u8,
+    /// Number of states visited, in all runs.
     pub states: usize,
     /// Number of programs, per placement on kinds, that the protocol cannot run: atomic accesses where the home
     /// performs stores.
@@ -57,7 +57,7 @@ pub enum ConformanceVerdict {
         /// Description of the violation.
         description: String,
         /// A shortest path to the violation, if one can be drawn.
-        path: Option<Box<Shortest>>,
+        path: Option<Box<ShortestPath>>,
     },
     /// Some programs could not be run to completion; the reason.
     Undecided(String),
@@ -65,13 +65,13 @@ pub enum ConformanceVerdict {
     Interrupted,
 }
 
-/// A program, with its limit on spontaneous steps.
+/// A program to be run, with its limit on spontaneous steps.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TestRun {
     /// The program.
     pub program: Program,
     /// Maximum number of spontaneous evictions and downgrades.
-    pub gives_up: u8,
+    pub max_spontaneous_evictions: u8,
 }
 
 /// Returns the classic programs of at most `max_threads` threads. Spontaneous evictions add many states, so variations
@@ -80,19 +80,21 @@ pub fn classic(protocol: &Protocol, max_threads: usize) -> Vec<TestRun> {
     let programs = conformance_programs(protocol).into_iter();
     let programs = programs.filter(|program| program.threads.len() <= max_threads);
     let runs = programs.map(|program| TestRun {
-        gives_up: u8::from(program.threads.len() < 3 || !program.name.contains('+')),
+        max_spontaneous_evictions: u8::from(
+            program.threads.len() < 3 || !program.name.contains('+'),
+        ),
         program,
     });
     runs.collect()
 }
 
-/// Returns the bursts of stores of at most `max_threads` threads.
+/// Returns the bursts of stores of at most `max_threads` threads. They run without spontaneous evictions.
 pub fn bursts(model: Model, max_threads: usize) -> Vec<TestRun> {
     let programs = bursts::programs(model).into_iter();
     let programs = programs.filter(|program| program.threads.len() <= max_threads);
     let runs = programs.map(|program| TestRun {
         program,
-        gives_up: 0,
+        max_spontaneous_evictions: 0,
     });
     runs.collect()
 }
@@ -111,10 +113,10 @@ pub fn check_conformance<'h>(
     should_continue: &mut dyn FnMut() -> bool,
 ) -> ConformanceReport {
     let cores = match (protocol.program_order, model) {
-        (Some(orders), _) => Cores::Relaxed(orders),
-        (None, Model::Sc) => Cores::InOrder,
-        (None, Model::Tso) => Cores::StoreBuffer,
-        (None, Model::Rc | Model::Armv8 | Model::RiscV) => Cores::Relaxed(Default::default()),
+        (Some(orders), _) => CoreKind::Relaxed(orders),
+        (None, Model::Sc) => CoreKind::InOrder,
+        (None, Model::Tso) => CoreKind::StoreBuffer,
+        (None, Model::Rc | Model::Armv8 | Model::RiscV) => CoreKind::Relaxed(Default::default()),
     };
     let mut report = ConformanceReport {
         model,
@@ -123,17 +125,17 @@ pub fn check_conformance<'h>(
         accesses: 0,
         homes: protocol.homes,
         placements: 0,
-        gives_up: 0,
+        max_spontaneous_evictions: 0,
         states: 0,
         unsupported_programs: 0,
         unsupported_placements: 0,
         verdict: ConformanceVerdict::Holds,
     };
     let mut undecided = None;
-    let gives_up = programs
+    let max_spontaneous_evictions = programs
         .iter()
-        .map(|p| (p.program.name.clone(), p.gives_up));
-    let gives_up: BTreeMap<String, u8> = gives_up.collect();
+        .map(|p| (p.program.name.clone(), p.max_spontaneous_evictions));
+    let max_spontaneous_evictions: BTreeMap<String, u8> = max_spontaneous_evictions.collect();
     let programs = programs.into_iter().map(|run| run.program);
     for programs in Lines::groups(protocol, programs.collect()) {
         let threads = programs[0].threads.len();
@@ -149,24 +151,26 @@ pub fn check_conformance<'h>(
                 }),
                 ..defaults
             };
-            let capacity = options.room;
+            let capacity = options.channel_capacity;
             let mut lines = Lines::new(protocol, &home, kinds.clone(), locations, capacity);
             for program in programs {
-                options.gives_up = gives_up[&program.name];
+                options.max_spontaneous_evictions = max_spontaneous_evictions[&program.name];
                 let run = run_on(&mut lines, &program, &options, should_continue);
                 match &run {
-                    Found::Cannot(_) => {
+                    RunResult::UnsupportedProgram(_) => {
                         report.unsupported_programs += 1;
                         continue;
                     }
-                    Found::Lacks(_) if protocol.several_tables() => {
+                    RunResult::UnsupportedPlacement(_) if protocol.several_tables() => {
                         report.unsupported_placements += 1;
                         continue;
                     }
-                    Found::Ends { states, .. } => report.states += states,
+                    RunResult::Outcomes { states, .. } => report.states += states,
                     _ => {}
                 }
-                report.gives_up = report.gives_up.max(options.gives_up);
+                report.max_spontaneous_evictions = report
+                    .max_spontaneous_evictions
+                    .max(options.max_spontaneous_evictions);
                 report.count(&program, lines.placements(program.locations.len()).len());
                 let verdict = program_verdict(run, &program, (protocol, &kinds), model);
                 match verdict {
@@ -178,14 +182,14 @@ pub fn check_conformance<'h>(
                     Some((mut verdict, forbidden)) => {
                         if let ConformanceVerdict::Violated { path, .. } = &mut verdict {
                             let is_forbidden = |end: Option<&Outcome>| end == forbidden.as_ref();
-                            let shortest_path = shortest(
+                            let found_path = shortest_path(
                                 &mut lines,
                                 &program,
                                 &options,
                                 &is_forbidden,
                                 should_continue,
                             );
-                            *path = shortest_path.map(Box::new);
+                            *path = found_path.map(Box::new);
                         }
                         report.verdict = verdict;
                         return report;
@@ -226,7 +230,9 @@ impl ConformanceReport {
         self.accesses = self.accesses.max(other.accesses);
         self.homes = self.homes.max(other.homes);
         self.placements += other.placements;
-        self.gives_up = self.gives_up.max(other.gives_up);
+        self.max_spontaneous_evictions = self
+            .max_spontaneous_evictions
+            .max(other.max_spontaneous_evictions);
         self.states += other.states;
         self.unsupported_programs += other.unsupported_programs;
         self.unsupported_placements += other.unsupported_placements;
@@ -257,7 +263,7 @@ fn group_by_placement(
 /// Returns the verdict if the run ends the check, with the forbidden outcome if there is one. `None` means no
 /// violation.
 fn program_verdict(
-    run: Found,
+    run: RunResult,
     program: &Program,
     (protocol, kinds): (&Protocol, &Kinds),
     model: Model,
@@ -274,12 +280,14 @@ fn program_verdict(
     };
     let undecided = |description| Some((ConformanceVerdict::Undecided(description), None));
     match run {
-        Found::Ends { ends, .. } => {
+        RunResult::Outcomes { outcomes, .. } => {
             let allowed = match allowed(program, model) {
                 Ok(allowed) => allowed,
                 Err(description) => return undecided(description),
             };
-            let forbidden_outcome = ends.into_iter().find(|end| !allowed.contains(end))?;
+            let forbidden_outcome = outcomes
+                .into_iter()
+                .find(|outcome| !allowed.contains(outcome))?;
             violated(
                 format!(
                     "its outcome is {}",
@@ -288,21 +296,22 @@ fn program_verdict(
                 Some(forbidden_outcome),
             )
         }
-        Found::Wrong(StepError::Violated(violation)) => {
-            violated(format!("{}: {}", violation.property, violation.what), None)
-        }
-        Found::Wrong(StepError::Exceeded(description)) => undecided(description),
-        Found::Stuck { livelock, .. } => {
+        RunResult::Error(StepError::Violated(violation)) => violated(
+            format!("{}: {}", violation.property, violation.description),
+            None,
+        ),
+        RunResult::Error(StepError::Exceeded(description)) => undecided(description),
+        RunResult::Stuck { livelock, .. } => {
             let description = match livelock {
                 false => "deadlock: its threads wait forever",
                 true => "livelock: its threads run forever, and no outcome is reachable",
             };
             violated(description.to_string(), None)
         }
-        Found::TooMany => undecided(format!("{} has too many states", program.name)),
-        Found::Interrupted => Some((ConformanceVerdict::Interrupted, None)),
-        Found::Lacks(description) => undecided(description),
+        RunResult::LimitReached => undecided(format!("{} has too many states", program.name)),
+        RunResult::Interrupted => Some((ConformanceVerdict::Interrupted, None)),
+        RunResult::UnsupportedPlacement(description) => undecided(description),
         // The caller counts these programs as unsupported.
-        Found::Cannot(_) => None,
+        RunResult::UnsupportedProgram(_) => None,
     }
 }

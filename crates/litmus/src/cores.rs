@@ -14,7 +14,7 @@ use crate::program::{
 
 /// Order in which a core performs the accesses of its thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Cores {
+pub enum CoreKind {
     /// Program order: an access begins when the access before it has completed.
     InOrder,
     /// FIFO store buffer with forwarding to loads of the same thread.
@@ -23,7 +23,7 @@ pub enum Cores {
     Relaxed(Orders),
 }
 
-impl Cores {
+impl CoreKind {
     /// Returns true if `later` must wait until `earlier` has completed, whatever their locations.
     fn waits(self, earlier: &Instruction, later: &Instruction) -> bool {
         let fence = |i: &Instruction| matches!(i, Instruction::Fence(_));
@@ -56,12 +56,12 @@ impl Cores {
             _ => {}
         }
         match self {
-            Cores::InOrder => true,
-            Cores::StoreBuffer => !matches!(
+            CoreKind::InOrder => true,
+            CoreKind::StoreBuffer => !matches!(
                 (earlier, later),
                 (Instruction::Store { .. }, Instruction::Load { .. })
             ),
-            Cores::Relaxed(orders) => {
+            CoreKind::Relaxed(orders) => {
                 let waits = |a: &Issue| issues(later).iter().any(|&b| orders.waits(*a, b));
                 issues(earlier).iter().any(waits)
             }
@@ -135,15 +135,17 @@ impl MemoryRequest {
     }
 }
 
-/// State of a thread in execution.
+/// State of a thread in execution. Its methods take the thread's code and the kind of core, which do not change.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Core {
+    /// Index of the next instruction to begin; at least the length of the code at the end.
     next: usize,
-    /// Register values.
+    /// Register values. That of a pending register is the value before.
     pub registers: Vec<i64>,
+    /// Instructions that have begun and not completed, in program order.
     window: Vec<ActiveAccess>,
     /// Fences and acquires that the thread requests from its cache; the core alone enforces the others.
-    pub asks: FenceSupport,
+    pub fence_support: FenceSupport,
 }
 
 /// Fences and acquires that need the cache. They have no location.
@@ -176,18 +178,18 @@ pub enum FenceKind {
     /// A fence that orders earlier stores.
     Fence,
     /// The acquire after an acquiring read, or that of a fence of loads.
-    Acquired,
+    Acquire,
 }
 
 impl Core {
-    /// The threads of a program, before their first instructions.
+    /// Returns the threads of a program, before their first instructions. They request no fences from caches.
     pub fn all(program: &Program) -> Vec<Core> {
         let threads = program.threads.iter();
         let core = |registers: &Vec<i64>| Core {
             next: 0,
             registers: registers.clone(),
             window: Vec::new(),
-            asks: FenceSupport::default(),
+            fence_support: FenceSupport::default(),
         };
         threads.map(|thread| core(&thread.registers)).collect()
     }
@@ -212,7 +214,7 @@ impl Core {
 
     /// Performs all steps that no other thread can observe: completes fences that need no cache, and begins
     /// instructions.
-    pub fn settle(&mut self, code: &[Instruction], cores: Cores) {
+    pub fn settle(&mut self, code: &[Instruction], cores: CoreKind) {
         loop {
             let completed = (0..self.window.len()).find(|&at| {
                 let is_fence = matches!(code[self.window[at].code_index], Instruction::Fence(_));
@@ -324,11 +326,11 @@ impl Core {
 
     /// Returns true if no earlier instruction in the window must complete before the instruction at `at`, whatever
     /// their locations.
-    fn is_ready(&self, code: &[Instruction], cores: Cores, at: usize) -> bool {
+    fn is_ready(&self, code: &[Instruction], cores: CoreKind, at: usize) -> bool {
         let effective_instruction = |access: &ActiveAccess| match code[access.code_index] {
             // Where copies may be stale until an acquire, reads after the fetch fence are current only if the fence
             // acquires.
-            Instruction::Fence(Fence::InstructionSync) if self.asks.loads => {
+            Instruction::Fence(Fence::InstructionSync) if self.fence_support.loads => {
                 Instruction::Fence(Fence::Loads)
             }
             instruction => instruction,
@@ -343,10 +345,12 @@ impl Core {
         let access = &self.window[at];
         match code[access.code_index] {
             Instruction::Fence(fence) => match fence.sides() {
-                None | Some((Class::Reads, _)) => self.asks.loads.then_some(FenceKind::Acquired),
-                Some(_) => self.asks.fences.then_some(FenceKind::Fence),
+                None | Some((Class::Reads, _)) => {
+                    self.fence_support.loads.then_some(FenceKind::Acquire)
+                }
+                Some(_) => self.fence_support.fences.then_some(FenceKind::Fence),
             },
-            _ => access.has_value.then_some(FenceKind::Acquired),
+            _ => access.has_value.then_some(FenceKind::Acquire),
         }
     }
 
@@ -358,7 +362,7 @@ impl Core {
     }
 
     /// Returns the memory request of the access at `at` in the window, if it may be issued now.
-    fn request(&self, code: &[Instruction], cores: Cores, at: usize) -> Option<MemoryRequest> {
+    fn request(&self, code: &[Instruction], cores: CoreKind, at: usize) -> Option<MemoryRequest> {
         let access = self.window[at];
         let location = access.location?;
         if access.has_value || !self.is_ready(code, cores, at) || self.same_location(at).is_some() {
@@ -389,17 +393,17 @@ impl Core {
         })
     }
 
-    /// Memory requests that the thread may issue now, in program order, at most one per location.
+    /// Returns the memory requests that the thread may issue now, in program order, at most one per location.
     pub fn ready_requests<'c>(
         &'c self,
         code: &'c [Instruction],
-        cores: Cores,
+        cores: CoreKind,
     ) -> impl Iterator<Item = MemoryRequest> + 'c {
         (0..self.window.len()).filter_map(move |at| self.request(code, cores, at))
     }
 
     /// Returns true if the thread may request this fence or acquire now.
-    pub fn asks_for(&self, code: &[Instruction], cores: Cores, kind: FenceKind) -> bool {
+    pub fn requests_fence(&self, code: &[Instruction], cores: CoreKind, kind: FenceKind) -> bool {
         self.requesting_position(code, cores, kind).is_some()
     }
 
@@ -407,7 +411,7 @@ impl Core {
     fn requesting_position(
         &self,
         code: &[Instruction],
-        cores: Cores,
+        cores: CoreKind,
         kind: FenceKind,
     ) -> Option<usize> {
         let mut positions = 0..self.window.len();
@@ -416,12 +420,12 @@ impl Core {
         })
     }
 
-    /// Window positions of the loads that may be forwarded from outstanding stores of the same thread. Such a load may
-    /// also wait until the store is in memory, and then find a newer value of another thread.
+    /// Returns the window positions of the loads that may be forwarded from outstanding stores of the same thread.
+    /// Such a load may also wait until the store is in memory, and then find a newer value of another thread.
     pub fn forwards<'c>(
         &'c self,
         code: &'c [Instruction],
-        cores: Cores,
+        cores: CoreKind,
     ) -> impl Iterator<Item = usize> + 'c {
         (0..self.window.len()).filter(move |&at| {
             let is_load = matches!(code[self.window[at].code_index], Instruction::Load { .. });
@@ -439,31 +443,35 @@ impl Core {
         }
     }
 
-    /// Completes the load at window position `at`, one of [`Core::forwards`], by store forwarding.
+    /// Completes the load at window position `at`, one of [`Core::forwards`], by store forwarding. Panics for other
+    /// positions.
     pub fn forward(&mut self, code: &[Instruction], at: usize) {
         let value = self
             .forwardable_value(code, at)
             .expect("an earlier store with a known value");
-        self.end(code, at, value);
+        self.complete(code, at, value);
     }
 
-    /// Completes the first fence or acquire that the thread has requested.
-    pub fn answered(&mut self, code: &[Instruction], cores: Cores, kind: FenceKind) {
+    /// Completes the first fence or acquire of this kind that the thread has requested. Panics if there is none.
+    pub fn complete_fence(&mut self, code: &[Instruction], cores: CoreKind, kind: FenceKind) {
         let position = self.requesting_position(code, cores, kind);
         self.window.remove(position.expect("a requested fence"));
     }
 
-    /// Completes the thread's access to location `location`. `value` is the value read.
-    pub fn ended(&mut self, code: &[Instruction], location: Location, value: i64) {
+    /// Completes the thread's issued access to `location`. `value` is the value read, or the old value of an atomic
+    /// access. Panics if there is no such access.
+    pub fn complete_access(&mut self, code: &[Instruction], location: Location, value: i64) {
         // Only the first access to a location can have been issued.
         let mut window = self.window.iter();
         let position = window.position(|access| access.location == Some(location));
-        self.end(code, position.expect("an issued access"), value);
+        self.complete(code, position.expect("an issued access"), value);
     }
 
-    fn end(&mut self, code: &[Instruction], at: usize, value: i64) {
+    /// Completes the access at window position `at`: writes its destination register, and passes the value on to later
+    /// accesses in the window. An acquiring read stays in the window if the cache is still to execute its acquire.
+    fn complete(&mut self, code: &[Instruction], at: usize, value: i64) {
         let instruction = code[self.window[at].code_index];
-        match self.asks.acquired && instruction.acquires() {
+        match self.fence_support.acquired && instruction.acquires() {
             true => self.window[at].has_value = true,
             false => _ = self.window.remove(at),
         }
@@ -481,14 +489,14 @@ impl Core {
     }
 
     /// Returns true if the thread has only stores left to perform.
-    pub fn through(&self, code: &[Instruction]) -> bool {
+    pub fn only_stores_left(&self, code: &[Instruction]) -> bool {
         let is_store =
             |access: &ActiveAccess| matches!(code[access.code_index], Instruction::Store { .. });
         self.next >= code.len() && self.window.iter().all(is_store)
     }
 
-    /// Code indices of the instructions in the window, with the locations that they access.
-    pub fn open(&self) -> impl Iterator<Item = (usize, Option<Location>)> + '_ {
+    /// Returns the code indices of the instructions in the window, with the locations that they access.
+    pub fn active_instructions(&self) -> impl Iterator<Item = (usize, Option<Location>)> + '_ {
         self.window
             .iter()
             .map(|access| (access.code_index, access.location))

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 use crate::executions::{for_each, Execution, Kind};
 use crate::program::{
-    Acquire, Address, Change, Claim, Fence, Instruction, Location, Observed, Operand, Operation,
+    Acquire, Address, Change, Claim, Fence, Instruction, Location, Observable, Operand, Operation,
     Program, Quantifier, StoreVariant, Thread,
 };
 
@@ -73,6 +73,7 @@ enum Edge {
 }
 
 impl Edge {
+    /// Parses a relation in the notation of diy; `None` if it is unknown.
     fn parse(word: &str) -> Option<Edge> {
         let external = word.ends_with('e');
         let kind = |letter: u8| match letter {
@@ -178,12 +179,15 @@ impl EdgeOrder {
 /// An access of a shape.
 #[derive(Clone, Copy, Debug)]
 struct Access {
+    /// Number of the thread.
     thread: usize,
+    /// Read or write.
     kind: Kind,
+    /// Location accessed.
     at: Location,
-    /// Value written by a write.
+    /// Value written by a write; unused for a read.
     value: i64,
-    /// Order before and after the access in its thread.
+    /// Order before and after the access in its thread; `None` at the first or last access of the thread.
     orders: [Option<EdgeOrder>; 2],
 }
 
@@ -226,7 +230,7 @@ pub fn shape(name: &str, cycle: &str, edge_orders: &[EdgeOrder]) -> Result<Progr
             .map(|observed| (observed.clone(), outcome.0[observed]));
         claims.insert(values.collect::<Vec<_>>());
     })?;
-    let conjunction = |claim: Vec<(Observed, i64)>| {
+    let conjunction = |claim: Vec<(Observable, i64)>| {
         let parts = claim.into_iter().map(|(o, value)| Claim::Equals(o, value));
         parts.reduce(|a, b| Claim::And(Box::new(a), Box::new(b)))
     };
@@ -237,7 +241,7 @@ pub fn shape(name: &str, cycle: &str, edge_orders: &[EdgeOrder]) -> Result<Progr
     for (number, thread) in program.threads.iter().enumerate() {
         for instruction in &thread.code {
             if let Instruction::Atomic { to, .. } = *instruction {
-                program.listed.push(Observed::Register(number, to));
+                program.listed.push(Observable::Register(number, to));
             }
         }
     }
@@ -315,12 +319,12 @@ fn for_each_with_cycle(
 }
 
 /// Returns the registers and locations of the condition: all values read, and all locations with several writes.
-fn observed_by_condition(program: &Program, accesses: &[Access]) -> Vec<Observed> {
+fn observed_by_condition(program: &Program, accesses: &[Access]) -> Vec<Observable> {
     let mut observed = Vec::new();
     for (number, thread) in program.threads.iter().enumerate() {
         for instruction in &thread.code {
             if let Instruction::Load { to, .. } = *instruction {
-                observed.push(Observed::Register(number, to));
+                observed.push(Observable::Register(number, to));
             }
         }
     }
@@ -329,7 +333,7 @@ fn observed_by_condition(program: &Program, accesses: &[Access]) -> Vec<Observed
             .iter()
             .filter(|a| a.kind == Kind::Write && a.at == location);
         if writes.count() > 1 {
-            observed.push(Observed::Location(location));
+            observed.push(Observable::Location(location));
         }
     }
     observed

@@ -14,7 +14,7 @@ pub use event::{Event, Kind};
 pub use execution::Execution;
 pub use relation::Relation;
 
-use crate::program::{Claim, Location, Observed, Program};
+use crate::program::{Claim, Location, Observable, Program};
 use histories::{History, HistorySearch};
 use limits::{MAX_CANDIDATES, MAX_EVENTS};
 use thread_paths::{find_thread_paths, thread_paths, ThreadPath};
@@ -58,6 +58,10 @@ pub(crate) fn for_each_coherent(
     candidates(program, true, visit)
 }
 
+/// Calls `visit` for each candidate execution of a program; with `coherent`, for each coherent one.
+///
+/// # Errors
+/// There are more candidates, paths or events than the limits allow.
 fn candidates(
     program: &Program,
     coherent: bool,
@@ -127,7 +131,7 @@ fn candidates(
 /// Returns true if the final registers of a thread satisfy the parts of a filter that name only this thread.
 fn passes_thread_filter(filter: &Claim, thread: usize, registers: &[i64]) -> bool {
     match filter {
-        Claim::Equals(Observed::Register(observed_thread, register), value)
+        Claim::Equals(Observable::Register(observed_thread, register), value)
             if *observed_thread == thread =>
         {
             registers[*register] == *value

@@ -32,7 +32,7 @@ pub fn read(text: &str) -> Result<Program> {
     };
     let line = source.text.find('\n').unwrap_or(source.text.len());
     let title = source.until(line).trim();
-    let Some((architecture, name)) = title.once(" ") else {
+    let Some((architecture, name)) = title.split_once(" ") else {
         let message = "a test begins with its architecture and its name";
         return error_with_help(title, message, "`AArch64 SB`, for example");
     };

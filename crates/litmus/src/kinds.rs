@@ -165,7 +165,7 @@ impl Kinds {
     }
 
     /// Describes the first access that a program needs and for which the kind of its thread has no row, if any.
-    pub fn lacks(&self, protocol: &Protocol, program: &Program) -> Option<String> {
+    pub fn unsupported_access(&self, protocol: &Protocol, program: &Program) -> Option<String> {
         let threads = self
             .accesses(protocol)
             .into_iter()

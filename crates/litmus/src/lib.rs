@@ -30,8 +30,8 @@
 //! The crate does not know packed states: it uses neither `engine` nor `check`, and explores programs by itself.
 //!
 //! ```
-//! use cohkit_litmus::run::{run, Found, Options};
-//! use cohkit_litmus::{cores::Cores, herd, models};
+//! use cohkit_litmus::run::{run, RunResult, Options};
+//! use cohkit_litmus::{cores::CoreKind, herd, models};
 //! use cohkit_protocol::{protocol::Home, text::parse};
 //!
 //! let store_buffering = r"X86 SB
@@ -42,16 +42,16 @@
 //! exists (0:EAX=0 /\ 1:EAX=0)";
 //! let program = herd::read(store_buffering).expect("the test has no errors");
 //! // Store buffers add the outcome in which both loads return 0.
-//! let consistent = models::ends(&program, Cores::InOrder);
+//! let consistent = models::outcomes(&program, CoreKind::InOrder);
 //! assert_eq!(consistent.len(), 3);
-//! assert_eq!(models::ends(&program, Cores::StoreBuffer).len(), 4);
+//! assert_eq!(models::outcomes(&program, CoreKind::StoreBuffer).len(), 4);
 //!
 //! // In-order cores on the caches of a coherent protocol are sequentially consistent.
 //! let msi = parse(include_str!("../../../protocols/msi.coh")).expect("the file has no errors");
 //! let Home::Controller(home) = &msi.home else { panic!("the home is a policy") };
 //! let found = run(&msi, home, &program, &Options::default(), &mut || true);
-//! let Found::Ends { ends, .. } = found else { panic!("{found:?}") };
-//! assert_eq!(ends, consistent);
+//! let RunResult::Outcomes { outcomes, .. } = found else { panic!("{found:?}") };
+//! assert_eq!(outcomes, consistent);
 //! ```
 
 mod aarch64;

@@ -10,7 +10,7 @@
 use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::threads::Accesses;
-use cohkit_system::world::{CompletedAccess, Levels, Operation, Payload, StepError, System};
+use cohkit_system::state::{CompletedAccess, Levels, Operation, Payload, StepError, System};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -23,17 +23,18 @@ use crate::store_variants;
 use crate::values::{Values, WrittenValue};
 use crate::worlds::Worlds;
 
-/// Number of the world of a line, or of the world of all lines.
+/// Number of the world of a line, or of the world of all lines. Valid for one [`Lines`] until its
+/// [`Lines::trim_cache`].
 pub type Line = u32;
 
 /// Completion that a thread is notified of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Finished {
-    /// Access of a thread to a line of the world, with the old value. `None` if the home has performed a write and
-    /// returned no value.
+pub enum Completion {
+    /// Access of a thread (first number) to a line of the world (second number), with the old value. `None` if the
+    /// home has performed a write and returned no value.
     Access(u8, u8, Option<i64>),
-    /// Fence or acquire of a thread.
-    Asked(u8, FenceKind),
+    /// Fence or acquire of the thread with this number.
+    Fence(u8, FenceKind),
 }
 
 /// Step of a line.
@@ -42,17 +43,18 @@ pub struct Move {
     /// State of the line after the step.
     pub to: Line,
     /// Accesses, fences and acquires that complete in the step.
-    pub ended: Vec<Finished>,
+    pub completions: Vec<Completion>,
     /// True for a spontaneous step, such as an eviction or a downgrade.
-    pub gives_up: bool,
-    /// Order across lines whose first message the step consumes.
-    pub takes: Option<Queue>,
-    /// Orders across lines of the messages that the step sends.
+    pub is_spontaneous: bool,
+    /// Order across lines whose first message the step consumes. The step is possible only if that message is of this
+    /// line.
+    pub consumed_order: Option<Queue>,
+    /// Orders across lines of the messages that the step sends, one entry per message.
     pub sent_orders: Vec<Queue>,
 }
 
 /// Maximum number of worlds kept from one program to the next, of about 100 bytes each.
-const MAX_KEPT_WORLDS: usize = 2_000_000;
+const MAX_CACHED_WORLDS: usize = 2_000_000;
 
 /// Maximum number of lines whose steps are cached, and of accesses whose first step is, of some hundred bytes each.
 /// States found close together have lines in common, so entries found long ago are rarely used again.
@@ -63,12 +65,15 @@ type FirstStepKey = (Line, u8, u8, Update, Access);
 
 /// Cached worlds and steps of a machine with one cache per thread.
 pub struct Lines<'p> {
+    /// The caches that run programs.
     machine: Machine<'p>,
+    /// Kind of each thread's cache.
     kinds: Kinds,
-    /// Accesses of each thread's cache.
+    /// Accesses of each thread's cache, by thread.
     accesses: Vec<Accesses>,
     /// True if one world contains all lines.
     joined: bool,
+    /// Worlds of all numbers.
     worlds: Worlds,
     /// State that was last reconstructed from its number.
     last: Option<(Line, Rc<MachineState<Values>>)>,
@@ -80,29 +85,34 @@ pub struct Lines<'p> {
 
 impl<'p> Lines<'p> {
     /// Creates an empty cache of steps, for programs whose threads run on caches of these kinds, with at most
-    /// `locations` locations. `room` is the channel capacity per line: number of equal messages, and of messages of one
-    /// order.
+    /// `locations` locations. `channel_capacity` applies per line, to equal messages and to messages of one order.
     pub fn new(
         protocol: &'p Protocol,
         home: &'p Controller,
         kinds: impl Into<Kinds>,
         locations: u8,
-        room: u16,
+        channel_capacity: u16,
     ) -> Lines<'p> {
         let kinds = kinds.into();
         let lines = match protocol.joins_lines() {
             Some(_) => (locations.max(2) - 1) * protocol.homes as u8 + 1,
             None => 1,
         };
-        let system = System::new(protocol, home, kinds.remotes(protocol), lines, room);
+        let system = System::new(
+            protocol,
+            home,
+            kinds.remotes(protocol),
+            lines,
+            channel_capacity,
+        );
         Lines::with_machine(Machine::OneLevel(Box::new(system), kinds.numbers()), kinds)
     }
 
-    /// As [`Lines::new`], for two levels. A seat is a thread's cluster and its lower-level cache in that cluster.
+    /// As [`Lines::new`], for two levels. A placement is a thread's cluster and its lower-level cache in that cluster.
     ///
     /// # Errors
     /// A protocol joins lines, or has several kinds of remotes.
-    pub fn below(levels: Levels<'p>, seats: Vec<(u8, u8)>) -> Result<Lines<'p>, String> {
+    pub fn two_levels(levels: Levels<'p>, placements: Vec<(u8, u8)>) -> Result<Lines<'p>, String> {
         for protocol in [levels.outer.protocol, levels.inner.protocol] {
             if let Some(feature) = protocol.joins_lines() {
                 return Err(format!(
@@ -115,9 +125,9 @@ impl<'p> Lines<'p> {
                 return Err(format!("{} {message}", protocol.name));
             }
         }
-        let kinds = Kinds::from(seats.len() as u8);
+        let kinds = Kinds::from(placements.len() as u8);
         Ok(Lines::with_machine(
-            Machine::TwoLevels(Box::new(levels), seats),
+            Machine::TwoLevels(Box::new(levels), placements),
             kinds,
         ))
     }
@@ -146,12 +156,12 @@ impl<'p> Lines<'p> {
     }
 
     /// Describes the first access that a program needs and for which the thread's cache has no row, if any.
-    pub fn lacks(&self, program: &Program) -> Option<String> {
-        self.kinds.lacks(self.protocol(), program)
+    pub fn unsupported_access(&self, program: &Program) -> Option<String> {
+        self.kinds.unsupported_access(self.protocol(), program)
     }
 
     /// Returns the program as the cores of these caches run it.
-    pub fn ordered(&self, program: &Program) -> Program {
+    pub fn with_fences(&self, program: &Program) -> Program {
         store_variants::with_fences(self.protocol(), &self.kinds, program)
     }
 
@@ -238,8 +248,8 @@ impl<'p> Lines<'p> {
 
     /// Clears the cache if it has more than 2,000,000 worlds, where it costs more memory than it saves time. This
     /// invalidates all [`Line`] numbers.
-    pub fn forget(&mut self) {
-        if self.worlds.count() > MAX_KEPT_WORLDS {
+    pub fn trim_cache(&mut self) {
+        if self.worlds.count() > MAX_CACHED_WORLDS {
             self.worlds = Worlds::default();
             self.last = None;
             self.moves.clear();
@@ -255,7 +265,7 @@ impl<'p> Lines<'p> {
     }
 
     /// Returns the fences and acquires that a thread's cache executes.
-    pub fn asks(&self, thread: usize) -> FenceSupport {
+    pub fn fence_support(&self, thread: usize) -> FenceSupport {
         FenceSupport::of(&self.accesses[thread])
     }
 
@@ -263,14 +273,14 @@ impl<'p> Lines<'p> {
     ///
     /// # Errors
     /// The first property that the initial state violates.
-    pub fn first(&mut self, values: &[(u8, i64)]) -> Result<Vec<Line>, StepError> {
+    pub fn initial_lines(&mut self, values: &[(u8, i64)]) -> Result<Vec<Line>, StepError> {
         let worlds: Vec<Vec<(u8, i64)>> = match self.joined() {
             true => vec![values.to_vec()],
             false => values.iter().map(|&(_, value)| vec![(0, value)]).collect(),
         };
         let mut initial_lines = Vec::new();
         for values in worlds {
-            let mut state: MachineState<Values> = self.machine.first();
+            let mut state: MachineState<Values> = self.machine.initial_state();
             for (line, value) in values {
                 let line = usize::from(line);
                 for world in state.worlds_mut() {
@@ -327,15 +337,21 @@ impl<'p> Lines<'p> {
         let mut moves = Vec::new();
         for step in self.machine.steps(&state, giving_up) {
             let mut next = MachineState::clone(&state);
-            let mut ended = Vec::new();
-            if self.machine.take(&mut next, step, &mut ended)? {
+            let mut completions = Vec::new();
+            if self.machine.take(&mut next, step, &mut completions)? {
                 // Orders within a line do not affect other lines, and a world of all lines keeps its orders itself.
-                let takes = match self.joined() {
+                let consumed_order = match self.joined() {
                     true => None,
-                    false => self.machine.takes(step),
+                    false => self.machine.consumed_order(step),
                 };
-                let gives_up = self.machine.gives_up(&state, step);
-                moves.push(self.make_move(&state, next, ended, takes, gives_up)?);
+                let is_spontaneous = self.machine.is_spontaneous(&state, step);
+                moves.push(self.make_move(
+                    &state,
+                    next,
+                    completions,
+                    consumed_order,
+                    is_spontaneous,
+                )?);
             }
         }
         let moves: Rc<[Move]> = moves.into();
@@ -379,7 +395,7 @@ impl<'p> Lines<'p> {
     ///
     /// # Errors
     /// The first violation, or an exceeded limit.
-    pub fn ask(
+    pub fn begin_fence(
         &mut self,
         line: Line,
         thread: u8,
@@ -388,23 +404,25 @@ impl<'p> Lines<'p> {
         let accesses = &self.accesses[usize::from(thread)];
         let access = match fence {
             FenceKind::Fence => accesses.fence,
-            FenceKind::Acquired => accesses.acquire_fence,
+            FenceKind::Acquire => accesses.acquire_fence,
         };
         let access = access.expect("threads request only fences that the cache executes");
         let begun = self.begin_cached(line, 0, thread, (access, Update::FetchAdd(0)))?;
         // A completion in this step is that of the fence or acquire, not of an access to the line.
         Ok(begun.map(|begun| {
-            let ended = begun
-                .ended
+            let completions = begun
+                .completions
                 .iter()
-                .map(|finished| Finished::Asked(thread_of(*finished), fence));
+                .map(|completion| Completion::Fence(thread_of(*completion), fence));
             Rc::new(Move {
-                ended: ended.collect(),
+                completions: completions.collect(),
                 ..Move::clone(&begun)
             })
         }))
     }
 
+    /// Returns the cached first step of an access, or computes it. `update` is the change of the value; reads leave it
+    /// as it is.
     fn begin_cached(
         &mut self,
         line: Line,
@@ -418,13 +436,19 @@ impl<'p> Lines<'p> {
         }
         let state = self.cached_state(line);
         let mut next = MachineState::clone(&state);
-        let mut ended = Vec::new();
+        let mut completions = Vec::new();
         let (position, operation) = ((within, thread), (access, WrittenValue(Some(update))));
         let begun = match self
             .machine
-            .begin(&mut next, position, operation, &mut ended)?
+            .begin(&mut next, position, operation, &mut completions)?
         {
-            true => Some(Rc::new(self.make_move(&state, next, ended, None, false)?)),
+            true => Some(Rc::new(self.make_move(
+                &state,
+                next,
+                completions,
+                None,
+                false,
+            )?)),
             false => None,
         };
         if self.first_steps.len() >= MAX_CACHED_STEPS {
@@ -434,17 +458,19 @@ impl<'p> Lines<'p> {
         Ok(begun)
     }
 
+    /// Returns the step that leads to `next`. `consumed_order` is the order across lines from which the step consumes a
+    /// message.
     fn make_move(
         &mut self,
         state: &MachineState<Values>,
         next: MachineState<Values>,
-        ended: Vec<CompletedAccess<Values>>,
-        takes: Option<Queue>,
-        gives_up: bool,
+        completions: Vec<CompletedAccess<Values>>,
+        consumed_order: Option<Queue>,
+        is_spontaneous: bool,
     ) -> Result<Move, StepError> {
-        let ended = ended.into_iter();
-        let ended = ended.map(|access| {
-            Finished::Access(
+        let completions = completions.into_iter();
+        let completions = completions.map(|access| {
+            Completion::Access(
                 access.remote,
                 access.line,
                 access.old_copy.map(|copy| copy.1),
@@ -456,22 +482,22 @@ impl<'p> Lines<'p> {
                 self.machine.queued(state).into_iter().collect();
             for (queue, queued) in self.machine.queued(&next) {
                 let queued_before = queued_before.get(&queue).copied().unwrap_or(0);
-                let remaining = queued_before - usize::from(takes == Some(queue));
+                let remaining = queued_before - usize::from(consumed_order == Some(queue));
                 sent_orders.extend(std::iter::repeat_n(queue, queued - remaining));
             }
         }
         Ok(Move {
             to: self.number(next)?,
-            ended: ended.collect(),
-            gives_up,
-            takes,
+            completions: completions.collect(),
+            is_spontaneous,
+            consumed_order,
             sent_orders,
         })
     }
 }
 
-fn thread_of(finished: Finished) -> u8 {
-    match finished {
-        Finished::Access(thread, ..) | Finished::Asked(thread, _) => thread,
+fn thread_of(completion: Completion) -> u8 {
+    match completion {
+        Completion::Access(thread, ..) | Completion::Fence(thread, _) => thread,
     }
 }

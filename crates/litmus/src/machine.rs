@@ -3,8 +3,9 @@
 use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_system::data::Data;
-use cohkit_system::world::{
-    Arrival, Clusters, CompletedAccess, LevelStep, Levels, Order, Step, StepError, System, World,
+use cohkit_system::state::{
+    Arrival, Clusters, CompletedAccess, LevelStep, Levels, Order, Step, StepError, System,
+    SystemState,
 };
 
 /// Fixed part of a machine. Threads have their numbers in the program.
@@ -19,7 +20,7 @@ pub enum Machine<'p> {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum MachineState<D: Data> {
     /// State of one level.
-    OneLevel(World<D>),
+    OneLevel(SystemState<D>),
     /// State of two levels.
     TwoLevels(Clusters<D>),
 }
@@ -37,9 +38,9 @@ impl<'p> Machine<'p> {
     }
 
     /// Returns the initial state.
-    pub fn first<D: Data>(&self) -> MachineState<D> {
+    pub fn initial_state<D: Data>(&self) -> MachineState<D> {
         match self {
-            Machine::OneLevel(system, _) => MachineState::OneLevel(World::new(system)),
+            Machine::OneLevel(system, _) => MachineState::OneLevel(SystemState::new(system)),
             Machine::TwoLevels(levels, _) => MachineState::TwoLevels(Clusters::new(levels)),
         }
     }
@@ -54,7 +55,10 @@ impl<'p> Machine<'p> {
     }
 
     /// Creates a state from its worlds, one per system.
-    pub fn state<D: Data>(&self, mut worlds: impl Iterator<Item = World<D>>) -> MachineState<D> {
+    pub fn state<D: Data>(
+        &self,
+        mut worlds: impl Iterator<Item = SystemState<D>>,
+    ) -> MachineState<D> {
         let world = worlds.next().expect("a state has at least one world");
         match self {
             Machine::OneLevel(..) => MachineState::OneLevel(world),
@@ -75,8 +79,12 @@ impl<'p> Machine<'p> {
             Step::Hit(..) => true,
             _ => false,
         };
-        let is_device =
-            |step: &Step| matches!(step, Step::Asks(..) | Step::Writes(_) | Step::Unlock(_));
+        let is_device = |step: &Step| {
+            matches!(
+                step,
+                Step::RequestLocal(..) | Step::DeviceWrite(_) | Step::Unlock(_)
+            )
+        };
         match (self, state) {
             (Machine::OneLevel(system, _), MachineState::OneLevel(world)) => {
                 let steps = match giving_up {
@@ -103,7 +111,7 @@ impl<'p> Machine<'p> {
                     LevelStep::Outer(step) => !is_device(step),
                     LevelStep::Inner(_, step) => !is_begin(step),
                 });
-                steps.retain(|&step| giving_up || !clusters.gives_up(levels, step));
+                steps.retain(|&step| giving_up || !clusters.is_spontaneous_eviction(levels, step));
                 steps
             }
             _ => unreachable!("states are those of their machine"),
@@ -123,18 +131,18 @@ impl<'p> Machine<'p> {
     ) -> Result<bool, StepError> {
         match (self, state, step) {
             (
-                Machine::OneLevel(system, seats),
+                Machine::OneLevel(system, placements),
                 MachineState::OneLevel(world),
                 LevelStep::Outer(step),
             ) => {
                 let is_taken = world.take_recording(system, step, completed)?;
-                map_remotes_to_threads(seats, |&remote| remote, completed);
+                map_remotes_to_threads(placements, |&remote| remote, completed);
                 Ok(is_taken)
             }
-            (Machine::TwoLevels(levels, seats), MachineState::TwoLevels(clusters), step) => {
+            (Machine::TwoLevels(levels, placements), MachineState::TwoLevels(clusters), step) => {
                 let is_taken = clusters.take_recording(levels, step, completed)?;
                 if let LevelStep::Inner(cluster, _) = step {
-                    map_remotes_to_threads(seats, cache_in_cluster(cluster), completed);
+                    map_remotes_to_threads(placements, cache_in_cluster(cluster), completed);
                 }
                 Ok(is_taken)
             }
@@ -154,17 +162,17 @@ impl<'p> Machine<'p> {
         completed: &mut Vec<CompletedAccess<D>>,
     ) -> Result<bool, StepError> {
         match (self, state) {
-            (Machine::OneLevel(system, seats), MachineState::OneLevel(world)) => {
-                let line_and_remote = (line, seats[usize::from(thread)]);
+            (Machine::OneLevel(system, placements), MachineState::OneLevel(world)) => {
+                let line_and_remote = (line, placements[usize::from(thread)]);
                 let begun = world.begin(system, line_and_remote, access, value, completed)?;
-                map_remotes_to_threads(seats, |&remote| remote, completed);
+                map_remotes_to_threads(placements, |&remote| remote, completed);
                 Ok(begun)
             }
-            (Machine::TwoLevels(levels, seats), MachineState::TwoLevels(clusters)) => {
-                let (cluster, cache) = seats[usize::from(thread)];
+            (Machine::TwoLevels(levels, placements), MachineState::TwoLevels(clusters)) => {
+                let (cluster, cache) = placements[usize::from(thread)];
                 let begun =
                     clusters.begin(levels, cluster, (line, cache), (access, value), completed)?;
-                map_remotes_to_threads(seats, cache_in_cluster(cluster), completed);
+                map_remotes_to_threads(placements, cache_in_cluster(cluster), completed);
                 Ok(begun)
             }
             _ => unreachable!("states are those of their machine"),
@@ -189,24 +197,26 @@ impl<'p> Machine<'p> {
     }
 
     /// Returns true for spontaneous steps, such as evictions and downgrades.
-    pub fn gives_up<D: Data>(&self, state: &MachineState<D>, step: LevelStep) -> bool {
+    pub fn is_spontaneous<D: Data>(&self, state: &MachineState<D>, step: LevelStep) -> bool {
         match (self, state, step) {
             (Machine::TwoLevels(levels, _), MachineState::TwoLevels(clusters), step) => {
-                clusters.gives_up(levels, step)
+                clusters.is_spontaneous_eviction(levels, step)
             }
             (_, _, LevelStep::Outer(step) | LevelStep::Inner(_, step)) => step.spontaneous(),
         }
     }
 
     /// Returns the order across lines from which a step consumes the first message, if any.
-    pub fn takes(&self, step: LevelStep) -> Option<Queue> {
+    pub fn consumed_order(&self, step: LevelStep) -> Option<Queue> {
         let (world, step) = match step {
             LevelStep::Outer(step) => (0, step),
             LevelStep::Inner(cluster, step) => (cluster + 1, step),
         };
         match step {
-            Step::Arrives(Arrival::Ordered(order @ (.., None)))
-            | Step::Chooses(Arrival::Ordered(order @ (.., None)), _) => Some((world, order)),
+            Step::Deliver(Arrival::Ordered(order @ (.., None)))
+            | Step::DeliverChoosing(Arrival::Ordered(order @ (.., None)), _) => {
+                Some((world, order))
+            }
             _ => None,
         }
     }
@@ -227,8 +237,8 @@ impl<'p> Machine<'p> {
 
 impl<D: Data> MachineState<D> {
     /// The only world, or the world of the upper level and those below it.
-    pub fn worlds(&self) -> impl Iterator<Item = &World<D>> {
-        let (upper, lower): (_, &[World<D>]) = match self {
+    pub fn worlds(&self) -> impl Iterator<Item = &SystemState<D>> {
+        let (upper, lower): (_, &[SystemState<D>]) = match self {
             MachineState::OneLevel(world) => (world, &[]),
             MachineState::TwoLevels(clusters) => (&clusters.outer, &clusters.inner),
         };
@@ -236,8 +246,8 @@ impl<D: Data> MachineState<D> {
     }
 
     /// As [`MachineState::worlds`], mutable.
-    pub fn worlds_mut(&mut self) -> impl Iterator<Item = &mut World<D>> {
-        let (upper, lower): (_, &mut [World<D>]) = match self {
+    pub fn worlds_mut(&mut self) -> impl Iterator<Item = &mut SystemState<D>> {
+        let (upper, lower): (_, &mut [SystemState<D>]) = match self {
             MachineState::OneLevel(world) => (world, &mut []),
             MachineState::TwoLevels(clusters) => (&mut clusters.outer, &mut clusters.inner),
         };
@@ -245,21 +255,25 @@ impl<D: Data> MachineState<D> {
     }
 }
 
-/// Replaces the remote of each completed access by its thread. `cache` gives the remote of a seat in the current world.
+/// Replaces the remote of each completed access by its thread. `cache` gives the remote of a placement in the current
+/// world.
 fn map_remotes_to_threads<D: Data, S>(
-    seats: &[S],
+    placements: &[S],
     cache: impl Fn(&S) -> u8,
     completed: &mut [CompletedAccess<D>],
 ) {
     for access in completed {
-        let seat = seats.iter().position(|seat| cache(seat) == access.remote);
-        access.remote = seat.map_or(u8::MAX, |thread| thread as u8);
+        let placement = placements
+            .iter()
+            .position(|placement| cache(placement) == access.remote);
+        access.remote = placement.map_or(u8::MAX, |thread| thread as u8);
     }
 }
 
-/// Returns the mapping from seats to caches below `cluster`. Seats in other clusters map to no cache, `u8::MAX`.
+/// Returns the mapping from placements to caches below `cluster`. Placements in other clusters map to no cache,
+/// `u8::MAX`.
 fn cache_in_cluster(cluster: u8) -> impl Fn(&(u8, u8)) -> u8 {
-    move |&(seat_cluster, cache)| match seat_cluster == cluster {
+    move |&(placed_cluster, cache)| match placed_cluster == cluster {
         true => cache,
         false => u8::MAX,
     }
@@ -271,9 +285,16 @@ pub fn thread_placements(threads: u8) -> Vec<Vec<(u8, u8)>> {
     let mut placements: Vec<Vec<(u8, u8)>> = vec![Vec::new()];
     for _ in 0..threads {
         let extended = placements.iter().flat_map(|prefix| {
-            let clusters = prefix.iter().map(|seat| seat.0 + 1).max().unwrap_or(0);
+            let clusters = prefix
+                .iter()
+                .map(|placement| placement.0 + 1)
+                .max()
+                .unwrap_or(0);
             (0..=clusters).map(move |cluster| {
-                let occupied = prefix.iter().filter(|seat| seat.0 == cluster).count();
+                let occupied = prefix
+                    .iter()
+                    .filter(|placement| placement.0 == cluster)
+                    .count();
                 [&prefix[..], &[(cluster, occupied as u8)]].concat()
             })
         });

@@ -4,19 +4,19 @@ use cohkit_base::exploration::{Exploration, Limits, TransitionSystem};
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 
-use crate::cores::{Core, Cores, MemoryRequest};
-use crate::program::{Observed, Outcome, Program, Update};
+use crate::cores::{Core, CoreKind, MemoryRequest};
+use crate::program::{Observable, Outcome, Program, Update};
 
 /// Returns all outcomes of a program on a memory that performs one access at a time. In-order cores give sequential
 /// consistency, and store buffers give total store order.
-pub fn ends(program: &Program, cores: Cores) -> BTreeSet<Outcome> {
+pub fn outcomes(program: &Program, cores: CoreKind) -> BTreeSet<Outcome> {
     outcomes_within(program, cores, usize::MAX).expect("as many states as there are")
 }
 
-/// As [`ends`], or `None` if there are more than `max_states` states.
+/// Returns the outcomes of [`outcomes`], or `None` if there are more than `max_states` states.
 pub fn outcomes_within(
     program: &Program,
-    cores: Cores,
+    cores: CoreKind,
     max_states: usize,
 ) -> Option<BTreeSet<Outcome>> {
     let mut initial = State {
@@ -32,21 +32,23 @@ pub fn outcomes_within(
         max_states,
         should_continue: &mut || true,
     };
-    let mut ends = BTreeSet::new();
+    let mut outcomes = BTreeSet::new();
     while let Some(number) = exploration.next(&mut limits).ok()? {
         let state = &exploration.states()[number];
         if machine.quiescent(state) {
-            ends.extend(end(program, &state.cores, &state.memory));
+            outcomes.extend(final_outcome(program, &state.cores, &state.memory));
         }
         exploration.expand(&mut machine, |_, _| {});
     }
-    Some(ends)
+    Some(outcomes)
 }
 
 /// Cores on a memory that performs one access at a time.
 struct AtomicMemory<'p> {
+    /// The program.
     program: &'p Program,
-    cores: Cores,
+    /// Kind of core.
+    cores: CoreKind,
 }
 
 impl TransitionSystem<State> for AtomicMemory<'_> {
@@ -68,7 +70,7 @@ impl TransitionSystem<State> for AtomicMemory<'_> {
             for request in core.ready_requests(&thread.code, self.cores) {
                 let mut next = state.clone();
                 let old_value = next.perform(request);
-                next.cores[number].ended(&thread.code, request.location(), old_value);
+                next.cores[number].complete_access(&thread.code, request.location(), old_value);
                 visit(next);
             }
         }
@@ -82,12 +84,14 @@ impl TransitionSystem<State> for AtomicMemory<'_> {
 /// State of cores and memory.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct State {
+    /// Threads, by number. Each is settled.
     cores: Vec<Core>,
+    /// Values, by location.
     memory: Vec<i64>,
 }
 
 impl State {
-    /// Performs a request and returns the old value.
+    /// Performs a request and returns the old value of the location.
     fn perform(&mut self, request: MemoryRequest) -> i64 {
         let word = &mut self.memory[usize::from(request.location())];
         let old_value = *word;
@@ -100,10 +104,11 @@ impl State {
     }
 }
 
-/// Returns the outcome of final cores and memory, or `None` if the test's filter excludes it.
-pub fn end(program: &Program, cores: &[Core], memory: &[i64]) -> Option<Outcome> {
+/// Returns the outcome of final cores (by thread) and memory (by location), or `None` if the test's filter excludes
+/// it.
+pub fn final_outcome(program: &Program, cores: &[Core], memory: &[i64]) -> Option<Outcome> {
     program.outcome(|observed| match *observed {
-        Observed::Register(thread, register) => cores[thread].registers[register],
-        Observed::Location(location) => memory[usize::from(location)],
+        Observable::Register(thread, register) => cores[thread].registers[register],
+        Observable::Location(location) => memory[usize::from(location)],
     })
 }

@@ -7,16 +7,17 @@ use cohkit_diagnostics::{Excerpt, Report, Severity, Span};
 pub struct Diagnostic {
     /// Description of the error, in one sentence.
     pub message: String,
-    /// Location in the source.
+    /// Location in the source, in bytes.
     pub span: Span,
-    /// Text beside the caret; may be empty.
+    /// Text beside the caret that marks the location; may be empty.
     pub label: String,
     /// Suggestions.
     pub help: Vec<String>,
 }
 
 impl Diagnostic {
-    /// Formats the diagnostic for a terminal: message, `file:line:column`, the line with a caret, and help.
+    /// Formats the diagnostic for a terminal: message, `file:line:column`, the line with a caret, and help. `file` is
+    /// the name to show and `text` the source of the test. `colour` adds terminal escape sequences.
     pub fn render(&self, file: &str, text: &str, colour: bool) -> String {
         let notes: Vec<(Option<Span>, String)> =
             self.help.iter().map(|help| (None, help.clone())).collect();
@@ -32,8 +33,10 @@ impl Diagnostic {
     }
 }
 
+/// Result of reading a part of a test.
 pub(crate) type Result<T> = std::result::Result<T, Diagnostic>;
 
+/// Returns an error at a slice of the source.
 pub(crate) fn error_at<T>(piece: Piece, message: impl Into<String>) -> Result<T> {
     Err(Diagnostic {
         message: message.into(),
@@ -43,6 +46,7 @@ pub(crate) fn error_at<T>(piece: Piece, message: impl Into<String>) -> Result<T>
     })
 }
 
+/// Returns an error at a slice of the source, with a suggestion.
 pub(crate) fn error_with_help<T>(
     piece: Piece,
     message: impl Into<String>,
@@ -57,11 +61,14 @@ pub(crate) fn error_with_help<T>(
 /// Slice of the source, with its byte offset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece<'t> {
+    /// The slice.
     pub text: &'t str,
+    /// Byte offset of the slice in the source.
     pub start: usize,
 }
 
 impl<'t> Piece<'t> {
+    /// Returns the position in the source.
     pub fn span(&self) -> Span {
         Span {
             start: self.start as u32,
@@ -69,6 +76,7 @@ impl<'t> Piece<'t> {
         }
     }
 
+    /// Returns the slice without blanks at both ends.
     pub fn trim(self) -> Piece<'t> {
         let text = self.text.trim_start();
         let start = self.start + (self.text.len() - text.len());
@@ -78,6 +86,7 @@ impl<'t> Piece<'t> {
         }
     }
 
+    /// Returns the part from a byte offset on. The offset is relative to this slice.
     pub fn from(self, offset: usize) -> Piece<'t> {
         Piece {
             text: &self.text[offset..],
@@ -85,6 +94,7 @@ impl<'t> Piece<'t> {
         }
     }
 
+    /// Returns the part before a byte offset. The offset is relative to this slice.
     pub fn until(self, offset: usize) -> Piece<'t> {
         Piece {
             text: &self.text[..offset],
@@ -105,7 +115,7 @@ impl<'t> Piece<'t> {
     }
 
     /// Returns the trimmed parts before and after the first separator, if there is one.
-    pub fn once(self, separator: &str) -> Option<(Piece<'t>, Piece<'t>)> {
+    pub fn split_once(self, separator: &str) -> Option<(Piece<'t>, Piece<'t>)> {
         let offset = self.text.find(separator)?;
         let after = self.from(offset + separator.len());
         Some((self.until(offset).trim(), after.trim()))

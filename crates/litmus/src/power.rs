@@ -4,6 +4,7 @@ use crate::assembly::{Cell, Code, Dialect, Name};
 use crate::piece::{error_with_help, Piece, Result};
 use crate::program::{Acquire, Address, Fence, Instruction, Operand, Operation, StoreVariant};
 
+/// Registers and instructions of Power.
 pub(crate) const POWER: Dialect = Dialect {
     register,
     registers: "r0 to r31",
@@ -22,6 +23,7 @@ const KNOWN_INSTRUCTIONS: [&str; 31] = [
     "isync", "cmpw", "cmpwi", "beq", "bne", "b", "nop",
 ];
 
+/// Reads an instruction, and adds its effect to the thread.
 fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
     let (piece, parts) = (cell.piece, &cell.operands);
     let name = cell.name.as_str();
@@ -131,7 +133,7 @@ fn address<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>) -> Result<Address> {
     }
     cell.check_operand_count(2)?;
     let inner = parts[1]
-        .once("(")
+        .split_once("(")
         .filter(|(_, base)| base.text.ends_with(')'));
     let Some((offset, base)) = inner else {
         return error_with_help(parts[1], "an address must be in parentheses", "`0(r2)`");

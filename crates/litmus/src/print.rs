@@ -114,6 +114,10 @@ fn with_c_names(program: &Program) -> Program {
     program
 }
 
+/// Prints an instruction as a statement in C, without the semicolon.
+///
+/// # Errors
+/// C has no such statement; the reason in words.
 fn format_statement(
     program: &Program,
     thread: &Thread,
@@ -221,6 +225,7 @@ fn format_condition(program: &Program) -> String {
     text
 }
 
+/// Prints a claim in herd's notation.
 fn format_claim(program: &Program, formula: &Claim) -> String {
     match formula {
         Claim::Equals(observed, value) => {
@@ -254,14 +259,18 @@ fn format_claim_operand(program: &Program, formula: &Claim) -> String {
     }
 }
 
-/// Column of a thread: rows of instructions, registers that hold addresses, and registers in use.
+/// Column of a thread in the table of instructions.
 struct Column {
+    /// Instructions and labels, from top to bottom.
     rows: Vec<String>,
+    /// Locations with the numbers of the registers that hold their addresses.
     addresses: Vec<(Location, u8)>,
+    /// Names of all registers in use, in their 64-bit form.
     used: Vec<String>,
 }
 
 impl Column {
+    /// Prints the instructions of a thread. `name` is that of the test, for the error message.
     fn new(thread: &Thread, name: &str) -> Result<Column, String> {
         let mut column = Column {
             rows: Vec::new(),
@@ -297,6 +306,7 @@ impl Column {
         number
     }
 
+    /// Returns the operand for an address. A known location gets a register for its address.
     fn address(&mut self, thread: &Thread, at: Address) -> String {
         let location = match at {
             Address::Direct(location) => location,

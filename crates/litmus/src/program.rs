@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A register of a thread, by number.
+/// A register of a thread: index into [`Thread::registers`].
 pub type Register = usize;
 
-/// A location, by number.
+/// A location: index into [`Program::locations`].
 pub type Location = u8;
 
 /// Address of the first location. Registers and locations that hold addresses hold these numbers.
@@ -65,10 +65,15 @@ pub enum Operand {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[allow(missing_docs)]
 pub enum Operation {
+    /// The sum.
     Add,
+    /// The first minus the second.
     Subtract,
+    /// Bitwise conjunction.
     And,
+    /// Bitwise disjunction.
     Or,
+    /// Bitwise exclusive disjunction.
     Xor,
     /// 1 if both are equal, otherwise 0.
     Equal,
@@ -411,15 +416,15 @@ impl Instruction {
 pub struct Thread {
     /// Instructions in program order.
     pub code: Vec<Instruction>,
-    /// Initial register values.
+    /// Initial values, by register.
     pub registers: Vec<i64>,
-    /// Register names. A name that begins with a dot denotes a temporary of the reader, which is not observed.
+    /// Names, by register. A name that begins with a dot denotes a temporary of the reader, which is not observed.
     pub names: Vec<String>,
 }
 
 /// A register or location whose final value a condition names.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Observed {
+pub enum Observable {
     /// Final value of a register, by thread and register.
     Register(usize, Register),
     /// Final value of a location.
@@ -430,7 +435,7 @@ pub enum Observed {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Claim {
     /// The observed register or location has this value.
-    Equals(Observed, i64),
+    Equals(Observable, i64),
     /// Conjunction.
     And(Box<Claim>, Box<Claim>),
     /// Disjunction.
@@ -457,30 +462,31 @@ pub enum Quantifier {
 pub struct Program {
     /// Name of the test.
     pub name: String,
-    /// Names of the locations.
+    /// Names, by location.
     pub locations: Vec<String>,
-    /// Initial value of each location.
+    /// Initial values, by location.
     pub initial: Vec<i64>,
     /// Threads, by number.
     pub threads: Vec<Thread>,
     /// Quantifier of the condition.
     pub quantifier: Quantifier,
-    /// Claim that the quantifier ranges over.
+    /// Claim that the quantifier ranges over. [`Claim::True`] if all outcomes are of interest.
     pub claim: Claim,
     /// Registers and locations that outcomes show in addition to those of the claim.
-    pub listed: Vec<Observed>,
-    /// Filter: executions whose final state does not satisfy it are not executions of the test.
+    pub listed: Vec<Observable>,
+    /// Filter: executions whose final state does not satisfy it are not executions of the test. [`Claim::True`]
+    /// excludes none.
     pub filter: Claim,
 }
 
 /// An outcome of a program: final values of the observed registers and locations.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Outcome(pub BTreeMap<Observed, i64>);
+pub struct Outcome(pub BTreeMap<Observable, i64>);
 
 impl Program {
     /// Returns the registers and locations that an outcome shows: those of the claim and those listed. If both are
     /// empty, an outcome shows all locations, and all registers of the test that a memory access writes.
-    pub fn observed(&self) -> Vec<Observed> {
+    pub fn observed(&self) -> Vec<Observable> {
         let mut observed = self.listed.clone();
         collect(&self.claim, &mut observed);
         if observed.is_empty() {
@@ -491,9 +497,10 @@ impl Program {
         observed
     }
 
-    fn all_observables(&self) -> Vec<Observed> {
+    /// Returns all locations, and the registers that memory accesses write, without temporaries.
+    fn all_observables(&self) -> Vec<Observable> {
         let locations = 0..self.locations.len() as Location;
-        let mut observed: Vec<Observed> = locations.map(Observed::Location).collect();
+        let mut observed: Vec<Observable> = locations.map(Observable::Location).collect();
         for (number, thread) in self.threads.iter().enumerate() {
             let accesses = thread
                 .code
@@ -501,20 +508,21 @@ impl Program {
                 .filter(|instruction| instruction.address().is_some());
             for to in accesses.filter_map(Instruction::destination) {
                 if !thread.names[to].starts_with('.') {
-                    observed.push(Observed::Register(number, to));
+                    observed.push(Observable::Register(number, to));
                 }
             }
         }
         observed
     }
 
-    /// Returns true if an outcome satisfies the claim.
+    /// Returns true if an outcome satisfies the claim. The outcome must show all registers and locations of the
+    /// claim.
     pub fn holds(&self, outcome: &Outcome) -> bool {
         holds(&self.claim, &|observed| outcome.0.get(observed).copied())
     }
 
     /// Returns the outcome of an execution that ends with these values, or `None` if the filter excludes it.
-    pub fn outcome(&self, value: impl Fn(&Observed) -> i64) -> Option<Outcome> {
+    pub fn outcome(&self, value: impl Fn(&Observable) -> i64) -> Option<Outcome> {
         let passes_filter = holds(&self.filter, &|observed| Some(value(observed)));
         let observed = self.observed().into_iter();
         passes_filter.then(|| Outcome(observed.map(|o| (o.clone(), value(&o))).collect()))
@@ -530,12 +538,14 @@ impl Program {
     }
 
     /// Returns the name of an observed register or location: `0:X2` or `[x]`.
-    pub fn name_of(&self, observed: &Observed) -> String {
+    pub fn name_of(&self, observed: &Observable) -> String {
         match observed {
-            Observed::Register(thread, register) => {
+            Observable::Register(thread, register) => {
                 format!("{thread}:{}", self.threads[*thread].names[*register])
             }
-            Observed::Location(location) => format!("[{}]", self.locations[usize::from(*location)]),
+            Observable::Location(location) => {
+                format!("[{}]", self.locations[usize::from(*location)])
+            }
         }
     }
 
@@ -578,7 +588,7 @@ impl Program {
         entries.collect::<Vec<_>>().join("; ")
     }
 
-    /// Returns true if the set of all outcomes satisfies the quantified claim.
+    /// Returns true if the set of all outcomes satisfies the quantified claim. `outcomes` must contain all of them.
     pub fn is_satisfied<'e>(&self, outcomes: impl IntoIterator<Item = &'e Outcome>) -> bool {
         let mut outcomes = outcomes.into_iter();
         match self.quantifier {
@@ -589,7 +599,7 @@ impl Program {
     }
 }
 
-fn collect(claim: &Claim, items: &mut Vec<Observed>) {
+fn collect(claim: &Claim, items: &mut Vec<Observable>) {
     match claim {
         Claim::Equals(observed, _) => items.push(observed.clone()),
         Claim::And(a, b) | Claim::Or(a, b) => {
@@ -601,7 +611,7 @@ fn collect(claim: &Claim, items: &mut Vec<Observed>) {
     }
 }
 
-fn holds(claim: &Claim, value_of: &dyn Fn(&Observed) -> Option<i64>) -> bool {
+fn holds(claim: &Claim, value_of: &dyn Fn(&Observable) -> Option<i64>) -> bool {
     match claim {
         Claim::Equals(observed, value) => value_of(observed) == Some(*value),
         Claim::And(a, b) => holds(a, value_of) && holds(b, value_of),

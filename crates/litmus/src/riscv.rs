@@ -6,6 +6,7 @@ use crate::program::{
     Acquire, Address, Change, Class, Fence, Instruction, Operand, Operation, Register, StoreVariant,
 };
 
+/// Registers and instructions of RISC-V.
 pub(crate) const RISCV: Dialect = Dialect {
     register,
     registers: "x0 to x31, or their names of the calling convention",
@@ -81,6 +82,7 @@ const KNOWN_INSTRUCTIONS: [&str; 45] = [
     "j",
 ];
 
+/// Reads an instruction, and adds its effect to the thread.
 fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
     let (piece, parts) = (cell.piece, &cell.operands);
     let (name, acquires, releases) = split_annotation(&cell.name);
@@ -331,6 +333,7 @@ fn class(piece: Piece) -> Result<Class> {
     }
 }
 
+/// Adds a conditional branch. `name` is that of the instruction in upper case.
 fn emit_branch<'t>(
     code: &mut Code<'_, 't>,
     cell: Piece<'t>,
@@ -352,7 +355,9 @@ fn emit_branch<'t>(
 
 /// Parses an address: `0(x6)` or `(x6)`.
 fn address<'t>(code: &mut Code<'_, 't>, piece: Piece<'t>) -> Result<Address> {
-    let parts = piece.once("(").filter(|(_, base)| base.text.ends_with(')'));
+    let parts = piece
+        .split_once("(")
+        .filter(|(_, base)| base.text.ends_with(')'));
     let Some((offset, base)) = parts else {
         return error_with_help(piece, "an address must be in parentheses", "`0(x6)`");
     };

@@ -5,83 +5,83 @@ use cohkit_base::interner::Interner;
 use cohkit_base::sequence::Sequence;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
-use cohkit_system::world::{Levels, StepError, System};
+use cohkit_system::state::{Levels, StepError, System, DEFAULT_CHANNEL_CAPACITY};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use crate::cores::{Core, Cores, FenceKind, MemoryRequest};
+use crate::cores::{Core, CoreKind, FenceKind, MemoryRequest};
 use crate::kinds::Kinds;
-use crate::lines::{Finished, Lines, Move};
+use crate::lines::{Completion, Lines, Move};
 use crate::machine::{thread_placements, Queue};
-use crate::models::end;
+use crate::models::final_outcome;
 use crate::program::{Location, Outcome, Program};
-use crate::trace_events::{Change, Story, ThreadStep};
+use crate::trace_events::{Change, ChartBuilder, ThreadStep};
 
 /// Options of an exhaustive run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Kind of core between threads and caches.
-    pub cores: Cores,
-    /// Maximum number of spontaneous steps, such as evictions and downgrades, of all caches together.
-    pub gives_up: u8,
+    pub cores: CoreKind,
+    /// Maximum number of spontaneous steps, such as evictions and downgrades, of all caches together, in one run.
+    pub max_spontaneous_evictions: u8,
     /// Channel capacity per line: number of equal messages, and of messages of one order.
-    pub room: u16,
-    /// Maximum number of states to visit.
+    pub channel_capacity: u16,
+    /// Maximum number of states to visit per placement of the locations.
     pub max_states: usize,
-    /// Placement of the locations at the homes, if there are several.
-    pub placed: Placement,
+    /// Placement of the locations at the homes. Has an effect only with several homes.
+    pub placement: Placement,
 }
 
 /// Placement of a program's locations at the homes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Placement {
     /// Every placement.
-    InEveryWay,
+    All,
     /// Round robin: each location at the next home.
-    InTurn,
+    RoundRobin,
 }
 
 impl Default for Options {
     fn default() -> Options {
         Options {
-            cores: Cores::InOrder,
-            gives_up: 1,
-            room: 7,
+            cores: CoreKind::InOrder,
+            max_spontaneous_evictions: 1,
+            channel_capacity: DEFAULT_CHANNEL_CAPACITY,
             max_states: 10_000_000,
-            placed: Placement::InEveryWay,
+            placement: Placement::All,
         }
     }
 }
 
 /// Result of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Found {
+pub enum RunResult {
     /// All outcomes.
-    Ends {
-        /// Outcomes.
-        ends: BTreeSet<Outcome>,
+    Outcomes {
+        /// All outcomes, over all placements.
+        outcomes: BTreeSet<Outcome>,
         /// Number of states visited.
         states: usize,
     },
     /// The protocol violates a property.
-    Wrong(StepError),
+    Error(StepError),
     /// No outcome is reachable from some reachable state.
     Stuck {
-        /// Accesses that the threads wait for in that state.
+        /// Access that each thread waits for in that state, by thread; `None` if the thread has none to issue.
         waiting: Vec<Option<MemoryRequest>>,
         /// True if steps go on for ever from that state (livelock), false if no step is possible (deadlock).
         livelock: bool,
     },
     /// State limit reached.
-    TooMany,
+    LimitReached,
     /// Cancelled by the caller.
     Interrupted,
     /// A thread needs an access for which its cache has no row.
-    Lacks(String),
+    UnsupportedPlacement(String),
     /// The protocol has no access with which the program could be run.
-    Cannot(String),
+    UnsupportedProgram(String),
 }
 
 /// Returns all outcomes of a program whose threads run on the caches of a protocol, each thread on its own cache of the
@@ -92,65 +92,85 @@ pub fn run(
     program: &Program,
     options: &Options,
     should_continue: &mut dyn FnMut() -> bool,
-) -> Found {
+) -> RunResult {
     let kinds = Kinds::from(program.threads.len() as u8);
-    run_placed((protocol, home), &kinds, program, options, should_continue)
+    run_on_kinds((protocol, home), &kinds, program, options, should_continue)
 }
 
 /// As [`run`], on caches of these kinds.
-pub fn run_placed(
+pub fn run_on_kinds(
     (protocol, home): (&Protocol, &Controller),
     kinds: &Kinds,
     program: &Program,
     options: &Options,
     should_continue: &mut dyn FnMut() -> bool,
-) -> Found {
+) -> RunResult {
     let locations = program.locations.len() as u8;
-    let mut lines = Lines::new(protocol, home, kinds.clone(), locations, options.room);
+    let mut lines = Lines::new(
+        protocol,
+        home,
+        kinds.clone(),
+        locations,
+        options.channel_capacity,
+    );
     run_on(&mut lines, program, options, should_continue)
 }
 
 /// Returns all outcomes of each program on the lower of two cache levels. `levels` is the upper level, then the lower.
 /// All programs have the same number of threads. Outcomes are the union over all assignments of threads to clusters and
 /// caches.
-pub fn run_below(
+pub fn run_on_two_levels(
     levels: [(&Protocol, &Controller); 2],
     programs: &[Program],
     options: &Options,
     should_continue: &mut dyn FnMut() -> bool,
-) -> Vec<Found> {
+) -> Vec<RunResult> {
     let threads = programs.first().map_or(0, |first| first.threads.len()) as u8;
-    let no_outcomes = || Found::Ends {
-        ends: BTreeSet::new(),
+    let no_outcomes = || RunResult::Outcomes {
+        outcomes: BTreeSet::new(),
         states: 0,
     };
-    let mut results: Vec<Found> = programs.iter().map(|_| no_outcomes()).collect();
-    for seats in thread_placements(threads) {
-        let clusters = seats.iter().map(|seat| seat.0 + 1).max().unwrap_or(1);
-        let caches = seats.iter().map(|seat| seat.1 + 1).max().unwrap_or(1);
+    let mut results: Vec<RunResult> = programs.iter().map(|_| no_outcomes()).collect();
+    for placements in thread_placements(threads) {
+        let clusters = placements
+            .iter()
+            .map(|placement| placement.0 + 1)
+            .max()
+            .unwrap_or(1);
+        let caches = placements
+            .iter()
+            .map(|placement| placement.1 + 1)
+            .max()
+            .unwrap_or(1);
         let [outer, inner] = [(0, clusters), (1, caches)].map(|(level, remotes): (usize, u8)| {
             let (protocol, home) = levels[level];
-            System::new(protocol, home, u16::from(remotes), 1, options.room)
+            System::new(
+                protocol,
+                home,
+                u16::from(remotes),
+                1,
+                options.channel_capacity,
+            )
         });
-        let mut lines = match Lines::below(Levels::new(outer, inner), seats) {
+        let mut lines = match Lines::two_levels(Levels::new(outer, inner), placements) {
             Ok(lines) => lines,
             Err(reason) => {
                 return programs
                     .iter()
-                    .map(|_| Found::Cannot(reason.clone()))
+                    .map(|_| RunResult::UnsupportedProgram(reason.clone()))
                     .collect()
             }
         };
         for (program, result) in programs.iter().zip(&mut results) {
-            let Found::Ends { ends, states } = result else {
+            let RunResult::Outcomes { outcomes, states } = result else {
                 continue;
             };
             match run_on(&mut lines, program, options, should_continue) {
-                Found::Ends {
-                    ends: new_outcomes,
+                RunResult::Outcomes {
+                    outcomes: new_outcomes,
                     states: new_states,
                 } => {
-                    ends.extend(new_outcomes);
+                    outcomes.extend(new_outcomes);
                     *states += new_states;
                 }
                 failure => *result = failure,
@@ -167,36 +187,42 @@ pub fn run_on(
     program: &Program,
     options: &Options,
     should_continue: &mut dyn FnMut() -> bool,
-) -> Found {
+) -> RunResult {
     assert_eq!(usize::from(lines.threads()), program.threads.len());
-    if let Some(reason) = lines.lacks(program) {
-        return Found::Lacks(reason);
+    if let Some(reason) = lines.unsupported_access(program) {
+        return RunResult::UnsupportedPlacement(reason);
     }
-    lines.forget();
-    let program = &lines.ordered(program);
+    lines.trim_cache();
+    let program = &lines.with_fences(program);
     let mut runner = Runner::new(lines, program, options);
     // Outcomes are the union over all placements.
     let (mut outcomes, mut visited) = (BTreeSet::new(), 0);
     for placement in runner.placements(options) {
         runner.placement = placement;
         match runner.explore(options, &|_| false, should_continue) {
-            Ok((Found::Ends { ends, states }, _)) => {
-                outcomes.extend(ends);
+            Ok((
+                RunResult::Outcomes {
+                    outcomes: new_outcomes,
+                    states,
+                },
+                _,
+            )) => {
+                outcomes.extend(new_outcomes);
                 visited += states;
             }
             Ok((found, _)) => return found,
-            Err(error) => return Found::Wrong(error),
+            Err(error) => return RunResult::Error(error),
         }
     }
-    Found::Ends {
-        ends: outcomes,
+    RunResult::Outcomes {
+        outcomes,
         states: visited,
     }
 }
 
 /// A shortest path to an outcome.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Shortest {
+pub struct ShortestPath {
     /// Number of steps. A step is an access that a thread begins, a forwarded load, or a fence or acquire requested
     /// from a cache. It may also be a step of the protocol alone, such as the delivery of a message.
     pub steps: usize,
@@ -206,14 +232,14 @@ pub struct Shortest {
 
 /// Returns a shortest path to an outcome that satisfies `is_goal`, or to a state from which no outcome is reachable if
 /// `is_goal(None)`. Returns `None` if there is no such path, or with two levels of caches.
-pub fn shortest(
+pub fn shortest_path(
     lines: &mut Lines,
     program: &Program,
     options: &Options,
     is_goal: &dyn Fn(Option<&Outcome>) -> bool,
     should_continue: &mut dyn FnMut() -> bool,
-) -> Option<Shortest> {
-    let program = &lines.ordered(program);
+) -> Option<ShortestPath> {
+    let program = &lines.with_fences(program);
     let mut runner = Runner::new(lines, program, options);
     let mut best: Option<(Vec<u8>, StatePath)> = None;
     for placement in runner.placements(options) {
@@ -223,14 +249,14 @@ pub fn shortest(
         };
         if best
             .as_ref()
-            .is_none_or(|(_, shortest)| path.len() < shortest.len())
+            .is_none_or(|(_, best_path)| path.len() < best_path.len())
         {
             best = Some((placement, path));
         }
     }
     let (placement, path) = best?;
     runner.placement = placement;
-    Some(Shortest {
+    Some(ShortestPath {
         steps: path.len() - 1,
         chart: runner.sequence_chart(&path)?,
     })
@@ -247,11 +273,15 @@ type Queues = BTreeMap<Queue, Vec<u8>>;
 
 /// Threads of one program on their caches, as a transition system.
 struct Runner<'r, 'p> {
+    /// Worlds and steps of the lines.
     lines: &'r mut Lines<'p>,
+    /// The program, with fences as the cores run it.
     program: &'r Program,
+    /// Threads, by number.
     threads: Vec<Thread<'r>>,
-    /// Line of each location, if one world contains all lines.
+    /// Line of each location, by location; used if one world contains all lines.
     placement: Vec<u8>,
+    /// Queues of all states.
     queues: Interner<Queues>,
     /// True after an atomic access completed without returning the old value.
     unread: bool,
@@ -261,7 +291,7 @@ impl<'r, 'p> Runner<'r, 'p> {
     fn new(lines: &'r mut Lines<'p>, program: &'r Program, options: &Options) -> Runner<'r, 'p> {
         let cores = Core::all(program).into_iter().zip(0..);
         let threads = cores.map(|(mut core, number)| {
-            core.asks = lines.asks(number);
+            core.fence_support = lines.fence_support(number);
             Thread::new(core, number, program, options.cores)
         });
         Runner {
@@ -276,20 +306,20 @@ impl<'r, 'p> Runner<'r, 'p> {
 
     fn placements(&self, options: &Options) -> Vec<Vec<u8>> {
         let locations = self.program.locations.len();
-        match options.placed {
-            Placement::InEveryWay => self.lines.placements(locations),
-            Placement::InTurn => vec![(0..locations as u8).collect()],
+        match options.placement {
+            Placement::All => self.lines.placements(locations),
+            Placement::RoundRobin => vec![(0..locations as u8).collect()],
         }
     }
 
-    /// Explores all states in breadth-first order. Returns the result, and the path to the first state that satisfies
-    /// `is_goal`.
+    /// Explores all states in breadth-first order. Returns the result. If `is_goal` accepts an outcome, or a state
+    /// from which none is reachable (`None`), the exploration ends there and the path to that state is returned too.
     fn explore(
         &mut self,
         options: &Options,
         is_goal: &dyn Fn(Option<&Outcome>) -> bool,
         should_continue: &mut dyn FnMut() -> bool,
-    ) -> Result<(Found, Option<StatePath>), StepError> {
+    ) -> Result<(RunResult, Option<StatePath>), StepError> {
         let values = self.program.initial.iter();
         let values: Vec<(u8, i64)> = self
             .placement
@@ -297,32 +327,32 @@ impl<'r, 'p> Runner<'r, 'p> {
             .copied()
             .zip(values.copied())
             .collect();
-        let mut initial_state = Row::from_vec(self.lines.first(&values)?);
+        let mut initial_state = Row::from_vec(self.lines.initial_lines(&values)?);
         initial_state.extend(self.threads.iter().map(|_| 0));
         initial_state.push(self.queues.add(Queues::new()).0);
-        initial_state.push(u32::from(options.gives_up));
+        initial_state.push(u32::from(options.max_spontaneous_evictions));
         let mut exploration = Exploration::new(initial_state);
         let mut limits = Limits {
             max_states: options.max_states,
             should_continue,
         };
-        let mut ends = BTreeSet::new();
+        let mut outcomes = BTreeSet::new();
         loop {
             let number = match exploration.next(&mut limits) {
                 Ok(Some(number)) => number,
                 Ok(None) => break,
-                Err(Stop::StateLimit) => return Ok((Found::TooMany, None)),
-                Err(Stop::Cancelled) => return Ok((Found::Interrupted, None)),
+                Err(Stop::StateLimit) => return Ok((RunResult::LimitReached, None)),
+                Err(Stop::Cancelled) => return Ok((RunResult::Interrupted, None)),
             };
             let state = &exploration.states()[number];
             if self.quiescent(state) {
                 let end = self.outcome(state);
                 let reaches_goal = end.as_ref().is_some_and(|end| is_goal(Some(end)));
-                ends.extend(end);
+                outcomes.extend(end);
                 if reaches_goal {
                     let states = exploration.states().len();
                     let path = self.path_to(&exploration, number);
-                    return Ok((Found::Ends { ends, states }, Some(path)));
+                    return Ok((RunResult::Outcomes { outcomes, states }, Some(path)));
                 }
                 exploration.end_expansion();
                 continue;
@@ -337,7 +367,7 @@ impl<'r, 'p> Runner<'r, 'p> {
             if self.unread {
                 let name = &self.lines.protocol().name;
                 let reason = format!("the home of {name} performs the stores of its caches and returns no old value, so no access can read and write atomically");
-                return Ok((Found::Cannot(reason), None));
+                return Ok((RunResult::UnsupportedProgram(reason), None));
             }
             if exploration.is_dead_end(number) {
                 return Ok(self.stuck(&exploration, number, false, is_goal));
@@ -347,7 +377,7 @@ impl<'r, 'p> Runner<'r, 'p> {
             return Ok(self.stuck(&exploration, trapped, true, is_goal));
         }
         let states = exploration.states().len();
-        Ok((Found::Ends { ends, states }, None))
+        Ok((RunResult::Outcomes { outcomes, states }, None))
     }
 
     /// Returns the result for a state from which no outcome is reachable, and a path to it if it is a goal.
@@ -357,10 +387,10 @@ impl<'r, 'p> Runner<'r, 'p> {
         number: u32,
         livelock: bool,
         is_goal: &dyn Fn(Option<&Outcome>) -> bool,
-    ) -> (Found, Option<StatePath>) {
+    ) -> (RunResult, Option<StatePath>) {
         let waiting = self.awaited_requests(&exploration.states()[number]);
         let path = is_goal(None).then(|| self.path_to(exploration, number));
-        (Found::Stuck { waiting, livelock }, path)
+        (RunResult::Stuck { waiting, livelock }, path)
     }
 
     fn path_to(&mut self, exploration: &Exploration<Row>, number: u32) -> StatePath {
@@ -376,7 +406,7 @@ impl<'r, 'p> Runner<'r, 'p> {
         let system = self.lines.system()?;
         let homes = usize::from(system.protocol.homes);
         let threads = self.lines.thread_of_each();
-        let mut story = Story::new(self.program, (&system.home.name, homes), threads);
+        let mut chart = ChartBuilder::new(self.program, (&system.home.name, homes), threads);
         for pair in path.windows(2) {
             let [(_, before), (step, after)] = [&pair[0], &pair[1]];
             let first_thread = self.first_thread();
@@ -409,9 +439,9 @@ impl<'r, 'p> Runner<'r, 'p> {
                 worlds,
                 cores: cores.each_ref().map(Vec::as_slice),
             };
-            story.add_step((*step)?, &change);
+            chart.add_step((*step)?, &change);
         }
-        Some(story.sequence())
+        Some(chart.sequence())
     }
 
     /// Index of the first thread in a state.
@@ -455,7 +485,7 @@ impl<'r, 'p> Runner<'r, 'p> {
         let memory: Vec<i64> = memory.collect();
         let cores = self.threads.iter().zip(rest);
         let cores = cores.map(|(thread, &core)| Core::clone(&thread.cores[core]));
-        end(self.program, &cores.collect::<Vec<_>>(), &memory)
+        final_outcome(self.program, &cores.collect::<Vec<_>>(), &memory)
     }
 
     /// As [`TransitionSystem::successors`], but returns the error of a step.
@@ -485,21 +515,21 @@ impl<'r, 'p> Runner<'r, 'p> {
             }
             for fence in self.threads[number]
                 .state_info(state[slot])
-                .asks
+                .requested_fences
                 .into_iter()
                 .flatten()
             {
-                let begun = self.lines.ask(state[0], number as u8, fence)?;
+                let begun = self.lines.begin_fence(state[0], number as u8, fence)?;
                 if let Some(next) = begun.and_then(|begun| self.apply_move(state, 0, &begun)) {
-                    visit((ThreadStep::Asks(number as u8, fence), false), next);
+                    visit((ThreadStep::Fence(number as u8, fence), false), next);
                 }
             }
         }
-        let gives_up = state.len() - 1;
+        let evictions = state.len() - 1;
         for line in 0..self.first_thread() {
-            for step in self.lines.moves(state[line], state[gives_up] > 0)?.iter() {
+            for step in self.lines.moves(state[line], state[evictions] > 0)?.iter() {
                 if let Some(next) = self.apply_move(state, line, step) {
-                    visit((ThreadStep::Nothing, step.gives_up), next);
+                    visit((ThreadStep::Nothing, step.is_spontaneous), next);
                 }
             }
         }
@@ -511,11 +541,11 @@ impl<'r, 'p> Runner<'r, 'p> {
     fn apply_move(&mut self, state: &Row, line: usize, step: &Move) -> Option<Row> {
         let mut next = state.clone();
         next[line] = step.to;
-        let (queues, gives_up) = (state.len() - 2, state.len() - 1);
-        next[gives_up] -= u32::from(step.gives_up);
-        if step.takes.is_some() || !step.sent_orders.is_empty() {
+        let (queues, evictions) = (state.len() - 2, state.len() - 1);
+        next[evictions] -= u32::from(step.is_spontaneous);
+        if step.consumed_order.is_some() || !step.sent_orders.is_empty() {
             let mut order_queues = self.queues[state[queues]].clone();
-            if let Some(order) = step.takes {
+            if let Some(order) = step.consumed_order {
                 match order_queues.get_mut(&order) {
                     Some(queue) if usize::from(queue[0]) == line => {
                         queue.remove(0);
@@ -533,10 +563,10 @@ impl<'r, 'p> Runner<'r, 'p> {
         }
         // Complete the accesses of the threads, which then begin their next ones.
         let threads = self.first_thread();
-        for &finished in &step.ended {
-            let (thread, access) = match finished {
-                Finished::Asked(thread, fence) => (thread, Err(fence)),
-                Finished::Access(thread, within, value) => {
+        for &completion in &step.completions {
+            let (thread, access) = match completion {
+                Completion::Fence(thread, fence) => (thread, Err(fence)),
+                Completion::Access(thread, within, value) => {
                     let joined = self.lines.joined();
                     let index = self
                         .placement
@@ -564,8 +594,8 @@ impl<'r, 'p> Runner<'r, 'p> {
     }
 }
 
-/// Step of a thread or of the protocol, and true if it is spontaneous. Spontaneous evictions and downgrades are optional,
-/// so an outcome must be reachable without them.
+/// Step of a thread or of the protocol, and true if it is spontaneous. Spontaneous evictions and downgrades are
+/// optional, so an outcome must be reachable without them.
 type Step = (ThreadStep, bool);
 
 impl TransitionSystem<Row> for Runner<'_, '_> {
@@ -578,8 +608,8 @@ impl TransitionSystem<Row> for Runner<'_, '_> {
             visit((ThreadStep::Nothing, false), Err(error));
         }
     }
-    fn spontaneous(&(_, gives_up): &Step) -> bool {
-        gives_up
+    fn spontaneous(&(_, is_spontaneous): &Step) -> bool {
+        is_spontaneous
     }
     fn quiescent(&self, state: &Row) -> bool {
         let mut worlds = state[..self.first_thread()].iter();
@@ -589,30 +619,38 @@ impl TransitionSystem<Row> for Runner<'_, '_> {
 
 /// Cached properties of one state of a thread.
 struct ThreadStateInfo {
+    /// Memory requests that the thread may issue now.
     ready_requests: Rc<[MemoryRequest]>,
-    /// Fences and acquires that the thread may request now.
-    asks: [Option<FenceKind>; 2],
+    /// Fences and acquires that the thread may request now: a fence, and an acquire.
+    requested_fences: [Option<FenceKind>; 2],
+    /// True if all instructions have completed.
     stopped: bool,
-    /// Successors by store forwarding, computed on first use.
+    /// Numbers of the successors by store forwarding, computed on first use.
     forwards: Option<Rc<[u32]>>,
 }
 
-/// A thread with all of its states found so far.
+/// A thread with all of its states found so far. A state is referred to by its number.
 struct Thread<'r> {
+    /// The program.
     program: &'r Program,
+    /// Number of the thread in the program.
     number: usize,
-    buffers: Cores,
+    /// Kind of core.
+    core_kind: CoreKind,
+    /// States of the thread, by number. Each is settled.
     cores: Interner<Core>,
+    /// Properties of each state, by number.
     state_infos: Vec<ThreadStateInfo>,
+    /// Number of the state after an access completes, by state, location and value.
     completed_accesses: FxHashMap<(u32, u8, i64), u32>,
 }
 
 impl<'r> Thread<'r> {
-    fn new(core: Core, number: usize, program: &'r Program, buffers: Cores) -> Thread<'r> {
+    fn new(core: Core, number: usize, program: &'r Program, core_kind: CoreKind) -> Thread<'r> {
         let mut thread = Thread {
             program,
             number,
-            buffers,
+            core_kind,
             cores: Interner::default(),
             state_infos: Vec::new(),
             completed_accesses: FxHashMap::default(),
@@ -628,11 +666,13 @@ impl<'r> Thread<'r> {
     /// Settles a core and returns the number of its state.
     fn number(&mut self, mut core: Core) -> u32 {
         let code = &self.program.threads[self.number].code;
-        core.settle(code, self.buffers);
+        core.settle(code, self.core_kind);
         let info = ThreadStateInfo {
-            ready_requests: core.ready_requests(code, self.buffers).collect(),
-            asks: [FenceKind::Fence, FenceKind::Acquired]
-                .map(|fence| core.asks_for(code, self.buffers, fence).then_some(fence)),
+            ready_requests: core.ready_requests(code, self.core_kind).collect(),
+            requested_fences: [FenceKind::Fence, FenceKind::Acquire].map(|fence| {
+                core.requests_fence(code, self.core_kind, fence)
+                    .then_some(fence)
+            }),
             stopped: core.stopped(code),
             forwards: None,
         };
@@ -651,7 +691,7 @@ impl<'r> Thread<'r> {
         let previous = self.cores[core].clone();
         let code = &self.program.threads[self.number].code;
         let mut successors = Vec::new();
-        for at in previous.forwards(code, self.buffers) {
+        for at in previous.forwards(code, self.core_kind) {
             let mut next = previous.clone();
             next.forward(code, at);
             successors.push(self.number(next));
@@ -665,7 +705,7 @@ impl<'r> Thread<'r> {
     fn complete_fence(&mut self, core: u32, fence: FenceKind) -> u32 {
         let mut next = self.cores[core].clone();
         let code = &self.program.threads[self.number].code;
-        next.answered(code, self.buffers, fence);
+        next.complete_fence(code, self.core_kind, fence);
         self.number(next)
     }
 
@@ -675,7 +715,7 @@ impl<'r> Thread<'r> {
             return next;
         }
         let mut next = self.cores[core].clone();
-        next.ended(&self.program.threads[self.number].code, line, value);
+        next.complete_access(&self.program.threads[self.number].code, line, value);
         let number = self.number(next);
         self.completed_accesses.insert((core, line, value), number);
         number

@@ -109,8 +109,8 @@ fn shapes(
             {
                 continue;
             }
-            let ends = allowed(&program, Model::Rc)?;
-            program.quantifier = match ends.iter().any(|end| program.holds(end)) {
+            let outcomes = allowed(&program, Model::Rc)?;
+            program.quantifier = match outcomes.iter().any(|outcome| program.holds(outcome)) {
                 true => Quantifier::Exists,
                 false => Quantifier::NotExists,
             };

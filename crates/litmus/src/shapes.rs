@@ -9,13 +9,14 @@ use crate::program::{
 pub struct Step {
     /// True for a write.
     pub writes: bool,
-    /// Location, 0 or 1.
+    /// Location: 0 for `x`, 1 for `y`.
     pub at: u8,
 }
 
-/// Returns every program of this size on two locations. Programs that differ only in the names of locations or in the
-/// order of threads count once. `fenced` puts a full fence before each thread's last access. The condition is trivial:
-/// all outcomes are of interest.
+/// Returns every program of `threads` threads with `accesses` accesses each on two locations. Programs that differ
+/// only in the names of locations or in the order of threads count once. Programs without reads or without writes are
+/// left out. `fenced` puts a full fence before each thread's last access. The condition is trivial: all outcomes are
+/// of interest.
 pub fn all(threads: usize, accesses: usize, fenced: bool) -> Vec<Program> {
     // An access is a two-bit digit: location, and 1 for a write. A thread is a number of such digits.
     let kinds = 1usize << (2 * accesses);
@@ -52,7 +53,8 @@ pub fn all(threads: usize, accesses: usize, fenced: bool) -> Vec<Program> {
     programs
 }
 
-/// Returns the program with these accesses. All writes have different values.
+/// Returns the program with these accesses, by thread. All writes have different values, from 1 on. `fenced` is that
+/// of [`all`].
 pub fn program(threads: &[Vec<Step>], fenced: bool) -> Program {
     let mut value = 0;
     let mut name = Vec::new();

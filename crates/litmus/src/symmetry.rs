@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::program::{
-    Address, Change, Claim, Instruction, Location, Observed, Operand, Program, Register,
+    Address, Change, Claim, Instruction, Location, Observable, Operand, Program, Register,
 };
 
 /// Returns the permutations of threads that preserve code, initial values and claim, up to renaming of locations and
@@ -19,11 +19,14 @@ pub fn symmetries(program: &Program) -> Vec<Vec<usize>> {
     symmetries
 }
 
-/// Partial symmetry: images of threads, of locations, and of the registers of each thread.
+/// Partial symmetry: images of the first threads, of their locations, and of their registers.
 #[derive(Clone, Default)]
 struct PartialSymmetry {
+    /// Image of each thread, by thread.
     threads: Vec<usize>,
+    /// Image of each location that a mapped thread accesses.
     locations: BTreeMap<Location, Location>,
+    /// Image of each register that a mapped thread uses, by thread.
     registers: Vec<BTreeMap<Register, Register>>,
 }
 
@@ -67,6 +70,8 @@ impl PartialSymmetry {
         a.len() == b.len() && a.iter().zip(b).all(|(a, b)| self.map_instruction(a, b))
     }
 
+    /// Maps the registers and locations of an instruction of the last mapped thread to those of its image. Returns
+    /// false if the instructions do not match.
     fn map_instruction(&mut self, a: &Instruction, b: &Instruction) -> bool {
         use Instruction::{
             Atomic, Branch, Compute, Fence, Load, LoadReserved, Select, Store, StoreConditional,
@@ -263,10 +268,10 @@ impl PartialSymmetry {
         Some(normal_form(&self.claim_image(claim)?))
     }
 
-    fn observed_image(&self, observed: &Observed) -> Option<Observed> {
+    fn observed_image(&self, observed: &Observable) -> Option<Observable> {
         Some(match observed {
-            Observed::Location(at) => Observed::Location(*self.locations.get(at)?),
-            Observed::Register(thread, register) => Observed::Register(
+            Observable::Location(at) => Observable::Location(*self.locations.get(at)?),
+            Observable::Register(thread, register) => Observable::Register(
                 self.threads[*thread],
                 *self.registers[*thread].get(register)?,
             ),
@@ -345,7 +350,7 @@ mod tests {
     fn claims_and_initial_values_restrict_symmetry() {
         let sb = named("SB").expect("a shape");
         let mut with_claim = sb.clone();
-        with_claim.claim = Claim::Equals(Observed::Location(0), 1);
+        with_claim.claim = Claim::Equals(Observable::Location(0), 1);
         assert_eq!(symmetries(&with_claim).len(), 1);
         let mut with_initial_value = sb;
         with_initial_value.initial[1] = 7;

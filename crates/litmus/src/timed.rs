@@ -17,22 +17,22 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::cores::{Core, Cores, FenceKind, FenceSupport, MemoryRequest};
+use crate::cores::{Core, CoreKind, FenceKind, FenceSupport, MemoryRequest};
 use crate::kinds::{write_access, Kinds};
-use crate::models::end;
+use crate::models::final_outcome;
 use crate::program::{Change, Instruction, Outcome, Program, StoreVariant, Update};
 use crate::store_variants::with_fences;
 
 /// Observations of runs with consecutive seeds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SeedOutcomes {
-    /// Outcomes, each with its number of runs and its first seed.
-    pub ends: BTreeMap<Outcome, (u64, u64)>,
+    /// Outcomes, each with the number of runs that show it and the first seed of these runs.
+    pub counts: BTreeMap<Outcome, (u64, u64)>,
     /// Number of completed runs.
     pub runs: u64,
     /// Number of messages sent in these runs, by name.
     pub messages: BTreeMap<String, u64>,
-    /// First failure with its seed. No runs follow it.
+    /// First failure of the simulation, in words, with its seed. No runs follow it.
     pub failure: Option<(String, u64)>,
 }
 
@@ -47,11 +47,11 @@ pub enum ObserveError {
     Interrupted,
 }
 
-/// Options of simulated runs.
+/// Options of simulated runs: `runs` runs with consecutive seeds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Kind of core between threads and caches.
-    pub cores: Cores,
+    pub cores: CoreKind,
     /// Number of runs.
     pub runs: u64,
     /// Seed of the first run; each further run has the next seed.
@@ -63,9 +63,9 @@ pub struct Options {
 pub struct Level<'p> {
     /// Protocol of the level.
     pub protocol: &'p Protocol,
-    /// Home of the protocol, for this number of caches.
+    /// Home of the protocol, for `caches` caches.
     pub home: Controller,
-    /// Number of caches that the home serves.
+    /// Number of caches that the home serves, at least 1.
     pub caches: u16,
 }
 
@@ -73,14 +73,14 @@ pub struct Level<'p> {
 /// at least one such cache per thread.
 #[derive(Clone, Debug)]
 pub struct Machine<'p> {
-    /// The level next to memory.
+    /// Level next to memory.
     pub upper: Level<'p>,
     /// Level below each cache of the upper level, if any.
     pub lower: Option<Level<'p>>,
 }
 
 impl Machine<'_> {
-    /// Number of caches that serve cores.
+    /// Returns the number of caches that serve cores: those of the lower level, if there is one.
     fn caches(&self) -> u16 {
         let lower_caches = self.lower.as_ref().map_or(1, |lower| lower.caches);
         self.upper.caches * lower_caches
@@ -157,14 +157,14 @@ pub fn observe(
     should_continue: &mut dyn FnMut() -> bool,
 ) -> Result<SeedOutcomes, ObserveError> {
     let kinds = Kinds::from(program.threads.len() as u8);
-    observe_placed(machines, &kinds, program, options, should_continue)
+    observe_on_kinds(machines, &kinds, program, options, should_continue)
 }
 
 /// As [`observe`], on caches of these kinds.
 ///
 /// # Errors
 /// The program cannot be run on these machines, or the caller cancelled.
-pub fn observe_placed(
+pub fn observe_on_kinds(
     machines: &[Machine],
     kinds: &Kinds,
     program: &Program,
@@ -179,7 +179,7 @@ pub fn observe_placed(
         .as_ref()
         .unwrap_or(&first_machine.upper)
         .protocol;
-    if let Some(reason) = kinds.lacks(protocol, program) {
+    if let Some(reason) = kinds.unsupported_access(protocol, program) {
         return Err(ObserveError::Lacks(reason));
     }
     let levels = [Some(&first_machine.upper), first_machine.lower.as_ref()];
@@ -223,7 +223,7 @@ pub fn observe_placed(
                 if let Some(values) = rows.next() {
                     let values = values.into_iter().map(|value| value as i64);
                     let end = Outcome(program.observed().into_iter().zip(values).collect());
-                    outcomes.ends.entry(end).or_insert((0, seed)).0 += 1;
+                    outcomes.counts.entry(end).or_insert((0, seed)).0 += 1;
                 }
                 outcomes.runs += 1;
                 for (name, sent) in performance.statistics.messages {
@@ -288,35 +288,39 @@ fn check_atomics(
 /// A program as a scenario of the simulator.
 #[derive(Clone)]
 struct TimedProgram {
+    /// The program, with fences as the cores run it.
     program: Program,
-    cores: Cores,
+    /// Kind of core.
+    cores: CoreKind,
     /// Kinds of the threads' caches.
     kinds: Kinds,
     /// Fences and acquires that each thread's cache executes.
     fence_support: Vec<FenceSupport>,
-    /// Accesses of each thread.
+    /// Accesses of each thread's cache, by thread.
     accesses: Vec<Accesses>,
     /// Number of caches that serve cores: at least one per thread.
     caches: usize,
+    /// Seed of the lines, delays and choices of the run.
     seed: u64,
 }
 
-/// Number of lines for locations: few enough that some share a set of the small caches and evict each other.
+/// Number of lines in which locations are placed: few enough that some share a set of the small caches and evict each
+/// other.
 const LINES: u32 = 16;
 
 impl TimedProgram {
     /// Returns the number of simulator cores per thread.
     fn ports(&self) -> usize {
         match self.cores {
-            Cores::InOrder => 1,
-            Cores::StoreBuffer => 2,
-            Cores::Relaxed(_) => 3,
+            CoreKind::InOrder => 1,
+            CoreKind::StoreBuffer => 2,
+            CoreKind::Relaxed(_) => 3,
         }
     }
 
     /// Returns for each simulator core its index among the cores of its thread, and the thread. Cores are numbered kind
     /// by kind; within a kind, first one core per cache, then the second ones, and so on.
-    fn seats(&self) -> Vec<(usize, usize)> {
+    fn assignments(&self) -> Vec<(usize, usize)> {
         let ports = self.ports();
         // There may be more caches of the first kind than threads.
         if self.kinds.all_on_first_kind() {
@@ -377,18 +381,18 @@ impl Playable for TimedProgram {
         let mut cores = Core::all(&self.program);
         let threads = cores.iter_mut().zip(&self.program.threads);
         for ((core, thread), fence_support) in threads.zip(&self.fence_support) {
-            core.asks = *fence_support;
+            core.fence_support = *fence_support;
             core.settle(&thread.code, self.cores);
         }
-        let seats = self.seats();
+        let assignments = self.assignments();
         // Separate generator: only the delays and choices of threads use it.
         let random = Random::new(!self.seed);
         Box::new(TimedRun {
             lines: self.lines(),
             test: self.clone(),
             cores,
-            steps: vec![ThreadActivity::Idle; seats.len()],
-            seats,
+            steps: vec![ThreadActivity::Idle; assignments.len()],
+            assignments,
             random,
             memory: RefCell::new(Vec::new()),
             application: NoApplication,
@@ -399,6 +403,7 @@ impl Playable for TimedProgram {
 /// State of a simulator core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ThreadActivity {
+    /// Nothing is outstanding; a delay begins.
     Idle,
     /// The delay before the next step is over.
     DelayOver,
@@ -411,15 +416,22 @@ enum ThreadActivity {
 /// Threads in execution. Each uses several simulator cores before one cache: with a store buffer, the second core
 /// performs the stores; with a window, any of three performs the next access.
 struct TimedRun {
+    /// The program and its machine.
     test: TimedProgram,
+    /// Line of each location, by location.
     lines: Vec<u32>,
+    /// Threads in execution, by thread.
     cores: Vec<Core>,
-    /// Index of each simulator core among the cores of its thread, and the thread.
-    seats: Vec<(usize, usize)>,
+    /// For each simulator core, its index among the cores of its thread, and the thread; `usize::MAX` for a core
+    /// without a thread.
+    assignments: Vec<(usize, usize)>,
+    /// State of each simulator core.
     steps: Vec<ThreadActivity>,
+    /// Generator of delays and choices.
     random: Random,
-    /// Final values of the locations.
+    /// Final values of the locations; empty until the end of the run.
     memory: RefCell<Vec<i64>>,
+    /// The simulator's device application, which the test does not use.
     application: NoApplication,
 }
 
@@ -459,7 +471,7 @@ impl TimedRun {
                 }
             }
             MemoryRequest::Update(_, Update::FetchOp(..), _) => {
-                unreachable!("`changes_copies` refuses it")
+                unreachable!("`check_atomics` rejects it")
             }
         };
         Step::Update { line, word, update }
@@ -478,16 +490,16 @@ impl TimedRun {
         }
     }
 
-    /// Returns the requests that a simulator core may begin for its thread.
+    /// Returns the requests that the simulator core with this number may begin for its thread.
     fn may_begin(&self, number: usize) -> Vec<MemoryRequest> {
-        let (port, thread) = self.seats[number];
+        let (port, thread) = self.assignments[number];
         let code = &self.test.program.threads[thread].code;
         let is_own = |request: &MemoryRequest| match self.test.cores {
-            Cores::InOrder => true,
-            Cores::StoreBuffer => matches!(request, MemoryRequest::Write(..)) == (port == 1),
+            CoreKind::InOrder => true,
+            CoreKind::StoreBuffer => matches!(request, MemoryRequest::Write(..)) == (port == 1),
             // Skip requests that are outstanding at another core of the thread.
-            Cores::Relaxed(_) => {
-                let mut other_cores = self.seats.iter().zip(&self.steps);
+            CoreKind::Relaxed(_) => {
+                let mut other_cores = self.assignments.iter().zip(&self.steps);
                 !other_cores.any(|(seat, activity)| {
                     seat.1 == thread && *activity == ThreadActivity::Access(*request)
                 })
@@ -497,9 +509,9 @@ impl TimedRun {
         ready_requests.filter(is_own).collect()
     }
 
-    /// Returns the next step of a simulator core.
+    /// Returns the next step of the simulator core with this number.
     fn next_step(&mut self, number: usize) -> Step {
-        let (port, thread) = self.seats[number];
+        let (port, thread) = self.assignments[number];
         let ready_requests = self.may_begin(number);
         let chosen = match ready_requests.len() {
             0 | 1 => ready_requests.first(),
@@ -511,8 +523,8 @@ impl TimedRun {
         }
         let code = &self.test.program.threads[thread].code;
         let core = &mut self.cores[thread];
-        let can_request = |fence: &FenceKind| core.asks_for(code, self.test.cores, *fence);
-        let fence = [FenceKind::Fence, FenceKind::Acquired]
+        let can_request = |fence: &FenceKind| core.requests_fence(code, self.test.cores, *fence);
+        let fence = [FenceKind::Fence, FenceKind::Acquire]
             .into_iter()
             .find(can_request);
         if let (0, Some(fence)) = (port, fence) {
@@ -529,7 +541,7 @@ impl TimedRun {
                 self.steps[number] = ThreadActivity::Idle;
                 return self.random_delay(0);
             }
-            if core.through(code) && !matches!(self.test.cores, Cores::Relaxed(_)) {
+            if core.only_stores_left(code) && !matches!(self.test.cores, CoreKind::Relaxed(_)) {
                 return Step::Stop;
             }
         }
@@ -553,20 +565,20 @@ impl ScenarioRun for TimedRun {
     }
 
     fn step(&mut self, number: usize, result: u64) -> Step {
-        let (_, thread) = self.seats[number];
+        let (_, thread) = self.assignments[number];
         if thread >= self.cores.len() {
             return Step::Stop;
         }
         if let ThreadActivity::Access(request) = self.steps[number] {
             let code = &self.test.program.threads[thread].code;
             let value = result.wrapping_sub(self.difference(request.location()));
-            self.cores[thread].ended(code, request.location(), value as i64);
+            self.cores[thread].complete_access(code, request.location(), value as i64);
             self.cores[thread].settle(code, self.test.cores);
             self.steps[number] = ThreadActivity::Idle;
         }
         if let ThreadActivity::Fence(fence) = self.steps[number] {
             let code = &self.test.program.threads[thread].code;
-            self.cores[thread].answered(code, self.test.cores, fence);
+            self.cores[thread].complete_fence(code, self.test.cores, fence);
             self.cores[thread].settle(code, self.test.cores);
             self.steps[number] = ThreadActivity::Idle;
         }
@@ -580,7 +592,7 @@ impl ScenarioRun for TimedRun {
     }
 
     fn write_access(&self, number: usize) -> Option<Access> {
-        let (_, thread) = self.seats[number];
+        let (_, thread) = self.assignments[number];
         let (via, release) = match self.steps[number] {
             ThreadActivity::Access(MemoryRequest::Write(_, _, release, via)) => (via, release),
             ThreadActivity::Access(MemoryRequest::Update(_, _, via)) => (via, false),
@@ -604,7 +616,7 @@ impl ScenarioRun for TimedRun {
     /// Returns a table with the observed values in their order, as one row. The table is empty if the test's filter
     /// excludes the outcome.
     fn tables(&self) -> Vec<Table> {
-        let end = end(&self.test.program, &self.cores, &self.memory.borrow());
+        let end = final_outcome(&self.test.program, &self.cores, &self.memory.borrow());
         let values =
             |Outcome(values): Outcome| values.into_values().map(|value| value as u64).collect();
         vec![Table {
@@ -623,7 +635,7 @@ impl Application for NoApplication {
     }
 
     fn placement(&self) -> Placement {
-        Placement::Beside
+        Placement::Observer
     }
 
     fn handle(&mut self, _event: Event, _actions: &mut Actions) {}

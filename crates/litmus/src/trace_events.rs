@@ -6,8 +6,8 @@
 
 use cohkit_base::sequence::{Action, Sequence, Step};
 use cohkit_protocol::value_text::{AgentNames, Contents};
+use cohkit_system::state::{InFlightMessage, Payload, System, SystemState};
 use cohkit_system::stores::Ticket;
-use cohkit_system::world::{InFlightMessage, Payload, System, World};
 
 use crate::cores::{Core, FenceKind, MemoryRequest};
 use crate::program::{Location, Program, StoreVariant, Update};
@@ -19,7 +19,7 @@ pub enum ThreadStep {
     /// The thread begins an access.
     Begins(u8, MemoryRequest),
     /// The thread requests a fence or an acquire from its cache.
-    Asks(u8, FenceKind),
+    Fence(u8, FenceKind),
     /// A load is forwarded from the thread's own stores.
     Forwards(u8),
     /// Step of caches or homes alone.
@@ -32,35 +32,39 @@ pub struct Change<'s> {
     pub system: &'s System<'s>,
     /// Location of each line of the world, if any.
     pub locations: &'s [Option<Location>],
-    /// World before and after the step, if one changes.
-    pub worlds: Option<[&'s World<Values>; 2]>,
+    /// SystemState before and after the step, if one changes.
+    pub worlds: Option<[&'s SystemState<Values>; 2]>,
     /// Threads before and after the step.
     pub cores: [&'s [Core]; 2],
 }
 
-/// A message in flight, its number in the chart, and its sender.
+/// A message in flight, its number in the chart, and the lifeline of its sender.
 type SentMessage = (InFlightMessage<Values>, u32, usize);
 
 /// Sequence chart under construction.
-pub struct Story<'s> {
+pub struct ChartBuilder<'s> {
+    /// Program whose locations name the lines.
     program: &'s Program,
-    /// Thread of each remote.
+    /// Thread of each remote; a thread's number is its lifeline.
     threads: Vec<usize>,
     /// Names of the agents; a remote has the name of its thread.
     names: AgentNames,
+    /// The chart so far. Lifelines are threads, then homes.
     sequence: Sequence,
+    /// Messages in flight, in the order in which they were sent.
     sent_messages: Vec<SentMessage>,
+    /// Number of messages sent so far, which is the number of the next one.
     sent_count: u32,
 }
 
-impl<'s> Story<'s> {
+impl<'s> ChartBuilder<'s> {
     /// Creates an empty chart of a program's threads and homes. `threads` gives the thread of each remote, and the pair
     /// gives the name of the homes and their number.
     pub fn new(
         program: &'s Program,
         (home, homes): (&str, usize),
         threads: Vec<usize>,
-    ) -> Story<'s> {
+    ) -> ChartBuilder<'s> {
         let mut agents: Vec<String> = (0..program.threads.len())
             .map(|n| format!("P{n}"))
             .collect();
@@ -72,7 +76,7 @@ impl<'s> Story<'s> {
             homes: cohkit_base::sequence::homes(home, homes as u16),
         };
         agents.extend_from_slice(&names.homes);
-        Story {
+        ChartBuilder {
             program,
             names,
             threads,
@@ -108,7 +112,7 @@ impl<'s> Story<'s> {
         let name = |location: Location| &self.program.locations[usize::from(location)];
         let mut actor = match thread_step {
             ThreadStep::Begins(thread, _)
-            | ThreadStep::Asks(thread, _)
+            | ThreadStep::Fence(thread, _)
             | ThreadStep::Forwards(thread) => Some(usize::from(thread)),
             ThreadStep::Nothing => None,
         };
@@ -130,8 +134,8 @@ impl<'s> Story<'s> {
             ThreadStep::Begins(_, MemoryRequest::Update(location, ..)) => {
                 Some(format!("changes {}", name(location)))
             }
-            ThreadStep::Asks(_, FenceKind::Fence) => Some("fences".to_string()),
-            ThreadStep::Asks(_, FenceKind::Acquired) => Some("has acquired".to_string()),
+            ThreadStep::Fence(_, FenceKind::Fence) => Some("fences".to_string()),
+            ThreadStep::Fence(_, FenceKind::Acquire) => Some("has acquired".to_string()),
             ThreadStep::Forwards(_) => Some("reads its own store".to_string()),
             ThreadStep::Nothing => None,
         };
@@ -151,10 +155,11 @@ impl<'s> Story<'s> {
         let [before, after] = change.cores;
         for (number, (before, after)) in before.iter().zip(after).enumerate() {
             let code = &self.program.threads[number].code;
-            for (index, location) in before
-                .open()
-                .filter(|access| !after.open().any(|candidate| candidate == *access))
-            {
+            for (index, location) in before.active_instructions().filter(|access| {
+                !after
+                    .active_instructions()
+                    .any(|candidate| candidate == *access)
+            }) {
                 if let (Some(location), Some(to)) = (location, code[index].destination()) {
                     let name = &self.program.locations[usize::from(location)];
                     let value = after.registers[to];
@@ -186,6 +191,8 @@ impl<'s> Story<'s> {
         agent
     }
 
+    /// Adds the send of a message. `actor` is the lifeline that acts in the step, the sender of messages without a
+    /// remote as sender; `None` stands for the home.
     fn add_send(&mut self, actor: Option<usize>, flight: InFlightMessage<Values>, change: &Change) {
         let from = match flight.from {
             Some(remote) => self.threads[usize::from(remote)],
@@ -242,7 +249,7 @@ impl<'s> Story<'s> {
     }
 
     /// Adds the changes of memory and of the homes' registers.
-    fn add_home_changes(&mut self, change: &Change, [before, after]: [&World<Values>; 2]) {
+    fn add_home_changes(&mut self, change: &Change, [before, after]: [&SystemState<Values>; 2]) {
         let system = change.system;
         for (line, (old, new)) in before.lines.iter().zip(&after.lines).enumerate() {
             let home = self.home(line as u8, change);
@@ -270,7 +277,7 @@ impl<'s> Story<'s> {
 
 /// Returns the messages in flight, sorted. Fields that change while a message stays in flight are reset: the order
 /// among messages, and the rank of a posted store.
-fn flights(world: &World<Values>) -> Vec<InFlightMessage<Values>> {
+fn flights(world: &SystemState<Values>) -> Vec<InFlightMessage<Values>> {
     let flights = world.network.flights().cloned();
     let mut flights: Vec<_> = flights
         .map(|flight| InFlightMessage {
@@ -287,7 +294,7 @@ fn flights(world: &World<Values>) -> Vec<InFlightMessage<Values>> {
     flights
 }
 
-/// Returns the elements of the first list alone and those of the second alone (multiset difference).
+/// Returns the elements of the first list alone and those of the second alone (multiset difference), in their order.
 fn multiset_difference<T: PartialEq>(before: Vec<T>, mut after: Vec<T>) -> (Vec<T>, Vec<T>) {
     let mut only_before = Vec::new();
     for element in before {

@@ -5,12 +5,13 @@ use cohkit_system::data::{Data, Extent};
 use crate::program::Update;
 
 /// A copy of a line: the number of the write that produced it, and its value. The initial value counts as write 1. The
-/// default is no copy.
+/// default, write 0, is no copy.
 pub type Copy = (u16, i64);
 
 /// Last write of each line, and its value.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Values {
+    /// Copy after the last write, by line.
     pub(crate) last: Vec<Copy>,
 }
 
@@ -34,7 +35,7 @@ impl Data for Values {
         self.last[usize::from(line)]
     }
 
-    fn current(&self, line: u8, copy: &Copy) -> bool {
+    fn is_current(&self, line: u8, copy: &Copy) -> bool {
         self.last[usize::from(line)] == *copy
     }
 

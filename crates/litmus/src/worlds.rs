@@ -4,7 +4,7 @@
 //! the lines, and the messages in flight are therefore stored once each, and numbered.
 
 use cohkit_base::interner::Interner;
-use cohkit_system::world::{CopyOnWrite, InFlightMessage, Line, Network, System, World};
+use cohkit_system::state::{CopyOnWrite, InFlightMessage, Line, Network, System, SystemState};
 use smallvec::SmallVec;
 
 use crate::values::Values;
@@ -12,8 +12,11 @@ use crate::values::Values;
 /// Numbered worlds. With two levels of caches, a number stands for the world of the upper level and those below it.
 #[derive(Default)]
 pub struct Worlds {
+    /// Values of all lines of a world.
     data: Interner<Values>,
+    /// States of single lines.
     lines: Interner<CopyOnWrite<Line<Values>>>,
+    /// Messages in flight.
     flights: Interner<CopyOnWrite<InFlightMessage<Values>>>,
     /// Row of each number.
     rows: Interner<Row>,
@@ -29,7 +32,10 @@ impl Worlds {
     }
 
     /// Returns the number of these worlds together, and true if it is new.
-    pub fn number<'w>(&mut self, worlds: impl Iterator<Item = &'w World<Values>>) -> (u32, bool) {
+    pub fn number<'w>(
+        &mut self,
+        worlds: impl Iterator<Item = &'w SystemState<Values>>,
+    ) -> (u32, bool) {
         let mut row = Row::new();
         for world in worlds {
             row.push(self.data.add_clone(&world.data).0);
@@ -48,7 +54,7 @@ impl Worlds {
         &self,
         number: u32,
         systems: impl Iterator<Item = &'s System<'p>>,
-    ) -> Vec<World<Values>> {
+    ) -> Vec<SystemState<Values>> {
         let mut row = self.rows[number].iter().copied();
         let mut next = || row.next().expect("a row has all parts of its worlds");
         let world = |system: &System| {
@@ -60,7 +66,7 @@ impl Worlds {
                 let flight = self.flights[next()].clone();
                 network.insert_keeping_marks(system.protocol, flight);
             }
-            World {
+            SystemState {
                 data,
                 lines,
                 network,
@@ -81,7 +87,7 @@ mod tests {
     use crate::machine::{Machine, MachineState};
     use cohkit_protocol::protocol::{Home, Protocol};
     use cohkit_protocol::text::parse;
-    use cohkit_system::world::{LevelStep, Levels};
+    use cohkit_system::state::{LevelStep, Levels};
     use std::collections::HashSet;
 
     fn system(protocol: &Protocol, remotes: u16, lines: u8) -> System<'_> {
@@ -95,8 +101,8 @@ mod tests {
     /// if and only if they are equal.
     fn round_trips(machine: &Machine, limit: usize) {
         let mut worlds = Worlds::default();
-        let mut states: Vec<MachineState<Values>> = vec![machine.first()];
-        let mut visited = HashSet::from([machine.first()]);
+        let mut states: Vec<MachineState<Values>> = vec![machine.initial_state()];
+        let mut visited = HashSet::from([machine.initial_state()]);
         let mut next = 0;
         while let Some(state) = states.get(next).cloned() {
             let (number, new) = worlds.number(state.worlds());
@@ -149,7 +155,7 @@ mod tests {
         ]
         .map(|text| parse(text).expect("a protocol file"));
         let levels = Levels::new(system(&outer, 2, 1), system(&inner, 2, 1));
-        let seats = vec![(0, 0), (0, 1), (1, 0)];
-        round_trips(&Machine::TwoLevels(Box::new(levels), seats), 1500);
+        let placements = vec![(0, 0), (0, 1), (1, 0)];
+        round_trips(&Machine::TwoLevels(Box::new(levels), placements), 1500);
     }
 }

@@ -6,6 +6,7 @@ use crate::program::{
     Acquire, Address, Change, Class, Fence, Instruction, Operand, Operation, StoreVariant,
 };
 
+/// Registers and instructions of x86.
 pub(crate) const X86: Dialect = Dialect {
     register,
     registers: "EAX, EBX, ECX, EDX, ESI, EDI, or R8 to R15, or their names with 64 bits",
@@ -36,10 +37,13 @@ const KNOWN_INSTRUCTIONS: [&str; 24] = [
 /// Operand of an instruction.
 #[derive(Clone, Copy)]
 enum ParsedOperand {
+    /// A register or a constant.
     Value(Operand),
+    /// A location in memory.
     Memory(Address),
 }
 
+/// Reads an instruction, also with the prefix `LOCK`, and adds its effect to the thread.
 fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
     let piece = cell.piece;
     // `LOCK` precedes its instruction, separated by blanks. A semicolon after it would end the row.
@@ -65,6 +69,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
     emit_instruction(code, &cell, true)
 }
 
+/// Adds the effect of an instruction without prefix. `locked` is true if the prefix `LOCK` preceded it.
 fn emit_instruction<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>, locked: bool) -> Result<()> {
     let piece = cell.piece;
     let mut parts = cell.operands.clone();
@@ -307,7 +312,7 @@ fn parse_operand<'t>(code: &mut Code<'_, 't>, piece: Piece<'t>) -> Result<Parsed
         let inner = piece.from(1).until(inner.len()).trim();
         return memory_operand(code, piece, (inner, Operand::Number(0)));
     }
-    let Some((offset, inner)) = piece.once("(").filter(|_| piece.text.ends_with(')')) else {
+    let Some((offset, inner)) = piece.split_once("(").filter(|_| piece.text.ends_with(')')) else {
         let digits = piece.from(usize::from(piece.text.starts_with('$')));
         return code.operand(digits, "").map(ParsedOperand::Value);
     };

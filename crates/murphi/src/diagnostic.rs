@@ -8,11 +8,11 @@ use rustc_hash::FxHashSet;
 pub struct Diagnostic {
     /// The problem, in one sentence.
     pub message: String,
-    /// Position.
+    /// Position of the problem in the text, in bytes.
     pub span: Span,
-    /// Text beside the caret; may be empty.
+    /// Text beside the caret that marks the position; may be empty.
     pub label: String,
-    /// Advice: a note on another position in the text, or a general one.
+    /// Advice: a note on another position in the text, or a general one without a position.
     pub notes: Vec<(Option<Span>, String)>,
     /// True for a warning, which does not reject the text.
     pub is_warning: bool,
@@ -22,9 +22,9 @@ impl Diagnostic {
     /// Maximum number of errors reported for one text.
     pub const MAX_DIAGNOSTICS: usize = 50;
 
-    /// The diagnostic for a terminal: message, `file:line:column`, the source line with a caret, and help.
-    ///
-    /// `file` is the name to show and `text` the text that was read.
+    /// Returns the diagnostic for a terminal: message, `file:line:column`, the source line with a caret,
+    /// and help. `file` is the name to show and `text` the text that was read. `colour` adds terminal
+    /// escape sequences.
     pub fn render(&self, file: &str, text: &str, colour: bool) -> String {
         let report = Report {
             severity: match self.is_warning {
@@ -40,6 +40,7 @@ impl Diagnostic {
         report.render(Excerpt::whole(file, text), colour)
     }
 
+    /// Sets the text beside the caret.
     pub(super) fn label(&mut self, label: impl Into<String>) -> &mut Self {
         self.label = label.into();
         self
@@ -59,9 +60,13 @@ impl Diagnostic {
 /// Collects diagnostics: at most one per position, and at most [`Diagnostic::MAX_DIAGNOSTICS`].
 #[derive(Default)]
 pub(super) struct Sink {
+    /// Errors in the order of their discovery.
     errors: Vec<Diagnostic>,
+    /// Warnings in the order of their discovery.
     warnings: Vec<Diagnostic>,
+    /// Positions of all errors, also of omitted ones.
     error_positions: FxHashSet<Span>,
+    /// Number of errors beyond [`Diagnostic::MAX_DIAGNOSTICS`].
     omitted: usize,
     /// The last dropped diagnostic, so that callers can still add notes to it.
     last_dropped: Option<Diagnostic>,
@@ -94,11 +99,13 @@ impl Sink {
         &mut self.warnings[last]
     }
 
+    /// Returns true if an error was reported, so that the text has no valid model.
     pub fn has_errors(&self) -> bool {
         !self.errors.is_empty()
     }
 
-    /// Errors and warnings in the order of their positions.
+    /// Returns errors and warnings in the order of their positions. The last error has a note with the
+    /// number of omitted ones.
     pub fn finish(mut self) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
         self.errors.sort_by_key(|d| d.span);
         self.warnings.sort_by_key(|d| d.span);

@@ -30,11 +30,13 @@ pub enum Style {
     Drain,
 }
 
-/// The options with which Rumur decides the same properties as [`cohkit_engine::check`].
+/// Returns the command-line options with which Rumur decides the same properties of the printed model as
+/// [`cohkit_engine::check`].
 pub fn rumur_options(model: &Model, style: Style) -> Vec<&'static str> {
     model.with_enough_stack(|| find_rumur_options(model, style))
 }
 
+/// Returns the options of [`rumur_options`]. Recurses over expressions.
 fn find_rumur_options(model: &Model, style: Style) -> Vec<&'static str> {
     let mut options = vec!["--symmetry-reduction", "off"];
     // Rumur computes in the smallest type that holds the values of variables and the literals, and reports an amount
@@ -95,8 +97,8 @@ fn has_lower_intermediate(model: &Model) -> bool {
     difference_count > direct_count
 }
 
-/// The name of a called function with a value parameter that is passed by reference, as in CMurphi: the value may
-/// change while the function runs.
+/// Returns the name of a called function with a value parameter that is passed by reference, as in CMurphi: the value
+/// may change while the function runs. `None` if there is no such call.
 fn passes_by_reference(model: &Model) -> Option<&str> {
     let mut function_id = None;
     let mut check_node = |node: Node| {
@@ -123,14 +125,15 @@ fn passes_by_reference(model: &Model) -> Option<&str> {
     function_id.map(|id| model.functions[id.index()].name.as_str())
 }
 
-/// Prints a valid model.
+/// Prints a valid model in Rumur's dialect. `style` selects the properties.
 ///
 /// # Errors
-/// A construct of the model that Rumur does not support.
+/// A construct of the model that Rumur does not support, in words.
 pub fn print(model: &Model, style: Style) -> Result<String, String> {
     model.with_enough_stack(|| print_recursively(model, style))
 }
 
+/// Prints a model as [`print()`] does. Recurses over expressions.
 fn print_recursively(model: &Model, style: Style) -> Result<String, String> {
     for named in &model.types {
         if let Type::Multiset { .. } = named.ty {
@@ -175,7 +178,7 @@ fn print_recursively(model: &Model, style: Style) -> Result<String, String> {
     Ok(printer.text)
 }
 
-/// Prints an expression of a valid model for readers, with the names of its text.
+/// Prints an expression of a valid model for readers, with the names of its own text.
 pub fn expression(model: &Model, e: &Expr) -> String {
     let names = Names {
         types: model.types.iter().map(|t| t.name.clone()).collect(),
@@ -206,7 +209,7 @@ fn violation_text(violation: &Violation) -> String {
     }
 }
 
-/// A quoted string.
+/// Returns a quoted string, with `'` in place of characters that need an escape.
 fn quote(text: &str) -> String {
     let replace_unsafe = |c: char| {
         if c == '"' || c == '\\' || c.is_control() {
@@ -221,16 +224,21 @@ fn quote(text: &str) -> String {
     )
 }
 
+/// Printer of a model, or of single expressions.
 struct Printer<'a> {
+    /// The model to print.
     model: &'a Model,
+    /// Text printed so far.
     text: String,
+    /// Indentation of the next line, in levels of two spaces.
     indent: usize,
     /// True to print the names of the model's own text, for readers instead of Rumur.
     for_readers: bool,
+    /// Names of the printed text.
     names: Names,
-    /// Per type, true if its values are printed as numbers.
+    /// Per type, true if its values are printed as numbers: unions and their members.
     numeric: Vec<bool>,
-    /// Per variable, the expression that it denotes, if Rumur cannot name it.
+    /// Per variable, the text of the expression that it denotes, if Rumur cannot name it.
     meanings: Vec<Option<String>>,
 }
 
@@ -251,6 +259,7 @@ impl Printer<'_> {
         self.indent -= 1;
     }
 
+    /// Prints the whole model: declarations, tables, functions, start states, rules and properties.
     fn print_model(&mut self, style: Style) {
         let model = self.model;
         let name: String = model
@@ -348,6 +357,7 @@ impl Printer<'_> {
         }
     }
 
+    /// Prints the declarations of constants, types and variables of the state.
     fn print_declarations(&mut self, style: Style) {
         let model = self.model;
         if numbers::number_width(model) == numbers::NumberWidth::Over32 {
@@ -394,6 +404,7 @@ impl Printer<'_> {
         self.add_line("");
     }
 
+    /// Returns the text of a type's definition. `t` is its index.
     fn simple_type(&self, t: usize, ty: &Type) -> String {
         if self.numeric[t] {
             let (lo, hi) = self.model.bounds(TypeId(t as u32)).unwrap_or((0, 0));
@@ -446,6 +457,7 @@ impl Printer<'_> {
         }
     }
 
+    /// Prints a constant table as a function of its index. `t` is the index of the table in the model.
     fn print_table(&mut self, t: usize, table: &Table) {
         let name = self.names.tables[t].clone();
         let (index, result) = (table.index.index(), table.result.index());
@@ -468,6 +480,7 @@ impl Printer<'_> {
         self.add_line("");
     }
 
+    /// Prints a function or procedure. `f` is its index in the model.
     fn print_function(&mut self, f: usize, function: &Function) {
         let parameters = function.parameters.iter().map(|&p| {
             let variable = self.model.variable(p);
@@ -494,6 +507,7 @@ impl Printer<'_> {
         self.add_line("");
     }
 
+    /// Prints the text that `f` prints, in a ruleset of these parameters if there are any.
     fn print_ruleset(&mut self, parameters: &[VariableId], f: impl FnOnce(&mut Self)) {
         let quantifier = |p: &VariableId| {
             let ty = self.model.variable(*p).ty;

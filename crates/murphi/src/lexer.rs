@@ -1,4 +1,5 @@
-//! Lexer: tokens and their spellings.
+//! Lexer: tokens and their spellings. The attributes of [`Token`] list all spellings of a token. Spellings that
+//! are not ASCII are errors in CMurphi's dialect.
 
 use super::diagnostic::Sink;
 use super::Dialect;
@@ -11,15 +12,19 @@ use logos::Logos;
 #[logos(skip(r"--[^\n]*", allow_greedy = true))]
 #[logos(skip r"/\*([^*]|\*+[^*/])*\*+/")]
 pub(super) enum Token {
+    /// A name that is no keyword. It begins with a letter.
     #[regex("[A-Za-z][A-Za-z0-9_]*")]
     Identifier,
     /// A keyword, at least in some positions.
     Keyword(Keyword),
+    /// A number in decimal or hexadecimal notation.
     #[regex("[0-9]+")]
     #[regex("0[xX][0-9a-fA-F]+")]
     Number,
+    /// A real number, which is reported as an error and replaced by [`Token::Number`].
     #[regex(r"[0-9]+\.[0-9]+([eE][+-]?[0-9]+)?")]
     Real,
+    /// A string with its quotes; see [`string_contents`].
     #[regex(r#""([^"\\\n]|\\[^\n])*""#)]
     #[regex(r#"“([^”\\\n]|\\[^\n])*”"#)]
     String,
@@ -48,6 +53,7 @@ pub(super) enum Token {
     #[token(":=")]
     #[token("≔")]
     Assign,
+    /// Separator of a rule's guard and body.
     #[token("==>")]
     RuleArrow,
     #[token("->")]
@@ -162,7 +168,8 @@ pub(super) const CMURPHI_RESERVED: &str =
     "undefined in interleaved program traceuntil until pctl_next log log10 exp \
     sin cos tan fabs floor ceil sqrt fmod pow asin acos atan sinh cosh tanh";
 
-/// Splits a text into tokens, of which the last is [`Token::End`].
+/// Splits a text into tokens with their positions, of which the last is [`Token::End`]. Errors go to the sink,
+/// and the characters in error are skipped.
 pub(super) fn lex(text: &str, dialect: Dialect, sink: &mut Sink) -> Vec<(Token, Span)> {
     let mut tokens: Vec<(Token, Span)> = Vec::with_capacity(text.len() / 4 + 1);
     let mut invalid_span: Option<Span> = None;
@@ -222,6 +229,8 @@ pub(super) fn lex(text: &str, dialect: Dialect, sink: &mut Sink) -> Vec<(Token, 
 /// Maximum length of a name, in bytes; that of CMurphi.
 const MAX_NAME_LENGTH: usize = 256;
 
+/// Reports characters that begin no token, if `span` is one: an open string, a name that begins with `_`, or
+/// others.
 fn report_invalid_characters(text: &str, span: Option<Span>, sink: &mut Sink) {
     let Some(span) = span else { return };
     let characters = &text[span.start as usize..span.end as usize];
@@ -268,7 +277,8 @@ pub(super) fn check_readable(text: &str, sink: &mut Sink) -> bool {
     }
 }
 
-/// The contents of a string token, without quotes and escapes.
+/// Returns the contents of a string token, without quotes and escapes. Escaped line feeds and tabs become
+/// spaces.
 pub(super) fn string_contents(text: &str) -> String {
     let quoted = text
         .trim_start_matches(['"', '“'])

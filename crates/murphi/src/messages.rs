@@ -16,7 +16,9 @@ const UNNAMED_AGENTS: &str = "others";
 /// Maximum number of lifelines of a chart; larger charts are not drawn.
 const MAX_AGENTS: usize = 16;
 
+/// Names of fields that hold the sender of a message, in lower case without a prefix `m_` and trailing `_`.
 const SOURCE_FIELDS: [&str; 5] = ["source", "src", "from", "sender", "origin"];
+/// Names of fields that hold the receiver of a message, like [`SOURCE_FIELDS`].
 const TARGET_FIELDS: [&str; 7] = [
     "destination",
     "dest",
@@ -29,33 +31,40 @@ const TARGET_FIELDS: [&str; 7] = [
 
 /// A location in the state that can hold a single message.
 struct Slot {
-    /// Index of its first cell; for a slot of a multiset that of the element.
+    /// Index of its first cell in a state; for a slot of a multiset that of the element.
     record_cell: usize,
     /// Index of the cell that says whether there is an element; `None` in an array of slots.
     presence_cell: Option<usize>,
-    /// The agent that owns the slot, by the array's index.
+    /// Name of the agent that owns the slot, by the array's index; `None` if no index names an agent.
     owner: Option<String>,
+    /// Record type of the messages.
     record: TypeId,
 }
 
-/// Roles of the fields of a record type.
+/// Roles of the fields of a record type, as indices into `fields`.
 struct Shape {
+    /// Field with the sender.
     source: Option<usize>,
+    /// Field with the receiver.
     target: Option<usize>,
     /// The only other field that names an agent; `None` if there are several.
     further_agent: Option<usize>,
-    /// The field with the kind of the message.
+    /// First enumeration among the fields, which holds the kind of the message.
     kind: Option<usize>,
-    /// Cells of each field in the record, its name and its type.
+    /// Fields in order: index of the first cell in the record, name, and type.
     fields: Vec<(usize, String, TypeId)>,
 }
 
-/// A message: description, source and target.
+/// A message: description and ends, each by the name of an agent. Equal messages cannot be distinguished.
 #[derive(Clone, PartialEq, Debug)]
 struct Message {
+    /// Kind and fields in words: `GetS(line=0)`.
     text: String,
+    /// Agent that the source field names.
     source: Option<String>,
+    /// Agent that the target field names, or the owner of the slot if there is no such field.
     target: Option<String>,
+    /// Agent that the further field names, which may be the missing end.
     further_agent: Option<String>,
 }
 
@@ -71,19 +80,27 @@ impl TraceRenderer for Messages {
 
 /// The networks of a model, and the messages in flight in them.
 struct Networks<'a> {
+    /// The model whose states are rendered.
     model: &'a Model,
+    /// Number of cells of each type, by type index.
     sizes: Vec<u32>,
+    /// All slots of all networks.
     slots: Vec<Slot>,
+    /// Roles of the fields of each record type of a slot.
     shapes: Vec<(TypeId, Shape)>,
+    /// Names of the lifelines; the last one is [`UNNAMED_AGENTS`].
     agents: Vec<String>,
+    /// Steps of the chart so far.
     steps: Vec<ChartStep>,
-    /// Messages with sender, receiver and number.
+    /// Messages in flight with the lifelines of sender and receiver, and the number of the flight.
     in_flight: Vec<(Message, usize, usize, u32)>,
+    /// Number of flights so far, which is the number of the next flight.
     flight_count: u32,
 }
 
 impl<'a> Networks<'a> {
-    /// The networks of a model in its start state; `None` if it has none.
+    /// Returns the networks of a model. `frame` holds the cells of its start state. `None` if it has no network, or
+    /// more than [`MAX_AGENTS`] agents.
     fn from_model(model: &'a Model, frame: &[Number]) -> Option<Networks<'a>> {
         let mut networks = Networks {
             model,
@@ -147,7 +164,9 @@ impl<'a> Networks<'a> {
         Some(networks)
     }
 
-    /// Finds the slots for messages in a variable or one of its elements, in multisets and in arrays.
+    /// Finds the slots for messages in a variable or one of its elements, in multisets and in arrays. `first_cell` is
+    /// the index of the variable's first cell, and `owner` the innermost array index, as a type and a value, that may
+    /// name an agent.
     fn find_slots(
         &mut self,
         ty: TypeId,
@@ -182,6 +201,7 @@ impl<'a> Networks<'a> {
         }
     }
 
+    /// Adds a slot, if its type is a record of which sender, receiver or owner are known.
     fn add_slot(
         &mut self,
         record: TypeId,
@@ -222,6 +242,7 @@ impl<'a> Networks<'a> {
         &entry.expect("shapes of slots are known").1
     }
 
+    /// Returns the roles of the fields of a record type, recognised by their names and types.
     fn shape(&self, record: TypeId) -> Shape {
         let mut shape = Shape {
             source: None,
@@ -260,7 +281,7 @@ impl<'a> Networks<'a> {
         shape
     }
 
-    /// Removes arrays of records that are not empty in the start state, because they are not networks.
+    /// Removes arrays of records that are not empty in the start state `frame`, because they are not networks.
     fn retain_mailboxes(&mut self, frame: &[Number]) {
         let is_mailbox = |slot: &Slot| {
             let shape = self.shape_of(slot.record);
@@ -273,7 +294,7 @@ impl<'a> Networks<'a> {
         self.slots.retain(|_| keep_flags.next().unwrap_or(false));
     }
 
-    /// The messages in a state.
+    /// Returns the messages in a state, whose cells are `frame`.
     fn messages(&self, frame: &[Number]) -> Vec<Message> {
         let message = |slot: &Slot| {
             let shape = self.shape_of(slot.record);
@@ -334,7 +355,8 @@ impl<'a> Networks<'a> {
         });
     }
 
-    /// Sender and receiver of a message, given the acting agent.
+    /// Returns the lifelines of a message's sender and receiver. `actor` is the lifeline of the agent that acts in the
+    /// step, if it is known.
     fn ends(&self, message: &Message, actor: Option<usize>) -> (usize, usize) {
         let others_index = self.agents.len() - 1;
         let index_of = |name: &Option<String>| {

@@ -7,7 +7,7 @@
 
 use cohkit_protocol::protocol::{MessageId, Permission};
 use cohkit_system::data::{Current, Data};
-use cohkit_system::world::{CompletedAccess, Endpoint, InFlightMessage, Step, System, World};
+use cohkit_system::state::{CompletedAccess, Endpoint, InFlightMessage, Step, System, SystemState};
 use std::collections::HashSet;
 
 /// Result of a search over pairs of states.
@@ -21,12 +21,13 @@ pub enum Bisimulation {
     Different,
 }
 
-type Pair = [World<Current>; 2];
+/// States of the two systems that the same steps reach, original first.
+type Pair = [SystemState<Current>; 2];
 
-/// Compares at most `max_pairs` pairs of states of two systems. The search is depth-first, so that an
-/// incomplete search also reaches deep states.
+/// Compares at most `max_pairs` pairs of states of two systems, which have the same size. The search is depth-first,
+/// so that an incomplete search also reaches deep states.
 pub fn bisimulation(systems: [&System; 2], max_pairs: usize) -> Bisimulation {
-    let initial_pair = systems.map(World::new);
+    let initial_pair = systems.map(SystemState::new);
     if !have_equal_observables(systems, &initial_pair) {
         return Bisimulation::Different;
     }
@@ -53,7 +54,7 @@ pub fn bisimulation(systems: [&System; 2], max_pairs: usize) -> Bisimulation {
     Bisimulation::Complete
 }
 
-/// Returns the successors of a pair, or `None` if an access completes in only one of the two, or on a violation.
+/// Returns the successors of a pair. `None` if an access completes in only one of the two systems, or on a violation.
 fn successors(systems: [&System; 2], pair: &Pair) -> Option<Vec<Pair>> {
     let mut left = transitions(systems[0], &pair[0])?;
     let mut right = transitions(systems[1], &pair[1])?;
@@ -64,7 +65,7 @@ fn successors(systems: [&System; 2], pair: &Pair) -> Option<Vec<Pair>> {
         let right_steps: Vec<Transition> = right.extract_if(.., has_label).collect();
         // Messages with the same label differ in their contents, by which they are sorted.
         for index in 0..left_steps.len().max(right_steps.len()) {
-            let successor_of = |steps: &[Transition], unchanged: &World<Current>| match steps
+            let successor_of = |steps: &[Transition], unchanged: &SystemState<Current>| match steps
                 .get(index)
                 .or(steps.last())
             {
@@ -87,6 +88,7 @@ fn successors(systems: [&System; 2], pair: &Pair) -> Option<Vec<Pair>> {
 /// Observable part of a message: line, message, sender, receiver, home.
 type Header = (u8, MessageId, Endpoint, Endpoint, u8);
 
+/// Returns the observable part of a message in flight.
 fn header(flight: &InFlightMessage<Current>) -> Header {
     let InFlightMessage {
         line,
@@ -104,18 +106,22 @@ fn header(flight: &InFlightMessage<Current>) -> Header {
 enum Label {
     /// Delivery of a message. Its row chooses this member of a set.
     Arrival(Header, u8),
+    /// Any other step.
     Other(Step),
 }
 
-/// A step with its effects.
+/// A step with its effects, in one of the systems.
 struct Transition {
+    /// Name of the step.
     label: Label,
-    next_state: World<Current>,
+    /// State after the step.
+    next_state: SystemState<Current>,
+    /// Accesses that the step completes.
     completed: Vec<CompletedAccess<Current>>,
 }
 
-/// Returns the steps that change the state, or `None` if a step has a violation.
-fn transitions(system: &System, state: &World<Current>) -> Option<Vec<Transition>> {
+/// Returns the steps that change the state. `None` if a step has a violation.
+fn transitions(system: &System, state: &SystemState<Current>) -> Option<Vec<Transition>> {
     let mut transitions = Vec::new();
     for step in state.steps(system) {
         let mut next_state = state.clone();
@@ -127,8 +133,8 @@ fn transitions(system: &System, state: &World<Current>) -> Option<Vec<Transition
             continue;
         }
         let delivery = match step {
-            Step::Arrives(delivery) => Some((delivery, 0)),
-            Step::Chooses(delivery, choice) => Some((delivery, choice)),
+            Step::Deliver(delivery) => Some((delivery, 0)),
+            Step::DeliverChoosing(delivery, choice) => Some((delivery, choice)),
             _ => None,
         };
         let label = match delivery {
@@ -157,7 +163,7 @@ fn have_equal_observables(systems: [&System; 2], pair: &Pair) -> bool {
             let remotes = line.remotes.iter().map(move |remote| {
                 let state = &states[usize::from(remote.configuration.state)];
                 let current = state.permission > Permission::None
-                    && Current.current(number as u8, &remote.copy);
+                    && Current.is_current(number as u8, &remote.copy);
                 (state.permission, current, state.is_stable(), operation)
             });
             remotes.collect::<Vec<_>>()

@@ -3,14 +3,16 @@
 
 use crate::words::{replace_word, words, Word};
 
-/// An alternative to an action or guard.
+/// A replacement for an action or guard.
 pub struct Alternative {
-    /// Mutation operator.
+    /// Mutation operator, in words: `count off by one`.
     pub kind: &'static str,
+    /// Source text of the new action or guard.
     pub text: String,
 }
 
 impl Alternative {
+    /// Creates an alternative from its mutation operator and source text.
     pub fn new(kind: &'static str, text: String) -> Alternative {
         Alternative { kind, text }
     }
@@ -36,7 +38,7 @@ const DATA_ACTIONS: [(&str, &[&str]); 3] = [
     ("defer", &["write"]),
 ];
 
-/// Returns the alternatives to an action or a guard, operator by operator, each from left to right.
+/// Returns the alternatives to the text of an action or a guard, operator by operator, each from left to right.
 pub fn alternatives(text: &str) -> Vec<Alternative> {
     let mut collected = Vec::new();
     let mut add = |kind, texts: Vec<String>| {
@@ -74,7 +76,7 @@ fn off_by_one(text: &str) -> Vec<String> {
     variants
 }
 
-/// Returns the end of a `count(SET)` that begins with this word.
+/// Returns the byte offset after a `count(SET)` that begins with this word; `None` if none begins with it.
 fn end_of_count(text: &str, word: &Word) -> Option<usize> {
     let argument_start = word.start + word.text.len();
     if word.text != "count" || !text[argument_start..].starts_with('(') {
@@ -92,6 +94,7 @@ fn end_of_count(text: &str, word: &Word) -> Option<usize> {
     None
 }
 
+/// Returns variants with one comparison operator replaced, from left to right.
 fn changed_comparisons(text: &str) -> Vec<String> {
     let mut variants = Vec::new();
     let mut position = 0;
@@ -154,8 +157,9 @@ fn without_terms(text: &str, prefix: &str) -> Vec<String> {
     terms.collect()
 }
 
-/// Returns true if two actions of a row have the same effect in either order. Neither may set a variable that the other
-/// names, at most one may access data, and their messages must be unordered.
+/// Returns true if two actions of a row have the same effect in either order. Neither may set a variable that the
+/// other names, at most one may access data, and their messages must be unordered. `ordered` compares two messages by
+/// name; `carries` returns true for a message with data.
 pub fn actions_commute(
     first: &str,
     second: &str,

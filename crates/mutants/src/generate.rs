@@ -9,19 +9,22 @@ use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::{Carries, Home, Message, MessageId, Protocol, Type};
 use cohkit_protocol::text::parse;
 
-/// A specification with one change.
+/// A specification with one change. The change may make it invalid.
 pub struct Mutant {
-    /// Description: the line (or the pair of a row), and its change.
+    /// Description: the line (or the pair of a row), and its change. It is the same in every version of the
+    /// specification that contains the line.
     pub description: String,
-    /// Mutation operator.
+    /// Mutation operator, in words: `row dropped`.
     pub kind: &'static str,
-    /// True if the change concerns the home's policy or messages, so that the home must be constructed again.
+    /// True if the change concerns the home's policy or messages. A home that is constructed from a policy must then
+    /// be constructed again.
     pub changes_home: bool,
-    /// Source of the mutant.
+    /// Source of the mutant, without comments.
     pub text: String,
 }
 
-/// Returns all mutants of a specification, in the order of its lines.
+/// Returns all mutants of a specification, in the order of its lines. If the specification is invalid, mutants that
+/// need the resolved protocol are missing.
 pub fn mutants(text: &str) -> Vec<Mutant> {
     let source = Source::read(text);
     let mut mutants = Vec::new();
@@ -53,17 +56,23 @@ pub fn mutants(text: &str) -> Vec<Mutant> {
     mutants
 }
 
-/// Receiver of a mutant: its mutation operator, description, and the changed line.
+/// Receiver of a mutant: its mutation operator, its description, and the changed line, which may contain line breaks
+/// or be empty.
 type Change<'a> = &'a mut dyn FnMut(&'static str, String, String);
 
-/// A pair of a state and an event in a row, with the remainder of the row.
+/// A pair of a state and an event in a row, with the remainder of the row. All parts are source text.
 struct RowPair<'a> {
+    /// Name of the state.
     state: &'a str,
+    /// Name of the event.
     event: &'a str,
+    /// Condition after `if`; `None` without a guard.
     guard: Option<&'a str>,
+    /// Actions in order; a row without effect has the single action `stall`, `unreachable` or `refuse`.
     actions: &'a [String],
+    /// Next state, or `stay`; empty if the row names none.
     next: &'a str,
-    /// Rows of the other pairs, which mutants keep.
+    /// Rows of the other pairs of the line, which mutants keep.
     unchanged_rows: Vec<String>,
 }
 
@@ -85,7 +94,8 @@ impl RowPair<'_> {
         )]
     }
 
-    /// Adds a mutant with `rows` in place of the pair.
+    /// Adds a mutant with `rows` in place of the pair. `kind` is the mutation operator and `difference` the change in
+    /// words.
     fn add_mutant(
         &self,
         change: Change,
@@ -179,26 +189,34 @@ fn format_row(
 /// Kind of a line of the specification. Side 0 is the remote, 1 the home.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum LineKind {
+    /// Row of the table of this side.
     Row(usize),
+    /// Declaration of a state of this side.
     State(usize),
+    /// Declaration of the messages of a channel.
     Messages,
+    /// Line of the policy of a home that is to be constructed.
     Policy,
+    /// Line without mutants.
     Other,
 }
 
 /// A specification as logical lines: comments removed, continued lines joined.
 struct Source {
+    /// Logical lines. Descriptions refer to them by their text, not their number.
     lines: Vec<String>,
+    /// Kind of each logical line.
     line_kinds: Vec<LineKind>,
     /// States of the remote and of the home, in source order.
     sides: [Vec<String>; 2],
-    /// Messages of each channel.
+    /// Names of the messages of each channel, in source order.
     channels: Vec<Vec<String>>,
-    /// The resolved protocol, if the specification is accepted.
+    /// The resolved protocol; `None` if the specification is invalid.
     protocol: Option<Protocol>,
 }
 
 impl Source {
+    /// Reads a specification into logical lines and classifies each by the blocks around it.
     fn read(text: &str) -> Source {
         let mut source = Source {
             lines: Vec::new(),
@@ -250,7 +268,7 @@ impl Source {
         source
     }
 
-    /// Adds the mutants of a row, pair by pair.
+    /// Adds the mutants of a row, pair by pair. `side` is that of [`LineKind::Row`].
     fn add_row_mutants(&self, line: &str, side: usize, change: Change) {
         let states = &self.sides[side];
         let cells = split_cells(line);
@@ -306,7 +324,7 @@ impl Source {
         }
     }
 
-    /// Adds the mutants of an action of a pair: without it, and with replacements.
+    /// Adds the mutants of one action of a pair, by its index: without it, and with replacements.
     fn add_action_mutants(&self, pair: &RowPair, side: usize, index: usize, change: Change) {
         let mut remaining = pair.actions.to_vec();
         let dropped = remaining.remove(index);
@@ -374,8 +392,8 @@ impl Source {
         }
     }
 
-    /// Returns a send with other receivers: the default receiver, and each remote named by a variable or by a field of
-    /// the event's message.
+    /// Returns the variants of a send with other receivers: the default receiver, and each remote named by a variable
+    /// or by a field of the event's message. Empty if the action is no send.
     fn sends_to_other_receivers(&self, side: usize, event: &str, action: &str) -> Vec<String> {
         let (Some(send), Some(protocol)) = (action.strip_prefix("send "), &self.protocol) else {
             return Vec::new();
@@ -414,7 +432,8 @@ impl Source {
         messages.find(|(_, message)| message.name == name)
     }
 
-    /// Returns true if two messages between the same agents are delivered in send order.
+    /// Returns true if two messages between the same agents are delivered in send order. Unknown messages count as
+    /// ordered.
     fn are_ordered(&self, first: &str, second: &str) -> bool {
         let (Some(protocol), Some((first_id, first_message)), Some((second_id, second_message))) = (
             &self.protocol,
@@ -429,13 +448,14 @@ impl Source {
             || protocol.earlier_messages(second_id).contains(&first_id)
     }
 
-    /// Returns true if a message carries data.
+    /// Returns true if a message carries data, or is unknown.
     fn carries_data(&self, message: &str) -> bool {
         let resolved = self.find_message(message);
         resolved.is_none_or(|(_, message)| message.carries != Carries::Nothing)
     }
 
-    /// Returns a send with every other message of the same channel, with unchanged fields.
+    /// Returns the variants of a send with every other message of the same channel, with unchanged fields. Empty if
+    /// the action is no send.
     fn sends_of_other_messages(&self, action: &str) -> Vec<String> {
         let words = words(action);
         let (Some(send), Some(message)) = (words.first(), words.get(1)) else {
@@ -569,7 +589,7 @@ impl Source {
     }
 }
 
-/// Returns an `every` action with another source state, or with another target state.
+/// Returns the variants of an `every` action with another source state, or with another target state.
 fn bulk_transition_variants(action: &str, states: &[String]) -> Vec<String> {
     let action_words = words(action);
     let [keyword, from, _, to] = &action_words[..] else {
@@ -585,7 +605,7 @@ fn bulk_transition_variants(action: &str, states: &[String]) -> Vec<String> {
     variants.collect()
 }
 
-/// Returns the states after and before `current` in cyclic order.
+/// Returns the states after and before `current` in cyclic order. Empty if `current` is not among `states`, or alone.
 fn adjacent_states(states: &[String], current: &str) -> Vec<String> {
     let Some(index) = states.iter().position(|state| state == current) else {
         return Vec::new();
@@ -706,15 +726,19 @@ fn add_message_mutants(line: &str, change: Change) {
 
 /// A message of a group: `NAME` or `NAME (contents)`.
 struct MessageItem {
+    /// Name of the message.
     name: String,
     /// Payload: `line`, `line, dirty`, `store`, `partial store` or empty.
     carries: String,
+    /// Declarations of the fields: `NAME: TYPE`.
     fields: Vec<String>,
+    /// Byte offset of the item in its line.
     start: usize,
+    /// Byte offset after the item, without trailing spaces.
     end: usize,
 }
 
-/// Returns the messages that a line declares.
+/// Returns the messages that a line declares, in order. Empty if the line contains no colon.
 fn message_items(line: &str) -> Vec<MessageItem> {
     let Some((channel, _)) = line.split_once(':') else {
         return Vec::new();

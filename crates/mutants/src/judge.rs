@@ -1,4 +1,5 @@
-//! Verdicts on mutants.
+//! Verdicts on mutants: systems of several sizes, progress, litmus programs, two cache levels, and bisimulation with
+//! the original.
 
 use crate::bisimulation::{bisimulation, Bisimulation};
 use crate::generate::Mutant;
@@ -11,8 +12,10 @@ use cohkit_protocol::construct::{construct, Construction};
 use cohkit_protocol::controller::{Controller, MEMORY_WRITES};
 use cohkit_protocol::protocol::{Home, Protocol, System};
 use cohkit_protocol::text::parse;
-use cohkit_system::world::System as World;
-use cohkit_system::world::{explore_levels, Found, Levels, Search, StepError};
+use cohkit_system::state::System as ExecutableSystem;
+use cohkit_system::state::{
+    explore_levels, Found, Levels, Search, StepError, DEFAULT_CHANNEL_CAPACITY,
+};
 use std::borrow::Cow;
 
 /// Verdict on a mutant.
@@ -23,7 +26,7 @@ pub enum MutantVerdict {
     /// Killed: a system has a violation, or accesses that never begin.
     Refuted,
     /// Inconclusive: channel capacity exceeded.
-    LeftOpen,
+    CapacityExceeded,
     /// Inconclusive: no violation found, but no system with two caches was searched completely.
     Undecided,
     /// Equivalent as far as compared: no check fails, and no access, permission or message distinguishes a system from
@@ -39,7 +42,7 @@ impl MutantVerdict {
         match self {
             MutantVerdict::Rejected => "rejected",
             MutantVerdict::Refuted => "refuted",
-            MutantVerdict::LeftOpen => "left open",
+            MutantVerdict::CapacityExceeded => "left open",
             MutantVerdict::Undecided => "undecided",
             MutantVerdict::Bisimilar => "bisimilar",
             MutantVerdict::Survived => "survived",
@@ -47,12 +50,15 @@ impl MutantVerdict {
     }
 }
 
-/// Configuration of a system in which a mutant is checked.
+/// Size and limit of a system in which a mutant is checked.
 #[derive(Clone, Copy)]
 struct SystemSize {
+    /// Number of caches.
     remotes: u16,
+    /// Number of cache lines.
     lines: u8,
-    /// True if the device behind the home issues local operations.
+    /// True if the device behind the home issues local operations. Affects only homes that are constructed from a
+    /// policy.
     device: bool,
     /// Maximum number of states to visit.
     states: u64,
@@ -84,9 +90,6 @@ const FALLBACK_SYSTEMS: [SystemSize; 2] = [
     system_size(2, 1, false, 2_000_000),
 ];
 
-/// Channel capacity: number of equal unordered messages.
-const CHANNEL_CAPACITY: u16 = 7;
-
 /// Maximum number of pairs of states to compare: in a system that must be compared completely, and in any other.
 const MAX_STATE_PAIRS: [usize; 2] = [60_000, 10_000];
 
@@ -94,7 +97,7 @@ const MAX_STATE_PAIRS: [usize; 2] = [60_000, 10_000];
 pub struct Judge {
     /// Original protocol.
     protocol: Protocol,
-    /// Homes of the original, one per system.
+    /// Homes of the original, one per system. Mutants with an unchanged home use them.
     homes: Homes,
 }
 
@@ -102,10 +105,10 @@ pub struct Judge {
 struct Homes(Vec<Controller>, Vec<Controller>);
 
 impl Judge {
-    /// Creates a judge for the mutants of a specification, which must itself hold.
+    /// Creates a judge for the mutants of a specification, which must itself hold in all systems.
     ///
     /// # Errors
-    /// The specification does not hold; the reason.
+    /// The specification is invalid, has no sound home, or does not hold; the reason in words.
     pub fn new(text: &str) -> Result<Judge, String> {
         let protocol = parse_with_systems(text).ok_or("it is refused")?;
         let homes = construct_homes(&protocol).ok_or("there is no home")?;
@@ -186,7 +189,8 @@ impl Judge {
     }
 }
 
-/// Refines the verdict of the systems with a check of two levels, or with litmus programs.
+/// Refines the verdict of the systems with a check of two levels, or with litmus programs. Only a home with rows is
+/// refined.
 fn refine_verdict(protocol: &Protocol, verdict: MutantVerdict) -> MutantVerdict {
     let Home::Controller(home) = &protocol.home else {
         return verdict;
@@ -208,15 +212,22 @@ fn reference_system<'p>(
     protocol: &'p Protocol,
     home: &'p Controller,
     size: &SystemSize,
-) -> World<'p> {
-    let system = World::new(protocol, home, size.remotes, size.lines, CHANNEL_CAPACITY);
+) -> ExecutableSystem<'p> {
+    let system = ExecutableSystem::new(
+        protocol,
+        home,
+        size.remotes,
+        size.lines,
+        DEFAULT_CHANNEL_CAPACITY,
+    );
     match is_inner_level(home) {
         true => system.with_backing_permission(),
         false => system,
     }
 }
 
-/// Checks the memory model that a protocol guarantees, if any, with programs of two threads.
+/// Checks the memory model that a protocol guarantees, if any, with programs of two threads. A program that the mutant
+/// does not support refutes it.
 fn check_programs(protocol: &Protocol, home: &Controller) -> MutantVerdict {
     let Some(model) = protocol.guarantee.model else {
         return MutantVerdict::Survived;
@@ -241,8 +252,8 @@ fn is_inner_level(home: &Controller) -> bool {
     home.variables.iter().any(|v| v.name == MEMORY_WRITES)
 }
 
-/// Checks a protocol as the inner level below MESI caches: two outer caches with one inner cache each, and one with
-/// two.
+/// Checks a protocol as the inner level below MESI caches: two outer caches with one inner cache each, and one outer
+/// cache with two. Visits at most 200,000 states of each.
 fn check_inner_level(inner: &Protocol, home: &Controller) -> MutantVerdict {
     let outer =
         parse(include_str!("../../../protocols/mesi.coh")).expect("the shipped protocol is valid");
@@ -252,30 +263,38 @@ fn check_inner_level(inner: &Protocol, home: &Controller) -> MutantVerdict {
     let mut verdict = MutantVerdict::Survived;
     for (outer_caches, inner_caches) in [(2u16, 1u16), (1, 2)] {
         let levels = Levels::new(
-            World::new(&outer, outer_home, outer_caches, 1, CHANNEL_CAPACITY),
-            World::new(inner, home, inner_caches, 1, CHANNEL_CAPACITY),
+            ExecutableSystem::new(
+                &outer,
+                outer_home,
+                outer_caches,
+                1,
+                DEFAULT_CHANNEL_CAPACITY,
+            ),
+            ExecutableSystem::new(inner, home, inner_caches, 1, DEFAULT_CHANNEL_CAPACITY),
         );
         let search = Search {
             max_rows: 200_000,
             symmetry: true,
         };
         match explore_levels(&levels, search, &mut || true) {
-            Found::Safe { lost: None, .. } => {}
+            Found::Safe {
+                stuck_path: None, ..
+            } => {}
             Found::Safe { .. } => return MutantVerdict::Refuted,
-            Found::TooMany { .. } => verdict = MutantVerdict::Undecided,
-            Found::Wrong { errors, .. } => {
+            Found::LimitReached { .. } => verdict = MutantVerdict::Undecided,
+            Found::Violated { errors, .. } => {
                 let is_violation = |error: &StepError| matches!(error, StepError::Violated(_));
                 if errors.iter().any(is_violation) {
                     return MutantVerdict::Refuted;
                 }
-                verdict = MutantVerdict::LeftOpen;
+                verdict = MutantVerdict::CapacityExceeded;
             }
         }
     }
     verdict
 }
 
-/// Parses a specification and replaces its systems by [`SYSTEMS`].
+/// Parses a specification and replaces its systems by [`SYSTEMS`]. `None` if the specification is invalid.
 fn parse_with_systems(text: &str) -> Option<Protocol> {
     let mut protocol = parse(text).ok()?;
     let sizes = SYSTEMS.map(|SystemSize { remotes, lines, .. }| {
@@ -311,7 +330,8 @@ fn construct_homes(protocol: &Protocol) -> Option<Homes> {
     Some(Homes(homes_for(&SYSTEMS), homes_for(&FALLBACK_SYSTEMS)))
 }
 
-/// Checks all systems until one has a violation; the fallback systems only if the others decide nothing.
+/// Checks all systems until one has a violation; the fallback systems only if the others decide nothing. Never returns
+/// [`MutantVerdict::Bisimilar`].
 fn explore_systems(protocol: &Protocol, homes: &Homes) -> MutantVerdict {
     let explore_each = |settings: &[SystemSize], homes: &[Controller]| {
         let mut verdicts = Vec::new();
@@ -328,14 +348,14 @@ fn explore_systems(protocol: &Protocol, homes: &Homes) -> MutantVerdict {
         Ok(verdicts) => verdicts,
         Err(verdict) => return verdict,
     };
-    let left_open = verdicts.contains(&MutantVerdict::LeftOpen);
+    let left_open = verdicts.contains(&MutantVerdict::CapacityExceeded);
     if verdicts[0] == MutantVerdict::Survived && !left_open {
         return MutantVerdict::Survived;
     }
     match explore_each(&FALLBACK_SYSTEMS, &homes.1) {
         Err(verdict) => verdict,
-        Ok(verdicts) if left_open || verdicts.contains(&MutantVerdict::LeftOpen) => {
-            MutantVerdict::LeftOpen
+        Ok(verdicts) if left_open || verdicts.contains(&MutantVerdict::CapacityExceeded) => {
+            MutantVerdict::CapacityExceeded
         }
         Ok(verdicts) if verdicts.contains(&MutantVerdict::Undecided) => MutantVerdict::Undecided,
         Ok(_) => MutantVerdict::Survived,
@@ -371,7 +391,7 @@ fn check_system(protocol: &Protocol, home: &Controller, size: SystemSize) -> Mut
                 let progress_report =
                     progress(protocol, home, (remotes, lines), &lowering, &limits);
                 return match progress_report {
-                    Ok(progress_report) if !progress_report.never.is_empty() => {
+                    Ok(progress_report) if !progress_report.never_started.is_empty() => {
                         MutantVerdict::Refuted
                     }
                     Ok(progress_report) => match progress_report.outcome {
@@ -387,5 +407,5 @@ fn check_system(protocol: &Protocol, home: &Controller, size: SystemSize) -> Mut
             Err(_) => return MutantVerdict::Rejected,
         }
     }
-    MutantVerdict::LeftOpen
+    MutantVerdict::CapacityExceeded
 }

@@ -1,13 +1,15 @@
-//! Words of a protocol specification.
+//! Words of a line of a protocol specification, with their positions, for textual
+//! replacements.
 
 /// A word and its position in the line.
 pub struct Word<'a> {
+    /// The word: letters, digits and underscores.
     pub text: &'a str,
-    /// Byte offset of the word.
+    /// Byte offset of the word in the line.
     pub start: usize,
 }
 
-/// Returns the names, keywords and numbers of a line.
+/// Returns the names, keywords and numbers of a line, from left to right.
 pub fn words(line: &str) -> Vec<Word<'_>> {
     let mut words = Vec::new();
     let mut word_start: Option<usize> = None;
@@ -26,7 +28,7 @@ pub fn words(line: &str) -> Vec<Word<'_>> {
     words
 }
 
-/// Returns the line with `new` in place of a word.
+/// Returns the line with `new` in place of a word of this line.
 pub fn replace_word(line: &str, word: &Word, new: &str) -> String {
     let end = word.start + word.text.len();
     format!("{}{new}{}", &line[..word.start], &line[end..])

@@ -39,6 +39,7 @@ fn compile(flags: &str, source: &str) -> Option<Vec<u8>> {
     Some(std::fs::read(program).expect("the file can be read"))
 }
 
+/// Measures `gups`, which accesses far memory, and `pipes`, in which a core polls.
 fn main() {
     let polls = ["mcc 0: scratchpad accesses", "mcc 0: register accesses"];
     for (program, command, unit, counted_names) in [

@@ -5,12 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+// Number of lines of each pipe.
 #define LINES 16
 
+// Pipes for the words and for their way back.
 struct pair {
   struct nm_pipe *there, *back;
 };
 
+// Allocates an empty pipe.
 static struct nm_pipe *pipe_new(void) {
   size_t bytes = (LINES + 1) * sizeof(struct nm_line);
   struct nm_pipe *pipe = aligned_alloc(NM_LINE, bytes);
@@ -19,6 +22,7 @@ static struct nm_pipe *pipe_new(void) {
   return pipe;
 }
 
+// Allocates both pipes; `pair_free` frees them.
 struct pair *pair_new(void) {
   struct pair *pair = malloc(sizeof *pair);
   if (!pair) abort();

@@ -12,7 +12,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
+/// Number of runs of each channel.
 const RUNS: usize = 20;
+/// Number of words in a large batch.
 const BATCH: usize = 30;
 /// Capacity of the other channels, in words: that of 16 lines.
 const CAPACITY: usize = 240;
@@ -71,6 +73,7 @@ fn load_library(folder: &Path) -> libloading::Library {
     unsafe { libloading::Library::new(file) }.expect("the library can be loaded")
 }
 
+/// Round trips over pipes of the near-memory library.
 fn line_pipes(library: &libloading::Library, times: u64, batch: usize) -> u64 {
     type Pair = *mut std::ffi::c_void;
     // SAFETY: these are the functions of pipes.c; the pair lives until both threads are done with it.
@@ -96,6 +99,7 @@ fn line_pipes(library: &libloading::Library, times: u64, batch: usize) -> u64 {
     }
 }
 
+/// Round trips over bounded channels of the crate `crossbeam-channel`.
 fn crossbeam(times: u64, batch: usize) -> u64 {
     let (request_sender, request_receiver) = crossbeam_channel::bounded::<u64>(CAPACITY);
     let (answer_sender, answer_receiver) = crossbeam_channel::bounded::<u64>(CAPACITY);
@@ -125,6 +129,7 @@ fn crossbeam(times: u64, batch: usize) -> u64 {
     )
 }
 
+/// Takes one word, and spins until there is one.
 fn pop(from: &mut rtrb::Consumer<u64>) -> u64 {
     loop {
         match from.pop() {
@@ -134,6 +139,7 @@ fn pop(from: &mut rtrb::Consumer<u64>) -> u64 {
     }
 }
 
+/// Adds one word, and spins until there is room.
 fn push(to: &mut rtrb::Producer<u64>, word: u64) {
     while to.push(word).is_err() {
         std::hint::spin_loop();
@@ -155,6 +161,7 @@ fn take(from: &mut rtrb::Consumer<u64>, max_words: usize, mut consume: impl FnMu
     }
 }
 
+/// Round trips over ring buffers of the crate `rtrb`, in chunks if a batch has several words.
 fn rtrb_ring(times: u64, batch: usize) -> u64 {
     let (mut request_sender, mut request_receiver) = rtrb::RingBuffer::<u64>::new(CAPACITY);
     let (mut answer_sender, mut answer_receiver) = rtrb::RingBuffer::<u64>::new(CAPACITY);
@@ -241,6 +248,7 @@ fn os_pipes(times: u64, batch: usize, words_per_write: usize) -> u64 {
     )
 }
 
+/// Measures all channels for batches of one word and of many.
 fn main() {
     if !(pin(1) && pin(0)) {
         return println!(

@@ -1,4 +1,6 @@
-//! Set-associative caches of the host with LRU replacement; each set is in order of use, the most recent first.
+//! Set-associative caches of the host with LRU replacement; each set is in order of use, the most recent first. A
+//! cache holds the contents of lines of far memory and scratchpads; for the host's own memory, which is coherent, it
+//! only models which lines are present.
 
 use crate::scratchpad::{Data, LINE};
 use cohkit_units::Time;
@@ -6,27 +8,34 @@ use cohkit_units::Time;
 /// A cache way that holds a line.
 #[derive(Clone, Debug)]
 pub(crate) struct Way {
-    /// Address of the line.
+    /// Address of the first byte of the line.
     pub line: u64,
     /// Time from which the line is available, in picoseconds.
     pub ready: Time,
-    /// Contents, for lines that are not coherent with memory.
+    /// Contents, for lines that are not coherent with memory; `None` in private caches and for lines of the host's
+    /// memory.
     pub copy: Option<Box<Copy>>,
 }
 
 /// Cached copy of a line that is not kept coherent.
 #[derive(Clone, Debug)]
 pub(crate) struct Copy {
+    /// Contents, which may be older than those in memory.
     pub data: Data,
+    /// True if the copy has stores that were not written back.
     pub dirty: bool,
 }
 
+/// A cache. Sets are selected by a hash of the line number.
 #[derive(Clone, Debug)]
 pub(crate) struct Cache {
+    /// Ways of each set, the most recently used first.
     sets: Vec<Vec<Way>>,
+    /// Maximum number of lines of a set.
     ways: usize,
     /// Lines with copies, in arbitrary but deterministic order, for random selection.
     copies: Vec<u64>,
+    /// True if `copies` is maintained.
     tracks_copies: bool,
 }
 
@@ -43,6 +52,7 @@ impl Cache {
         }
     }
 
+    /// Returns the index of the set of a line address.
     #[inline(always)]
     fn set_index(&self, line: u64) -> usize {
         let number = line / LINE as u64;
@@ -61,6 +71,7 @@ impl Cache {
         set.first_mut()
     }
 
+    /// Returns true if the cache holds the line. Does not change the order of use.
     pub(crate) fn has(&self, line: u64) -> bool {
         self.sets[self.set_index(line)]
             .iter()
@@ -79,6 +90,7 @@ impl Cache {
         self.untrack(victim)
     }
 
+    /// Removes a line and returns it, if present. The caller writes a dirty copy back.
     pub(crate) fn remove(&mut self, line: u64) -> Option<Way> {
         let set = self.set_index(line);
         let set = &mut self.sets[set];
@@ -104,7 +116,7 @@ impl Cache {
         self.sets.iter().flatten()
     }
 
-    /// Returns the lines with copies, in deterministic order.
+    /// Returns the addresses of the lines with copies, in deterministic order; empty if copies are not tracked.
     pub(crate) fn copies(&self) -> &[u64] {
         &self.copies
     }

@@ -39,14 +39,24 @@ pub(crate) const NONE: u64 = u64::MAX;
 
 /// Offsets of the registers from [`REGISTERS`].
 mod register {
+    /// Load: takes the oldest notice.
     pub const NOTICE: u64 = 0;
+    /// Store: sets a lock. This register and the next two take a line and a kind, encoded as in
+    /// [`super::encode_notice`].
     pub const LOCK: u64 = 8;
+    /// Store: releases the oldest held request.
     pub const RELEASE: u64 = 16;
+    /// Store: removes a lock.
     pub const UNLOCK: u64 = 24;
+    /// Load: time in clock cycles.
     pub const NOW: u64 = 32;
+    /// Store: far address of the next transfer.
     pub const COPY_FAR: u64 = 40;
+    /// Store: number of lines of transfers, which is kept.
     pub const COPY_LINES: u64 = 48;
+    /// Store: starts a fetch to this scratchpad line.
     pub const FETCH: u64 = 56;
+    /// Store: starts a store from this scratchpad line.
     pub const STORE: u64 = 64;
 }
 
@@ -62,15 +72,21 @@ fn encode_notice(notice: Notice) -> u64 {
 /// exception.
 #[derive(Clone, Debug)]
 pub struct Controller {
+    /// Instructions, constants, variables and stack, from [`PRIVATE`] on.
     private: FlatMemory,
+    /// Lines that the core shares with the host, from [`SCRATCHPAD`] on.
     scratchpad: Scratchpad,
+    /// Responses to the host that the driver has not taken.
     responses: VecDeque<HostResponse>,
+    /// Copy engine.
     copier: Copier,
+    /// Registers that core and host share, from [`SHARED`] on.
     shared: [u64; SHARES],
     /// Far address and number of lines for the next transfer, as set by registers.
     transfer_registers: (u64, u64),
     /// The last invalid transfer, with the reason.
     invalid_transfer: Option<(Transfer, TransferError)>,
+    /// Time in clock cycles, which stamps record. The driver sets it.
     now: u64,
 }
 
@@ -89,7 +105,7 @@ impl Controller {
         }
     }
 
-    /// Adds far memory at the addresses `far`, and a copy engine with at most `max_transfers` outstanding transfers.
+    /// Permits transfers from and to the addresses `far`, with at most `max_transfers` outstanding transfers.
     pub fn with_far_memory(mut self, far: Range<u64>, max_transfers: usize) -> Controller {
         self.set_permitted_ranges(vec![far], max_transfers);
         self
@@ -119,13 +135,14 @@ impl Controller {
         self.copier.outstanding_transfers()
     }
 
-    /// Returns the next access to far memory, if any.
+    /// Returns the next access to far memory, if any. The driver performs the access and then calls
+    /// [`Controller::complete_access`] with its number.
     pub fn next_access(&mut self) -> Option<Access> {
         self.copier.next_access(&self.scratchpad)
     }
 
-    /// Completes an access to far memory; `data` is the line that was read. Returns false if no such access is
-    /// outstanding.
+    /// Completes an access to far memory; `data` is the line that was read, and ignored for a write. Returns false if
+    /// no such access is outstanding.
     pub fn complete_access(&mut self, number: u64, data: &Data) -> bool {
         let scratchpad = &mut self.scratchpad;
         self.copier
@@ -154,7 +171,10 @@ impl Controller {
         }
     }
 
-    /// Loads a program into private memory. The error names the segment that does not fit.
+    /// Loads a program into private memory.
+    ///
+    /// # Errors
+    /// The addresses of the first segment that does not fit. Earlier segments have been loaded then.
     pub fn load_program(&mut self, image: &Image) -> Result<(), String> {
         for segment in &image.segments {
             let (length, end) = (segment.bytes.len(), self.private.end());
@@ -171,8 +191,8 @@ impl Controller {
         Ok(())
     }
 
-    /// Clears private memory, the scratchpad and the shared registers, and loads a program. Nothing of a previous
-    /// program or of the transmitted binary remains.
+    /// Clears private memory, the scratchpad and the shared registers, and loads a program. Errors are those of
+    /// [`Controller::load_program`]. Nothing of a previous program or of the transmitted binary remains.
     pub fn reset(&mut self, image: &Image) -> Result<(), String> {
         let length = (self.private.end() - PRIVATE) as usize;
         self.private = FlatMemory::new(PRIVATE, length);
@@ -203,7 +223,7 @@ impl Controller {
         self.copier.is_waiting()
     }
 
-    /// Removes a lock and releases all requests that it holds.
+    /// Removes a lock and releases all requests that it holds; [`Controller::next_response`] returns their responses.
     pub fn unlock(&mut self, line: usize, kind: Kind) -> Result<(), NoLine> {
         let responses = self.scratchpad.unlock(line, kind, self.now)?;
         self.responses.extend(responses);
@@ -215,14 +235,15 @@ impl Controller {
         self.now = self.now.max(now);
     }
 
-    /// Handles a host read.
+    /// Handles a host read of a line. `request` is a number that the response repeats; it must differ from those of
+    /// outstanding requests. [`Controller::next_response`] returns the response, once no lock holds it.
     pub fn read(&mut self, line: usize, request: u64) -> Result<(), NoLine> {
         let response = self.scratchpad.read(line, request, self.now)?;
         self.responses.extend(response);
         Ok(())
     }
 
-    /// Handles a host write-back.
+    /// Handles a host write-back of a line. `request` is as in [`Controller::read`].
     pub fn write_back(
         &mut self,
         line: usize,
@@ -235,7 +256,7 @@ impl Controller {
         Ok(())
     }
 
-    /// Takes the next response to the host.
+    /// Takes the oldest response to the host; `None` if there is none.
     pub fn next_response(&mut self) -> Option<HostResponse> {
         self.responses.pop_front()
     }
@@ -253,6 +274,7 @@ impl Controller {
         (line < self.scratchpad.lines() && offset + size as usize <= LINE).then_some((line, offset))
     }
 
+    /// Returns the stamp at an address; `None` if there is none.
     fn stamp(&self, address: u64) -> Option<u64> {
         let offset = address.checked_sub(STAMPS)?;
         let stamps = self.scratchpad.stamps(usize::try_from(offset / 16).ok()?)?;
@@ -263,6 +285,7 @@ impl Controller {
         }
     }
 
+    /// Executes a store to the lock, release or unlock register.
     fn write_register(&mut self, register: u64, value: u64) -> Result<(), NoLine> {
         let line = usize::try_from(value / 2).unwrap_or(usize::MAX);
         let kind = [Kind::Read, Kind::WriteBack][(value % 2) as usize];

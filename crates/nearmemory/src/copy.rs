@@ -8,9 +8,9 @@ use std::ops::Range;
 /// Direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// From far memory to the scratchpad.
+    /// From far memory, or from the host's memory, to the scratchpad.
     Fetch,
-    /// From the scratchpad to far memory.
+    /// From the scratchpad to far memory, or to the host's memory.
     Store,
 }
 
@@ -23,7 +23,7 @@ pub struct Transfer {
     pub line: usize,
     /// Number of lines.
     pub lines: usize,
-    /// First address in far memory.
+    /// First address in far memory or in the host's memory; a multiple of [`LINE`] in a valid transfer.
     pub far: u64,
 }
 
@@ -52,9 +52,9 @@ pub enum TransferError {
 /// A request to far memory, for one line. Responses may arrive in any order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Number of the access, which the response repeats.
+    /// Number of the access, which [`Copier::complete_access`] repeats.
     pub number: u64,
-    /// Address.
+    /// Address of the line.
     pub far: u64,
     /// Contents to write; `None` for a read.
     pub data: Option<Box<Data>>,
@@ -63,16 +63,21 @@ pub struct Access {
 /// One line of a transfer.
 #[derive(Clone, Copy, Debug)]
 struct LineCopy {
+    /// Number of the transfer, a key of [`Copier::remaining_lines`].
     transfer: u64,
     direction: Direction,
+    /// Index of the scratchpad line.
     line: usize,
+    /// Address of the other side.
     far: u64,
 }
 
 /// The engine. Neither its transfers nor the lines of a transfer are ordered.
 #[derive(Clone, Debug)]
 pub struct Copier {
+    /// Address ranges that transfers may read and write.
     far: Vec<Range<u64>>,
+    /// Maximum number of outstanding transfers.
     max_transfers: usize,
     /// Number of incomplete lines of each outstanding transfer.
     remaining_lines: BTreeMap<u64, usize>,
@@ -80,7 +85,9 @@ pub struct Copier {
     waiting: VecDeque<LineCopy>,
     /// Outstanding accesses by number.
     outstanding: BTreeMap<u64, LineCopy>,
+    /// Number of transfers so far, which is the number of the next one.
     transfers: u64,
+    /// Number of accesses so far, which is the number of the next one.
     accesses: u64,
 }
 
@@ -120,7 +127,8 @@ impl Copier {
         !self.waiting.is_empty()
     }
 
-    /// Validates a transfer. `lines` is the number of lines of the scratchpad.
+    /// Validates a transfer. `lines` is the number of lines of the scratchpad. The error is the first one in the order
+    /// no line, scratchpad, alignment, far range.
     fn validate_transfer(&self, transfer: Transfer, lines: usize) -> Result<(), TransferError> {
         let bytes = (transfer.lines as u64).checked_mul(LINE as u64);
         let end = bytes.and_then(|bytes| transfer.far.checked_add(bytes));
@@ -142,6 +150,10 @@ impl Copier {
     }
 
     /// Starts a transfer. `lines` is the number of lines of the scratchpad.
+    ///
+    /// # Errors
+    /// [`Rejection::Invalid`] if the transfer is invalid, otherwise [`Rejection::Busy`] if the maximum is
+    /// outstanding.
     pub fn start_transfer(&mut self, transfer: Transfer, lines: usize) -> Result<(), Rejection> {
         self.validate_transfer(transfer, lines)
             .map_err(Rejection::Invalid)?;
@@ -174,8 +186,8 @@ impl Copier {
         Some(Access { number, far, data })
     }
 
-    /// Completes an access; `data` is the line that was read. Sets the line's write stamp after a fetch, its read stamp
-    /// after a store. Returns false if no such access is outstanding.
+    /// Completes an access; `data` is the line that was read, and ignored for a store. Sets the line's write stamp
+    /// after a fetch, its read stamp after a store. Returns false if no such access is outstanding.
     pub fn complete_access(
         &mut self,
         scratchpad: &mut Scratchpad,

@@ -72,21 +72,27 @@ pub struct MccCounters {
 
 /// Far memory, allocated page by page on the first write.
 pub(crate) struct FarMemory {
+    /// Pages by number, counted from [`FAR`]. Absent pages are zero.
     pages: FxHashMap<u64, Box<[u8; PAGE]>>,
+    /// Timing model of far memory's DRAM.
     pub(crate) dram: Dram,
-    /// Lines read and written.
+    /// Accesses that have read a line or an uncached word, by host and copy engines.
     pub(crate) reads: u64,
+    /// Accesses that have written a line or an uncached word.
     pub(crate) writes: u64,
 }
 
+/// Bytes of a page of [`FarMemory`], a unit of allocation only.
 const PAGE: usize = 4096;
 
 impl FarMemory {
+    /// Returns the page number and the offset in the page of an address.
     fn page_and_offset(address: u64) -> (u64, usize) {
         let offset = address - FAR;
         (offset / PAGE as u64, (offset % PAGE as u64) as usize)
     }
 
+    /// Reads bytes at an address, which must not cross the end of a page.
     pub(crate) fn get(&self, address: u64, bytes: &mut [u8]) {
         let (page, offset) = FarMemory::page_and_offset(address);
         match self.pages.get(&page) {
@@ -95,6 +101,7 @@ impl FarMemory {
         }
     }
 
+    /// Writes bytes at an address, which must not cross the end of a page.
     pub(crate) fn put(&mut self, address: u64, bytes: &[u8]) {
         let (page, offset) = FarMemory::page_and_offset(address);
         let page = self
@@ -113,21 +120,31 @@ impl FarMemory {
 
 /// A program that is ready to start.
 pub(crate) struct PendingStart {
+    /// Index of the core.
     pub mcc: usize,
+    /// Address of the first instruction.
     pub entry: u64,
+    /// Argument words, for registers a0 to a3.
     pub arguments: [u64; 4],
 }
 
+/// A near-memory core, without its pipeline, which belongs to the machine.
 pub(crate) struct Mcc {
+    /// Memory and registers of the core.
     pub(crate) controller: Controller,
+    /// State that the host can read.
     pub(crate) state: State,
+    /// Exit code of the last program; `u64::MAX` if it was stopped.
     exit_code: u64,
     /// Final state and exit code of a program whose copies are still outstanding.
     pending_end: Option<(State, u64)>,
     /// Cause, value and program counter of the exception that stopped the program.
     fault: [u64; 3],
+    /// Argument words of the next program, as written by the host.
     arguments: [u64; 4],
+    /// Start of the next granted range, from [`control::GIVE_AT`].
     grant_start: u64,
+    /// Ranges granted to the next program; cleared when a load completes.
     granted_ranges: Vec<Range<u64>>,
     /// Permissions of the running program; `None` if no program is running.
     pub(crate) permissions: Option<Sandbox<()>>,
@@ -137,30 +154,35 @@ pub(crate) struct Mcc {
     loads: u64,
     /// The binary, once loaded.
     pub(crate) file: Vec<u8>,
-    /// Reason for which the binary was rejected.
+    /// Reason for which the last binary was rejected, until the machine reports it.
     pub(crate) rejection: Option<String>,
-    /// True while the copy engine's next request is scheduled; then the number of its outstanding lines.
+    /// True while a turn of the copy engine is scheduled.
     copy_scheduled: bool,
+    /// Lines that the copy engine has requested and that have not completed.
     requested_lines: u64,
+    /// Words that have arrived, by sending core; `None` is an end mark.
     fifos: Vec<VecDeque<Option<u64>>>,
-    /// Words in flight to this core, by sending core.
+    /// Words in flight to this core, by sending core; `None` is an end mark.
     words_in_flight: Vec<VecDeque<Option<u64>>>,
     pub(crate) counters: MccCounters,
 }
 
+/// The device of a machine.
 pub(crate) struct Device {
     pub(crate) platform: Platform,
     pub(crate) far: FarMemory,
     pub(crate) mccs: Vec<Mcc>,
+    /// The link's direction to the host.
     pub(crate) downlink: Wire,
     /// Address range of the host's own memory.
     main_range: Range<u64>,
     /// Bytes received over the link, with headers.
     received_bytes: u64,
+    /// Loaded programs that the machine has to start.
     pub(crate) pending_starts: Vec<PendingStart>,
-    /// True if an event has occurred that a near-memory core may wait for.
+    /// True if an event has occurred that a near-memory core may wait for; the machine clears it.
     pub(crate) has_pending_event: bool,
-    /// Cores whose programs have ended since the last check.
+    /// Cores whose programs have ended and whose output the machine has not written out.
     pub(crate) ended_mccs: Vec<usize>,
 }
 
@@ -220,7 +242,7 @@ impl Device {
         }
     }
 
-    /// Returns the current line of far memory or of a scratchpad.
+    /// Returns the current line of far memory or of a scratchpad; zeroes for a line beyond a scratchpad.
     pub(crate) fn line_at(&self, address: u64) -> Data {
         let mut data = [0; LINE];
         match address.checked_sub(SCRATCHPADS) {
@@ -244,6 +266,8 @@ impl Device {
         now / self.platform.mcc_cycle.value
     }
 
+    /// Schedules the response to a request of far memory or a scratchpad, ready at `now`. Each way takes half of the
+    /// device path.
     fn send_response(&mut self, queue: &mut Queue, now: Time, number: u64, response: Response) {
         let path = self.platform.device_path.value;
         queue.add(
@@ -318,6 +342,7 @@ impl Device {
         }
     }
 
+    /// Schedules the response to a register access.
     fn send_register_response(
         &mut self,
         queue: &mut Queue,
@@ -332,7 +357,7 @@ impl Device {
         );
     }
 
-    /// Handles the host's read or write-back of a scratchpad line.
+    /// Handles the host's read (no data) or write-back of a scratchpad line.
     fn access_scratchpad_line(
         &mut self,
         queue: &mut Queue,
@@ -409,6 +434,7 @@ impl Device {
         has_responses
     }
 
+    /// Returns the value of a register for the host; 0 for an unknown one.
     fn read_register(&mut self, address: u64) -> u64 {
         let (mcc, offset) = register_position(address);
         let platform = &self.platform;
@@ -445,6 +471,8 @@ impl Device {
         }
     }
 
+    /// Executes the host's store to a register. Stores to unknown registers, and commands that the core's state does
+    /// not allow, have no effect.
     fn write_register(&mut self, queue: &mut Queue, now: Time, address: u64, value: u64) {
         let (number, offset) = register_position(address);
         let Some(mcc) = self.mccs.get_mut(number) else {
@@ -552,7 +580,8 @@ impl Device {
         true
     }
 
-    /// Places a program in private memory and sets its permissions. Returns its entry address.
+    /// Places a program in private memory and sets its permissions. Returns its entry address. The error is the reason
+    /// for which the program does not fit.
     fn prepare_program(
         &mut self,
         number: usize,
@@ -676,7 +705,8 @@ impl Device {
         }
     }
 
-    /// Issues the next line of a copy engine.
+    /// Issues the next line of a copy engine and schedules its next turn. Does nothing if too many lines are
+    /// outstanding or none is waiting; a completed line then schedules the next turn.
     pub(crate) fn issue_copy_line(&mut self, queue: &mut Queue, now: Time, number: usize) {
         let max_lines = self.platform.copy_lines.value;
         let mcc = &mut self.mccs[number];
@@ -744,7 +774,7 @@ impl Device {
         queue.add(end, Event::CopyCompletion(mcc, number, data));
     }
 
-    /// Handles the response of host memory to a copy engine, which arrives over the link.
+    /// Handles the response of host memory to a copy engine, which arrives over the link at `arrival`.
     pub(crate) fn complete_host_access(
         &mut self,
         queue: &mut Queue,

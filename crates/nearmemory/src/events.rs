@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-/// Identifier of a core.
+/// Identifier of a core, by its index among the cores of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CoreId {
     /// A core of the host.
@@ -16,12 +16,16 @@ pub enum CoreId {
     Mcc(usize),
 }
 
-/// Request of the host to the device.
+/// Request of the host to the device. Addresses are those of the host; words are far memory's or registers'.
 #[derive(Clone, Debug)]
 pub(crate) enum Request {
+    /// Read of the line at this address.
     ReadLine(u64),
+    /// Write-back of the line at this address.
     WriteLine(u64, Box<Data>),
+    /// Uncached load at this address.
     ReadWord(u64, Size),
+    /// Uncached store of a value at this address.
     WriteWord(u64, Size, u64),
 }
 
@@ -39,19 +43,26 @@ impl Request {
 /// Response of the device to the host.
 #[derive(Clone, Debug)]
 pub(crate) enum Response {
+    /// Contents of the line, for a line read.
     Line(Box<Data>),
+    /// Loaded value, zero-extended.
     Word(u64),
+    /// Acknowledgement of a write-back or an uncached store.
     Written,
 }
 
 /// Access of a copy engine to the host's own memory: a line to store there, or to read.
 #[derive(Clone, Debug)]
 pub(crate) struct HostMemoryRequest {
+    /// Index of the core that owns the copy engine.
     pub mcc: usize,
-    /// Number of the access.
+    /// Number of the access, as given by the copy engine.
     pub number: u64,
+    /// Address of the line in host memory.
     pub address: u64,
+    /// True for a store to host memory.
     pub stores: bool,
+    /// Contents to store; for a read, filled in when host memory is accessed.
     pub data: Box<Data>,
 }
 
@@ -67,6 +78,7 @@ impl HostMemoryRequest {
     }
 }
 
+/// A scheduled event. Numbers of requests and responses are those of the host's outstanding requests.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
     /// Turn of a core.
@@ -107,8 +119,11 @@ impl Event {
     }
 }
 
+/// An event in the queue.
 struct Entry {
+    /// Time of the event, in picoseconds.
     time: Time,
+    /// Sequence number of insertion, which orders events of the same time.
     number: u64,
     event: Event,
 }
@@ -137,11 +152,14 @@ impl Ord for Entry {
 /// Events in order of time; events at the same time keep the order of insertion.
 #[derive(Default)]
 pub(crate) struct Queue {
+    /// Pending events, the earliest on top.
     heap: BinaryHeap<Entry>,
+    /// Number of events added so far.
     added: u64,
 }
 
 impl Queue {
+    /// Schedules an event at a time in picoseconds.
     pub(crate) fn add(&mut self, time: Time, event: Event) {
         let number = self.added;
         self.added += 1;
@@ -152,6 +170,7 @@ impl Queue {
         });
     }
 
+    /// Removes the earliest event and returns it with its time; `None` if the queue is empty.
     pub(crate) fn next(&mut self) -> Option<(Time, Event)> {
         let entry = self.heap.pop()?;
         Some((entry.time, entry.event))
@@ -172,19 +191,22 @@ impl Queue {
 /// One direction of the link, which carries one message at a time.
 #[derive(Clone, Debug)]
 pub(crate) struct Wire {
-    /// Transmission interval of the last message.
+    /// Transmission interval of the last message, in picoseconds.
     pub(crate) last: Range<Time>,
+    /// Latency from the end of transmission to arrival, in picoseconds.
     latency: Time,
     /// Bandwidth in bytes per second.
     bandwidth: u64,
-    /// Bytes of a message header.
+    /// Bytes of a message header, which each message has.
     header: u64,
-    /// Number of messages so far, and their bytes with headers.
+    /// Number of messages so far.
     pub(crate) messages: u64,
+    /// Bytes of these messages, with headers.
     pub(crate) bytes: u64,
 }
 
 impl Wire {
+    /// Creates an idle wire; units are those of the fields.
     pub(crate) fn new(latency: Time, bandwidth: u64, header: u64) -> Wire {
         Wire {
             last: 0..0,
@@ -196,7 +218,8 @@ impl Wire {
         }
     }
 
-    /// Transmits a message with `bytes` bytes of data that is ready at `now`. Returns its arrival time.
+    /// Transmits a message with `bytes` bytes of data that is ready at `now`. Returns its arrival time. Messages wait
+    /// for earlier ones.
     pub(crate) fn carry(&mut self, now: Time, bytes: u64) -> Time {
         let bytes = bytes + self.header;
         self.messages += 1;

@@ -31,6 +31,7 @@ pub const REGISTERS: u64 = 0x71_0000_0000;
 /// Distance between the registers of two cores, in bytes.
 pub const REGISTERS_STRIDE: u64 = 1 << 12;
 
+/// Bytes of a line.
 const LINE_BYTES: u64 = LINE as u64;
 
 /// Counters of the host.
@@ -65,13 +66,17 @@ pub struct HostCounters {
 /// A load that waits for a line.
 #[derive(Clone, Debug)]
 struct Waiter {
+    /// Index of the host core.
     core: usize,
+    /// Register that the value is loaded into, as numbered by `cohkit_riscv`.
     destination: u8,
+    /// Address of the load, within one line.
     address: u64,
     size: Size,
-    /// Bytes that were stored to the missing line before this load, and their bit mask. Later stores do not affect the
-    /// load.
+    /// Word at the load's address, with the bytes that were stored to the missing line before this load. Later stores
+    /// do not affect the load.
     stored: u64,
+    /// All ones in these bytes, zero in the others.
     mask: u64,
 }
 
@@ -85,12 +90,15 @@ impl Waiter {
 /// An outstanding miss of the last-level cache.
 #[derive(Clone, Debug)]
 struct Miss {
+    /// Loads that wait for the line, oldest first.
     waiters: Vec<Waiter>,
-    /// Bytes stored to the line so far, with one mask bit per byte.
+    /// Line with the bytes stored to it so far.
     stored: Box<Data>,
+    /// One bit per stored byte.
     mask: u128,
-    /// Bit masks of cores: those that have stored to the line, and those whose own caches allocate it.
+    /// Bit mask of cores that have stored to the line; their fences wait for it.
     storing_cores: u64,
+    /// Bit mask of cores whose own caches allocate the line.
     l1_cores: u64,
 }
 
@@ -102,6 +110,7 @@ enum OutstandingRequest {
         line: u64,
         core: usize,
     },
+    /// An uncached load, or a load of a register.
     Word {
         core: usize,
         destination: u8,
@@ -111,6 +120,7 @@ enum OutstandingRequest {
         line: u64,
         cores: u64,
     },
+    /// An uncached store, or a store to a register.
     Write {
         core: usize,
     },
@@ -133,8 +143,11 @@ impl OutstandingRequest {
 /// A loaded value for a register of a core.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delivery {
+    /// Index of the host core.
     pub core: usize,
+    /// Register, as numbered by `cohkit_riscv`.
     pub destination: u8,
+    /// Value, zero-extended.
     pub value: u64,
 }
 
@@ -147,48 +160,65 @@ pub struct Evictions {
     pub seed: u64,
 }
 
+/// Caches and outstanding accesses of a host core.
 #[derive(Clone, Debug)]
 struct Core {
+    /// Private cache. It writes through and holds no contents: it affects timing only.
     l1: Cache,
-    /// Outstanding loads, and outstanding writes whose acknowledgements a fence waits for.
+    /// Outstanding loads of far memory, scratchpads and registers.
     loads: u64,
+    /// Outstanding writes whose acknowledgements a fence waits for.
     writes: u64,
     /// Outstanding misses of the core's own cache.
     misses: u64,
 }
 
+/// The host of a machine, without its pipelines.
 pub(crate) struct Host {
+    /// The host's own memory.
     pub(crate) main: SharedMemory,
+    /// Addresses of the host's own memory.
     main_range: Range<u64>,
     cores: Vec<Core>,
+    /// Last-level cache, shared by the cores.
     llc: Cache,
+    /// Outstanding misses of the last-level cache by line address, except those of the host's own memory.
     misses: BTreeMap<u64, Miss>,
+    /// Requests to the device without a response, by number.
     outstanding: BTreeMap<u64, OutstandingRequest>,
+    /// Number of requests so far, which is the number of the next one.
     request_count: u64,
+    /// The link's direction to the device.
     pub(crate) uplink: Wire,
     /// True once a near-memory program was given a range of the host's memory, which is then shared with its copy
     /// engine.
     is_main_granted: bool,
-    /// Time until which the host's own memory transfers lines, and the transfer time of a line.
+    /// Time until which the host's own memory is busy with transfers, in picoseconds.
     main_busy_until: Time,
+    /// Transfer time of a line of the host's own memory, in picoseconds.
     main_line_time: Time,
     platform: Platform,
+    /// Random evictions, if enabled.
     evictions: Option<Evictions>,
     pub(crate) counters: HostCounters,
 }
 
 /// Target of an address.
 enum Region {
+    /// The host's own memory.
     Main,
     /// A cached line of far memory or of a scratchpad.
     Cached,
     /// An uncached word of far memory, with its address there.
     Uncached(u64),
+    /// A register of a near-memory core.
     Register,
+    /// No memory and no register, or an access across the end of a region.
     Unmapped,
 }
 
 impl Host {
+    /// Creates a host with the memory `main`, whose first address is `start`.
     pub(crate) fn new(
         platform: &Platform,
         main: FlatMemory,
@@ -326,7 +356,7 @@ impl Host {
     }
 
     /// Handles a line that has left the last-level cache: invalidates the cores' own copies and writes a dirty copy
-    /// back.
+    /// back. `cores` is the bit mask of the cores that wait for the acknowledgement.
     fn handle_eviction(&mut self, queue: &mut Queue, now: Time, way: Option<Way>, cores: u64) {
         let Some(way) = way else { return };
         for core in &mut self.cores {

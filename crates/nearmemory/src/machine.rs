@@ -29,25 +29,35 @@ const SLICE: u64 = 64;
 /// Calls by which cores of the host start each other, with their return codes. They are those of the "hart state
 /// management" extension of RISC-V's supervisor binary interface (chapter 9), with the states started and stopped only.
 mod hsm {
+    /// Identifier of the extension, in register a7.
     pub const EXTENSION: u64 = 0x48_534d;
+    /// Function, in register a6: starts the core in a0 at the address in a1, with the argument in a2.
     pub const START: u64 = 0;
+    /// Function: stops the calling core.
     pub const STOP: u64 = 1;
+    /// Function: returns the state of the core in a0, 0 if it is started and 1 if it is stopped.
     pub const STATUS: u64 = 2;
+    /// Error in a0: the function is unknown.
     pub const NOT_SUPPORTED: u64 = -2_i64 as u64;
+    /// Error in a0: there is no such core.
     pub const INVALID: u64 = -3_i64 as u64;
+    /// Error in a0: the core is already started.
     pub const ALREADY: u64 = -6_i64 as u64;
 }
 
 /// A core with its pipeline models and its schedule.
 struct Runner {
+    /// Registers and program counter.
     hart: Hart,
+    /// Interpreter with a pipeline model. Its time, in the core's cycles, is also that of functional simulation.
     timed: TimedInterpreter,
+    /// Interpreter of functional simulation.
     fast: FastInterpreter,
     /// Address translation of a host core.
     pages: Pages,
     /// True while a host core is started.
     started: bool,
-    /// Time of the next turn; `None` if the core waits for an event or has no program.
+    /// Time of the next turn, in picoseconds; `None` if the core waits for an event or has no program.
     next_turn: Option<Time>,
     /// True while the core waits for an event.
     is_waiting: bool,
@@ -66,8 +76,8 @@ impl Runner {
         }
     }
 
-    /// Runs functionally, for about as many instructions as there are cycles until the next event, within `SLICE` and
-    /// `QUANTUM`.
+    /// Runs functionally, for about as many instructions as there are cycles until the next event, within [`SLICE`]
+    /// and `QUANTUM`.
     fn run_fast<M: Memory>(
         &mut self,
         memory: &mut M,
@@ -84,7 +94,8 @@ impl Runner {
         end
     }
 
-    /// Schedules the core's next turn at `now`, or at the core's own time if that is later.
+    /// Schedules the core's next turn at `now`, or at the core's own time if that is later. `cycle` is the core's
+    /// clock period in picoseconds.
     fn schedule(&mut self, queue: &mut Queue, core_id: CoreId, now: Time, cycle: Time) {
         let begin = self.timed.now.saturating_mul(cycle);
         let next_turn = now.max(begin);
@@ -153,18 +164,25 @@ pub struct Machine {
     host: Host,
     device: Device,
     queue: Queue,
+    /// Host cores, by index. Core 0 runs the main program.
     hosts: Vec<Runner>,
+    /// Near-memory cores, by index.
     mccs: Vec<Runner>,
+    /// State of the host program's system calls.
     system: System,
+    /// Channel programs that the host program can open.
     binaries: Binaries,
-    /// Output of unfinished lines, of the host and of each near-memory core.
+    /// Unfinished line of the host program's output.
     host_output: LineBuffer,
+    /// Unfinished line of output of each near-memory core.
     mcc_output: Vec<LineBuffer>,
     /// True for functional simulation: instructions are executed without a timing model.
     functional: bool,
     /// Name of the binary that each near-memory core loaded last, if known.
     binary_names: Vec<Option<String>>,
+    /// Time of the current event, in picoseconds.
     now: Time,
+    /// Outcomes that have not been reported to the caller.
     outcomes: Vec<RunOutcome>,
     /// Earliest start of the next window of the livelock detection, in picoseconds.
     next_window: Time,
@@ -173,8 +191,9 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Creates a machine from the host's memory, its system-call state, the program's entry and the binaries that it
-    /// may start.
+    /// Creates a machine from the host's memory with its first address, its system-call state, the program's entry and
+    /// the binaries that it may start. [`load_program`] returns the memory and the system-call state. `evictions`
+    /// enables random evictions.
     pub fn new(
         platform: &Platform,
         (main, start): (FlatMemory, u64),
@@ -218,14 +237,15 @@ impl Machine {
         machine
     }
 
-    /// Enables the race detector from now on.
+    /// Enables the race detector from now on. Call it before the first event: accesses before are unknown to the
+    /// detector.
     pub fn enable_race_detection(&mut self) {
         let races = RaceDetector::new(self.hosts.len(), self.mccs.len());
         self.queue.races = Some(Box::new(races));
     }
 
     /// Switches to functional simulation, which is faster. Each core executes several instructions per turn, of one
-    /// cycle each, and address translation takes no time. RaceDetector are then reported without program counters.
+    /// cycle each, and address translation takes no time. Races are then reported without program counters.
     pub fn run_functionally(&mut self) {
         self.functional = true;
     }
@@ -241,7 +261,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Returns the recorded timeline, if recording was enabled.
+    /// Ends recording and returns the timeline, if recording was enabled.
     pub fn timeline(&mut self) -> Option<Recorded> {
         let mut timeline = self.queue.timeline.take()?;
         let cycles = [&self.platform.host_cycle, &self.platform.mcc_cycle].map(|cycle| cycle.value);
@@ -298,7 +318,8 @@ impl Machine {
         self.binary_names.get(mcc)?.as_deref()
     }
 
-    /// Runs for at most `events` events, or until an event is reported to the caller.
+    /// Runs for at most `events` events, or until an outcome is reported to the caller; `None` if there is none. A run
+    /// may continue after [`RunOutcome::Rejected`], [`RunOutcome::Stopped`] and [`RunOutcome::Race`].
     pub fn run(&mut self, events: u64, world: &mut impl World) -> Option<RunOutcome> {
         let outcome = self.run_events(events, world);
         use RunOutcome::*;
@@ -376,7 +397,8 @@ impl Machine {
         ends.then(|| self.running_cores().map(poll).collect())
     }
 
-    /// Returns the channel programs that have ended: the core and its program counter, its state, and the exit code.
+    /// Returns the last channel program of each core if it has ended: the core and its program counter, its state, and
+    /// the exit code (`u64::MAX` if it was stopped).
     pub fn ended_programs(&self) -> Vec<(Site, State, u64)> {
         let mccs = self.mccs.iter().zip(&self.device.mccs).enumerate();
         let ended_mccs =
@@ -608,7 +630,7 @@ impl Machine {
         }
     }
 
-    /// Executes a hart-state-management call. Returns false if the calling core stops.
+    /// Executes a hart-state-management call of a host core. Returns false if the calling core stops.
     fn execute_hart_call(&mut self, number: usize) -> bool {
         let cycle = self.platform.host_cycle.value;
         let now = self.hosts[number].timed.now.saturating_mul(cycle);
@@ -729,7 +751,8 @@ impl Machine {
         }
     }
 
-    /// Returns the counters with their names.
+    /// Returns the counters with their names: those of the machine, and of each near-memory core that has had a
+    /// program.
     pub fn counters(&self) -> Vec<(String, u64)> {
         let (host, far) = (&self.host.counters, &self.device.far);
         let (uplink, downlink) = (&self.host.uplink, &self.device.downlink);
@@ -816,7 +839,8 @@ fn disassemble(hart: &Hart, mut fetch: impl FnMut(u64) -> Reply<u16>) -> String 
     word.map_or_else(String::new, |word| hart.decoder().disassemble(word))
 }
 
-/// Loads a program into a host's memory of `bytes` bytes, starting at the program's first page. The last eighth of that
+/// Loads a program into a host's memory of `bytes` bytes, starting at the program's first page. Returns the memory
+/// with its first address, and the system-call state; `command` is the program's command line. The last eighth of that
 /// memory becomes the stack, the rest after the program the heap.
 ///
 /// # Errors
@@ -869,9 +893,13 @@ pub fn load_program(
 /// System-call environment of a program, with the machine's clock. Only the host's program has files, input and the
 /// binaries of channel programs.
 struct ClockedWorld<'a, W> {
+    /// Files, input and output of the simulator's caller.
     world: &'a mut W,
+    /// Time in nanoseconds.
     now: u64,
+    /// Binaries that the program can open; `None` for a channel program, which has no files.
     binaries: Option<&'a mut Binaries>,
+    /// Unfinished line of the program's output.
     output: &'a mut LineBuffer,
 }
 

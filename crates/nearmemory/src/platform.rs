@@ -12,10 +12,13 @@ pub const ENZIAN: &str = include_str!("../../../nearmemory/enzian.toml");
 
 /// Properties of a quantity that hold for all machines.
 struct Row {
+    /// Table and key, separated by a dot.
     name: &'static str,
+    /// Unit of the value.
     unit: Unit,
-    /// Minimum and maximum supported by the model.
+    /// Minimum and maximum supported by the model, in `unit`.
     limits: (u64, u64),
+    /// Further restriction on the value.
     form: Form,
 }
 
@@ -23,6 +26,7 @@ struct Row {
 enum Form {
     Any,
     PowersOfTwo,
+    /// Sizes of pages: see [`PageSize`].
     Pages,
 }
 
@@ -127,7 +131,8 @@ impl Platform {
     /// Parses a machine description. No quantity has a silent default.
     ///
     /// # Errors
-    /// All errors of the text, in order of their position.
+    /// All errors of the text, in order of their position: syntax, unknown or missing quantities, and values that are
+    /// malformed or not allowed.
     pub fn read(text: &str) -> Result<Platform, Vec<PlatformError>> {
         let checks: Vec<_> = ROWS
             .iter()

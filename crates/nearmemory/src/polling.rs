@@ -27,14 +27,16 @@ pub struct Poll {
 /// Observation of a core within the window.
 #[derive(Clone, Debug, Default)]
 struct Progress {
-    /// The reference state, and how often the core has returned to it.
+    /// State that later samples are compared with.
     reference: Option<HartState>,
+    /// Number of times that the core has returned to the reference state.
     recurrences: u32,
     /// Instructions that the core had retired when it was last in the reference state. A core that is stalled there
     /// retires none, and does not return to it.
     retired: u64,
-    /// Samples since the reference was taken, and the number after which it is replaced.
+    /// Samples since the reference was taken that differ from it.
     samples: u64,
+    /// Number of such samples after which the reference is replaced.
     limit: u64,
     /// The last load of state that other agents can change: its instruction and its address.
     load: Option<(u64, u64)>,
@@ -43,18 +45,24 @@ struct Progress {
 /// A window of time without a change so far.
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
+    /// True if the window is closed: state that a core may read has changed.
     changed: bool,
-    /// Time of the first sample, half-way through the window: one-time changes have happened by then.
+    /// Time of the first sample in picoseconds, half-way through the window: one-time changes have happened by then.
     samples_from: Time,
+    /// Time from which a livelock can be reported, in picoseconds.
     end: Time,
+    /// Observations by host core.
     hosts: Vec<Progress>,
+    /// Observations by near-memory core.
     mccs: Vec<Progress>,
-    /// Scratchpad lines whose stamps a core has loaded, and lines whose stamps host reads have set.
+    /// Scratchpad lines whose stamps their core has loaded within the window: core and line.
     loaded_stamps: FxHashSet<(usize, u64)>,
+    /// Scratchpad lines whose stamps host reads have set within the window: core and line.
     updated_stamps: FxHashSet<(usize, u64)>,
 }
 
 impl Window {
+    /// Opens a window of `length` picoseconds for this number of cores.
     pub(crate) fn new(begin: Time, length: Time, hosts: usize, mccs: usize) -> Window {
         Window {
             changed: false,
@@ -77,6 +85,7 @@ impl Window {
         self.changed |= old != Some(new);
     }
 
+    /// True if state that a core may read has changed.
     pub(crate) fn is_closed(&self) -> bool {
         self.changed
     }
@@ -136,7 +145,8 @@ impl Window {
         }
     }
 
-    /// True if the window is long enough and the core did not move or has returned to a state often enough.
+    /// True if the window is long enough and the core did not move or has returned to a state often enough. `waits` is
+    /// true if the core waits for an event.
     pub(crate) fn has_recurred(&self, core_id: CoreId, waits: bool, now: Time) -> bool {
         let progress = self.progress(core_id);
         let is_idle = waits && progress.samples <= 1 && progress.limit <= 1;

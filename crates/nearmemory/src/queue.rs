@@ -11,17 +11,21 @@ use cohkit_units::Time;
 #[derive(Default)]
 pub(crate) struct Queue {
     pending_events: Events,
+    /// Race detector, if enabled.
     pub(crate) races: Option<Box<RaceDetector>>,
+    /// Timeline under construction, if recording is enabled.
     pub(crate) timeline: Option<Box<Timeline>>,
     /// The open window of the livelock detection, if any.
     pub(crate) polling: Option<Box<Window>>,
 }
 
 impl Queue {
+    /// Schedules an event at a time in picoseconds.
     pub(crate) fn add(&mut self, time: Time, event: Event) {
         self.pending_events.add(time, event);
     }
 
+    /// Removes the earliest event and returns it with its time; `None` if no event is scheduled.
     pub(crate) fn next(&mut self) -> Option<(Time, Event)> {
         self.pending_events.next()
     }

@@ -48,9 +48,9 @@ pub enum HostResponse {
 /// Times of the last read and write of a line by the host or the copy engine, but not by the core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamps {
-    /// Time of the last read.
+    /// Time of the last read by the host, or of the last store of the line to far memory.
     pub read: u64,
-    /// Time of the last write.
+    /// Time of the last write-back by the host, or of the last fetch of the line from far memory.
     pub write: u64,
 }
 
@@ -77,7 +77,9 @@ impl std::error::Error for NoLine {}
 struct Slot {
     data: Box<Data>,
     stamps: Stamps,
+    /// True if reads are held.
     read_locked: bool,
+    /// True if acknowledgements of write-backs are held.
     write_locked: bool,
     /// Held reads, oldest first.
     held_reads: VecDeque<u64>,
@@ -103,7 +105,9 @@ struct Slot {
 /// Times are plain numbers. `now` must not decrease; stamps record it.
 #[derive(Clone)]
 pub struct Scratchpad {
+    /// Lines by index.
     slots: Vec<Slot>,
+    /// Notices that the core has not taken, oldest first.
     notices: VecDeque<Notice>,
 }
 
@@ -137,12 +141,14 @@ impl Scratchpad {
         self.slots.len()
     }
 
+    /// Returns a line with its locks.
     fn slot(&mut self, line: usize) -> Result<&mut Slot, NoLine> {
         let lines = self.slots.len();
         self.slots.get_mut(line).ok_or(NoLine { line, lines })
     }
 
-    /// Handles a host read. Returns the response, or `None` if the read is held.
+    /// Handles a host read. `request` is a number that the response repeats. Returns the response, or `None` if the
+    /// read is held.
     pub fn read(
         &mut self,
         line: usize,
@@ -169,7 +175,8 @@ impl Scratchpad {
         None
     }
 
-    /// Handles a host write-back. Returns the acknowledgement, or `None` if it is held.
+    /// Handles a host write-back. `request` is a number that the acknowledgement repeats. Returns the acknowledgement,
+    /// or `None` if it is held or the write-back waits behind another one.
     pub fn write_back(
         &mut self,
         line: usize,
@@ -268,22 +275,22 @@ impl Scratchpad {
         Ok(responses)
     }
 
-    /// Takes the oldest pending notice.
+    /// Takes the oldest pending notice; `None` if there is none.
     pub fn take_notice(&mut self) -> Option<Notice> {
         self.notices.pop_front()
     }
 
-    /// Returns the times of the last external accesses to a line.
+    /// Returns the times of the last external accesses to a line; `None` if the line does not exist.
     pub fn stamps(&self, line: usize) -> Option<Stamps> {
         self.slots.get(line).map(|slot| slot.stamps)
     }
 
-    /// Returns the line as the core sees it, regardless of locks.
+    /// Returns the line as the core sees it, regardless of locks; `None` if the line does not exist.
     pub fn line(&self, line: usize) -> Option<&Data> {
         self.slots.get(line).map(|slot| &*slot.data)
     }
 
-    /// Returns the line for modification by the core.
+    /// Returns the line for modification by the core, regardless of locks; `None` if the line does not exist.
     pub fn line_mut(&mut self, line: usize) -> Option<&mut Data> {
         self.slots.get_mut(line).map(|slot| &mut *slot.data)
     }
@@ -307,12 +314,14 @@ impl Scratchpad {
 }
 
 impl Slot {
+    /// Stamps the line and returns the response to a read.
     fn complete_read(&mut self, request: u64, now: u64) -> HostResponse {
         self.stamps.read = now;
         let data = self.data.clone();
         HostResponse::Read { request, data }
     }
 
+    /// Writes the line and stamps it.
     fn put(&mut self, data: &Data, now: u64) {
         *self.data = *data;
         self.stamps.write = now;

@@ -12,21 +12,27 @@ use std::ops::Range;
 
 /// Names of the annotations of events, numbered from 1.
 const NOTES: [&str; 2] = ["address", "latency_ps"];
+/// Annotation with the address of the request or copy.
 const ADDRESS: u64 = 1;
+/// Annotation with the latency, in picoseconds.
 const LATENCY: u64 = 2;
 
 /// A request or copy in progress.
 struct PendingSlice {
+    /// Start time, in picoseconds.
     begin: Time,
+    /// Name of the slice.
     name: &'static str,
     address: u64,
-    /// The core that it is for; `None` if a cache evicts a line.
+    /// Index of the core that the slice is for, as in [`Timeline::cores`]; `None` if a cache evicts a line.
     core: Option<usize>,
 }
 
 /// A group of tracks of one kind, each with the end of its last slice. There are as many tracks as slices overlap.
 struct Tracks {
+    /// Name of the tracks, which a number follows.
     name: String,
+    /// Identifier of each track, and end of its last slice in picoseconds.
     ends: Vec<(u64, Time)>,
 }
 
@@ -54,34 +60,47 @@ impl Tracks {
 
 /// Track of a core.
 struct Core {
+    /// Name of the track, by which a filter selects the core.
     name: String,
+    /// Identifier of the track.
     track: u64,
     /// True while a program is shown that has not ended.
     is_running: bool,
-    /// Current wait, which is written once the core continues.
+    /// Current wait in picoseconds, which is written once the core continues; empty if there is none.
     current_wait: Range<Time>,
 }
 
 /// A timeline under construction.
 pub(crate) struct Timeline {
+    /// Selection of events, and maximum size of the output.
     filter: Filter,
     writer: Writer,
     /// Tracks of the cores, the host's first.
     cores: Vec<Core>,
+    /// Number of host cores.
     hosts: usize,
     /// Base address of far memory.
     far: u64,
+    /// Track of events at the device.
     device_track: u64,
+    /// Parent of all tracks but the counters.
     machine_track: u64,
     requests: Tracks,
+    /// Tracks of copies, by engine.
     copies: Vec<Tracks>,
+    /// Requests without a response, by number.
     pending_requests: FxHashMap<u64, PendingSlice>,
     /// Lines being copied, by engine and number of the access.
     pending_copies: FxHashMap<(usize, u64), PendingSlice>,
+    /// Use of the link to the device.
     uplink: IntervalTotals,
+    /// Use of the link to the host.
     downlink: IntervalTotals,
+    /// Number of lines being copied.
     copies_in_progress: IntervalTotals,
+    /// Number of requests in the output.
     shown_requests: u64,
+    /// Time in picoseconds from which events are omitted because the output is full.
     full_since: Option<Time>,
 }
 
@@ -153,6 +172,7 @@ impl Timeline {
         is_selected && self.full_since.is_none()
     }
 
+    /// Returns the index of a core in `cores`.
     fn core_index(&self, core_id: CoreId) -> usize {
         match core_id {
             CoreId::Host(core) => core,
@@ -196,6 +216,7 @@ impl Timeline {
         self.cores[core].current_wait = time;
     }
 
+    /// Writes the current wait of a core, if any, and clears it.
     fn write_wait(&mut self, core: usize) {
         let time = std::mem::take(&mut self.cores[core].current_wait);
         if time.is_empty()
@@ -283,6 +304,7 @@ impl Timeline {
         }
     }
 
+    /// Writes the slice of a request that ends at `now`. `has_response` is false if the run ended first.
     fn write_request(
         &mut self,
         number: u64,
@@ -339,6 +361,7 @@ impl Timeline {
         }
     }
 
+    /// Writes the slice of a line copy that ends at `end`.
     fn write_copy(&mut self, mcc: usize, pending: &PendingSlice, end: Time) {
         let slice = pending.begin..end;
         self.copies_in_progress.add(slice.start, slice.end);

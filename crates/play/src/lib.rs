@@ -1,6 +1,6 @@
 //! Exploration of a scenario: applications behind a home, with threads, in every order of events.
 //!
-//! [`explore`] visits every state of an [`ExplorationModel`] and returns its [`Ending`].
+//! [`explore`] visits every state of an [`ExplorationModel`] and returns its [`ExplorationResult`].
 //! The simulator runs a [`Scenario`] with time. Here, its application and its threads take part in an exhaustive
 //! search: messages overtake each other as their channels allow, memory has arbitrary latency, and caches evict at any
 //! time. Both execute the same code, so a violation found here also exists there.
@@ -19,7 +19,7 @@
 //!
 //! ```
 //! use cohkit_application::shared_table::SharedTable;
-//! use cohkit_play::{explore, Ending, ExplorationModel};
+//! use cohkit_play::{explore, ExplorationResult, ExplorationModel};
 //! use cohkit_protocol::{construct::construct, text::parse};
 //!
 //! // The device and a thread of the CPU increment the same word, once each.
@@ -28,22 +28,22 @@
 //!     device: Some(1), engines: 1, outstanding: 1,
 //!     thread: Some(1), threads: 1,
 //! };
-//! let ending = |text: &str| {
+//! let result = |text: &str| {
 //!     let protocol = parse(text).expect("the file has no errors");
 //!     let construction = construct(&protocol).expect("there is a home");
 //!     let (home, permissions) = (&construction.controller(1), &construction.permissions(1));
 //!     explore(&ExplorationModel {
 //!         protocol: &protocol, home, permissions, scenario: &scenario,
-//!         remotes: 1, lines: 1, words: 1, units: 1, waiting: 1, reads: 1, max_states: 10_000,
+//!         remotes: 1, lines: 1, words: 1, units: 1, max_deferred: 1, max_reads: 1, max_states: 10_000,
 //!     })
 //! };
 //! let eci = include_str!("../../../protocols/eci.coh");
-//! assert!(matches!(ending(eci), Ending::Verified { .. }));
+//! assert!(matches!(result(eci), ExplorationResult::Verified { .. }));
 //!
 //! // A CPU that swaps its answers: the home takes a line that the CPU has written for clean.
 //! let swapped = eci.replace("send AckDirty ", "send _").replace("send AckClean ", "send AckDirty ");
 //! let swapped = swapped.replace("send _", "send AckClean ");
-//! let Ending::Violated { steps, .. } = ending(&swapped) else { panic!("no violation") };
+//! let ExplorationResult::Violated { steps, .. } = result(&swapped) else { panic!("no violation") };
 //! assert_eq!(steps.last().unwrap(), "line 0: the home takes AckClean from cpu");
 //! ```
 
@@ -68,40 +68,41 @@ pub struct ExplorationModel<'a, S> {
     pub permissions: &'a KnownPermissions,
     /// The application and its threads, in their initial states.
     pub scenario: &'a S,
-    /// Number of caches; thread N uses cache N modulo this number.
+    /// Number of caches, at least 1; thread N uses cache N modulo this number.
     pub remotes: u16,
-    /// Number of lines of the home, from line 0.
+    /// Number of lines of the home, numbered from 0.
     pub lines: u32,
-    /// Words per line.
+    /// Number of 64-bit words of a line.
     pub words: u16,
-    /// Number of the home's units; line L belongs to unit L modulo this number.
+    /// Number of the home's units, at least 1; line L belongs to unit L modulo this number.
     pub units: u32,
-    /// Maximum number of requests that a unit defers.
-    pub waiting: usize,
+    /// Maximum number of requests that a unit defers. One more stalls the unit's request channel.
+    pub max_deferred: usize,
     /// Maximum outstanding memory reads per unit, including reads that the application withholds.
-    pub reads: usize,
+    pub max_reads: usize,
     /// Maximum number of states to visit.
     pub max_states: usize,
 }
 
 /// Result of an exploration.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Ending {
+pub enum ExplorationResult {
     /// All properties hold in all states.
     Verified {
         /// Number of reachable states.
         states: usize,
         /// Number of final states.
-        ends: usize,
+        final_states: usize,
     },
     /// A property is violated.
     Violated {
-        /// The violated property, as a sentence.
-        what: String,
-        /// A shortest trace to the violation.
+        /// Violated property, as a sentence without a full stop.
+        violation: String,
+        /// Labels of the steps of a shortest trace to the violation. Empty if the initial state violates a property.
         steps: Vec<String>,
     },
-    /// A step is outside the model, with the reason as a sentence: it has no part in coherence.
+    /// A step is outside the model: registers or host memory, which have no part in coherence. The reason as a
+    /// sentence.
     NotExplored(String),
     /// The state limit was exceeded. All properties hold so far, except the reachability of the end, which was not
     /// checked.
@@ -111,8 +112,9 @@ pub enum Ending {
     },
 }
 
-/// Explores all states of a game.
-pub fn explore<S: Scenario>(model: &ExplorationModel<S>) -> Ending
+/// Explores all states of a model and returns the result. The size of the model is limited by
+/// [`ExplorationModel::max_states`].
+pub fn explore<S: Scenario>(model: &ExplorationModel<S>) -> ExplorationResult
 where
     S::Application: Application + Clone + Eq + Hash,
     S::Thread: Thread + Clone + Eq + Hash,
@@ -120,11 +122,12 @@ where
     explore_while(model, &mut || true).expect("nothing stops it")
 }
 
-/// Explores all states of a game while `should_continue` returns true; it is called every 256 states. Returns `None` if stopped.
+/// Explores all states of a model while `should_continue` returns true. The function is called every 256 states.
+/// Returns `None` if it stopped the search.
 pub fn explore_while<S: Scenario>(
     model: &ExplorationModel<S>,
     should_continue: &mut dyn FnMut() -> bool,
-) -> Option<Ending>
+) -> Option<ExplorationResult>
 where
     S::Application: Application + Clone + Eq + Hash,
     S::Thread: Thread + Clone + Eq + Hash,
@@ -132,29 +135,29 @@ where
     let mut static_model = StaticModel::new(model);
     let mut exploration = match static_model.initial() {
         Ok(state) => Exploration::new(state),
-        Err(reason) => return Some(ending(reason, Vec::new())),
+        Err(reason) => return Some(result(reason, Vec::new())),
     };
     let mut limits = Limits {
         max_states: model.max_states,
         should_continue,
     };
-    let mut ends = 0;
+    let mut final_states = 0;
     loop {
         let current = match exploration.next(&mut limits) {
             Ok(Some(number)) => number,
             Ok(None) => break,
             Err(Stop::StateLimit) => {
                 let states = exploration.expanded();
-                return Some(Ending::Undecided { states });
+                return Some(ExplorationResult::Undecided { states });
             }
             Err(Stop::Cancelled) => return None,
         };
         let state = &exploration.states()[current];
         if state.is_final() {
-            ends += 1;
+            final_states += 1;
             if let Err(reason) = static_model.verify(state) {
                 let steps = trace(&mut static_model, &exploration, current, None);
-                return Some(ending(reason, steps));
+                return Some(result(reason, steps));
             }
         }
         let mut violation = None;
@@ -164,7 +167,7 @@ where
         });
         if let Some((choice, reason)) = violation {
             let steps = trace(&mut static_model, &exploration, current, Some(choice));
-            return Some(ending(reason, steps));
+            return Some(result(reason, steps));
         }
     }
     let lost = exploration.lost(&static_model);
@@ -173,16 +176,17 @@ where
     Some(match deadlock.or(lost.first()) {
         Some(&number) => {
             let reason = static_model.describe_obstacles(&exploration.states()[number]);
-            ending(reason, trace(&mut static_model, &exploration, number, None))
+            result(reason, trace(&mut static_model, &exploration, number, None))
         }
-        None => Ending::Verified {
+        None => ExplorationResult::Verified {
             states: exploration.states().len(),
-            ends,
+            final_states,
         },
     })
 }
 
-/// Labels of the steps on a shortest path to a state, optionally followed by one more step.
+/// Returns the labels of the steps on a shortest path to the state with number `last`, optionally followed by one more
+/// step.
 fn trace<S: Scenario>(
     static_model: &mut StaticModel<S>,
     exploration: &Exploration<State<S::Application, S::Thread>>,
@@ -200,16 +204,16 @@ where
     path.iter().map(label).collect()
 }
 
-/// Converts a violation, or a step outside the model, to the result.
-fn ending(reason: String, steps: Vec<String>) -> Ending {
-    let unsupported = [state::NO_BUS, state::NO_HOST];
+/// Returns the result for a violation, or for a step outside the model. The last words of `reason` distinguish the two.
+fn result(reason: String, steps: Vec<String>) -> ExplorationResult {
+    let unsupported = [state::UNSUPPORTED_BUS, state::UNSUPPORTED_HOST];
     match unsupported
         .iter()
         .any(|unsupported| reason.ends_with(unsupported))
     {
-        true => Ending::NotExplored(reason),
-        false => Ending::Violated {
-            what: reason,
+        true => ExplorationResult::NotExplored(reason),
+        false => ExplorationResult::Violated {
+            violation: reason,
             steps,
         },
     }

@@ -1,4 +1,5 @@
-//! State of an exploration, and its transitions.
+//! Global state of an exploration, and its transitions: threads, caches, the home's units, memory and the
+//! application.
 
 mod application;
 mod caches;
@@ -21,56 +22,73 @@ use std::hash::Hash;
 use super::ExplorationModel;
 
 /// Maximum number of consecutive steps of a thread without an access.
-const MOST_STEPS: usize = 1000;
+const MAX_STEPS: usize = 1000;
 
-/// Homes of applications have memory with latency.
+/// Violation: the home accesses memory without latency. Only homes with split memory operations are modelled.
 const ZERO_LATENCY_MEMORY: &str = "homes with zero-latency memory cannot be explored";
 
-/// Threads' accesses are performed in caches only.
+/// Violation: a cache sends the bytes of a store. Threads' accesses are performed in caches only.
 const SENT_STORES: &str = "writes that caches send to the home cannot be explored";
 
-/// Registers and host memory take no part in coherence.
-pub(super) const NO_BUS: &str = "registers and the CPU's own memory cannot be explored here";
+/// End of the reason of [`super::ExplorationResult::NotExplored`]: registers and host memory take no part in coherence.
+pub(super) const UNSUPPORTED_BUS: &str =
+    "registers and the CPU's own memory cannot be explored here";
 
-/// The state does not include the caches of a second line space.
-pub(super) const NO_HOST: &str = "accesses to the host's memory cannot be explored";
+/// End of the reason of [`super::ExplorationResult::NotExplored`]: the state does not include the caches of a second
+/// line space.
+pub(super) const UNSUPPORTED_HOST: &str = "accesses to the host's memory cannot be explored";
 
-/// A global state.
+/// A global state. `A` is the type of the application and `T` that of a thread.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct State<A, T> {
+    /// Lines of the home, by number.
     lines: Vec<LineState>,
+    /// Units of the home; line L belongs to unit L modulo their number.
     units: Vec<Unit>,
+    /// The application.
     application: A,
+    /// Checks of the application's actions, with its open obligations.
     contract: Contract,
-    /// Events in flight to the application. Each of three kinds of events is ordered per line: reads, writes and all
-    /// others.
+    /// Events in flight to the application, sorted by channel. Events of one channel are in order.
     pending_events: Vec<(MemoryChannel, Event)>,
-    /// Pending operations of the application's memory.
+    /// Pending operations of the application's memory, executed in any order.
     memory: Vec<Job>,
+    /// Contents of lines that only the application's memory holds: those beyond the home's lines, and those that the
+    /// application serves. A line that is absent is zero.
     application_lines: BTreeMap<Line, Words>,
+    /// Tags of running timers. Each may expire at any time.
     timers: Vec<u32>,
+    /// Lines that the application has locked, with the highest permission that the lock leaves to caches.
     locks: BTreeMap<Line, Permission>,
-    /// Outstanding local operations, each with true if the line was written back meanwhile.
+    /// Lines with an outstanding local operation; true if the line was written back meanwhile.
     outstanding_operations: BTreeMap<Line, bool>,
-    threads: Vec<Running<T>>,
+    /// Threads, by number.
+    threads: Vec<RunningThread<T>>,
 }
 
+/// State of one line of the home.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct LineState {
+    /// State and variables of the home.
     home: Configuration,
+    /// Caches, by number.
     remotes: Vec<Remote>,
+    /// Contents in memory.
     memory: Words,
     /// Contents after the last write.
     latest: Words,
-    /// Messages in flight; those of one ordered channel are in send order.
-    flights: Vec<Flight>,
+    /// Messages in flight: first those of unordered channels, sorted; then those of ordered channels in send order.
+    flights: Vec<InFlightMessage>,
+    /// The home's read of memory.
     reading: Progress,
+    /// The home's write of memory.
     writing: Progress,
 }
 
 /// Progress of a memory operation of the home.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Progress {
+    /// No operation.
     Idle,
     /// The application must answer.
     Waiting,
@@ -80,56 +98,88 @@ enum Progress {
     Ready,
 }
 
+/// State of a cache for one line.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Remote {
+    /// State and variables of the controller.
     configuration: Configuration,
+    /// The cache's copy; `None` if it has none.
     words: Option<Words>,
 }
 
+/// A message in flight.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Flight {
+struct InFlightMessage {
+    /// Message type.
     message: MessageId,
-    /// The sender or receiver that is a remote.
+    /// Number of the cache that is the sender or receiver.
     remote: u8,
+    /// True if the home is the receiver, false if it is the sender.
     to_home: bool,
+    /// Values of the fields, in the order of their declaration.
     fields: Vec<u16>,
+    /// Copy of the line that the message carries, if any.
     words: Option<Words>,
 }
 
+/// State of one of the home's units.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 struct Unit {
+    /// Number of forwards of the coherence transaction that are not answered yet; always 0 if no message is an
+    /// answer.
     forwards: u32,
+    /// Line of these forwards; 0 without forwards.
     forwarding: Line,
-    /// Deferred requests, and the request that stalls the channel.
-    waiting: Vec<(Line, Flight)>,
-    head: Option<(Line, Flight)>,
+    /// Deferred requests, sorted. The home may consume them in any order.
+    deferred: Vec<(Line, InFlightMessage)>,
+    /// Request that stalls the unit's request channel, because no place for a deferred request is free.
+    stalled: Option<(Line, InFlightMessage)>,
     /// Pending local operations and unlocks (`None`) of the application, in order per line.
     locals: Vec<(Line, Option<u8>)>,
 }
 
+/// Channel of events to the application. Events of one channel are delivered in order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum MemoryChannel {
+    /// Reads of a line that the application serves.
     Read(Line),
+    /// Writes of a line that the application serves.
     Write(Line),
+    /// All other events about a line: changes of permissions, completions of local operations.
     Notification(Line),
 }
 
+/// Pending operation of the application's memory. `tag` is the number by which the application recognises the
+/// completion.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Job {
+    /// Read of consecutive lines, one event for each.
     Fetch {
+        /// Tag of the fetch.
         tag: u32,
+        /// Line to be read next.
         next: Line,
+        /// Line after the last one.
         end: Line,
     },
+    /// Write of a whole line.
     Store {
+        /// Tag of the store.
         tag: u32,
+        /// Line to be written.
         line: Line,
+        /// New contents.
         words: Words,
     },
+    /// Operation on words of a line.
     Words {
+        /// Tag of the operation.
         tag: u32,
+        /// Line of the words.
         line: Line,
+        /// Index of the first word in the line.
         word: u16,
+        /// Operation on the words from `word`.
         operation: WordOperation,
     },
 }
@@ -137,54 +187,70 @@ enum Job {
 /// Operation on words of a line.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum WordOperation {
+    /// Reads this number of words.
     Read(u16),
+    /// Writes these words.
     Write(Words),
+    /// Updates a word atomically, and returns its old value.
     Update(Update),
 }
 
+/// A thread and its access.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Running<T> {
+struct RunningThread<T> {
+    /// The thread.
     thread: T,
     /// The access that the thread waits for; `None` once the thread has stopped.
     pending_step: Option<Step>,
 }
 
-/// A transition.
+/// A transition. Indices refer to the state that it leaves.
 #[derive(Clone, Copy)]
 pub(super) enum Choice {
-    /// A thread attempts its access.
+    /// The thread with this number attempts its access.
     Access(usize),
-    /// A cache evicts a line or gives up write permission.
-    GiveUp(Line, u8, Access),
-    /// A message reaches a remote, or a request or response reaches the home.
-    Arrives(Line, usize),
-    /// A unit retries the deferred request with this index, or (`None`) the request that stalls its channel.
-    Waited(usize, Option<usize>),
-    /// A unit consumes a local operation or an unlock.
+    /// The cache with this number evicts a line or gives up write permission.
+    ReducePermission(Line, u8, Access),
+    /// A message of a line, by its index in [`LineState::flights`], reaches a cache, or as a request or response the
+    /// home.
+    Deliver(Line, usize),
+    /// The unit with this number retries the deferred request with this index, or (`None`) the request that stalls
+    /// its channel.
+    Retry(usize, Option<usize>),
+    /// The unit with this number consumes a local operation or an unlock, by its index in [`Unit::locals`].
     Local(usize, usize),
-    /// The home's read completes, with this alternative of the controller; or its write completes.
+    /// The home's read of a line completes, with this alternative of the controller.
     Read(Line, u8),
-    Written(Line),
-    /// The application receives an event, its memory executes an operation, or its timer expires.
+    /// The home's write of a line completes.
+    CompleteWrite(Line),
+    /// The application receives a pending event, by its index.
     Event(usize),
+    /// The application's memory executes a pending operation, by its index.
     Job(usize),
+    /// A timer of the application expires, by its index.
     Timer(usize),
 }
 
-/// Violated property, as a sentence.
+/// Violated property, as a sentence without a full stop.
 pub(super) type Violation = String;
 
 /// The constant part of the model.
 pub(super) struct StaticModel<'a, S> {
+    /// The explored model.
     model: &'a ExplorationModel<'a, S>,
+    /// Executor of the caches' controller.
     remote: Machine<'a>,
+    /// Executor of the home's controller.
     home: Machine<'a>,
-    /// Static analysis of all rows, and of each row of the caches.
+    /// Static analysis of all rows.
     facts: ProtocolFacts,
+    /// Static analysis of each row of the caches, by its index in the controller.
     plans: Vec<Plan>,
+    /// Lines that the application serves itself.
     placement: Placement,
+    /// Name of the application, which begins messages about it.
     name: String,
-    /// True if responses signal the completion of forwards.
+    /// True if some message is an answer, so that answers signal the completion of forwards.
     answers: bool,
 }
 
@@ -196,8 +262,9 @@ impl<A, T> State<A, T> {
                 && line.reading == Progress::Idle
                 && line.writing == Progress::Idle
         };
-        let is_idle =
-            |unit: &Unit| unit.waiting.is_empty() && unit.head.is_none() && unit.locals.is_empty();
+        let is_idle = |unit: &Unit| {
+            unit.deferred.is_empty() && unit.stalled.is_none() && unit.locals.is_empty()
+        };
         self.threads
             .iter()
             .all(|thread| thread.pending_step.is_none())
@@ -210,7 +277,7 @@ impl<A, T> State<A, T> {
     }
 }
 
-/// Contents of memory in a state. Lines are initialised to zeros.
+/// Contents of memory in a state: the copy of a cache with permission, or memory. Lines are initialised to zeros.
 struct Data<'a, 'b, S: Scenario>(&'a StaticModel<'b, S>, &'a State<S::Application, S::Thread>);
 
 impl<S: Scenario> Contents for Data<'_, '_, S> {
@@ -236,6 +303,7 @@ impl<S: Scenario> Contents for Data<'_, '_, S> {
 }
 
 impl<'a, S: Scenario> StaticModel<'a, S> {
+    /// Prepares the constant part of a model.
     pub fn new(model: &'a ExplorationModel<'a, S>) -> Self {
         let application = model.scenario.application();
         let facts = ProtocolFacts::new(model.protocol, model.home);
@@ -256,6 +324,7 @@ impl<'a, S: Scenario> StaticModel<'a, S> {
         self.model.protocol.remote.states[usize::from(remote.state)].permission
     }
 
+    /// Returns the highest permission that some cache has, according to the home's state.
     fn known_permission(&self, home: &Configuration) -> Permission {
         let ExplorationModel {
             permissions,
@@ -266,6 +335,7 @@ impl<'a, S: Scenario> StaticModel<'a, S> {
         permissions.highest(controller, *remotes, home)
     }
 
+    /// Returns the order group of a message's channel; `None` if its channel is unordered.
     fn channel_order(&self, message: MessageId) -> Option<usize> {
         let protocol = self.model.protocol;
         protocol.order_of(protocol.message(message).channel)
@@ -276,6 +346,7 @@ impl<'a, S: Scenario> StaticModel<'a, S> {
         vec![0; self.model.words.into()].into()
     }
 
+    /// Returns the number of the unit that a line belongs to.
     fn unit(&self, line: Line) -> usize {
         (line % self.model.units) as usize
     }
@@ -292,7 +363,7 @@ impl<'a, S: Scenario> StaticModel<'a, S> {
         &self.model.protocol.message(message).name
     }
 
-    /// Checks the scenario's own properties in a final state.
+    /// Checks the scenario's own properties in a final state. The error is the violation.
     pub fn verify(&self, state: &State<S::Application, S::Thread>) -> Result<(), Violation>
     where
         S::Thread: Clone,
@@ -304,7 +375,8 @@ impl<'a, S: Scenario> StaticModel<'a, S> {
         verdict.map_err(|reason| format!("{}: {reason}", self.name))
     }
 
-    /// Describes what may prevent a state from reaching the end.
+    /// Describes what may prevent a state from reaching the end: threads that wait, open obligations, and the home's
+    /// states.
     pub fn describe_obstacles(&self, state: &State<S::Application, S::Thread>) -> Violation {
         let mut obstacles = vec!["the end is unreachable from here".to_string()];
         for (number, thread) in state.threads.iter().enumerate() {
@@ -352,7 +424,7 @@ where
         }
     }
     fn spontaneous(choice: &Choice) -> bool {
-        matches!(choice, Choice::GiveUp(..))
+        matches!(choice, Choice::ReducePermission(..))
     }
     fn quiescent(&self, state: &State<S::Application, S::Thread>) -> bool {
         state.is_final()
@@ -364,7 +436,10 @@ where
     S::Application: Clone + Eq + Hash,
     S::Thread: Clone + Eq + Hash,
 {
-    /// Returns the initial state.
+    /// Returns the initial state: the application has handled its start, and each thread is at its first access.
+    ///
+    /// # Errors
+    /// The application breaks its contract at its start, or a thread's first steps are outside the model.
     pub fn initial(&self) -> Result<State<S::Application, S::Thread>, Violation> {
         let words = self.zeros();
         let remote = Remote {
@@ -381,7 +456,7 @@ where
             writing: Progress::Idle,
         };
         let threads = self.model.scenario.threads().into_iter();
-        let threads = threads.map(|thread| Running {
+        let threads = threads.map(|thread| RunningThread {
             thread,
             pending_step: None,
         });
@@ -411,6 +486,8 @@ where
         Ok(state)
     }
 
+    /// Returns the candidate transitions of a state. Some may be blocked: [`Transition::take`] decides. Of equal
+    /// messages in flight only the first is a candidate.
     fn choices(&self, state: &State<S::Application, S::Thread>) -> Vec<Choice> {
         let mut choices = Vec::new();
         for (number, thread) in state.threads.iter().enumerate() {
@@ -422,32 +499,32 @@ where
             let number = number as Line;
             for (index, flight) in line.flights.iter().enumerate() {
                 let order = self.channel_order(flight.message);
-                let is_ahead = |other: &Flight| {
+                let is_ahead = |other: &InFlightMessage| {
                     (other.remote, other.to_home) == (flight.remote, flight.to_home)
                         && order.is_some()
                         && self.channel_order(other.message) == order
                 };
                 let has_equal_ahead = line.flights[..index].iter().any(|other| other == flight);
                 if !line.flights[..index].iter().any(is_ahead) && !has_equal_ahead {
-                    choices.push(Choice::Arrives(number, index));
+                    choices.push(Choice::Deliver(number, index));
                 }
             }
             if matches!(line.reading, Progress::Busy | Progress::Ready) {
                 choices.extend((0..self.facts.choices).map(|choice| Choice::Read(number, choice)));
             }
             if matches!(line.writing, Progress::Busy | Progress::Ready) {
-                choices.push(Choice::Written(number));
+                choices.push(Choice::CompleteWrite(number));
             }
             for remote in 0..self.model.remotes as u8 {
-                choices.push(Choice::GiveUp(number, remote, Access::Evict));
-                choices.push(Choice::GiveUp(number, remote, Access::Demote));
+                choices.push(Choice::ReducePermission(number, remote, Access::Evict));
+                choices.push(Choice::ReducePermission(number, remote, Access::Demote));
             }
         }
         for (number, unit) in state.units.iter().enumerate() {
             choices
-                .extend((0..unit.waiting.len()).map(|index| Choice::Waited(number, Some(index))));
-            if unit.head.is_some() {
-                choices.push(Choice::Waited(number, None));
+                .extend((0..unit.deferred.len()).map(|index| Choice::Retry(number, Some(index))));
+            if unit.stalled.is_some() {
+                choices.push(Choice::Retry(number, None));
             }
             for (index, (line, _)) in unit.locals.iter().enumerate() {
                 if !unit.locals[..index].iter().any(|(other, _)| other == line) {
@@ -468,9 +545,9 @@ where
         choices
     }
 
-    /// Describes a step of a state.
+    /// Describes a step in words. `state` is the state that the step leaves.
     pub fn label(&self, state: &State<S::Application, S::Thread>, choice: Choice) -> String {
-        let message_label = |line: Line, message_label: &Flight, suffix: &str| {
+        let message_label = |line: Line, message_label: &InFlightMessage, suffix: &str| {
             let remote = self.remote_name(message_label.remote);
             let message = self.message_name(message_label.message);
             match message_label.to_home {
@@ -483,21 +560,21 @@ where
                 Some(step) => format!("thread {thread}: {step:?}"),
                 None => String::new(),
             },
-            Choice::GiveUp(line, remote, access) => {
+            Choice::ReducePermission(line, remote, access) => {
                 format!(
                     "line {line}: {} does {}",
                     self.remote_name(remote),
                     access.name()
                 )
             }
-            Choice::Arrives(line, index) => {
+            Choice::Deliver(line, index) => {
                 message_label(line, &state.lines[line as usize].flights[index], "")
             }
-            Choice::Waited(unit, index) => {
+            Choice::Retry(unit, index) => {
                 let unit = &state.units[unit];
-                let waiting = index.map(|index| &unit.waiting[index]);
-                match waiting.or(unit.head.as_ref()) {
-                    Some((line, waiting)) => message_label(*line, waiting, ", which waited"),
+                let request = index.map(|index| &unit.deferred[index]);
+                match request.or(unit.stalled.as_ref()) {
+                    Some((line, request)) => message_label(*line, request, ", which waited"),
                     None => String::new(),
                 }
             }
@@ -509,7 +586,7 @@ where
                 }
             },
             Choice::Read(line, _) => format!("line {line}: the home's read ends"),
-            Choice::Written(line) => format!("line {line}: the home's write ends"),
+            Choice::CompleteWrite(line) => format!("line {line}: the home's write ends"),
             Choice::Event(index) => {
                 format!("{} hears {:?}", self.name, state.pending_events[index].1)
             }
@@ -532,16 +609,21 @@ where
     }
 }
 
-/// A state during a transition.
+/// A state during a transition. If the transition is blocked or violates a property, the state is unspecified.
 struct Transition<'m, 'a, S: Scenario> {
+    /// Constant part of the model.
     static_model: &'m StaticModel<'a, S>,
+    /// State that the transition changes.
     state: &'m mut State<S::Application, S::Thread>,
 }
 
-/// Reaction of an agent to an event.
+/// Reaction of an agent to an event that it consumes.
 struct Reaction {
+    /// Index of the row in the agent's controller.
     rule: usize,
+    /// Actions of the row, in order.
     acts: Vec<Act>,
+    /// State and variables after the row.
     next: Configuration,
 }
 
@@ -550,11 +632,11 @@ where
     S::Application: Clone + Eq + Hash,
     S::Thread: Clone + Eq + Hash,
 {
-    /// Executes a step. Returns false if its first event is blocked.
+    /// Executes a step. Returns false if its first event is blocked: then the state is unspecified.
     fn take(&mut self, choice: Choice) -> Result<bool, Violation> {
         match choice {
             Choice::Access(thread) => self.access(thread),
-            Choice::GiveUp(line, remote, access) => {
+            Choice::ReducePermission(line, remote, access) => {
                 let Some(reaction) = self.remote_step(line, remote, Cause::Access(access))? else {
                     return Ok(false);
                 };
@@ -564,13 +646,13 @@ where
                 self.apply_reaction(line, remote, reaction, None)?;
                 Ok(true)
             }
-            Choice::Arrives(line, index) => self.deliver_message(line, index),
-            Choice::Waited(unit, index) => {
+            Choice::Deliver(line, index) => self.deliver_message(line, index),
+            Choice::Retry(unit, index) => {
                 let queues = &mut self.state.units[unit];
                 let request = match index {
-                    Some(index) => queues.waiting.remove(index),
-                    None => match queues.head.take() {
-                        Some(head) => head,
+                    Some(index) => queues.deferred.remove(index),
+                    None => match queues.stalled.take() {
+                        Some(request) => request,
                         None => return Ok(false),
                     },
                 };
@@ -579,15 +661,15 @@ where
                 }
                 let unit = &mut self.state.units[unit];
                 // A free place: defer the request that stalls the channel.
-                if unit.waiting.len() < self.static_model.model.waiting {
-                    unit.waiting.extend(unit.head.take());
-                    unit.waiting.sort();
+                if unit.deferred.len() < self.static_model.model.max_deferred {
+                    unit.deferred.extend(unit.stalled.take());
+                    unit.deferred.sort();
                 }
                 Ok(true)
             }
             Choice::Local(unit, index) => self.consume_operation(unit, index),
             Choice::Read(line, choice) => self.memory_event(line, Cause::MemoryData(choice)),
-            Choice::Written(line) => self.memory_event(line, Cause::MemoryDone),
+            Choice::CompleteWrite(line) => self.memory_event(line, Cause::MemoryDone),
             Choice::Event(index) => {
                 let (_, event) = self.state.pending_events.remove(index);
                 self.deliver_event(event)?;
@@ -606,7 +688,7 @@ where
     }
 }
 
-/// Returns line and kind of a step's access.
+/// Returns line and kind of a step's access: a load or a store. `None` for a step without a cached access.
 fn access_of(step: Step) -> Option<(Line, Access)> {
     match step {
         Step::Load { line, .. } | Step::Acquire { line, .. } => Some((line, Access::Load)),
@@ -619,7 +701,11 @@ fn access_of(step: Step) -> Option<(Line, Access)> {
     }
 }
 
-/// Returns the reaction of a controller to an event, if the controller consumes it.
+/// Offers an event to a controller. Returns the outcome, and the reaction if the controller consumes the event. The
+/// configuration is unchanged.
+///
+/// # Errors
+/// The row cannot be executed.
 fn reaction(
     protocol: &Protocol,
     machine: &Machine,

@@ -21,7 +21,7 @@ pub struct Composition {
     pub levels: Vec<LevelBinding>,
     /// Nodes, in the order of the file. They group agents and add no rule.
     pub nodes: Vec<Node>,
-    /// Systems to check.
+    /// Systems to check, each over all spaces.
     pub systems: Vec<JointSystem>,
 }
 
@@ -43,7 +43,8 @@ pub enum Place {
     Home(usize),
 }
 
-/// Both directions between a host and a device: two spaces, one with its home at each of them.
+/// Spaces of a host and a device that cache each other's memory: one space has its home at the device, the other at
+/// the host. Both fields are indices into [`Composition::spaces`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Directions {
     /// Space whose home is at the device, and whose lines only the host caches.
@@ -97,11 +98,11 @@ impl Composition {
 pub struct LevelBinding {
     /// Space of the inner level's home, among [`Composition::spaces`].
     pub inner: usize,
-    /// Space of the outer level's caches.
+    /// Space of the outer level's caches, among [`Composition::spaces`].
     pub outer: usize,
 }
 
-/// A used file.
+/// A used file, with its name in the composition.
 #[derive(Clone, Debug)]
 pub struct Space {
     /// Name of the space in the composition.

@@ -41,7 +41,7 @@ pub struct Controller {
     pub name: String,
     /// States; the first is the initial one.
     pub states: Vec<State>,
-    /// Variables.
+    /// Variables and registers; a [`VariableId`] is an index into this list.
     pub variables: Vec<Variable>,
     /// Constant tables, for constructed controllers; see [`Expression::Table`].
     pub tables: Vec<Table>,
@@ -86,7 +86,7 @@ pub struct Variable {
     pub ty: Type,
     /// True if the variable is a register: the agent has one instance for all lines together.
     pub register: bool,
-    /// Initial value.
+    /// Initial value; for an array, of every element.
     pub initial: Initial,
     /// Words for the values `0, 1, ...` of a range, for people; empty if values are shown as numbers.
     pub labels: Vec<String>,
@@ -157,7 +157,7 @@ impl Rule {
         self.has_statement(&|statement| matches!(statement, Statement::Choose(..)))
     }
 
-    /// Returns true if `which` holds for some statement of the row, including nested ones.
+    /// Returns true if `predicate` holds for some statement of the row, including nested ones.
     pub fn has_statement(&self, predicate: &dyn Fn(&Statement) -> bool) -> bool {
         let mut found = false;
         self.visit(&mut |statement| found |= predicate(statement));
@@ -327,9 +327,9 @@ pub enum Effect {
 pub enum Statement {
     /// Send a message to one agent.
     Send {
-        /// Message type.
+        /// Type of the message.
         message: MessageId,
-        /// Destination.
+        /// Destination; several agents for [`Target::Each`].
         to: Target,
         /// Values of its fields, in the order of the message's declaration.
         fields: Vec<Value>,
@@ -358,12 +358,12 @@ pub enum Statement {
     /// Run the statements for each home of a set, in order, with [`Expression::Each`] bound to the home's number. No
     /// iteration changes the set.
     ForHomes {
-        /// Set of homes.
+        /// Set of homes, evaluated once before the first iteration.
         set: HomeSet,
         /// Statements of one iteration; no nested loop.
         body: Vec<Statement>,
     },
-    /// Conditional execution.
+    /// Run one of two lists of statements.
     If {
         /// Condition, evaluated once.
         condition: Expression,
@@ -407,7 +407,8 @@ pub enum Statement {
         /// True if the bytes cover the whole line.
         whole: bool,
     },
-    /// Report to the device that its local operation is complete. A locking operation takes the lock.
+    /// Report to the device that its local operation, an index into [`Controller::locals`], is complete. A locking
+    /// operation takes the lock.
     Acknowledge(u8),
     /// Report to the device that its unlock is complete. The lock is released.
     AcknowledgeUnlock,
@@ -505,7 +506,7 @@ pub enum Expression {
     Element(VariableId, Vec<Expression>),
     /// A field of the current message, by position.
     Field(u8),
-    /// Entry of [`Controller::tables`] at an index.
+    /// Entry of a table: index into [`Controller::tables`], and the expression for the position in the table.
     Table(u16, Box<Expression>),
     /// Number of remotes in a set.
     Count(Box<Set>),
@@ -529,8 +530,9 @@ pub enum Expression {
     Binary(Operator, Box<Expression>, Box<Expression>),
 }
 
-/// Binary operators of single values. Intermediate results may be negative. Storing a value in a variable or field that
-/// cannot hold it is an error of the protocol.
+/// Binary operators of single values. Intermediate results may be negative. Storing a value in a variable or field
+/// that cannot hold it is an error of the protocol. `And` and `Or` do not evaluate the right operand if the left one
+/// decides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
 pub enum Operator {

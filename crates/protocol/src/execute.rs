@@ -39,13 +39,14 @@ pub struct Configuration {
 pub struct Trigger<'a> {
     /// Event that the agent reacts to.
     pub event: Event,
-    /// Remote that sent the message, if a remote did.
+    /// Index of the remote that sent the message; `None` if the home sent it, or for an event without a message.
     pub sender: Option<u16>,
-    /// Remote that executes; `None` for a home.
+    /// Index of the remote that executes; `None` for a home.
     pub executing_remote: Option<u16>,
     /// Number of the line's home; for a message about no line, of the home that sends or receives it.
     pub home: u16,
-    /// Values of the message's fields.
+    /// Values of the message's fields in the order of their declaration, encoded as in [`Configuration`]. Each field
+    /// is one slot, even a set.
     pub fields: &'a [u16],
 }
 
@@ -61,27 +62,39 @@ pub enum Receiver {
 }
 
 /// Action of an agent on its environment. The caller chooses the representation of message fields.
+/// `AcknowledgeUnlock` reports to the device that its unlock is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub enum Act<Fields = Vec<u16>> {
+    /// Send a message. The caller decides in which channel it travels and when it arrives.
     Send {
         message: MessageId,
         to: Receiver,
         fields: Fields,
     },
+    /// Write the taken message's line to memory, without latency.
     WriteMemory,
+    /// Keep the bytes of the taken write in the line's buffer for deferred bytes.
     DeferStore,
+    /// Write the deferred bytes to memory, without latency.
     CommitDeferred,
+    /// Complete the pending access of the executing remote, as [`crate::pending_access`] defines.
     Done,
+    /// Move all lines of the executing remote that are in state `from` to state `to`.
     BulkTransition {
         from: StateId,
         to: StateId,
     },
+    /// Start a memory read; the caller answers with [`Event::MemoryData`].
     StartRead,
+    /// Start writing the taken message's line to memory; the caller answers with [`Event::MemoryDone`].
     StartWrite,
+    /// Start writing the bytes of the request in progress to memory, `whole` if they cover the line; the caller
+    /// answers with [`Event::MemoryDone`].
     StartStore {
         whole: bool,
     },
+    /// Report to the device that the local operation with this index into [`Controller::locals`] is complete.
     Acknowledge(u8),
     AcknowledgeUnlock,
 }
@@ -121,7 +134,7 @@ impl Act {
 pub enum Outcome {
     /// No rule applies, or the row is `unreachable`.
     Unexpected,
-    /// The event stalls.
+    /// The event stalls: the caller keeps it and offers it again later.
     Stall,
     /// The local operation is rejected.
     Refuse,
@@ -141,19 +154,19 @@ pub enum Fault {
     OutOfRange {
         /// Index of the variable.
         variable: u16,
-        /// The value.
+        /// Value that does not fit.
         value: i32,
     },
     /// A value does not fit the field of this message at this position.
     FieldOutOfRange {
-        /// The message.
+        /// Type of the message.
         message: MessageId,
         /// Position of the field.
         field: usize,
-        /// The value.
+        /// Value that does not fit.
         value: i32,
     },
-    /// The receiver of a message is `none`.
+    /// The receiver of this message is `none`.
     NoReceiver(MessageId),
     /// An intermediate value overflows, or an index or a remote is out of range.
     Arithmetic,
@@ -164,7 +177,7 @@ pub enum Fault {
 /// A rule that could not be executed to its end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RowError {
-    /// Reason.
+    /// First fault of the rule, in the order of its statements.
     pub fault: Fault,
     /// Actions before the fault.
     pub acts: Vec<Act>,
@@ -204,12 +217,17 @@ fn slots(ty: Type, remotes: u16) -> usize {
 /// A controller laid out for a number of remotes.
 #[derive(Clone, Debug)]
 pub struct Machine<'a> {
+    /// Rules, states and variables to execute.
     controller: Cow<'a, Controller>,
+    /// Number of remotes of all kinds.
     remotes: u16,
+    /// Number of remotes of each kind, for initial values.
     remotes_by_kind: Remotes,
+    /// For each variable, its first slot.
     first_slots: Vec<usize>,
     /// Number of slots of variables that are not registers.
     line_slot_count: usize,
+    /// Number of slots of all variables, registers included.
     slot_count: usize,
     /// Rules by state, sorted by event; rules of one event keep their order.
     rules_by_state: Vec<Vec<(Event, u32)>>,
@@ -379,6 +397,8 @@ impl<'a> Machine<'a> {
         self.react(state, &mut values, trigger, tables, 0)
     }
 
+    /// Executes the first rule of the state whose guard holds, as [`Machine::step_choosing`] describes; a number
+    /// `choice` that no row used gives [`Outcome::Stall`].
     fn react(
         &self,
         state: &mut u16,
@@ -447,15 +467,21 @@ impl<'a> Machine<'a> {
 
 /// Execution of one rule.
 struct RuleExecution<'m, 'a, 's> {
+    /// Machine of the executing agent.
     machine: &'m Machine<'a>,
+    /// Index of the state before the rule.
     state: u16,
+    /// Slots that the rule reads and writes.
     values: &'m mut Values<'s>,
+    /// Event and its context.
     trigger: Trigger<'m>,
+    /// Tables of [`Expression::Table`].
     tables: &'m mut dyn Tables,
     /// Remote of the current iteration or quantifier, encoded as a value, or number of the current home.
     each: u16,
     /// Number of the member that a choice takes; 0 once it has been taken.
     choice: u16,
+    /// Actions so far, in order.
     acts: Vec<Act>,
     /// First fault, with the number of actions before it.
     fault: Option<(Fault, usize)>,
@@ -482,6 +508,7 @@ impl RuleExecution<'_, '_, '_> {
         Ok(())
     }
 
+    /// Executes one statement. Effects on the environment are appended to `acts`; effects on variables are immediate.
     #[inline]
     fn execute_statement(&mut self, statement: &Statement) -> Result<(), Fault> {
         match statement {
@@ -557,6 +584,8 @@ impl RuleExecution<'_, '_, '_> {
         Ok(())
     }
 
+    /// Assigns to a set variable. A union or difference of the variable and one remote changes a single word in
+    /// place.
     fn assign_set(&mut self, variable: VariableId, set: &Set) -> Result<(), Fault> {
         let (first, count) = self.set_slots(variable);
         // Adding or removing one remote changes a single word.
@@ -582,6 +611,7 @@ impl RuleExecution<'_, '_, '_> {
         Ok(())
     }
 
+    /// Sets every element of an array to one value, which is evaluated once.
     fn assign_all(&mut self, variable: VariableId, value: &Expression) -> Result<(), Fault> {
         let ty = self.machine.controller.variables[variable.index()].ty;
         let value = self.eval(value)?;
@@ -603,6 +633,7 @@ impl RuleExecution<'_, '_, '_> {
         (first, words(self.machine.remotes))
     }
 
+    /// Appends one action per receiver. The fields are evaluated once, before the receivers.
     fn send(&mut self, message: MessageId, to: &Target, fields: &[Value]) -> Result<(), Fault> {
         let fields = fields
             .iter()
@@ -706,6 +737,7 @@ impl RuleExecution<'_, '_, '_> {
         }
     }
 
+    /// Stores a value in the slot `element` of a variable; [`Fault::OutOfRange`] if it does not fit.
     fn store(&mut self, variable: u16, element: usize, value: i32) -> Result<(), Fault> {
         let ty = self.machine.controller.variables[variable as usize].ty;
         let encoded = self.encode(ty, value);
@@ -827,6 +859,7 @@ impl RuleExecution<'_, '_, '_> {
         })
     }
 
+    /// Evaluates an expression. Remotes are encoded as in [`Configuration`], and truth values are 0 and 1.
     fn eval(&mut self, expression: &Expression) -> Result<i32, Fault> {
         let encode_index = |index: Option<u16>| index.map_or(0, |index| i32::from(index) + 1);
         Ok(match expression {
@@ -891,6 +924,7 @@ impl RuleExecution<'_, '_, '_> {
         Ok(holds_for_all)
     }
 
+    /// Applies an operator. `and` and `or` do not evaluate the right operand if the left one decides.
     fn binary(
         &mut self,
         operator: Operator,

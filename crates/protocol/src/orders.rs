@@ -5,9 +5,9 @@ use std::fmt;
 /// Operation of a thread, classified by its effect on program order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Issue {
-    /// A read.
+    /// A read without ordering.
     Load,
-    /// A write.
+    /// A write without ordering.
     Store,
     /// A read that acquires.
     Acquire,
@@ -87,7 +87,7 @@ impl Model {
     pub const ALL: [(Model, &'static str); 3] =
         [(Model::Sc, "sc"), (Model::Tso, "tso"), (Model::Rc, "rc")];
 
-    /// Short name.
+    /// Name in protocol files and options.
     pub fn name(self) -> &'static str {
         match self {
             Model::Sc => "sc",

@@ -69,7 +69,7 @@ pub enum LockConflict {
 /// Goals for a request of remote `r`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RequestPolicy {
-    /// Request message.
+    /// Request that the goals are for.
     pub message: MessageId,
     /// Highest permission that any *other* remote may have before the request is served.
     pub ensure: Permission,
@@ -126,7 +126,7 @@ pub struct LocalPolicy {
 pub struct DowngradeRule {
     /// Permission of the remote afterwards.
     pub permission: Permission,
-    /// Forward message.
+    /// Forward that the home sends for it.
     pub forward: MessageId,
     /// Span of the statement.
     pub span: Span,

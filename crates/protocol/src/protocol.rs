@@ -22,7 +22,7 @@ pub struct Protocol {
     pub title: String,
     /// Size of a cache line in bytes.
     pub line_bytes: u32,
-    /// Virtual channels.
+    /// Virtual channels; a [`ChannelId`] is an index into this list.
     pub channels: Vec<Channel>,
     /// Sets of channels whose messages share one first-in first-out order per (sender, receiver) pair. A channel is in
     /// at most one set; a channel in none is unordered. A single ordered channel is a set of one.
@@ -31,7 +31,7 @@ pub struct Protocol {
     pub per_line: Vec<bool>,
     /// Networks: those of these sets whose messages share one input queue at each receiver, for all senders.
     pub networks: Vec<Network>,
-    /// Message types.
+    /// Message types; a [`MessageId`] is an index into this list.
     pub messages: Vec<Message>,
     /// Messages that stay behind earlier ones although their channels share no order.
     pub point_orders: Vec<PointOrder>,
@@ -39,7 +39,7 @@ pub struct Protocol {
     pub kinds: Vec<Kind>,
     /// Rows of all caching agents. A state belongs to the kinds whose initial state is the last one at or before it.
     pub remote: Controller,
-    /// The home agent.
+    /// The home agent; all homes of a system have the same rows.
     pub home: Home,
     /// Assumed limits on messages in flight; part of every verdict.
     pub bounds: Bounds,
@@ -49,7 +49,7 @@ pub struct Protocol {
     pub program_order: Option<Orders>,
     /// Guarantee to programs that read and write through the caches.
     pub guarantee: Guarantee,
-    /// Systems to check.
+    /// Systems to check, in the order of the file; may be empty.
     pub systems: Vec<System>,
     /// Invariants written in the file, besides the built-in ones.
     pub invariants: Vec<Invariant>,
@@ -231,10 +231,10 @@ pub struct Bounds {
     pub per_message: Vec<(MessageId, Bound)>,
 }
 
-/// One stated bound.
+/// One stated bound of messages in flight.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Bound {
-    /// Largest number allowed.
+    /// Largest number of messages allowed, at least 1.
     pub limit: u16,
     /// Span of the statement.
     pub span: Span,

@@ -29,7 +29,9 @@ pub struct Kind {
 /// Number of remotes of each kind in a system, in the order of the file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Remotes {
+    /// Number of remotes of each kind; 0 beyond `kinds`.
     counts: [u16; MAX_KINDS],
+    /// Number of kinds, at most [`MAX_KINDS`].
     kinds: u8,
 }
 

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 /// A controller as text.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Rows {
-    /// Number of states.
+    /// Number of states of the controller.
     pub states: usize,
     /// Number of rows that take their event; rows that stall or reject it are not counted.
     pub transitions: usize,
@@ -34,9 +34,9 @@ pub struct Row {
     pub state: String,
     /// Access, message or operation.
     pub event: String,
-    /// Guard, if any.
+    /// Guard as text; `None` if the rule has none.
     pub guard: Option<String>,
-    /// Actions, in order.
+    /// Actions in order, each as text; the only one of a row that takes nothing is `stall` or `refuse`.
     pub actions: Vec<String>,
     /// Next state, which may be the same; `None` if the event is not taken.
     pub next: Option<String>,
@@ -113,12 +113,16 @@ pub fn fault_words(
 
 /// Rule being rendered, with its controller and protocol.
 struct RowRenderer<'a> {
+    /// Protocol whose names the text uses.
     protocol: &'a Protocol,
+    /// Controller that has the rule.
     controller: &'a Controller,
+    /// Rule to render.
     rule: &'a Rule,
 }
 
 impl RowRenderer<'_> {
+    /// Renders the rule.
     fn row(&self) -> Row {
         let state = |index: usize| self.controller.states[index].name.clone();
         let state_index = self.rule.state.index();
@@ -163,6 +167,7 @@ impl RowRenderer<'_> {
             .collect()
     }
 
+    /// Renders one statement in the words of the language, with nested statements in braces.
     fn statement(&self, statement: &Statement) -> String {
         match statement {
             Statement::Send {

@@ -24,7 +24,7 @@ cohkit_base::index!(
 pub enum Permission {
     /// May neither read nor write.
     None,
-    /// May read.
+    /// May read; other agents may read too.
     Read,
     /// May read and write, exclusively.
     Write,

@@ -8,9 +8,9 @@ use crate::terms::StateId;
 /// Accesses by which threads on the caching agents read, write and fence; `None` where the caches have no such access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Accesses {
-    /// Plain read.
+    /// Plain read: `load` where some cache has it, otherwise `read_once`.
     pub read: Option<Access>,
-    /// Plain write.
+    /// Plain write: `store` where some cache has it, otherwise a non-caching write.
     pub write: Option<Access>,
     /// Acquiring read, for which later accesses wait; the plain read if the protocol does not distinguish them.
     pub acquire: Option<Access>,

@@ -164,6 +164,7 @@ impl Homes {
         }
     }
 
+    /// A set of remotes, in the iteration of this home.
     fn unroll_set(self, set: &Set, home: u16) -> Set {
         let boxed = |set: &Set| Box::new(self.unroll_set(set, home));
         match set {

@@ -104,6 +104,7 @@ fn program(words: &[u32], times: u64) -> Program {
     program
 }
 
+/// Measures each program on each engine. An argument selects those whose name, such as `fast sort`, contains it.
 fn main() {
     let filter = std::env::args()
         .skip(1)

@@ -1,8 +1,10 @@
 // Programs whose speed is measured: SORT sorts integers within any first cache; otherwise it is the mixture that programs beside
 // far memory run, too. Both end with 0 if they have computed what they have to.
 
+// Marks a function that the compiler neither inlines nor specialises.
 #define DISTINCT __attribute__((noipa))
 
+// Ends the program with this exit code.
 static void end(long code) {
   register long a0 asm("a0") = code, a7 asm("a7") = 93;
   asm volatile("ecall" ::"r"(a0), "r"(a7));
@@ -15,6 +17,7 @@ static void end(long code) {
 
 static int numbers[NUMBERS];
 
+// Sorts numbers in ascending order (heap sort).
 DISTINCT static void sort(int *a, int n) {
   for (int root = n / 2, last = n; last > 1;) {
     int moved;

@@ -4,6 +4,7 @@ use cohkit_testing::riscv_oracle;
 
 use cohkit_riscv::{Decoder, Extensions};
 
+/// Compares `--count` programs of `--length` instructions each, or prints one of them with `--show`.
 fn main() -> std::process::ExitCode {
     let (mut seed, mut count, mut length, mut show) = (0, 1000, 300, false);
     let mut words = std::env::args().skip(1);

@@ -1,4 +1,4 @@
-//! Integer arithmetic and branch conditions.
+//! Integer arithmetic and branch conditions, as functions of operand values without access to the core.
 
 use crate::table::Op;
 
@@ -12,7 +12,8 @@ fn high(a: i128, b: i128) -> u64 {
     (a.wrapping_mul(b) >> 64) as u64
 }
 
-/// Result of an integer operation; zero for all other operations.
+/// Result of an integer operation on two operands; zero for all other operations. Operations on words use the low 32
+/// bits and return a sign-extended result. Shift amounts are taken modulo the width, and unary operations ignore `b`.
 #[inline(always)]
 #[rustfmt::skip]
 pub fn compute(op: Op, a: u64, b: u64) -> u64 {
@@ -99,7 +100,7 @@ pub fn compute(op: Op, a: u64, b: u64) -> u64 {
     }
 }
 
-/// True if a branch with these operands is taken.
+/// True if a branch with these operands is taken. `op` is one of the six branches.
 #[inline(always)]
 pub fn is_taken(op: Op, a: u64, b: u64) -> bool {
     match op {

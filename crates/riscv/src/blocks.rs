@@ -15,8 +15,11 @@ const MAX_CACHED_INSTRUCTIONS: usize = 1 << 18;
 /// A straight-line sequence of instructions.
 #[derive(Clone, Copy, Debug)]
 struct Block {
+    /// Address of the first instruction; 1 in an empty slot.
     pc: u64,
+    /// Index of the first instruction in [`Blocks::insts`].
     start: u32,
+    /// Number of instructions, at least 1 except in an empty slot.
     length: u32,
 }
 
@@ -30,7 +33,9 @@ const EMPTY_BLOCK: Block = Block {
 /// Decoded blocks of a core.
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
+    /// Blocks by the low bits of their address.
     slots: Vec<Block>,
+    /// Instructions of all blocks. Those of replaced blocks remain until the cache is emptied.
     insts: Vec<Inst>,
 }
 
@@ -50,7 +55,8 @@ impl Blocks {
         self.insts.clear();
     }
 
-    /// Returns the block that starts at `pc`. The block ends before the first later instruction that cannot be fetched.
+    /// Returns the block that starts at the core's `pc`. The block ends before the first later instruction that cannot
+    /// be fetched. An error is that of fetching the first instruction.
     #[inline(always)]
     pub(crate) fn block_at_pc<M: Memory>(
         &mut self,
@@ -66,6 +72,7 @@ impl Blocks {
         Ok(&self.insts[block.start as usize..][..block.length as usize])
     }
 
+    /// Decodes the block that starts at the core's `pc`.
     #[cold]
     fn decode_block<M: Memory>(&mut self, hart: &mut Hart, memory: &mut M) -> Result<Block, Stop> {
         if self.insts.len() > MAX_CACHED_INSTRUCTIONS {
@@ -108,8 +115,8 @@ impl FastInterpreter {
         self.blocks.invalidate_blocks();
     }
 
-    /// Executes at most `max_instructions` instructions, or those before a stop. Returns their number and the reason of
-    /// the stop.
+    /// Executes at most `max_instructions` instructions, or those before a stop. Returns the number of completed
+    /// instructions and the reason of the stop.
     pub fn run<M: Memory>(
         &mut self,
         hart: &mut Hart,

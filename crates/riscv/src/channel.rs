@@ -31,7 +31,7 @@ const SP: u8 = 2;
 pub struct Manifest {
     /// Stack size in bytes. The stack lies at the end of private memory.
     pub stack: u64,
-    /// Numbers of the requested pipes.
+    /// Numbers of the requested pipes, in the order of the manifest. Their meaning is that of the machine.
     pub pipes: Vec<u64>,
     /// Requested ranges of far memory.
     pub far: Vec<Range<u64>>,
@@ -44,7 +44,7 @@ pub struct Manifest {
 pub struct Grant {
     /// Extensions of its core.
     pub extensions: Extensions,
-    /// Private memory of its core.
+    /// Address range of its core's private memory.
     pub private: Range<u64>,
     /// Numbers of the granted pipes.
     pub pipes: Vec<u64>,
@@ -78,6 +78,7 @@ impl fmt::Display for Rejection {
 
 impl std::error::Error for Rejection {}
 
+/// Returns a rejection of the file or its manifest.
 fn file_rejection(reason: impl Into<String>) -> Rejection {
     Rejection {
         address: None,
@@ -86,6 +87,7 @@ fn file_rejection(reason: impl Into<String>) -> Rejection {
     }
 }
 
+/// Returns a rejection of the contents at an address, without the symbol.
 fn rejection_at(address: u64, reason: impl Into<String>) -> Rejection {
     Rejection {
         address: Some(address),
@@ -185,6 +187,9 @@ pub fn verify<'a>(file: &'a [u8], grant: &Grant) -> Result<(Image<'a>, Manifest)
 }
 
 /// Reads a program and its manifest without verifying them.
+///
+/// # Errors
+/// The file is no RV64 program, or its manifest is missing or malformed.
 pub fn read_unverified(file: &[u8]) -> Result<(Image<'_>, Manifest), Rejection> {
     let image = Image::read(file).map_err(file_rejection)?;
     Ok((image, Manifest::read(file).map_err(file_rejection)?))
@@ -195,7 +200,9 @@ pub fn read_unverified(file: &[u8]) -> Result<(Image<'_>, Manifest), Rejection> 
 /// # Errors
 /// The file cannot be read, or its segments are larger than 1 MiB.
 pub fn strip(file: &[u8]) -> Result<Vec<u8>, String> {
+    /// Bytes of an ELF header.
     const HEADER: usize = 64;
+    /// Bytes of an ELF program header.
     const PROGRAM_HEADER: usize = 56;
     let image = Image::read(file)?;
     let manifest = elf::section(file, SECTION).ok_or("the file has no section `.channel`")?;

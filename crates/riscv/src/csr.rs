@@ -10,7 +10,8 @@ pub enum Exception {
     MisalignedFetch(u64),
     /// Instruction access fault at this address.
     FetchFault(u64),
-    /// Illegal instruction: these bits encode none, or none that is permitted in this mode.
+    /// Illegal instruction: these bits encode none, or none that is permitted in this mode. A 16-bit instruction is in
+    /// the low half.
     IllegalInstruction(u32),
     /// `ebreak` at this address.
     Breakpoint(u64),
@@ -91,9 +92,11 @@ pub enum Mode {
     Machine = 3,
 }
 
-/// Bits of `mstatus`: interrupt enable, its previous value, and previous privilege level.
+/// Bit of `mstatus`: interrupt enable.
 const MIE: u64 = 1 << 3;
+/// Bit of `mstatus`: interrupt enable before the last trap.
 const MPIE: u64 = 1 << 7;
+/// Field of `mstatus`: privilege level before the last trap.
 const MPP: u64 = 3 << 11;
 /// Constant bits of `mstatus`: floating point enabled and dirty (`FS` = 3, `SD` = 1), and 64-bit user mode (`UXL` = 2).
 const MSTATUS_FIXED: u64 = 3 << 13 | 1 << 63 | 2 << 32;
@@ -107,13 +110,13 @@ const MENVCFG: u64 = 7 << 4;
 pub struct Csrs {
     /// Current privilege level.
     pub mode: Mode,
-    /// Accrued floating-point exception flags.
+    /// Accrued floating-point exception flags, of which the low 5 bits are used.
     pub fflags: u8,
-    /// Dynamic rounding mode. Its value may be reserved.
+    /// Dynamic rounding mode, 0 to 7. Its value may be reserved.
     pub frm: u8,
-    /// Value of `time`. Set by the owner of the clock.
+    /// Value of `time`, in a unit that the owner of the clock chooses when setting it.
     pub time: u64,
-    /// Cycles so far. Incremented by one per instruction, unless a timed engine sets it.
+    /// Cycles so far. Incremented by one per instruction, unless a timed engine sets it to its own time.
     pub cycle: u64,
     /// Instructions completed so far.
     pub instret: u64,
@@ -123,14 +126,23 @@ pub struct Csrs {
     pub hart: u64,
     /// Value of `misa`: width, and one bit per extension letter.
     pub(crate) misa: u64,
+    /// Written bits of `mstatus`; [`MSTATUS_FIXED`] is added when it is read.
     mstatus: u64,
+    /// Enabled interrupts, as bits of `mip`.
     mie: u64,
+    /// Address of the trap handler; bit 0 selects one entry per interrupt.
     mtvec: u64,
+    /// Free for the handler.
     mscratch: u64,
+    /// `pc` at the last trap.
     mepc: u64,
+    /// Cause of the last trap; the highest bit is set for an interrupt.
     mcause: u64,
+    /// Address or instruction of the last exception.
     mtval: u64,
+    /// Counters visible in user mode: bits 0 to 2 are `cycle`, `time` and `instret`.
     mcounteren: u64,
+    /// Block management permitted in user mode; see [`MENVCFG`].
     menvcfg: u64,
 }
 
@@ -164,7 +176,8 @@ impl Csrs {
         Rounding::new(if rm == 7 { self.frm } else { rm })
     }
 
-    /// Value of a register; `None` if it does not exist or is not accessible in the current mode.
+    /// Value of the register with this 12-bit number; `None` if it does not exist or is not accessible in the current
+    /// mode.
     pub fn read(&self, number: u16) -> Option<u64> {
         if u16::from(self.mode as u8) < number >> 8 & 3 {
             return None;
@@ -237,7 +250,8 @@ impl Csrs {
         Some(())
     }
 
-    /// Permission for `cbo.inval` in the current mode: (invalidate, flush instead).
+    /// Permission for `cbo.inval` in the current mode: true if it may invalidate, and true if it flushes instead. If
+    /// neither is true, the instruction is illegal.
     pub(crate) fn may_invalidate(&self) -> (bool, bool) {
         let field = self.menvcfg >> 4 & 3;
         let is_machine = self.mode == Mode::Machine;

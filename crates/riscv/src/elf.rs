@@ -1,4 +1,4 @@
-//! Reader for statically linked programs in ELF files.
+//! Reader for statically linked programs in ELF files: segments, symbols, sections and line tables.
 
 use object::elf::{
     FileHeader64, EM_RISCV, ET_EXEC, PF_W, PF_X, PT_INTERP, PT_LOAD, SHT_SYMTAB, STT_FUNC,
@@ -118,7 +118,8 @@ impl<'a> Image<'a> {
         })
     }
 
-    /// Returns the symbol that contains an address, and the offset from its start in bytes.
+    /// Returns the name of the symbol that contains an address, and the offset from its start in bytes; `None` if no
+    /// symbol does.
     pub fn symbol_at(&self, address: u64) -> Option<(&'a str, u64)> {
         let end_index = self
             .symbols
@@ -156,13 +157,14 @@ pub fn section<'a>(file: &'a [u8], name: &str) -> Option<&'a [u8]> {
     section.data(endian, file).ok()
 }
 
-/// Returns the source file (without its directory) and line of an instruction, if the program was compiled with `-g`.
+/// Returns the source file (without its directory) and line (from 1) of an instruction, if the program was compiled
+/// with `-g`. Of an inlined function, the location is that in the function.
 pub fn line(file: &[u8], address: u64) -> Option<(String, u64)> {
     lines(file, address).into_iter().next()
 }
 
-/// Returns source file and line of an instruction. If its function is inlined, the locations of the calls follow,
-/// innermost first.
+/// Returns source file (without its directory) and line (from 1) of an instruction; empty if the program has no line
+/// tables. If its function is inlined, the locations of the calls follow, innermost first.
 pub fn lines(file: &[u8], address: u64) -> Vec<(String, u64)> {
     let load_section = |id: gimli::SectionId| {
         let bytes = section(file, id.name()).unwrap_or_default();

@@ -80,16 +80,23 @@ pub const DOUBLE: Format = Format {
 /// it is set if any lower bit of the exact number is.
 #[derive(Clone, Copy)]
 struct Number {
+    /// True for a negative number.
     negative: bool,
+    /// Binary exponent of the lowest bit of `digits`.
     exponent: i32,
+    /// Magnitude as an integer; never 0.
     digits: u128,
 }
 
 /// Decoded number.
 enum Value {
+    /// A NaN, quiet or signalling.
     Nan { signalling: bool },
+    /// An infinity, true if negative.
     Infinite(bool),
+    /// A zero, true if negative.
     Zero(bool),
+    /// Any other number.
     Finite(Number),
 }
 
@@ -131,6 +138,7 @@ impl Number {
         (digits != 0).then_some(Number { digits, ..larger })
     }
 
+    /// Product of two numbers whose digits have at most 128 bits together.
     fn times(self, other: Number) -> Number {
         Number {
             negative: self.negative != other.negative,
@@ -141,10 +149,12 @@ impl Number {
 }
 
 impl Format {
+    /// Mask of the sign bit.
     fn sign(self) -> u64 {
         1 << (self.fraction + self.exponent)
     }
 
+    /// Encoding of positive infinity.
     fn infinity(self) -> u64 {
         ((1 << self.exponent) - 1) << self.fraction
     }
@@ -159,6 +169,7 @@ impl Format {
         2 - (1 << (self.exponent - 1)) - self.fraction as i32
     }
 
+    /// Encoding of a sign and a magnitude.
     fn signed(self, negative: bool, magnitude: u64) -> u64 {
         if negative {
             self.sign() | magnitude
@@ -167,6 +178,7 @@ impl Format {
         }
     }
 
+    /// Decodes a number.
     fn value(self, word: u64) -> Value {
         let negative = word & self.sign() != 0;
         let magnitude = word & (self.sign() - 1);
@@ -244,6 +256,7 @@ impl Format {
         self.nan()
     }
 
+    /// Sets the flag of an invalid operation and returns the canonical NaN.
     fn invalid(self, flags: &mut u8) -> u64 {
         *flags |= INVALID;
         self.nan()

@@ -25,12 +25,16 @@ impl From<Exception> for Stop {
 /// Extension of a loaded value to the register width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LoadExtension {
+    /// Zero-extends, or fills the register.
     Unsigned,
+    /// Sign-extends a value of this size.
     Signed(Size),
+    /// Boxes a single-precision number: the upper half is all ones.
     Single,
 }
 
 impl LoadExtension {
+    /// Extends a value whose unused upper bytes are zero.
     #[inline(always)]
     fn extend(self, value: u64) -> u64 {
         match self {
@@ -47,8 +51,11 @@ impl LoadExtension {
 /// Instruction, or first half of one, fetched by a stalled step. It is kept so that the retry does not fetch it again.
 #[derive(Clone, Copy, Debug)]
 enum StalledFetch {
+    /// No stalled step.
     None,
+    /// Address and first 16 bits of an instruction whose second half waits.
     Half(u64, u16),
+    /// Address and instruction whose execution waits.
     Decoded(u64, Inst),
 }
 
@@ -71,9 +78,11 @@ pub struct Hart {
     counter_reads: u64,
     /// `x` registers (0 to 31) and `f` registers (32 to 63).
     registers: [u64; 64],
-    /// Bit set of registers with an outstanding load or atomic access; `fills` holds the extension of each.
+    /// Bit set of registers with an outstanding load or atomic access, by index in `registers`.
     pending_loads: u64,
+    /// Extension of the outstanding value of each register.
     fills: [LoadExtension; 64],
+    /// Instruction of a step that has to be retried.
     stalled_fetch: StalledFetch,
     decoder: Decoder,
     /// Bits of a jump target that must be zero.
@@ -83,10 +92,15 @@ pub struct Hart {
 /// State of a core that runs a program in one mode: its registers, outstanding loads, and the number of counter reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HartState {
+    /// Address of the next instruction.
     pc: u64,
+    /// Registers, indexed as in [`Hart`].
     registers: [u64; 64],
+    /// Bit set of registers with an outstanding load, as in [`Hart`].
     pending_loads: u64,
+    /// Floating-point flags, and rounding mode.
     floating: (u8, u8),
+    /// Number of counter reads so far: a core that reads counters never returns to a state.
     counter_reads: u64,
 }
 
@@ -113,7 +127,7 @@ impl Hart {
         }
     }
 
-    /// Value of an integer register.
+    /// Value of an integer register. Only the low 5 bits of the number are used, here and in the next three functions.
     pub fn x(&self, number: u8) -> u64 {
         self.registers[usize::from(number & 31)]
     }
@@ -124,7 +138,7 @@ impl Hart {
         self.registers[0] = 0;
     }
 
-    /// Bits of a floating-point register.
+    /// Bits of a floating-point register. A single-precision number is in the low half, below all ones.
     pub fn f(&self, number: u8) -> u64 {
         self.registers[usize::from(number & 31) + 32]
     }
@@ -139,7 +153,8 @@ impl Hart {
         &self.decoder
     }
 
-    /// Delivers the value of a load or atomic access that memory answered with [`Reply::Later`].
+    /// Delivers the value of a load or atomic access that memory answered with [`Reply::Later`]. `register` is the
+    /// `destination` of the request: 0 to 31 for `x`, 32 to 63 for `f`.
     pub fn deliver(&mut self, register: u8, value: u64) {
         let register = usize::from(register & 63);
         self.registers[register] = self.fills[register].extend(value);
@@ -147,7 +162,7 @@ impl Hart {
         self.pending_loads &= !(1 << register);
     }
 
-    /// Bit set of registers with an outstanding load or atomic access.
+    /// Bit set of registers with an outstanding load or atomic access: bits 0 to 31 for `x`, 32 to 63 for `f`.
     pub fn pending_loads(&self) -> u64 {
         self.pending_loads
     }
@@ -169,7 +184,7 @@ impl Hart {
         (to == self.pc).then_some(from)
     }
 
-    /// Enters the handler of an exception.
+    /// Enters the machine-mode handler of an exception that a step has returned.
     pub fn trap(&mut self, exception: Exception) {
         self.stalled_fetch = StalledFetch::None;
         self.pc = self.csrs.enter_trap(exception.cause(), false, self.pc);
@@ -215,7 +230,10 @@ impl Hart {
         inst.ok_or(Exception::IllegalInstruction(word).into())
     }
 
-    /// Executes the next instruction.
+    /// Executes the next instruction, and counts it.
+    ///
+    /// # Errors
+    /// The reason for which the instruction did not complete. Registers and `pc` are unchanged.
     pub fn step<M: Memory>(&mut self, memory: &mut M) -> Result<(), Stop> {
         let inst = match self.stalled_fetch {
             StalledFetch::Decoded(address, inst) if address == self.pc => inst,
@@ -237,18 +255,20 @@ impl Hart {
         self.csrs.instret = self.csrs.instret.wrapping_add(instructions);
     }
 
+    /// Value of a register, 0 to 63.
     #[inline(always)]
     fn read_register(&self, number: u8) -> u64 {
         self.registers[usize::from(number & 63)]
     }
 
+    /// Sets a register, 0 to 63. A write to `x0` has no effect.
     #[inline(always)]
     fn write_register(&mut self, number: u8, value: u64) {
         self.registers[usize::from(number & 63)] = value;
         self.registers[0] = 0;
     }
 
-    /// Executes `inst`, located at `pc`, without counting it.
+    /// Executes `inst`, located at `pc`, without counting it. Advances `pc` unless the result is an error.
     #[inline(always)]
     pub(crate) fn execute<M: Memory>(&mut self, inst: &Inst, memory: &mut M) -> Result<(), Stop> {
         use Op::*;
@@ -342,6 +362,7 @@ impl Hart {
         }
     }
 
+    /// Sets `pc` to a target, which must be aligned.
     #[inline(always)]
     fn jump(&mut self, target: u64) -> Result<(), Stop> {
         if target & self.alignment_mask != 0 {
@@ -351,6 +372,7 @@ impl Hart {
         Ok(())
     }
 
+    /// Loads a value into the instruction's destination, now or later.
     #[inline(always)]
     fn load<M: Memory>(
         &mut self,
@@ -377,6 +399,7 @@ impl Hart {
         self.fills[usize::from(register & 63)] = fill;
     }
 
+    /// Executes a floating-point operation; illegal if its rounding mode is reserved.
     #[inline(never)]
     fn execute_float(&mut self, inst: &Inst) -> Result<(), Stop> {
         let completed = fp::execute(inst, &mut self.registers, &mut self.csrs);

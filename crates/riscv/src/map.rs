@@ -29,7 +29,8 @@ pub struct Region {
     pub start: u64,
     /// Length in bytes.
     pub length: u64,
-    /// Start address in the memory behind the map. Two regions with the same `target_start` are aliases.
+    /// Start address in the memory behind the map, to which addresses are translated. Two regions with the same
+    /// `target_start` are aliases.
     pub target_start: u64,
     /// Kind of the region.
     pub kind: Kind,
@@ -50,9 +51,9 @@ pub struct MappedMemory<M> {
     pub memory: M,
     /// Regions, sorted by address.
     regions: Vec<Region>,
-    /// Index of the region of the last access.
+    /// Index in `regions` of the region of the last access, tried first.
     last_index: usize,
-    /// Extra latency of the last access, in cycles.
+    /// Extra latency of the last access, in cycles, until it is taken.
     extra_latency: u64,
 }
 

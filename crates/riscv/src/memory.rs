@@ -21,8 +21,8 @@ pub enum Size {
 pub enum Reply<T> {
     /// Completed, with the value read.
     Done(T),
-    /// Accepted; [`crate::Hart::deliver`] supplies the value later. The core continues until an instruction needs the
-    /// value.
+    /// Accepted; [`crate::Hart::deliver`] supplies the value later. Only for loads and atomic accesses. The core
+    /// continues until an instruction needs the value.
     Later,
     /// Not accepted, without any effect. The core retries at its next step.
     Wait,
@@ -186,17 +186,19 @@ pub trait Memory {
     fn fence(&mut self, fence: Fence) -> Reply<()>;
     /// Makes all previous stores visible to later fetches (`fence.i`).
     fn fence_i(&mut self) -> Reply<()>;
-    /// Manages the cache block that contains the address.
+    /// Manages the cache block that contains the address. The memory determines the size of a block.
     fn cbo(&mut self, address: u64, op: Cbo) -> Reply<()>;
     /// Prefetches the block that contains the address. Never fails.
     fn prefetch(&mut self, address: u64, op: Prefetch);
 }
 
-/// A range of bytes for one core. Accesses complete at once, misaligned accesses are allowed, and block management has
-/// no effect.
+/// A range of bytes for one core. Accesses complete at once, misaligned accesses are allowed, accesses out of range
+/// fault, and block management has no effect.
 #[derive(Clone)]
 pub struct FlatMemory {
+    /// First address.
     start: u64,
+    /// Contents, from `start` on.
     bytes: Vec<u8>,
     /// Reserved address, if any.
     reserved: Option<u64>,
@@ -241,12 +243,14 @@ impl FlatMemory {
             .map(|index| &mut self.bytes[index..index + length])
     }
 
+    /// Reads `N` bytes; `None` if any of them is out of range.
     #[inline(always)]
     fn read<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
         let index = self.index_of(address, N)?;
         self.bytes[index..index + N].try_into().ok()
     }
 
+    /// Reads a value, zero-extended; `None` if any byte of it is out of range.
     #[inline(always)]
     fn get(&self, address: u64, size: Size) -> Option<u64> {
         Some(match size {
@@ -257,6 +261,7 @@ impl FlatMemory {
         })
     }
 
+    /// Writes the low bytes of a value; `None` if any byte of it is out of range.
     #[inline(always)]
     fn put(&mut self, address: u64, size: Size, value: u64) -> Option<()> {
         let length = size as usize;

@@ -49,6 +49,7 @@ pub struct Page {
 }
 
 impl Page {
+    /// True if the virtual address lies in the page.
     fn contains(&self, address: u64) -> bool {
         address.wrapping_sub(self.virtual_start) < self.size.bytes()
     }
@@ -57,14 +58,18 @@ impl Page {
 /// Kind of access, for the permission check.
 #[derive(Clone, Copy)]
 enum AccessKind {
+    /// Load, or load-reserved.
     Read,
+    /// Store, or another atomic access.
     Write,
+    /// Instruction fetch.
     Execute,
     /// Block management; read or write permission is sufficient.
     Manage,
 }
 
 impl AccessKind {
+    /// True if the page has the permission.
     fn is_permitted_by(self, page: &Page) -> bool {
         match self {
             AccessKind::Read => page.readable,
@@ -78,6 +83,7 @@ impl AccessKind {
 /// A run of pages with consecutive virtual and consecutive physical addresses.
 #[derive(Clone, Copy, Debug)]
 struct PageRun {
+    /// First page, whose size and permissions are those of all pages.
     first: Page,
     /// Last virtual address.
     last: u64,
@@ -98,19 +104,23 @@ impl PageRun {
 /// Page table of a core, with a fully associative TLB and LRU replacement.
 #[derive(Clone, Debug, Default)]
 pub struct Pages {
+    /// Runs by their first virtual address.
     runs: BTreeMap<u64, PageRun>,
-    /// TLB entries: page, and value of `use_count` at its last use. `last_index` is the index of the entry used last,
-    /// or no valid index.
+    /// TLB entries: page, and value of `use_count` at its last use.
     tlb: Vec<(Page, u64)>,
+    /// Index of the entry used last, or no valid index.
     last_index: usize,
+    /// Number of TLB look-ups so far that were not of the entry used last.
     use_count: u64,
+    /// Maximum number of TLB entries, at least 1.
     entries: usize,
     /// Latency of a page walk after a TLB miss, in cycles.
     walk_cycles: u64,
     /// Delay of the current access due to a TLB miss, in cycles.
     access_delay: u64,
-    /// Accesses with a valid translation that memory did not stall, and accesses that missed the TLB.
+    /// Number of accesses with a valid translation that memory did not stall.
     accesses: u64,
+    /// Number of accesses that missed the TLB.
     misses: u64,
 }
 
@@ -182,7 +192,7 @@ impl Pages {
         self.tlb.clear();
     }
 
-    /// Number of TLB misses.
+    /// Number of TLB misses, each with a page walk.
     pub fn misses(&self) -> u64 {
         self.misses
     }

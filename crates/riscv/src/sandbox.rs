@@ -11,8 +11,11 @@ use std::sync::Arc;
 /// An accessible range of addresses, with its permissions.
 #[derive(Clone, Debug)]
 struct PermittedRange {
+    /// Addresses; every permitted range is readable.
     range: Range<u64>,
+    /// True if stores and atomic accesses are permitted.
     writable: bool,
+    /// True if instruction fetches are permitted.
     executable: bool,
 }
 
@@ -24,6 +27,7 @@ struct PermittedRange {
 pub struct Sandbox<M> {
     /// Memory behind the protection.
     pub memory: M,
+    /// Permitted ranges, shared by all memories with these permissions.
     permitted: Arc<[PermittedRange]>,
 }
 

@@ -57,6 +57,8 @@ impl SharedMemory {
         }
     }
 
+    /// Ends the reservations of other cores that share a block with the `length` bytes at `address`. `core` may be
+    /// `usize::MAX`, for no core.
     #[cold]
     fn break_reservations(&mut self, core: usize, address: u64, length: u64) {
         for other_core in (0..self.reserved.len()).filter(|other_core| *other_core != core) {
@@ -74,7 +76,9 @@ impl SharedMemory {
 /// Shared memory as seen by one core.
 #[derive(Debug)]
 pub struct Port<'a> {
+    /// The memory of all cores.
     shared: &'a mut SharedMemory,
+    /// Index of this core.
     core: usize,
 }
 

@@ -1,5 +1,5 @@
 //! Services for programs: the few Linux system calls that a static program needs, and semihosting as used by picolibc.
-//! [`World`] provides files and the clock.
+//! [`World`] provides files and the clock. [`System::serve`] handles the exceptions by which programs call.
 
 use crate::csr::Exception;
 use crate::hart::Hart;
@@ -22,6 +22,8 @@ pub enum Errno {
     Fault = 14,
     /// EINVAL: invalid argument.
     Invalid = 22,
+    /// EMFILE: too many open files.
+    TooManyOpenFiles = 24,
     /// ENOSPC: no space left.
     NoSpace = 28,
     /// ENOSYS: no such system call.
@@ -126,20 +128,25 @@ const MAX_STRING_BYTES: u64 = 4096;
 /// Per-program state of the services.
 #[derive(Clone, Debug)]
 pub struct System {
-    /// Memory reserved for the heap. `end` is the current end of the heap (the program break).
+    /// Memory reserved for the heap.
     heap: Range<u64>,
+    /// Current end of the heap (the program break).
     heap_end: u64,
     /// Stack memory. The stack grows down from `end` to at most `start`.
     stack: Range<u64>,
+    /// Command line of the program.
     command: String,
+    /// Time of the first call in nanoseconds, from which semihosting counts; `None` before.
     start_time: Option<u64>,
+    /// Error number of the last failed semihosting call; 0 if none has failed.
     errno: u64,
-    /// Read position in the semihosting feature file.
+    /// Read position in the semihosting feature file, in bytes.
     features_position: u64,
 }
 
-/// Name and number of the semihosting feature file. No other file has this number.
+/// Name of the semihosting feature file.
 const FEATURES: &str = ":semihosting-features";
+/// Number of the semihosting feature file. No other file has this number.
 const FEATURES_FILE: u32 = 0x7fff_fffe;
 /// Contents of the feature file: magic `SHFB`, then the feature bits 0 (SYS_EXIT_EXTENDED) and 1 (separate standard
 /// output and error).
@@ -272,7 +279,8 @@ impl System {
         [self.stack.start, self.heap.start]
     }
 
-    /// Handles an exception of a core whose `pc` still points to the instruction that raised it.
+    /// Handles an exception of a core whose `pc` still points to the instruction that raised it. A call's result is in
+    /// `a0`; errors of calls are returned to the program. Other exceptions change nothing.
     pub fn serve(
         &mut self,
         exception: Exception,
@@ -310,7 +318,8 @@ impl System {
         ServiceOutcome::Done
     }
 
-    /// Handles a Linux system call.
+    /// Handles a Linux system call with its number and first three arguments: openat, close, lseek, read, write,
+    /// clock_gettime, gettimeofday and brk.
     fn linux_call(
         &mut self,
         call: u64,
@@ -367,7 +376,8 @@ impl System {
         }
     }
 
-    /// Handles a semihosting call. Semihosting handles are file numbers plus one.
+    /// Handles a semihosting call. `block` is the address of its arguments, or its only argument. Semihosting handles
+    /// are file numbers plus one. `start_time` is in nanoseconds.
     fn semihosting_call(
         &mut self,
         call: u64,
@@ -495,7 +505,9 @@ fn open_file(name: &str, mode: u64, world: &mut impl World) -> CallResult {
 
 /// Adds the semihosting feature file to a world.
 struct Features<'a, W> {
+    /// All other files, and the clock.
     world: &'a mut W,
+    /// Read position in the feature file, in bytes.
     features_position: &'a mut u64,
 }
 

@@ -91,6 +91,7 @@ impl Op {
 #[allow(missing_docs)] // The letters are those of the standard.
 pub enum Form {
     R, Imm, Shift, ShiftW, Unary, U, J, Indirect, B, Load, Store, LoadF, StoreF, Amo, Reserve, Order, Plain, Csr, CsrI, Cbo,
+    /// Prefetches, whose address offset is a multiple of 32.
     Hint,
     /// Floating-point formats, by number of source registers, rounding mode field (none in `Plain`) and register files.
     F4, F2, F2Plain, FCompare, F1, FToX, FToXPlain, XToF, XToFPlain,
@@ -109,9 +110,9 @@ pub struct Row {
     pub op: Op,
     /// Operand format.
     pub form: Form,
-    /// Mask of the fixed bits,
+    /// Mask of the fixed bits.
     pub mask: u32,
-    /// and their values.
+    /// Values of the fixed bits; 0 outside of `mask`.
     pub bits: u32,
     /// True for 16-bit encodings.
     pub short: bool,

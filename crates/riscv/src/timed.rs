@@ -45,6 +45,7 @@ pub struct Cost {
 /// Instruction costs in cycles, by operation. The instruction set does not specify them, so each core model does.
 #[derive(Clone, Debug)]
 pub struct Latencies {
+    /// Costs by operation; for those with two widths, in single precision or of atomic accesses to words.
     costs: [Cost; 256],
     /// Costs in double precision, or of atomic accesses to double words.
     wide_costs: [Cost; 256],
@@ -125,10 +126,11 @@ impl Latencies {
 #[derive(Clone, Debug)]
 pub struct TimedInterpreter {
     blocks: Blocks,
+    /// Cost of each operation.
     latencies: Latencies,
     /// Cycle in which the next instruction can start. A caller that stalls the core sets it to the cycle of resumption.
     pub now: u64,
-    /// Cycle in which each register is ready.
+    /// Cycle in which each register is ready: `x` at 0 to 31, `f` at 32 to 63.
     ready: [u64; 64],
 }
 

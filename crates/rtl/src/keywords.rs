@@ -1,6 +1,6 @@
 //! The reserved words of SystemVerilog (IEEE 1800-2017, annex B), which printed names must avoid.
 
-/// True if a word is reserved.
+/// True if a word is reserved in SystemVerilog. The comparison is case-sensitive.
 pub fn reserved(word: &str) -> bool {
     WORDS
         .split_ascii_whitespace()
@@ -12,6 +12,7 @@ pub(crate) const PACKAGE_NAMES: &[&str] = &[
     "home_pkg", "state_e", "event_e", "send_e", "row_t", "Protocol",
 ];
 
+/// The reserved words, separated by white space.
 const WORDS: &str = "
 accept_on alias always always_comb always_ff always_latch and assert assign assume automatic before begin bind
 bins binsof bit break buf bufif0 bufif1 byte case casex casez cell chandle checker class clocking cmos config

@@ -21,6 +21,7 @@ pub struct Origin<'a> {
 }
 
 impl Origin<'_> {
+    /// Returns the comment at the top of a printed file, with the command that generates it.
     fn header(&self, title: &str) -> String {
         format!(
             "// {title}\n//\n// Generated from {0} by `cohkit rtl emit {0} --out .`, Cohkit {1}; do not edit.\n\n",
@@ -190,7 +191,7 @@ pub fn file_list(protocol: &Protocol) -> String {
     text
 }
 
-/// Returns a mask of bits as a number of SystemVerilog.
+/// Returns a mask of bits as a number of SystemVerilog; the first bit is the lowest of `width` bits.
 fn mask(bits: &mut dyn Iterator<Item = bool>, width: usize) -> String {
     let value = bits
         .enumerate()
@@ -198,7 +199,7 @@ fn mask(bits: &mut dyn Iterator<Item = bool>, width: usize) -> String {
     format!("{width}'h{value:x}")
 }
 
-/// Returns the mask of the messages to the remote that `send_of` selects in a row of the ROM.
+/// Returns the mask of the messages to the remote that `send_of` selects in a row of the ROM; its width is 16 bits.
 fn mask_of_sends(rom: &Rom, send_of: fn(crate::rom::Row) -> Option<u16>) -> String {
     let rows = rom
         .used()
@@ -286,6 +287,7 @@ fn fields(protocol: &Protocol, rom: &Rom) -> Vec<(&'static str, String)> {
     ]
 }
 
+/// Appends an enumeration type of `bits` bits, whose values are numbered from 0.
 fn enumeration<'a>(
     text: &mut String,
     name: &str,

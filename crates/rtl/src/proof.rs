@@ -7,7 +7,7 @@
 use crate::lockstep::build::BuildError;
 use crate::sources::SOURCES;
 use crate::synth::yosys::{find_in, Yosys};
-use crate::tool::{self, VersionAnswer};
+use crate::tool::{self, VersionResult};
 use crate::tools::Z3;
 use std::ffi::OsString;
 use std::fs;
@@ -15,17 +15,18 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// Depth of induction: number of cycles in which all claims are assumed, before the cycle that is proven.
+/// Depth of induction in cycles: number of cycles in which all claims are assumed, before the cycle that is proven.
 const STEPS: u32 = 4;
 
 /// Time limit for Z3 to print its version.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A proof about a part of the RTL.
+/// A proof about a part of the RTL: claims, and the parameter sets for which they are proven.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Proof {
     /// Module in `hardware/formal` with the claims.
     pub name: &'static str,
+    /// SystemVerilog text of that module.
     text: &'static str,
     /// Modules of the RTL that the proof covers, without `.sv`.
     pub modules: &'static [&'static str],
@@ -119,7 +120,9 @@ pub enum Verdict {
 /// The tools that proofs need.
 #[derive(Clone, Debug)]
 pub struct Prover {
+    /// Yosys, which translates the claims.
     yosys: Yosys,
+    /// Search path in which Yosys and Z3 were found.
     path: OsString,
 }
 
@@ -134,23 +137,25 @@ impl Prover {
         let yosys = find_in(&path)?;
         let z3 = tool::version("z3", &["--version"], &path, LIMIT);
         match z3 {
-            VersionAnswer::Output(_) => Ok(Prover { yosys, path }),
-            VersionAnswer::Absent => Err(BuildError::Missing(format!(
+            VersionResult::Output(_) => Ok(Prover { yosys, path }),
+            VersionResult::Absent => Err(BuildError::Missing(format!(
                 "Z3 is not installed\n  help: {}",
                 Z3.install()
             ))),
-            VersionAnswer::Fails(what) => Err(BuildError::Unusable(format!(
-                "Z3 is installed and does not run: {what}\n  help: {}",
+            VersionResult::Failed(symptom) => Err(BuildError::Unusable(format!(
+                "Z3 is installed and does not run: {symptom}\n  help: {}",
                 Z3.install()
             ))),
         }
     }
 
-    /// Proves a module's claims for one parameter set, in a folder that receives the necessary files. `replacement`
-    /// replaces the text of one RTL file, for fault injection.
+    /// Proves a module's claims for one parameter set, in a folder that receives the necessary files. `size` is an
+    /// element of [`Proof::sizes`]. `replacement` is the name of an RTL file and the text that replaces its own, for
+    /// fault injection.
     ///
     /// # Errors
-    /// [`BuildError`].
+    /// [`BuildError::Folder`] if the folder cannot be written; [`BuildError::Failed`] with the output of a tool that
+    /// fails without a violated claim.
     pub fn prove(
         &self,
         folder: &Path,
@@ -207,7 +212,7 @@ impl Prover {
     }
 }
 
-/// Returns the text of an RTL file.
+/// Returns the text of an RTL file; the empty text if no file has the name.
 pub fn rtl_source(name: &str) -> &'static str {
     SOURCES
         .iter()
@@ -215,6 +220,7 @@ pub fn rtl_source(name: &str) -> &'static str {
         .map_or("", |(_, text)| text)
 }
 
+/// Returns the Yosys script that translates one proof to `proof.smt2`.
 fn script(proof: &Proof, size: &[(&str, u32)]) -> String {
     let parameters: String = size
         .iter()

@@ -28,6 +28,7 @@ pub struct Register {
     pub meaning: &'static str,
 }
 
+/// Returns a single register.
 const fn plain(
     name: &'static str,
     address: u64,
@@ -43,6 +44,7 @@ const fn plain(
     }
 }
 
+/// Returns an array of `count` counters, from position `position` on.
 const fn counters(
     name: &'static str,
     position: u64,
@@ -58,51 +60,70 @@ const fn counters(
     }
 }
 
-/// Value of `Identity`: `COHK`, and the version of this list.
-pub const IDENTITY: u64 = 0x434f_484b << 32 | 3;
+/// Version of this list. Software compares it with the lower half of `Identity`.
+pub const VERSION: u64 = 3;
+/// Value of `Identity`: `COHK` in ASCII, and the version of this list.
+pub const IDENTITY: u64 = 0x434f_484b << 32 | VERSION;
+
+/// Reasons of a rejection in `FirstWrong`, with their values; `home_pkg::reject_e` has the same.
+const REJECTION_REASONS: &[(u64, &str)] = &[
+    (1, "message number of another virtual circuit"),
+    (2, "message of a non-existent remote"),
+    (3, "message for a line of another slice"),
+    (4, "undefined local operation"),
+    (5, "local operation on a line of another slice"),
+    (6, "unlock of a line of another slice"),
+    (7, "message whose number of beats is not that of its type"),
+    (8, "memory read beat without a read in flight"),
+    (9, "memory read response with more or fewer beats than a line"),
+    (
+        10,
+        "memory write response without a write in flight, or before memory has accepted the write's address and data",
+    ),
+];
 
 /// All registers, in order of address.
 #[rustfmt::skip]
 pub const REGISTERS: &[Register] = &[
-    plain("Identity", 0x00, false, "`COHK` in the upper half; the version of this list, 3, in the lower"),
-    plain("About", 0x08, false, "messages to the home [7:0], local operations [15:8], circuits to the home [23:16] and to the remote [31:24], bytes of a line [47:32]"),
-    plain("Shape", 0x10, false, "units [15:0], ways [23:16], bits of a set's number [31:24] and of a tag [39:32], reads [47:40] and waiting requests [55:48] of a unit, the slice's number [63:56]"),
-    plain("Control", 0x18, true, "bit 0: count, 1 after reset; bit 1: all counters, `FirstWrong` and `FirstImpossible` become 0, read as 0"),
-    plain("Status", 0x20, false, "bit 0: nothing is outstanding; bit 1: the directory was emptied after reset, and units work"),
-    plain("FirstWrong", 0x28, false, "the first input refused at a port, 0 if none; reason [59:56]: 1 a message on the wrong virtual circuit, 2 a message of a non-existent remote, 3 one about a line that is not the slice's, 4 a non-existent local operation, 5 one on a line that is not the slice's, 6 an unlock of such a line, 7 a message with more or fewer beats than its number says, 8 a beat of memory for a read that is not in flight, 9 a read that memory answered with more or fewer beats than a line has, 10 an answer of memory to a write that is not in flight or has not all left; circuit [49:48], number of the message or the operation [47:40], remote [39:36], line [35:0], or of an answer of memory its AXI ID. Of things that came in one cycle the circuits go first, by their number, then reads, writes, local operations and unlocks"),
-    plain("FirstImpossible", 0x30, false, "the first event for which the ROM had no row, 0 if there was none: 1 [63], unit [59:52], the line's state [51:44] and the event [43:36] by their numbers in the printed package, line [35:0]"),
-    counters("Events", 0, MAX_EVENTS, "by the event's number in the printed package: messages handed to units, local operations and unlocks taken from their ports for units, answers of memory to reads (`memory_data`) and to writes (`memory_done`)"),
-    counters("Sent", 64, MAX_SENDS, "messages to the remote, by their number"),
+    plain("Identity", 0x00, false, "`COHK` in the upper half, the version of this list in the lower half"),
+    plain("About", 0x08, false, "number of messages to the home [7:0], local operations [15:8], circuits to the home [23:16] and circuits to the remote [31:24]; line size in bytes [47:32]"),
+    plain("Shape", 0x10, false, "number of units [15:0]; ways of the directory [23:16]; width of its set index [31:24] and tag [39:32] in bits; memory reads [47:40] and waiting requests [55:48] per unit; slice number [63:56]"),
+    plain("Control", 0x18, true, "bit 0: counters are enabled, 1 after reset; bit 1: writing 1 clears all counters, `FirstWrong` and `FirstImpossible`, reads as 0"),
+    plain("Status", 0x20, false, "bit 0: no transaction is outstanding; bit 1: the directory has been initialised after reset, and the units accept events"),
+    plain("FirstWrong", 0x28, false, "first input rejected at a port, 0 if none: reason [59:56], see [below](#rejection-reasons); circuit [49:48]; number of the message or local operation [47:40]; remote [39:36]; line, or AXI ID of a memory response [35:0]"),
+    plain("FirstImpossible", 0x30, false, "first event without a ROM row, 0 if none: valid [63]; unit [59:52]; state of the line [51:44] and event [43:36], both by their numbers in the generated package; line [35:0]"),
+    counters("Events", 0, MAX_EVENTS, "events by their number in the generated package: messages passed to units, local operations and unlocks accepted from their ports, memory read responses (`memory_data`) and memory write responses (`memory_done`)"),
+    counters("Sent", 64, MAX_SENDS, "messages to the remote, by message number"),
     counters("RxWaitsUnit", 80, MAX_CIRCUITS, "by circuit to the home: cycles in which a beat was valid but not ready, because its unit has an outstanding message of this virtual circuit"),
-    counters("RxWaitsSlot", 84, MAX_CIRCUITS, "the same, because there was no room for the bytes"),
-    counters("TxWaits", 88, MAX_CIRCUITS, "by circuit to the remote: cycles in which a beat was offered and not taken"),
-    counters("ArWaits", 92, 1, "cycles in which the address of a read of memory was offered and not taken"),
-    counters("AwWaits", 93, 1, "the same of the address of a write"),
-    counters("WWaits", 94, 1, "the same of the bytes of a write"),
-    counters("LocalWaits", 95, 1, "cycles in which a local operation was offered and not taken"),
-    counters("UnlockWaits", 96, 1, "the same of an unlock"),
-    counters("AnswerWaits", 97, 1, "cycles in which an answer to the device was offered and not taken"),
-    counters("StallsLine", 98, 1, "events that a unit looked up and stalled, because their line has an outstanding transaction; each attempt counts"),
-    counters("StallsRoom", 99, 1, "the same, because the set of the directory is full"),
-    counters("StallsRead", 100, 1, "because all reads of the unit are in flight"),
-    counters("StallsWrite", 101, 1, "because all writes of the unit are in flight, or a response goes first"),
-    counters("StallsLocal", 102, 1, "because the unit is at its limit of outstanding local operations or locks"),
-    counters("StallsSend", 103, 1, "because a message that left at once has not yet left the unit"),
-    counters("Evictions", 104, 1, "lines that the directory took from the remote to make room"),
-    counters("ChangesLost", 105, 1, "changes of the remote's permissions that were not reported, because earlier ones were still waiting at their port"),
+    counters("RxWaitsSlot", 84, MAX_CIRCUITS, "by circuit to the home: cycles in which a beat was valid but not ready, because no data buffer was free"),
+    counters("TxWaits", 88, MAX_CIRCUITS, "by circuit to the remote: cycles in which a beat was valid but not accepted"),
+    counters("ArWaits", 92, 1, "cycles in which a memory read address (`AR`) was valid but not accepted"),
+    counters("AwWaits", 93, 1, "cycles in which a memory write address (`AW`) was valid but not accepted"),
+    counters("WWaits", 94, 1, "cycles in which a memory write data beat (`W`) was valid but not accepted"),
+    counters("LocalWaits", 95, 1, "cycles in which a local operation was valid but not accepted"),
+    counters("UnlockWaits", 96, 1, "cycles in which an unlock was valid but not accepted"),
+    counters("AnswerWaits", 97, 1, "cycles in which a response to the device was valid but not accepted"),
+    counters("StallsLine", 98, 1, "events stalled because their line has an outstanding transaction; each attempt counts"),
+    counters("StallsRoom", 99, 1, "events stalled because the directory set of their line is full; each attempt counts"),
+    counters("StallsRead", 100, 1, "events stalled because all memory reads of the unit are in flight; each attempt counts"),
+    counters("StallsWrite", 101, 1, "events stalled because all memory writes of the unit are in flight, or reserved for a response; each attempt counts"),
+    counters("StallsLocal", 102, 1, "events stalled because the unit is at its limit of outstanding local operations or locks; each attempt counts"),
+    counters("StallsSend", 103, 1, "events stalled because an earlier message that needs no memory operation is still queued in the unit; each attempt counts"),
+    counters("Evictions", 104, 1, "lines that the directory recalled from the remote to free an entry"),
+    counters("ChangesLost", 105, 1, "changes of the remote's permissions that were not reported, because earlier reports were still waiting at the port `change`"),
     counters("Busy", 106, 1, "occupancy: units with an outstanding transaction, summed over all cycles"),
     counters("Refused", 107, 1, "local operations and unlocks that were refused"),
-    counters("Changes", 108, 1, "changes of the remote's permissions that were taken from their port"),
-    counters("Cycles", 109, 1, "cycles"),
-    counters("WrongMessages", 110, MAX_CIRCUITS, "by circuit to the home: messages that were dropped, because they do not belong to it, or come from a non-existent remote"),
-    counters("WrongLines", 114, MAX_CIRCUITS, "the same, because their line is not the slice's"),
-    counters("WrongOperations", 118, 1, "local operations that were refused, because there are none of their number"),
-    counters("WrongDeviceLines", 119, 1, "local operations and unlocks that were refused, because their line is not the slice's"),
-    counters("Impossible", 120, 1, "events that were dropped, or refused, because the ROM has no row for them"),
-    counters("WrongLengths", 121, MAX_CIRCUITS, "by circuit to the home: messages that were dropped, because they have more or fewer beats than their number says"),
-    counters("WrongReads", 125, 1, "beats of memory that were dropped, because they are of no read in flight"),
-    counters("WrongBursts", 126, 1, "reads that memory answered with more or fewer beats than a line has: the line is lost, and its requester waits forever"),
-    counters("WrongWrites", 127, 1, "answers of memory that were dropped, because they are to no write in flight, or to one that has not all left; such a write is not done before it is answered again"),
+    counters("Changes", 108, 1, "reported changes of the remote's permissions that were accepted at the port `change`"),
+    counters("Cycles", 109, 1, "cycles in which counters were enabled"),
+    counters("WrongMessages", 110, MAX_CIRCUITS, "by circuit to the home: messages dropped because they belong to another circuit, or come from a non-existent remote"),
+    counters("WrongLines", 114, MAX_CIRCUITS, "by circuit to the home: messages dropped because their line belongs to another slice"),
+    counters("WrongOperations", 118, 1, "local operations refused because their number is undefined"),
+    counters("WrongDeviceLines", 119, 1, "local operations and unlocks refused because their line belongs to another slice"),
+    counters("Impossible", 120, 1, "events dropped or refused because the ROM has no row for them"),
+    counters("WrongLengths", 121, MAX_CIRCUITS, "by circuit to the home: messages dropped because their number of beats is not that of their type"),
+    counters("WrongReads", 125, 1, "memory read beats dropped because no such read is in flight"),
+    counters("WrongBursts", 126, 1, "memory reads whose response had more or fewer beats than a line; the data are lost, and the requester waits until the next reset"),
+    counters("WrongWrites", 127, 1, "memory write responses dropped because no such write is in flight, or memory had not accepted the write's address and all of its data; in the second case, the write completes with the next response"),
 ];
 
 /// Returns the register with this name. In a constant, an unknown name is a compile-time error.
@@ -120,6 +141,7 @@ pub const fn register(name: &str) -> Register {
     panic!("the name is not one of the list")
 }
 
+/// Compares two strings in a constant; `==` is not available there.
 const fn equal_bytes(left: &[u8], right: &[u8]) -> bool {
     let mut index = 0;
     while index < left.len() && index < right.len() && left[index] == right[index] {
@@ -128,7 +150,10 @@ const fn equal_bytes(left: &[u8], right: &[u8]) -> bool {
     index == left.len() && index == right.len()
 }
 
-/// Returns the position of the first counter with this name.
+/// Returns the position of the first counter with this name. In a constant, an unknown name is a compile-time error.
+///
+/// # Panics
+/// The name is unknown, or is not that of a counter.
 pub const fn counter_position(name: &str) -> usize {
     (register(name).address - COUNTERS) as usize / 8
 }
@@ -148,12 +173,12 @@ pub fn is_present(rom: &Rom, register: &Register, number: usize) -> bool {
         }
 }
 
-/// Prints `hardware/rtl/registers_pkg.sv`.
+/// Returns the text of `hardware/rtl/registers_pkg.sv`.
 pub fn package() -> String {
     let mut text = String::from(
-        "// The registers of a slice, and the places of its counters.
+        "// Registers of a slice, and positions of its counters.
 //
-// Printed from crates/rtl/src/registers.rs by its tests; hardware/registers.md describes them. Do not edit.
+// Generated from crates/rtl/src/registers.rs by its tests; hardware/registers.md describes them. Do not edit.
 
 package registers_pkg;
 ",
@@ -181,7 +206,7 @@ package registers_pkg;
     );
     let _ = writeln!(
         text,
-        "  // Counters: the address of the first, and the places of all.
+        "  // Counters: address of the first, number of positions, and position of each.
   localparam logic [AddrWidth-1:0] Counters = 12'h{COUNTERS:03x};
   localparam int unsigned          Places   = {COUNTER_POSITIONS};
 "
@@ -205,21 +230,24 @@ package registers_pkg;
     text
 }
 
-/// Prints `hardware/registers.md`.
+/// Returns the text of `hardware/registers.md`.
 pub fn document() -> String {
-    let mut text = String::from(
+    let mut text = format!(
         "# Registers of a slice
 
-Each slice has an AXI-Lite port with 64 bits of data and a page of 4 KiB; the slices' pages may be anywhere in an address map.
-A register is read as a whole, so that no counter tears; the three lowest bits of an address do not matter.
-Every other address than those below, a counter that the protocol has no use for, and a write to what is only read are answered with `SLVERR`, and change nothing.
-A counter's value is that of a moment between the address and the answer, which comes within 140 cycles.
-To see all counters at one moment, stop counting and then read them.
-What happens within a few cycles of clearing or stopping may be counted or not.
+This page describes version {VERSION} of the registers with which software identifies a slice, reads its counters and diagnoses errors.
+Each slice has an AXI-Lite port with 64 bits of data and a page of 4 KiB; the pages of the slices may be anywhere in an address map.
+A read returns all 64 bits of a register at once; the three lowest bits of an address are ignored.
 
-Printed from `crates/rtl/src/registers.rs` by its tests.
+A read of an unlisted address or of a counter that the protocol does not use, and a write to a read-only register, return `SLVERR` and have no effect.
 
-| Address | Register | | Meaning |
+A read of a counter returns a value that it had between the address and the response; the response arrives within 140 cycles.
+To read all counters at the same time, disable counting first (`Control`).
+Events within a few cycles of clearing or disabling the counters may or may not be counted.
+
+Generated from `crates/rtl/src/registers.rs` by its tests.
+
+| Address | Register | Access | Meaning |
 |---|---|---|---|
 ",
     );
@@ -238,6 +266,18 @@ Printed from `crates/rtl/src/registers.rs` by its tests.
             "| `0x{:03x}` | {name} | {access} | {} |",
             register.address, register.meaning
         );
+    }
+    text += "
+## Rejection reasons
+
+Field `reason` of `FirstWrong`.
+If several inputs are rejected in one cycle, the register keeps one of them, in this order of priority: messages by circuit number, memory reads, memory writes, local operations, unlocks.
+
+| Value | Rejected input |
+|---|---|
+";
+    for (value, reason) in REJECTION_REASONS {
+        let _ = writeln!(text, "| {value} | {reason} |");
     }
     text
 }

@@ -46,7 +46,7 @@ pub enum Effect {
     #[default]
     Never,
     /// The event stalls until the line's state has changed.
-    Leave,
+    Stall,
     /// The event is consumed and reported as refused.
     Refuse,
     /// The event is consumed.
@@ -79,23 +79,23 @@ pub struct Row {
     /// Forward that the row sends, as an index into [`Rom::sends`].
     pub forward: Option<u16>,
     /// Upper bound of the remote's permission before and after the row.
-    pub known: Known,
+    pub permission_bounds: PermissionBounds,
     /// Next state; the present one unless the event is consumed.
     pub next: u16,
 }
 
 /// Upper bound of the remote's permission for a line, as known to the home, including grants in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Known {
+pub struct PermissionBounds {
     /// Bound before the row.
     pub old_permission: Permission,
     /// Bound after the row.
     pub new_permission: Permission,
 }
 
-impl Default for Known {
-    fn default() -> Known {
-        Known {
+impl Default for PermissionBounds {
+    fn default() -> PermissionBounds {
+        PermissionBounds {
             old_permission: Permission::None,
             new_permission: Permission::None,
         }
@@ -115,24 +115,24 @@ pub struct Circuit {
 
 /// A message or operation with the hardware's numbering.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Occurrence {
+pub struct RomEvent {
     /// Name of the event.
     pub name: String,
     /// The controller's event.
     pub event: Event,
-    /// Circuit on which it arrives, if it is a message.
+    /// Circuit on which it arrives; 0 if it is no message.
     pub circuit: usize,
     /// True if it carries bytes.
     pub payload: bool,
     /// True if it is a request.
     pub request: bool,
-    /// Highest permission that the request may be granted.
+    /// Highest permission that the request may be granted; `Permission::None` for all other events.
     pub permission: Permission,
 }
 
 /// A message type that the home sends.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Sent {
+pub struct SentMessage {
     /// Name of the message.
     pub name: String,
     /// Identifier of the message type.
@@ -150,11 +150,11 @@ pub struct Rom {
     pub states: Vec<String>,
     /// Events: messages to the home in the order of the protocol file, then local operations, then `unlock`,
     /// `memory_data` and `memory_done`.
-    pub events: Vec<Occurrence>,
+    pub events: Vec<RomEvent>,
     /// Number of events that are messages.
     pub messages: usize,
     /// Messages that the home sends, in the order of the protocol file.
-    pub sends: Vec<Sent>,
+    pub sends: Vec<SentMessage>,
     /// Circuits to the home.
     pub rx: Vec<Circuit>,
     /// Circuits to the remote.
@@ -191,7 +191,7 @@ impl Rom {
         }
         for (state, rows) in self.rows.iter_mut().enumerate() {
             for row in rows.iter_mut().filter(|row| row.effect == Effect::Take) {
-                row.known = Known {
+                row.permission_bounds = PermissionBounds {
                     old_permission: self.permissions[state],
                     new_permission: self.permissions[usize::from(row.next)],
                 };
@@ -200,12 +200,16 @@ impl Rom {
         self
     }
 
-    /// Returns the row for an event in a state.
+    /// Returns the row for an event in a state; the default row if the controller has no rule for them.
+    ///
+    /// # Panics
+    /// State or event is not a number of this ROM.
     pub fn row(&self, state: usize, event: usize) -> Row {
         self.rows[state][event]
     }
 
-    /// Returns the controller's rule that a row implements; `None` if the event cannot occur.
+    /// Returns the controller's rule that a row implements, as an index into its `rules`; `None` if the event cannot
+    /// occur.
     pub fn rule(&self, state: usize, event: usize) -> Option<usize> {
         self.rules[state][event]
     }
@@ -224,12 +228,12 @@ impl Rom {
         self.events.iter().position(|event| event.name == name)
     }
 
-    /// Returns the number of a local operation's event.
+    /// Returns the number of the event that requests local operation `local`, an index into [`Rom::locking`].
     pub fn local(&self, local: u8) -> usize {
         self.messages + usize::from(local)
     }
 
-    /// Returns the number of the event `unlock`.
+    /// Returns the number of the event `unlock`, by which the device releases a lock.
     pub fn unlock(&self) -> usize {
         self.messages + self.locking.len()
     }
@@ -268,7 +272,7 @@ impl Rom {
     pub fn word(&self, row: Row) -> u64 {
         let effect = match row.effect {
             Effect::Never => 0,
-            Effect::Leave => 1,
+            Effect::Stall => 1,
             Effect::Refuse => 2,
             Effect::Take => 3,
         };
@@ -283,7 +287,10 @@ impl Rom {
             word = word << 1 | u64::from(send.is_some());
             word = word << self.send_bits() | u64::from(send.unwrap_or(0));
         }
-        for permission in [row.known.old_permission, row.known.new_permission] {
+        for permission in [
+            row.permission_bounds.old_permission,
+            row.permission_bounds.new_permission,
+        ] {
             word = word << 2 | permission as u64;
         }
         word << self.state_bits() | u64::from(row.next)
@@ -295,19 +302,25 @@ fn bits(values: usize) -> u32 {
     values.saturating_sub(1).max(1).ilog2() + 1
 }
 
-/// Pending operations of a line in a state.
+/// Operations of a line that are pending in a state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct PendingOperations {
+    /// Local operation that has been accepted and not acknowledged.
     local: Option<u8>,
+    /// Memory operation that has started and not completed.
     memory: Memory,
 }
 
+/// Compiler of one home: protocol and controller.
 struct Compiler<'a> {
+    /// Protocol of the home, for messages, channels and the remote.
     protocol: &'a Protocol,
+    /// Controller of the home, with one rule per state and event.
     home: &'a Controller,
 }
 
 impl Compiler<'_> {
+    /// Refuses the home because of a feature at this position in the protocol file.
     fn refuse<T>(&self, span: Span, feature: String) -> Result<T, Refusal> {
         let help = None;
         Err(Refusal {
@@ -354,8 +367,8 @@ impl Compiler<'_> {
         &self,
         rx_of: &[usize],
         tx_of: &[usize],
-    ) -> Result<(Vec<Occurrence>, Vec<Sent>), Refusal> {
-        let inward = |message| self.protocol.class(message).is_some_and(inward);
+    ) -> Result<(Vec<RomEvent>, Vec<SentMessage>), Refusal> {
+        let is_to_home = |message| self.protocol.class(message).is_some_and(is_to_home);
         let (mut events, mut sends) = (Vec::new(), Vec::new());
         for message in self.protocol.message_ids() {
             let message_type = self.protocol.message(message);
@@ -365,8 +378,8 @@ impl Compiler<'_> {
                 let feature = format!("the header has no room for the field `{}`", field.name);
                 return self.refuse(field.span, feature);
             }
-            if inward(message) {
-                events.push(Occurrence {
+            if is_to_home(message) {
+                events.push(RomEvent {
                     name: message_type.name.clone(),
                     event: Event::Message(message),
                     circuit: rx_of[channel],
@@ -375,7 +388,7 @@ impl Compiler<'_> {
                     permission: self.max_granted(message),
                 });
             } else {
-                sends.push(Sent {
+                sends.push(SentMessage {
                     name: message_type.name.clone(),
                     message,
                     circuit: tx_of[channel],
@@ -387,7 +400,7 @@ impl Compiler<'_> {
     }
 
     /// Returns the events that are no messages.
-    fn internal_events(&self) -> Vec<Occurrence> {
+    fn internal_events(&self) -> Vec<RomEvent> {
         let locals = self.home.locals.iter().zip(0..);
         let locals = locals.map(|(local, index)| (local.name.as_str(), Event::Local(index)));
         let others = [
@@ -395,7 +408,7 @@ impl Compiler<'_> {
             ("memory_data", Event::MemoryData(0)),
             ("memory_done", Event::MemoryDone),
         ];
-        let events = locals.chain(others).map(|(name, event)| Occurrence {
+        let events = locals.chain(others).map(|(name, event)| RomEvent {
             name: name.into(),
             event,
             circuit: 0,
@@ -431,6 +444,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
+    /// Compiles the home and verifies all restrictions.
     fn rom(&self) -> Result<Rom, Refusal> {
         self.check_features()?;
         let home = self.home;
@@ -514,7 +528,7 @@ impl Compiler<'_> {
                 );
                 return self.refuse(channel.span, feature);
             };
-            if inward(class) != toward_home {
+            if is_to_home(class) != toward_home {
                 continue;
             }
             let id = cohkit_protocol::protocol::ChannelId(index as u16);
@@ -646,7 +660,7 @@ impl Compiler<'_> {
             let row = match &rule.effect {
                 Rule::Never => continue,
                 Rule::Stall if can_stall => Row {
-                    effect: Effect::Leave,
+                    effect: Effect::Stall,
                     ..unchanged
                 },
                 Rule::Stall => {
@@ -693,7 +707,7 @@ impl Compiler<'_> {
     fn add_statement(
         &self,
         rom: &Rom,
-        occurrence: &Occurrence,
+        occurrence: &RomEvent,
         row: &mut Row,
         statement: &Statement,
     ) -> Result<(), String> {
@@ -815,11 +829,12 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// Returns the pending operations after a row. The error names what the hardware could not keep.
+    /// Returns the pending operations after a row. The error names the property that the hardware relies on and the
+    /// row violates.
     fn operations_after(
         &self,
         pending_before: PendingOperations,
-        occurrence: &Occurrence,
+        occurrence: &RomEvent,
         rule: usize,
         row: Row,
     ) -> Result<PendingOperations, String> {
@@ -884,7 +899,7 @@ impl Compiler<'_> {
 }
 
 /// True if messages of this class go to the home.
-fn inward(class: Class) -> bool {
+fn is_to_home(class: Class) -> bool {
     match class {
         Class::Request | Class::Victim | Class::Answer | Class::Acknowledgement => true,
         Class::Forward | Class::Grant => false,

@@ -117,8 +117,8 @@ pub const HOME: &[Source] = &[
         include_str!("../../../hardware/rtl/dcs_registers.sv"),
     ),
     (
-        "dcs_wrong.sv",
-        include_str!("../../../hardware/rtl/dcs_wrong.sv"),
+        "dcs_reject.sv",
+        include_str!("../../../hardware/rtl/dcs_reject.sv"),
     ),
     ("dcs.sv", include_str!("../../../hardware/rtl/dcs.sv")),
     ("home.sv", include_str!("../../../hardware/rtl/home.sv")),
@@ -151,8 +151,8 @@ pub const ENDPOINTS: &[Source] = &[
 /// Test shell around the home and an endpoint, which a host program drives.
 const SHELL: &[Source] = &[
     (
-        "behind_pkg.sv",
-        include_str!("../../../hardware/lockstep/behind_pkg.sv"),
+        "device_side_pkg.sv",
+        include_str!("../../../hardware/lockstep/device_side_pkg.sv"),
     ),
     (
         "random_stalls.sv",
@@ -163,8 +163,8 @@ const SHELL: &[Source] = &[
         include_str!("../../../hardware/lockstep/applications.sv"),
     ),
     (
-        "behind.sv",
-        include_str!("../../../hardware/lockstep/behind.sv"),
+        "device_side.sv",
+        include_str!("../../../hardware/lockstep/device_side.sv"),
     ),
     (
         "lockstep.sv",
@@ -176,6 +176,7 @@ const SHELL: &[Source] = &[
 pub const SOURCES: &[Source] =
     &join_sources::<{ HOME.len() + ENDPOINTS.len() + SHELL.len() }>([HOME, ENDPOINTS, SHELL]);
 
+/// Joins the three lists to one of `N` elements, the sum of their lengths.
 const fn join_sources<const N: usize>(parts: [&[Source]; 3]) -> [Source; N] {
     let mut sources = [("", ""); N];
     let (mut part, mut index, mut end) = (0, 0, 0);

@@ -18,11 +18,11 @@ const MAX_OUTPUT_BYTES: u64 = 1 << 16;
 
 /// Result of asking a program for its version.
 #[derive(PartialEq, Eq, Debug)]
-pub enum VersionAnswer {
+pub enum VersionResult {
     /// The program does not exist.
     Absent,
     /// The program exists but does not run, with the symptom.
-    Fails(String),
+    Failed(String),
     /// Output of the program.
     Output(String),
 }
@@ -47,16 +47,17 @@ pub(crate) fn search_path_from(folder: Option<&Path>) -> OsString {
     env::join_paths(search_folders).unwrap_or(folders)
 }
 
-/// Runs a program from the given folders with the arguments that print its version, for at most `limit`.
-pub fn version(program: &str, arguments: &[&str], path: &OsStr, limit: Duration) -> VersionAnswer {
+/// Runs a program from the given folders with the arguments that print its version, for at most `limit`. The result is
+/// trimmed standard output, or the reason why there is none.
+pub fn version(program: &str, arguments: &[&str], path: &OsStr, limit: Duration) -> VersionResult {
     let argument = arguments.join(" ");
     let mut command = Command::new(program);
-    let output = within(command.args(arguments).env("PATH", path), limit);
+    let output = output_within(command.args(arguments).env("PATH", path), limit);
     let output = match output {
         Ok(Some(output)) => output,
         Ok(None) => {
             let seconds = limit.as_secs();
-            return VersionAnswer::Fails(format!(
+            return VersionResult::Failed(format!(
                 "`{program} {argument}` does not answer within {seconds} seconds"
             ));
         }
@@ -64,14 +65,14 @@ pub fn version(program: &str, arguments: &[&str], path: &OsStr, limit: Duration)
             // The same error arises for a script whose interpreter does not exist.
             let exists = env::split_paths(path).any(|folder| folder.join(program).is_file());
             return match error.kind() {
-                ErrorKind::NotFound if !exists => VersionAnswer::Absent,
-                _ => VersionAnswer::Fails(format!("`{program}` cannot be run: {error}")),
+                ErrorKind::NotFound if !exists => VersionResult::Absent,
+                _ => VersionResult::Failed(format!("`{program}` cannot be run: {error}")),
             };
         }
     };
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_string();
     if output.status.success() {
-        return VersionAnswer::Output(text(&output.stdout));
+        return VersionResult::Output(text(&output.stdout));
     }
     let mut symptom = format!("`{program} {argument}` ends with {}", output.status);
     let output_text = text(&[output.stdout, output.stderr].concat());
@@ -82,7 +83,7 @@ pub fn version(program: &str, arguments: &[&str], path: &OsStr, limit: Duration)
     for line in &lines[lines.len().saturating_sub(MAX_MESSAGE_LINES)..] {
         symptom += &format!("\n  {line}");
     }
-    VersionAnswer::Fails(symptom)
+    VersionResult::Failed(symptom)
 }
 
 /// Runs a program with little output and returns that output. `None` if the time limit expired and the program was
@@ -90,7 +91,7 @@ pub fn version(program: &str, arguments: &[&str], path: &OsStr, limit: Duration)
 ///
 /// # Errors
 /// The program cannot be started.
-pub fn within(command: &mut Command, limit: Duration) -> io::Result<Option<Output>> {
+pub fn output_within(command: &mut Command, limit: Duration) -> io::Result<Option<Output>> {
     let end = Instant::now() + limit;
     run_to_end(command, MAX_OUTPUT_BYTES, &|| Instant::now() >= end)
 }
@@ -170,6 +171,7 @@ fn run_to_end(
     }))
 }
 
+/// Kills the process group of a program that this process has started.
 #[cfg(unix)]
 #[allow(unsafe_code)]
 fn kill_group(leader: u32) {
@@ -179,6 +181,7 @@ fn kill_group(leader: u32) {
     }
 }
 
+/// Without process groups, only the program itself can be killed.
 #[cfg(not(unix))]
 fn kill_group(_leader: u32) {}
 
@@ -211,13 +214,13 @@ mod tests {
     #[test]
     fn unresponsive_and_endless_tools_are_killed() {
         let mut command = Command::new("sh");
-        let output = within(
+        let output = output_within(
             command.args(["-c", "sleep 1000000"]),
             Duration::from_millis(50),
         );
         assert!(output.expect("there is a shell").is_none());
         let mut command = Command::new("sh");
-        let output = within(
+        let output = output_within(
             command.args(["-c", "exec cat /dev/zero"]),
             Duration::from_secs(100),
         );

@@ -18,17 +18,18 @@ pub struct Tool {
     pub enables: &'static str,
 }
 
-/// A program with alternative names that reports its version.
+/// A program of a tool, with the arguments by which it prints its version.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
     /// Alternative names; the first one found is used.
     pub names: &'static [&'static str],
     /// Arguments that print the version.
     pub arguments: &'static [&'static str],
-    /// Oldest usable version: major and minor number.
+    /// Oldest usable version: major and minor number; (0, 0) if any version will do.
     pub oldest: (u32, u32),
 }
 
+/// Returns a program of any version that prints it with `--version`.
 const fn program(names: &'static [&'static str]) -> Program {
     Program {
         names,
@@ -37,6 +38,7 @@ const fn program(names: &'static [&'static str]) -> Program {
     }
 }
 
+/// Returns a Python distribution as a tool; it has the name of its first module.
 const fn module(
     names: &'static [&'static str],
     installed_by: &'static str,
@@ -53,7 +55,8 @@ const fn module(
 }
 
 impl Tool {
-    /// Returns the installation instruction.
+    /// Returns the instruction for a user who lacks the tool: its necessary version, and the packages that provide
+    /// it.
     pub fn install(&self) -> String {
         format!("install {}: {}", self.description, self.installed_by)
     }

@@ -41,54 +41,81 @@ const APPLICATION_QUIET_CYCLES: u32 = 64;
 
 /// A home in a library built by [`crate::lockstep::build`].
 pub struct Verilated {
+    /// The home in RTL.
     model: Model,
+    /// ROM that the home executes, for the numbers of events and messages.
     rom: Rom,
-    /// Event number of each message type that goes to the home.
+    /// Event number of each message type that goes to the home, by message type; `None` for other messages.
     events: Vec<Option<usize>>,
-    /// Words per line, and beats per line.
+    /// 64-bit words per line.
     words: usize,
+    /// Beats per line.
     beats: usize,
+    /// Number of bits by which line numbers are folded at the ports; 0 for none.
     fold: u32,
+    /// Input pins of the next cycle.
     inputs: Inputs,
+    /// Output pins of the last cycle.
     outputs: Box<Outputs>,
+    /// Queues and outstanding requests of each slice.
     slices: [Slice; SLICES],
+    /// Number of cycles since reset.
     cycle: u64,
     /// Cycles since the last activity.
     quiet_cycles: u32,
+    /// Application behind the home, if there is one.
     application: Option<RtlApplication>,
 }
 
 /// Bits of the traffic between home and application in a cycle, as in `hardware/lockstep/lockstep.sv`.
 mod passes {
+    /// Last beat of a read.
     pub const LAST_READ: u64 = 1;
+    /// Response to a write.
     pub const WRITTEN: u64 = 1 << 1;
+    /// Local operation that the application requests.
     pub const LOCAL: u64 = 1 << 2;
+    /// Unlock that the application requests.
     pub const UNLOCK: u64 = 1 << 3;
+    /// Response to a local operation or to an unlock.
     pub const ANSWER: u64 = 1 << 4;
+    /// Address of a read.
     pub const READ_ADDRESS: u64 = 1 << 5;
+    /// Address of a write.
     pub const WRITE_ADDRESS: u64 = 1 << 6;
+    /// Beat of a write.
     pub const WRITE_DATA: u64 = 1 << 7;
 }
 
 /// Queues in front of a slice's ports, and partially received output.
 struct Slice {
+    /// Messages to the home, by circuit.
     port_queues: [PortQueue; CIRCUITS],
+    /// Message to the remote whose beats are leaving, by circuit: number of beats so far, and bytes.
     departing: [(usize, Bytes); CIRCUITS],
+    /// Local operations of the device, as the pins encode them.
     locals: VecDeque<u64>,
+    /// Line numbers that the device unlocks.
     unlocks: VecDeque<u64>,
-    /// AXI identifiers of outstanding reads and writes, by line.
+    /// AXI identifiers of outstanding reads, by line.
     reads: FxHashMap<Line, u64>,
+    /// AXI identifiers of outstanding writes, by line.
     writes: FxHashMap<Line, u64>,
+    /// Answers of memory to reads: AXI identifier and bytes. The beats of the first one are entering.
     read: VecDeque<(u64, Bytes)>,
+    /// Index of the next beat of that answer.
     read_beat: usize,
+    /// AXI identifiers of completed writes, in the order of their responses.
     written: VecDeque<u64>,
+    /// Addresses of writes whose data have not arrived, each as line and AXI identifier.
     addresses: VecDeque<(Line, u64)>,
+    /// Data of writes whose address has not arrived: bytes, and mask of the written words.
     data: VecDeque<(Bytes, u16)>,
-    /// The write whose beats are arriving.
+    /// Write whose beats are arriving: number of beats so far, bytes, and mask of the written words.
     incoming_write: (usize, Bytes, u16),
     /// Changes of permissions that the home has yet to report.
     changes: Changes,
-    /// The application's answer whose beats are in transit.
+    /// Answer of the application to a read, whose beats are in transit: number of beats so far, and bytes.
     outgoing_answer: (usize, Bytes),
 }
 
@@ -113,10 +140,12 @@ impl Default for Slice {
     }
 }
 
-/// Messages queued for a circuit, each with its header; the index of the next beat.
+/// Messages queued for a circuit.
 #[derive(Default)]
 struct PortQueue {
+    /// Message type, header, true if it has payload, and bytes of each message.
     queue: VecDeque<(MessageId, u64, bool, Bytes)>,
+    /// Index of the next beat of the first message.
     beat: usize,
 }
 
@@ -452,7 +481,11 @@ impl Verilated {
     }
 }
 
-/// Assembles a beat of a write. Returns the line and the mask of its written words after the last beat.
+/// Adds a beat to a write. After the last beat, returns the bytes and the mask of the written words, and resets the
+/// arguments for the next write.
+///
+/// # Errors
+/// The write has too many beats, or writes a part of a word.
 fn assemble(
     (beat, bytes, mask): &mut (usize, Bytes, u16),
     data: &[u64; BEAT],

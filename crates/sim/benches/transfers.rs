@@ -10,7 +10,7 @@
 use cohkit_testing::processor_time;
 
 use cohkit_application::exchange::Exchange;
-use cohkit_application::kernel::{Grain, Hosts, KernelScenario};
+use cohkit_application::kernel::{Granularity, Hosts, KernelScenario};
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text;
@@ -33,6 +33,7 @@ fn peak_mib() -> u64 {
     kib.unwrap_or(0) / 1024
 }
 
+/// Rate of the event queue alone: 400 events in the queue, and each popped event adds a later one.
 fn bare_events(out: &mut impl Write) -> io::Result<()> {
     let mut queue: Queue<u64> = Queue::new();
     let events = 40_000_000u64;
@@ -119,7 +120,7 @@ fn exchange(out: &mut impl Write) -> io::Result<()> {
         let scenario = Arc::new(KernelScenario(Exchange {
             hosts: Hosts { homes, threads },
             fanout: 3,
-            grain: Grain::Line,
+            granularity: Granularity::Line,
             stores: 16,
             releases: 4,
         }));
@@ -204,6 +205,7 @@ fn main() -> io::Result<()> {
     }
 }
 
+/// Runs the selected cases and prints their rates.
 fn cases(out: &mut impl Write) -> io::Result<()> {
     let protocol = protocol("eci");
     let mib = std::env::var("COHKIT_BENCH_MIB");

@@ -145,7 +145,9 @@ pub struct Segment {
 /// The last step of a chain, as a handle to the nodes of [`Attribution`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chain {
+    /// Number of the node of the step, or [`FIRST`] for a chain without steps.
     node: u64,
+    /// End of the step, in picoseconds; that of a chain without steps is its start.
     pub end: Time,
 }
 
@@ -154,6 +156,7 @@ pub(crate) struct Chain {
 struct Node {
     /// Number of the preceding node, or [`FIRST`].
     previous: u64,
+    /// Step, and its interval.
     segment: Segment,
 }
 
@@ -165,10 +168,11 @@ const MIN_NODES_BEFORE_DROP: usize = 1 << 12;
 /// A message in flight.
 #[derive(Clone, Copy)]
 pub(crate) struct MessageRecord {
+    /// Causal history of the message so far.
     pub chain: Chain,
     /// True if the message is a forward to a cache, or the response to one.
     pub forward: bool,
-    /// Step to charge when the message is taken, if it has been deferred.
+    /// Step under which the time until the message is taken is counted, if the message has been deferred.
     pub wait_step: Option<Step>,
     /// Line for which the message waits, if any.
     pub contended: Option<Contended>,
@@ -177,29 +181,37 @@ pub(crate) struct MessageRecord {
 /// An access that has reached its cache, or waits at its core.
 #[derive(Clone, Copy)]
 pub(crate) struct ActiveAccess {
+    /// Causal history since the issue of the access.
     pub chain: Chain,
+    /// Time of issue, in picoseconds.
     issued: Time,
     /// True once the access has reached its cache.
     pub reached: bool,
     /// Configuration of the line in which the access last began a transaction, if it has begun one.
     pub begin_configuration: Option<u32>,
-    /// Step to charge for the current wait.
+    /// Step under which the current wait is counted.
     pub wait_step: Step,
+    /// Ways for which the access waits, if any.
     pub contended: Option<Contended>,
 }
 
 /// A line, or the ways of a cache, for which messages or accesses wait while others hold it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) enum Contended {
+    /// Line that the home or a cache holds in a transaction.
     Line(Line),
+    /// Ways of a set of this cache, all of them in use.
     Ways(Agent),
 }
 
 /// Time in which at least one message or access waited.
 #[derive(Clone, Copy, Default)]
 struct Contention {
+    /// Number of messages and accesses that wait now.
     waiting: u32,
+    /// Time since which at least one of them waits, in picoseconds; meaningless if none does.
     since: Time,
+    /// Time of completed intervals in which at least one waited, in picoseconds.
     total: Time,
 }
 
@@ -239,14 +251,17 @@ impl Transaction {
 /// Messages in flight by sending number, a direct-mapped table. Numbers in flight at a time are close to each other, so
 /// that collisions are rare.
 pub(crate) struct Flights {
+    /// Flight number and record, at the lowest bits of the flight number. The length is a power of two.
     places: Vec<Option<(u32, MessageRecord)>>,
 }
 
 impl Flights {
+    /// Returns the only place that can hold a flight number.
     fn place(&self, flight: u32) -> usize {
         flight as usize & (self.places.len() - 1)
     }
 
+    /// Returns the record of a message, if there is one.
     pub fn get(&self, flight: u32) -> Option<MessageRecord> {
         let entry = self.places[self.place(flight)];
         entry
@@ -254,12 +269,14 @@ impl Flights {
             .map(|(_, record)| record)
     }
 
+    /// Removes and returns the record of a message, if there is one.
     pub fn remove(&mut self, flight: u32) -> Option<MessageRecord> {
         let place = self.place(flight);
         let entry = self.places[place].take_if(|(number, _)| *number == flight);
         entry.map(|(_, record)| record)
     }
 
+    /// Inserts or replaces the record of a message.
     pub fn insert(&mut self, flight: u32, record: MessageRecord) {
         loop {
             let place = self.place(flight);
@@ -289,22 +306,28 @@ impl Flights {
 /// Active accesses by their index in the simulation's pool.
 #[derive(Default)]
 pub(crate) struct Accesses {
+    /// Records at the indices of their accesses; `None` for an access that has not reached its cache, or a free
+    /// index.
     places: Vec<Option<ActiveAccess>>,
 }
 
 impl Accesses {
+    /// Returns the record of an access, if there is one.
     pub fn get(&self, index: u32) -> Option<ActiveAccess> {
         self.places.get(index as usize).copied().flatten()
     }
 
+    /// Returns the record of an access for modification, if there is one.
     pub fn get_mut(&mut self, index: u32) -> Option<&mut ActiveAccess> {
         self.places.get_mut(index as usize)?.as_mut()
     }
 
+    /// Removes and returns the record of an access, if there is one.
     pub fn remove(&mut self, index: u32) -> Option<ActiveAccess> {
         self.places.get_mut(index as usize)?.take()
     }
 
+    /// Inserts or replaces the record of an access.
     pub fn insert(&mut self, index: u32, active: ActiveAccess) {
         let place = index as usize;
         if place >= self.places.len() {
@@ -316,6 +339,7 @@ impl Accesses {
 
 /// State of the latency breakdown during a run.
 pub(crate) struct Attribution {
+    /// Recent steps of all chains, in the order of recording.
     nodes: VecDeque<Node>,
     /// Number of the first node in `nodes`. Earlier nodes have been dropped.
     base: u64,
@@ -323,16 +347,23 @@ pub(crate) struct Attribution {
     drop_threshold: usize,
     /// Cause of the current event's actions: number of the event, chain, and whether the cause is a forward to a cache.
     current: Option<(u64, Chain, bool)>,
+    /// Records of messages in flight.
     pub messages: Flights,
+    /// Records of active accesses.
     pub accesses: Accesses,
-    /// Outstanding memory reads and writes of units, by line, in order of issue.
+    /// Outstanding memory operations of units, reads first, then writes: chains to their ends, by line, in order of
+    /// issue.
     operations: [FxHashMap<Line, VecDeque<Chain>>; 2],
-    /// Number of the event that last operated the memory, and the chain to the end of that operation.
+    /// Number of the event that last operated the memory, and the chain to the completion of that operation at its
+    /// unit.
     pub last_operation: Option<(u64, Chain)>,
     /// Latency by step, summed over accesses, in picoseconds, indexed by [`Step`].
     totals: Vec<u128>,
+    /// Number of accesses measured.
     count: u64,
+    /// Sum of their latencies, in picoseconds.
     latency: u128,
+    /// The access with the longest latency so far; the first one of several equal ones.
     slowest: Option<Transaction>,
     /// Buffer for the segments of the next access.
     segment_buffer: Vec<Segment>,
@@ -340,17 +371,23 @@ pub(crate) struct Attribution {
     transactions: Option<Vec<Transaction>>,
     /// Timeline of the run, if requested.
     pub timeline: Option<Box<Timeline>>,
+    /// Waiting times, by cause.
     contention: FxHashMap<Contended, Contention>,
-    /// By core: sum of latencies, and completion time of its last access.
+    /// By core: sum of latencies, and completion time of its last access, in picoseconds.
     pub cores: Vec<(Time, Time)>,
-    /// Busy time of each bank, bus or port of a memory. The key is memory, kind of resource, and number.
+    /// Busy time of each bank, bus or port of a memory, in picoseconds. The key is the number of the memory, the
+    /// kind of resource, and its number in the memory.
     pub memory: FxHashMap<(usize, &'static str, usize), Time>,
-    /// Time in use of each unit's slots: memory reads, memory writes, and forwards without a response.
+    /// Time in use of each unit's slots, in picoseconds: memory reads, memory writes, and forwards without a
+    /// response.
     pub slots: Vec<[Time; 3]>,
+    /// By unit: number of forwards without a response, and the time since which there is one, in picoseconds.
     pub forwards: Vec<(u32, Time)>,
 }
 
 impl Attribution {
+    /// Creates the records of a run with this number of units of the home and of cores. Keeps all accesses if
+    /// `records_transactions`.
     pub fn new(units: usize, cores: usize, records_transactions: bool) -> Attribution {
         Attribution {
             nodes: VecDeque::new(),
@@ -591,7 +628,7 @@ impl Attribution {
     }
 }
 
-/// A resource with a capacity. Of several of a kind this is the one with the highest utilisation.
+/// A resource with a capacity. Of several resources of a kind, the one with the highest utilisation.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Resource {
     /// Kind of resource.
@@ -602,7 +639,7 @@ pub struct Resource {
     pub count: usize,
     /// Share of the simulated time in which the resource was in use, 0 to 1.
     pub utilisation: f64,
-    /// Mean utilisation of all resources of the kind.
+    /// Mean utilisation of all resources of the kind, 0 to 1.
     pub mean: f64,
     /// True if the resource itself works while in use. False if it is held, also while its holder waits for something
     /// else.
@@ -656,6 +693,7 @@ impl Explanation {
 mod tests {
     use super::*;
 
+    /// Access of core 0 to line 0 without segments.
     fn transaction(issued: Time, done: Time) -> Transaction {
         Transaction {
             core: 0,

@@ -1,4 +1,7 @@
 //! Lines that move back and forth between caches, found in constant memory during the run.
+//!
+//! A direct-mapped table counts the transfers of lines that miss often. A frequent line displaces a rare one at the
+//! same place.
 
 use serde::Serialize;
 
@@ -12,7 +15,7 @@ const TRACKED_LINES: usize = 1 << 10;
 /// Minimum number of transfers of a reported line. Fewer are no pattern.
 const MIN_TRANSFERS: u64 = 16;
 
-/// Minimum share of the waiting time of a reported line.
+/// Minimum share of a reported line in the waiting time of all lines, 0 to 1.
 const MIN_WAIT_SHARE: f64 = 0.01;
 
 /// Maximum number of reported lines.
@@ -37,22 +40,30 @@ pub struct BouncingLine {
 /// A tracked line.
 #[derive(Clone, Copy)]
 struct TrackedLine {
+    /// Number of the line.
     line: Line,
-    /// Cache of the last access that missed; `word` and `wrote` describe that access.
+    /// Cache of the last access that missed.
     cache: Agent,
+    /// Word of that access.
     word: u16,
+    /// True if that access was a write.
     wrote: bool,
     /// Misses of this line minus misses of other lines with the same place. At 0 another line takes the place.
     strength: u64,
+    /// Transfers so far, as in [`BouncingLine::transfers`].
     transfers: u64,
+    /// Transfers so far to another word than that of the last access.
     other_words: u64,
+    /// Time that accesses of these transfers waited, in picoseconds.
     waited: u128,
 }
 
 /// Tracker of bouncing lines and of the time that accesses wait.
 #[derive(Clone, Default)]
 pub struct Bouncing {
+    /// Tracked lines, each at its number modulo [`TRACKED_LINES`]; empty before the first miss.
     places: Vec<Option<TrackedLine>>,
+    /// Time that accesses to all lines waited, in picoseconds.
     waited: u128,
 }
 
@@ -91,7 +102,7 @@ impl Bouncing {
         }
     }
 
-    /// Returns the reported lines, longest waiting time first.
+    /// Returns the reported lines, at most 4, longest waiting time first. `line_bytes` is the size of a line.
     pub fn lines(&self, line_bytes: u32) -> Vec<BouncingLine> {
         let total_wait = self.waited.max(1) as f64;
         let tracked = self.places.iter().flatten();

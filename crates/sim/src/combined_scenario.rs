@@ -19,23 +19,27 @@ const BUS_WORDS: u32 = 1 << 26;
 
 /// Scenarios that run together, in the order of their lines and threads.
 pub struct CombinedScenario {
+    /// The scenarios.
     parts: Vec<Arc<dyn Playable>>,
 }
 
 /// Resources of one scenario.
 #[derive(Clone)]
 struct Share {
-    /// Its lines, and those of them that its application serves.
+    /// Its lines of the home.
     lines: Range<Line>,
+    /// Lines that its application serves; empty if the application is not between the home and memory.
     served: Range<Line>,
+    /// Its threads.
     threads: Range<usize>,
-    /// First word of its range of the host's memory.
+    /// First 8-byte word of its range of the host's memory.
     word: u32,
 }
 
 /// First line that belongs to no home. From there, each scenario has [`PRIVATE_LINES_PER_SCENARIO`] lines of private
 /// memory.
 const FIRST_PRIVATE_LINE: Line = 1 << 31;
+/// Number of lines of private memory that each scenario has.
 const PRIVATE_LINES_PER_SCENARIO: Line = 1 << 26;
 
 impl Share {
@@ -72,10 +76,11 @@ impl Share {
 }
 
 impl CombinedScenario {
-    /// Combines scenarios.
+    /// Combines scenarios. Their lines and threads are numbered in the given order.
     ///
     /// # Errors
-    /// A sentence: the reason why the scenarios cannot be combined.
+    /// A sentence: the reason why the scenarios cannot be combined. A scenario has engines, there are too many
+    /// scenarios, or they use more lines or words than there are.
     pub fn new(parts: Vec<Arc<dyn Playable>>) -> Result<CombinedScenario, String> {
         for part in &parts {
             let mut run = part.begin();
@@ -142,8 +147,8 @@ impl Playable for CombinedScenario {
             let application = run.application();
             names.push(application.name().to_string());
             let served = match application.placement() {
-                Placement::Between(lines) => line + lines.start..line + lines.end,
-                Placement::Beside | Placement::Among(_) => line..line,
+                Placement::MemoryPath(lines) => line + lines.start..line + lines.end,
+                Placement::Observer | Placement::MemoryPathRanges(_) => line..line,
             };
             let uses_bus = part.host_words() == 0;
             let word = if uses_bus {
@@ -175,12 +180,15 @@ impl Playable for CombinedScenario {
     }
 }
 
-/// State of all scenarios.
+/// State of all scenarios in a run.
 struct CombinedRun {
+    /// States of the scenarios.
     parts: Vec<Box<dyn ScenarioRun>>,
+    /// Resources of each scenario, in the same order.
     shares: Vec<Share>,
+    /// Names of the applications, joined by `and`.
     name: String,
-    /// Owner of each tag, and the tag in its numbering.
+    /// Scenario and its own tag, by common tag.
     tags: Vec<(usize, u32)>,
 }
 
@@ -195,40 +203,43 @@ impl CombinedRun {
         index as u32
     }
 
+    /// Returns the index of the scenario with a line; `None` if no scenario has it.
     fn part_of_line(&self, line: Line) -> Option<usize> {
         let mut shares = self.shares.iter();
         shares.position(|share| share.lines.contains(&line))
     }
 
+    /// Returns the index of the scenario with a thread; `None` if no scenario has it.
     fn part_of_thread(&self, thread: usize) -> Option<usize> {
         let mut shares = self.shares.iter();
         shares.position(|share| share.threads.contains(&thread))
     }
 
-    /// Converts an event to the numbering of its receiver, and returns the receiver. `None`: the event is for all.
+    /// Converts an event to the numbering of its receiver, and returns the index of the receiver. `None`: the event
+    /// is for all.
     fn to_scenario_event(&self, event: &mut Event) -> Option<usize> {
         match event {
             Event::Start { .. } | Event::Stop => None,
             Event::Read { line, .. }
             | Event::Write { line, .. }
-            | Event::Changed { line, .. }
-            | Event::Done { line, .. } => {
+            | Event::PermissionChange { line, .. }
+            | Event::LocalCompletion { line, .. } => {
                 let part = self.part_of_line(*line)?;
                 *line -= self.shares[part].lines.start;
                 Some(part)
             }
-            Event::Fetched { tag, line, .. } => {
+            Event::FetchCompletion { tag, line, .. } => {
                 let (part, scenario_tag) = self.tags[*tag as usize];
                 *tag = scenario_tag;
                 *line = self.shares[part].to_scenario_line(part, *line);
                 Some(part)
             }
-            Event::Stored { tag }
-            | Event::WordsRead { tag, .. }
+            Event::StoreCompletion { tag }
+            | Event::ReadCompletion { tag, .. }
             | Event::Timer { tag }
-            | Event::HostFetched { tag, .. }
-            | Event::CoherentLoaded { tag, .. }
-            | Event::CoherentStored { tag } => {
+            | Event::HostFetchCompletion { tag, .. }
+            | Event::CoherentLoadCompletion { tag, .. }
+            | Event::CoherentStoreCompletion { tag } => {
                 let (part, scenario_tag) = self.tags[*tag as usize];
                 *tag = scenario_tag;
                 Some(part)
@@ -245,7 +256,7 @@ impl CombinedRun {
                 *thread -= self.shares[part].threads.start as u32;
                 Some(part)
             }
-            Event::RegisterWritten { register, .. } => {
+            Event::RegisterWrite { register, .. } => {
                 let parts = self.shares.len() as u32;
                 let part = *register % parts;
                 *register /= parts;
@@ -279,7 +290,7 @@ impl CombinedRun {
                 *line = share.to_common_memory(part, *line, 1);
             }
             Action::Wake { tag, .. }
-            | Action::Forgo { tag }
+            | Action::Abandon { tag }
             | Action::Begin { tag }
             | Action::End { tag, .. } => {
                 *tag = self.tag(part, *tag);
@@ -341,8 +352,8 @@ impl Application for CombinedRun {
         let served = self.shares.iter().map(|share| share.served.clone());
         let served: Vec<Range<Line>> = served.filter(|lines| !lines.is_empty()).collect();
         match served.is_empty() {
-            true => Placement::Beside,
-            false => Placement::Among(served.into()),
+            true => Placement::Observer,
+            false => Placement::MemoryPathRanges(served.into()),
         }
     }
 
@@ -405,7 +416,9 @@ impl ScenarioRun for CombinedRun {
 
 /// Contents of lines and words in the numbering of one scenario.
 struct ScenarioContents<'c> {
+    /// Contents in the common numbering.
     contents: &'c dyn Contents,
+    /// Resources of the scenario.
     share: &'c Share,
 }
 

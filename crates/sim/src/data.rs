@@ -1,9 +1,9 @@
 //! The bytes of lines: shared copies, which cost nothing until they are written.
 //!
-//! A [`Copy`] is a handle of one content of one line. Caches, messages and memory hold copies;
-//! equal contents are one entry with a count, and a write makes its own entry first.
-//! The content of a line that was never written is a function of its address and has no entry.
-//! Each entry records the number of the write that created it, which the oracle compares.
+//! A [`Copy`] is a handle of one content of one line. Caches, messages and memory hold copies. Equal contents
+//! are one entry with a count of holders, and a write makes its own entry first. The content of a line that was
+//! never written is a function of its address and has no entry. Each entry records the number of the write that
+//! created it, which the oracle compares.
 
 use cohkit_base::memory::{prefetch, request_huge_pages};
 
@@ -31,9 +31,11 @@ impl Copy {
 /// Entries per chunk. Growth by chunks copies no entries and allocates little more than is used.
 const CHUNK: usize = 4096;
 
+/// Entries of contents. A [`Copy`] with number N is entry N mod [`CHUNK`] of chunk N / [`CHUNK`].
 struct Chunk {
+    /// Bytes of the entries, one line each.
     bytes: Box<[u8]>,
-    /// Version and number of holders of each entry.
+    /// Version and number of holders of each entry; 0 holders if it is free.
     version_and_holders: Box<[(u32, u32)]>,
 }
 
@@ -43,10 +45,13 @@ pub struct Paged<T> {
     pages: Vec<u32>,
     /// Allocated pages, up to [`PAGES_PER_ALLOCATION`] per allocation, which the host can back with large pages.
     allocations: Vec<Vec<T>>,
+    /// Value of all lines that were not set.
     default: T,
 }
 
+/// Number of lines per page.
 const PAGE: usize = 4096;
+/// Index of a page that is not allocated.
 const ABSENT: u32 = u32::MAX;
 /// Maximum number of pages per allocation.
 const PAGES_PER_ALLOCATION: usize = 256;
@@ -107,6 +112,7 @@ impl<T: std::marker::Copy> Paged<T> {
         self.allocations.iter().flatten().copied()
     }
 
+    /// Allocates the page of a line, with default values. Returns the position of the line's value.
     #[cold]
     fn allocate_page(&mut self, line: u32) -> (usize, usize) {
         let page = line as usize / PAGE;
@@ -136,10 +142,13 @@ impl<T: std::marker::Copy> Paged<T> {
 
 /// Contents of all lines.
 pub struct Data {
+    /// Bytes of a line, a multiple of 8.
     line_bytes: usize,
+    /// Entries, in chunks.
     chunks: Vec<Chunk>,
     /// Number of allocated entries, in use or free, including [`Copy::UNTOUCHED`].
     entry_count: u32,
+    /// Numbers of free entries; the last one is used next.
     free: Vec<u32>,
     /// True if all lines begin with zeros.
     zeros: bool,
@@ -184,7 +193,7 @@ impl Data {
         self.version_and_holders(copy).0
     }
 
-    /// Adds a holder to this content.
+    /// Adds a holder to this content. Returns the same handle.
     #[inline]
     pub fn share(&mut self, copy: Copy) -> Copy {
         if copy != Copy::UNTOUCHED {
@@ -205,7 +214,7 @@ impl Data {
         }
     }
 
-    /// Returns a word of a line's content.
+    /// Returns the 8-byte word `word` of a line's content. `line` determines the initial value.
     pub fn word(&self, line: u32, copy: Copy, word: u16) -> u64 {
         if copy == Copy::UNTOUCHED {
             return match self.zeros {
@@ -219,7 +228,8 @@ impl Data {
         u64::from_le_bytes(bytes)
     }
 
-    /// Writes a word. Removes one holder from `copy` and returns a content that only the caller holds.
+    /// Writes an 8-byte word as part of write number `version`. Removes one holder from `copy` and returns a
+    /// content that only the caller holds.
     pub fn write_word(
         &mut self,
         line: u32,
@@ -306,25 +316,30 @@ impl Data {
         Copy(index)
     }
 
+    /// Returns the chunk of a content, and its index in the chunk.
     fn chunk_and_entry(&self, copy: Copy) -> (usize, usize) {
         (copy.0 as usize / CHUNK, copy.0 as usize % CHUNK)
     }
 
+    /// Returns the version and the number of holders of a content other than `UNTOUCHED`.
     fn version_and_holders(&self, copy: Copy) -> (u32, u32) {
         let (chunk, entry) = self.chunk_and_entry(copy);
         self.chunks[chunk].version_and_holders[entry]
     }
 
+    /// Returns the same for modification.
     fn version_and_holders_mut(&mut self, copy: Copy) -> &mut (u32, u32) {
         let (chunk, entry) = self.chunk_and_entry(copy);
         &mut self.chunks[chunk].version_and_holders[entry]
     }
 
+    /// Returns the bytes of a content other than `UNTOUCHED`.
     fn bytes(&self, copy: Copy) -> &[u8] {
         let (chunk, entry) = self.chunk_and_entry(copy);
         &self.chunks[chunk].bytes[entry * self.line_bytes..][..self.line_bytes]
     }
 
+    /// Returns the same for modification.
     fn bytes_mut(&mut self, copy: Copy) -> &mut [u8] {
         let (chunk, entry) = self.chunk_and_entry(copy);
         &mut self.chunks[chunk].bytes[entry * self.line_bytes..][..self.line_bytes]

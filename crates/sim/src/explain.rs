@@ -77,13 +77,13 @@ pub struct Failure {
     pub kind: FailureKind,
     /// Description, one sentence.
     pub text: String,
-    /// The line concerned.
+    /// The line concerned; 0 if the failure is about no line.
     pub line: Line,
     /// Time of the failure, in picoseconds.
     pub time: Time,
     /// Wait-for report, one sentence per agent or message; only for [`FailureKind::NoProgress`].
     pub wait_for: Vec<String>,
-    /// The last steps that concern the line.
+    /// The last steps that concern the line; empty in a run that did not record them.
     pub sequence: Sequence,
 }
 
@@ -142,6 +142,7 @@ fn remove_idle_lifelines(sequence: &mut Sequence) {
 /// Recorder of the steps that concern one line.
 #[derive(Default)]
 pub(crate) struct Trace {
+    /// Recorded steps in time order.
     steps: VecDeque<Step>,
     /// True for a complete trace: all steps, with the values of words. Otherwise only the last [`MAX_CHART_STEPS`] are
     /// kept.
@@ -149,6 +150,7 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
+    /// Creates an empty recorder that keeps all steps.
     pub fn new_complete() -> Trace {
         Trace {
             steps: VecDeque::new(),
@@ -156,6 +158,7 @@ impl Trace {
         }
     }
 
+    /// Appends a step, in time order.
     pub fn record_step(&mut self, step: Step) {
         if self.steps.len() == MAX_CHART_STEPS && !self.is_complete {
             self.steps.pop_front();
@@ -163,7 +166,8 @@ impl Trace {
         self.steps.push_back(step);
     }
 
-    /// Returns the recorded steps. The receipt of a message whose sending is no longer recorded becomes a description.
+    /// Returns the recorded steps. `agents` are the names of all lifelines. The receipt of a message whose sending
+    /// is no longer recorded becomes a description.
     pub fn sequence(&self, agents: Vec<String>) -> Sequence {
         let mut sent = HashSet::new();
         let mut steps: Vec<Step> = self.steps.iter().cloned().collect();

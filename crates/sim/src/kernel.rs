@@ -1,11 +1,12 @@
 //! The event kernel: a queue of events ordered by time, and among equal times by insertion.
 //!
-//! Time is in picoseconds. Near events are in a wheel of buckets, each an intrusive list in order of time. Most events
-//! are later than all others in their bucket and are appended. The others are inserted by a search from the start of
-//! the list.
+//! Time is in picoseconds. Near events are in a wheel of buckets, each an intrusive list in order of time. Most
+//! events are later than all others in their bucket and are appended. The others are inserted by a search from the
+//! start of the list.
+//!
 //! Far events are in a heap. They move to the wheel as soon as it covers their time, before any other event of that
-//! time can be inserted. No event causes an allocation once the pools have grown to the maximum number of events at a
-//! time.
+//! time can be inserted. No event causes an allocation once the pools have grown to the maximum number of events at
+//! a time.
 
 use cohkit_base::memory::prefetch;
 use std::cmp::Reverse;
@@ -14,19 +15,23 @@ use std::collections::BinaryHeap;
 /// Time of the kernel, and its scales.
 pub use cohkit_units::{Time, NANOSECOND, SECOND};
 
-/// A bucket spans `1 << SPAN` picoseconds: about the time between two events of most machines.
+/// Logarithm of the time that a bucket spans: 512 ps, about the time between two events of most machines. Queues
+/// for many events have smaller buckets.
 const SPAN: u32 = 9;
-/// The wheel spans `1 << WHEEL` picoseconds.
+/// Logarithm of the time that the wheel spans: about 2.1 us.
 const WHEEL: u32 = 21;
 /// Number of events at a time below which buckets have their full span.
 const SPARSE_EVENTS: u64 = 1024;
 /// Look-ahead of the three prefetch stages of [`Queue::announce_next`]: the maximum number of events, and of buckets,
 /// ahead of the next one.
 const LOOK_AHEAD: [u64; 3] = [48, 24, 8];
+/// Index that stands for no node.
 const NONE: u32 = u32::MAX;
 
+/// A near event, or a free node, whose event is stale.
 #[derive(Clone, Copy)]
 struct Node<E> {
+    /// The event.
     event: E,
     /// Next node of its bucket, or of the free list.
     next: u32,
@@ -39,7 +44,9 @@ struct Node<E> {
 /// A list of nodes. `last` is undefined if the list is empty.
 #[derive(Clone, Copy)]
 struct Bucket {
+    /// Earliest node, or [`NONE`] if the bucket is empty.
     first: u32,
+    /// Latest node.
     last: u32,
     /// The node that was last inserted before others, or [`NONE`] once it has been taken.
     inserted: u32,
@@ -47,8 +54,11 @@ struct Bucket {
 
 /// A far event, ordered by time and then insertion.
 struct FarEvent<E> {
+    /// Time of the event, in picoseconds.
     time: Time,
+    /// Number in the order of insertion.
     number: u64,
+    /// The event.
     event: E,
 }
 
@@ -71,6 +81,7 @@ impl<E> Ord for FarEvent<E> {
 
 /// A deterministic event queue.
 pub struct Queue<E> {
+    /// Time of the last event taken, in picoseconds.
     now: Time,
     /// A bucket spans `1 << span` picoseconds.
     span: u32,
@@ -80,11 +91,15 @@ pub struct Queue<E> {
     buckets: Box<[Bucket]>,
     /// One bit for each bucket, set if it contains an event.
     occupied: Box<[u64]>,
+    /// Nodes of all buckets, and free nodes.
     nodes: Vec<Node<E>>,
+    /// First free node, or [`NONE`].
     free: u32,
+    /// Events beyond the wheel, the earliest first.
     far: BinaryHeap<Reverse<FarEvent<E>>>,
-    /// Bucket of the earliest far event: avoids accesses to the heap.
+    /// Number of the bucket of the earliest far event, `u64::MAX` if there is none. Avoids accesses to the heap.
     far_bucket: u64,
+    /// Number of far events inserted so far.
     inserted: u64,
     /// Progress of each stage of [`Queue::announce_next`].
     announced: [Announced; LOOK_AHEAD.len()],
@@ -95,8 +110,9 @@ pub struct Queue<E> {
 struct Announced {
     /// Number of reported events that are still in the queue.
     events: u64,
-    /// The last reported event, and its bucket. All other reported events precede it.
+    /// Node of the last reported event. All other reported events precede it. Undefined if `events` is 0.
     last: u32,
+    /// Number of the bucket of that event.
     bucket: u64,
 }
 
@@ -229,7 +245,8 @@ impl<E: Copy> Queue<E> {
         }));
     }
 
-    /// Removes the earliest event, and among equal times the one inserted first.
+    /// Removes the earliest event, and among equal times the one inserted first. Returns it with its time, in
+    /// picoseconds, which becomes the current time; `None` if the queue is empty.
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, E)> {
         // The next event is usually a few buckets ahead, in the same word of bits.

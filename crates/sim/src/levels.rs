@@ -33,21 +33,27 @@ pub use machine::Levels;
 /// A lock that the upper level requests at a home below, so that caches there give up permissions.
 #[derive(Clone, Copy, Debug)]
 struct Lock {
-    /// Highest permission that caches below may keep under the lock.
+    /// Highest permission that caches below keep under the lock.
     ensures: Permission,
+    /// Progress of the lock.
     stage: Stage,
     /// True if the cache above wants to evict the line.
     evicts: bool,
 }
 
+/// Progress of a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
+    /// The upper level has requested the lock; the home below may still be collecting permissions.
     Wanted,
+    /// The home below holds the lock: caches below have at most the permitted permission.
     Held,
+    /// The upper level has requested the release, which the home below has not completed.
     GivenBack,
 }
 
 impl Lock {
+    /// Creates a lock that has just been requested.
     fn requested(ensures: Permission, evicts: bool) -> Lock {
         Lock {
             ensures,
@@ -87,7 +93,9 @@ pub(crate) struct UpperLevel {
     pub permissions: Paged<Permission>,
     /// Permission above that each message type requires, by message number.
     needed_permissions: Vec<Permission>,
+    /// Locks that the level above has requested, by line.
     locks: FxHashMap<Line, Lock>,
+    /// Notifications that have not been delivered, in order.
     notifications: Vec<Up>,
 }
 
@@ -141,9 +149,11 @@ impl UpperLevel {
 
 /// View that the upper level has of the machines below its caches.
 pub(crate) struct LowerLevel {
+    /// Locks requested at the home below each cache, by cache and line.
     locks: FxHashMap<(Agent, Line), Lock>,
     /// Lines that are being prefetched for the level below.
     prefetching: FxHashSet<(Agent, Line)>,
+    /// Notifications that have not been delivered, each with the cache above the receiver.
     notifications: Vec<(Agent, Down)>,
 }
 
@@ -222,12 +232,19 @@ impl LowerLevel {
 
 /// State shared by all machines of the lower level.
 struct Shared {
+    /// Contents of lines, and the oracle. The upper level uses both, too.
     contents: CheckedData,
+    /// Access generators of all cores.
     traffic: Traffic,
+    /// Counters of the lower level.
     tally: RunTally,
+    /// Threads on the cores; `None` without a scenario.
     threads: Option<Box<Threads>>,
+    /// Application of the scenario; `None` without a scenario.
     application: Option<Box<Application>>,
+    /// Recorded steps of both levels, if any are recorded.
     trace: Option<Trace>,
+    /// Number of the last message sent in any machine.
     flights: u32,
 }
 
@@ -252,6 +269,7 @@ impl Shared {
         self.swap_trace(simulation);
     }
 
+    /// Exchanges the trace and the numbering of messages with those in a machine.
     fn swap_trace(&mut self, simulation: &mut Simulation) {
         std::mem::swap(&mut self.trace, &mut simulation.observer.trace);
         std::mem::swap(&mut self.flights, &mut simulation.local.flights);

@@ -55,7 +55,7 @@ impl Agents {
         self.0.contains(&agent.0)
     }
 
-    /// Index of `agent` among them.
+    /// Index of `agent`, which must be one of them, from 0.
     #[inline]
     pub fn place(&self, agent: Agent) -> u16 {
         agent.0 - self.0.start
@@ -115,7 +115,9 @@ impl Message {
 
 /// A pool. Each element keeps its index from insertion to removal, and free indices are reused.
 pub struct Pool<T> {
+    /// Elements by index; those of free indices are stale.
     places: Vec<T>,
+    /// Free indices; the last one is used next.
     free: Vec<u32>,
 }
 
@@ -129,7 +131,7 @@ impl<T> Default for Pool<T> {
 }
 
 impl<T: Copy> Pool<T> {
-    /// Inserts an element.
+    /// Inserts an element. Returns its index.
     #[inline]
     pub fn insert(&mut self, element: T) -> u32 {
         match self.free.pop() {
@@ -144,7 +146,7 @@ impl<T: Copy> Pool<T> {
         }
     }
 
-    /// Removes and returns the element with this index.
+    /// Removes and returns the element with this index, which must be in the pool.
     #[inline]
     pub fn remove(&mut self, index: u32) -> T {
         self.free.push(index);

@@ -48,7 +48,7 @@ pub enum Level {
 struct LineRecord {
     /// Number of its last write.
     latest: u32,
-    /// Number of agents with each permission, relative to the initial state.
+    /// Number of agents with each permission, by [`Permission`], relative to the initial state.
     holder_counts: [u16; 3],
 }
 
@@ -56,7 +56,9 @@ struct LineRecord {
 pub struct Oracle {
     /// Amount of checking.
     pub level: Level,
+    /// Last write of each line, and the agents with permissions for it.
     lines: Paged<LineRecord>,
+    /// Last value written to each word, at [`Level::Bytes`]; words never written have none.
     words: FxHashMap<(Line, u16), u64>,
     /// Number of caches of the upper of two levels with each permission, while that level uses the oracle.
     pub(crate) above: Option<Paged<[u16; 3]>>,
@@ -196,7 +198,8 @@ impl Oracle {
         self.initial_value = |_, _| 0;
     }
 
-    /// Performs a write, and returns its number. With the oracle off, every write has number 1.
+    /// Performs a write of `value` to each of the words, and returns its number among the writes of the line, from
+    /// 1 on. With the oracle off, every write has number 1.
     #[inline]
     pub fn write(&mut self, line: Line, words: std::ops::Range<u16>, value: u64) -> u32 {
         if self.level == Level::Off {

@@ -10,17 +10,20 @@ const MAX_SAMPLES: usize = 128;
 /// Timestamps of every n-th event.
 #[derive(Clone)]
 pub struct RateSampler {
+    /// Number of events so far.
     count: u64,
     /// Number of events per sample; doubles when the samples are full.
     events_per_sample: u64,
     /// Number of events at which the next sample is due.
     next: u64,
+    /// Samples in time order, one after every `events_per_sample` events.
     samples: Vec<Sample>,
 }
 
 /// Time at which a given count was reached.
 #[derive(Clone, Copy)]
 struct Sample {
+    /// Time, in picoseconds.
     time: Time,
     /// Lines in caches at that time.
     cached: u64,
@@ -57,7 +60,7 @@ impl RateSampler {
         self.count >= self.next
     }
 
-    /// Takes the samples that are due, at `time`, with `cached` lines in caches.
+    /// Takes the samples that are due, at `time` (picoseconds), with `cached` lines in caches.
     pub(crate) fn take_samples(&mut self, time: Time, cached: u64) {
         // Events are recorded slightly out of order. Samples must not decrease.
         let time = self.samples.last().map_or(time, |last| last.time.max(time));
@@ -83,8 +86,8 @@ impl RateSampler {
         }
     }
 
-    /// Returns the four quarters of the events since `begin`. Events after the last multiple of four samples are not
-    /// counted. Returns `None` with fewer than four samples.
+    /// Returns the four quarters of the sampled events. The first quarter starts at `begin`, in picoseconds. Events
+    /// after the last multiple of four samples are not counted. Returns `None` with fewer than four samples.
     pub fn quarters(&self, begin: Time) -> Option<[Quarter; 4]> {
         let samples_per_quarter = self.samples.len() / 4;
         if samples_per_quarter == 0 {

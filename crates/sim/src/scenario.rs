@@ -91,7 +91,7 @@ pub trait ScenarioRun {
     /// Number of threads.
     fn threads(&self) -> usize;
 
-    /// Returns a thread's next step. `result` is that of the step before.
+    /// Returns a thread's next step. `result` is the value that the previous step returned, 0 if it returned none.
     fn step(&mut self, thread: usize, result: u64) -> Step;
 
     /// Returns a thread's next step after a refused access, or `None` if it cannot continue.
@@ -156,9 +156,13 @@ impl<S: Scenario + Clone + Send + Sync + 'static> Playable for S {
     }
 }
 
+/// State of a scenario of a known type.
 struct TypedScenarioRun<S: Scenario> {
+    /// The scenario, which verifies the final state.
     scenario: S,
+    /// State of the application.
     application: S::Application,
+    /// States of the threads, by thread number.
     threads: Vec<S::Thread>,
 }
 
@@ -202,7 +206,8 @@ pub struct Tally {
     /// Traffic on the links of each kind of caching agents, in the order of kinds. The measurement starts with the
     /// first message sent after the warm-up. Empty if there was no such message.
     pub traffic: Vec<Traffic>,
-    /// Duration of the measurement, in picoseconds.
+    /// Duration of the measurement, from the end of the warm-up to the end of the run or its time limit, in
+    /// picoseconds.
     pub window: Time,
 }
 

@@ -76,8 +76,8 @@ use state::LocalState;
 pub(crate) use state::{CheckedData, Locks, RunTally};
 pub(crate) use tables::Tables;
 
-/// Mask of event numbers: each time these bits are 0, a run frees configurations and polls whether to continue. That is
-/// every few milliseconds.
+/// Mask of event numbers: each time these bits are 0, a run frees configurations and asks its caller if it shall
+/// continue. That is every few milliseconds.
 pub(crate) const POLL_MASK: u64 = (1 << 16) - 1;
 
 /// An event of the kernel. Numbers are indices into pools and lists.
@@ -138,29 +138,36 @@ pub(crate) enum Event {
 /// An outstanding access of a core.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pending {
+    /// Line of the access; meaningless if the access concerns no line.
     pub line: Line,
-    /// Next access that waits for the same line in the same cache.
+    /// Index of the next access that waits for the same line in the same cache; `u32::MAX` if there is none.
     pub next: u32,
-    /// Value that a write stores.
+    /// Value that a write stores in each of its words. For a port's access, the number of its part of a request;
+    /// for an atomic access that the home has performed, the old value.
     pub value: u64,
     /// Time of issue, in picoseconds.
     pub issued: Time,
     /// Number of the line's last write before a read in progress began.
     pub since: u32,
+    /// First word of the access in the line.
     pub word: u16,
     /// Number of words that a write stores, from `word` on.
     pub words: u16,
+    /// Number of the issuing core.
     pub core: u16,
+    /// Cache that the access goes to.
     pub cache: Agent,
+    /// Kind of access.
     pub kind: Access,
+    /// Requester, which determines the effect of the completion.
     pub purpose: Purpose,
     /// True if the bytes of the write have been sent to the home, which performs it.
     pub sent: bool,
-    /// Number of the message that carries these bytes.
+    /// Flight number of the message that carries these bytes; meaningless unless `sent`.
     pub flight: u32,
     /// True if the home has performed the write.
     pub performed: bool,
-    /// Value read by an atomic access, if a message has brought it before the access ends.
+    /// Old value of the word of an atomic access, if a message has brought it before the access ends.
     pub found: Option<u64>,
 }
 
@@ -209,7 +216,7 @@ pub(crate) enum Purpose {
     Posted,
     /// A core's thread, for an update that its step defines. It is performed with write permission, or by the home.
     Atomic,
-    /// None. The access is a prefetch, and ends when the permission has been acquired.
+    /// No requester: a prefetch, which ends when the permission has been acquired.
     Hint,
     /// A write buffer. The access represents all stores to the line that the core's buffer has sent.
     Drain,
@@ -220,10 +227,15 @@ pub(crate) enum Purpose {
 /// An access to issue.
 #[derive(Clone, Copy)]
 pub(crate) struct NewAccess {
+    /// Line of the access.
     pub line: Line,
+    /// Kind of access.
     pub kind: Access,
+    /// Word of the line; reduced modulo the words of a line.
     pub word: u16,
+    /// Number of the issuing core.
     pub core: u16,
+    /// Requester.
     pub purpose: Purpose,
 }
 
@@ -242,17 +254,27 @@ impl NewAccess {
 
 /// A run in progress: the components of a machine, and the state that they share.
 pub struct Simulation {
+    /// Constant properties of machine and protocol.
     pub(crate) tables: Tables,
+    /// Time, events, messages and accesses.
     pub(crate) local: LocalState,
+    /// Contents of lines, and the oracle.
     pub(crate) contents: CheckedData,
+    /// Counters.
     pub(crate) tally: RunTally,
     /// Recorders of the run.
     pub(crate) observer: Observer,
+    /// First failure of the run, if it has failed.
     pub(crate) failure: Option<Box<Failure>>,
+    /// Sources of accesses, cores, and address translation.
     pub(crate) frontend: Frontend,
+    /// Caching agents.
     pub(crate) caches: Caches,
+    /// Links, switches and input queues.
     pub(crate) interconnect: Interconnect,
+    /// Homes, with their units and directory.
     pub(crate) home: Home,
+    /// Memory of the homes.
     pub(crate) memory: MainMemory,
     /// Traffic of the device behind the home.
     pub(crate) device: Device,
@@ -343,7 +365,7 @@ impl Simulation {
     /// Runs to the end: all accesses and local operations done, nothing in flight.
     ///
     /// # Errors
-    /// [`Failure`], without a sequence unless one was asked for.
+    /// [`Failure`], with a sequence only if `trace` of [`Simulation::new`] named its line.
     pub fn run(&mut self) -> Result<(), Box<Failure>> {
         self.run_while(&mut |_| true).map(|_| ())
     }

@@ -33,13 +33,17 @@ use cohkit_timeline::{Filter, Recorded, Side};
 
 /// A run of two spaces.
 pub struct Spaces {
+    /// Space of the device's lines, with threads and application.
     device: Simulation,
+    /// Space of the host's memory.
     host: Simulation,
     /// Space that holds the state of the shared links.
     links_holder: Side,
     /// First caching agent of the device in the host's space.
     first_device_agent: Agent,
+    /// Time of the current event, in picoseconds, common to both spaces.
     now: Time,
+    /// Number of events handled so far.
     events: u64,
 }
 
@@ -151,6 +155,7 @@ impl Spaces {
         action(simulation)
     }
 
+    /// Returns the simulation of a space.
     fn space(&mut self, side: Side) -> &mut Simulation {
         match side {
             Side::Device => &mut self.device,
@@ -205,7 +210,8 @@ impl Spaces {
         }
     }
 
-    /// Returns the time and the space of the next event.
+    /// Returns the time, in picoseconds, and the space of the next event. At equal times, the device's space is
+    /// first.
     fn next(&self) -> Option<(Time, Side)> {
         let device = self
             .device
@@ -469,7 +475,8 @@ impl Contents for Spaces {
     }
 }
 
-/// Returns the setup of the host's space as a run of its own.
+/// Returns the setup of the host's space as a run of its own. With a scenario, the port issues all its accesses,
+/// from a core for each thread, one for transfers of the bus, and one for the application.
 fn host_setup(setup: &Setup, space: &HostSpace) -> Setup {
     let mut platform = space.platform.clone();
     let [mut cpu, mut device] = space.workloads.clone();

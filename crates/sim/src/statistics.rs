@@ -1,4 +1,5 @@
-//! Statistics. Each is defined in words, here and nowhere else.
+//! Statistics: counters of a run, and the named values that a report derives from them. Each statistic is defined
+//! in words, here and nowhere else.
 
 use crate::bouncing::{Bouncing, BouncingLine};
 use crate::components::hosts::TrafficTotals;
@@ -22,17 +23,21 @@ pub struct Definition {
 /// Distribution of durations, with a relative error of at most about 1.6 %.
 #[derive(Clone, Default)]
 pub struct Histogram {
+    /// Number of durations in each bucket.
     counts: Vec<u64>,
+    /// Number of durations.
     count: u64,
+    /// Sum of the durations, in picoseconds.
     total: u128,
+    /// Longest duration, in picoseconds.
     max: Time,
 }
 
-/// Buckets per power of two.
+/// Logarithm of the number of buckets per power of two. Durations below twice that number have a bucket each.
 const SUB_BUCKET_BITS: u32 = 6;
 
 impl Histogram {
-    /// Adds one duration.
+    /// Adds one duration, in picoseconds.
     #[inline]
     pub fn record(&mut self, duration: Time) {
         let bucket = bucket_of(duration);
@@ -100,12 +105,13 @@ impl Histogram {
     }
 }
 
+/// Returns the index of the bucket of a duration.
 fn bucket_of(duration: Time) -> usize {
     let shift = (64 - duration.leading_zeros()).saturating_sub(SUB_BUCKET_BITS + 1);
     ((shift as usize) << SUB_BUCKET_BITS) + (duration >> shift) as usize
 }
 
-/// Last duration of a bucket.
+/// Longest duration of a bucket, in picoseconds.
 fn bucket_end(bucket: usize) -> Time {
     let shift = (bucket >> SUB_BUCKET_BITS).saturating_sub(1) as u32;
     let mantissa = (bucket - ((shift as usize) << SUB_BUCKET_BITS)) as u128;
@@ -121,7 +127,7 @@ pub enum Stall {
     Controller,
     /// An input of a unit waited for the unit's memory operation or coherence transaction.
     UnitSlot,
-    /// A request channel stopped because the waiting set of a unit was full.
+    /// A request channel stopped because the stall entries of a unit were all in use.
     StallEntriesFull,
     /// A message found no room at its receiver for one more of its circuit.
     NoCredit,
@@ -142,7 +148,7 @@ pub struct Counters {
     pub stores: Histogram,
     /// Latency of stores, from issue until they are visible to all agents.
     pub visible: Histogram,
-    /// Bytes of the words that accesses were to.
+    /// Bytes of the words that accesses asked for.
     pub bytes_requested: u64,
     /// Lines that move back and forth between caches.
     pub bouncing: Bouncing,
@@ -150,7 +156,7 @@ pub struct Counters {
     pub performed: u64,
     /// Accesses performed on arrival at the cache.
     pub hits: u64,
-    /// Loads performed in the L1 of their core, and loads that did not find their line there.
+    /// Loads performed in the L1 of their core.
     pub l1_hits: u64,
     /// Loads that missed in the L1 of their core.
     pub l1_misses: u64,
@@ -172,7 +178,7 @@ pub struct Counters {
     pub prefetched: u64,
     /// Number of stalls, by [`Stall`].
     pub stalls: [u64; 7],
-    /// Local operations acknowledged and refused.
+    /// Number of local operations acknowledged, and of those refused.
     pub locals: [u64; 2],
     /// Time of the last access performed, as its core saw it.
     pub end: Time,
@@ -195,7 +201,7 @@ impl Counters {
 pub enum Value {
     /// Number of things or occasions.
     Count(u64),
-    /// A time, a rate, or a share of 1.
+    /// A time, a rate, or a share of 1, in the unit that the statistic's name states.
     Measure(f64),
 }
 
@@ -260,22 +266,31 @@ pub(crate) struct Totals {
     pub downs: Option<u64>,
     /// Counters of address translation; `None` without it.
     pub translated: Option<Translated>,
+    /// Bytes of a line.
     pub line_bytes: u32,
-    /// 0 if the home is RTL.
+    /// Number of units of the homes; 0 if the home is RTL.
     pub units: usize,
-    /// Time that units were occupied, summed.
+    /// Time that units were occupied, summed over units, in picoseconds.
     pub occupied: Time,
     /// Lines in caches at the end.
     pub cached: u64,
     /// Lines that the write buffers of all cores hold.
     pub buffers: u64,
+    /// Number of links in each direction, of all caches or hosts.
     pub links: u64,
+    /// Bytes sent by caches, headers included.
     pub bytes_up: u64,
+    /// Bytes sent to caches, or by homes in machines with hosts, headers included.
     pub bytes_down: u64,
+    /// Time for which links from caches were sending, summed over links, in picoseconds.
     pub busy_up: Time,
+    /// Time for which links to caches were sending, summed over links, in picoseconds.
     pub busy_down: Time,
+    /// Time that messages waited for links, summed over messages, in picoseconds.
     pub waited: Time,
+    /// Memory operations that found their row open; 0 for BRAM.
     pub row_hits: u64,
+    /// Memory operations that opened a row; 0 for BRAM.
     pub row_misses: u64,
 }
 
@@ -309,7 +324,9 @@ impl Totals {
 }
 
 impl Counters {
-    /// Returns the statistics of a finished run.
+    /// Returns the statistics of a finished run. `messages` has the name and the number sent of each message kind.
+    /// The caller adds what [`Totals`] does not contain: traffic of hosts, other levels and spaces, breakdown and
+    /// timeline.
     pub(crate) fn statistics(&self, messages: Vec<(String, u64)>, totals: &Totals) -> Statistics {
         let mut values = self.access_statistics(totals);
         values.extend(self.buffer_statistics(totals.buffers));
@@ -612,10 +629,12 @@ impl Counters {
     }
 }
 
+/// Converts a time from picoseconds to nanoseconds.
 fn nanoseconds(time: Time) -> Value {
     Value::Measure(time as f64 / 1000.0)
 }
 
+/// Returns the quotient; 0 if `total` is 0.
 fn ratio(part: f64, total: f64) -> Value {
     Value::Measure(if total > 0.0 { part / total } else { 0.0 })
 }

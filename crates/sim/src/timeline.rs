@@ -30,29 +30,37 @@ pub(crate) fn agent_index(name: &str, agents: &[String]) -> Result<usize, String
 
 /// Names of the numeric annotations of events, numbered from 1.
 const NOTES: [&str; 2] = ["line", "latency_ps"];
+/// Number of the annotation `line`.
 const LINE: u64 = 1;
+/// Number of the annotation `latency_ps`.
 const LATENCY: u64 = 2;
 
-/// A counter track.
+/// A counter track. Each has the time spent per interval.
 #[derive(Clone, Copy)]
 pub(crate) enum Count {
+    /// Time for which links from caches are sending.
     FromCaches,
+    /// Time for which links to caches are sending.
     ToCaches,
+    /// Time for which accesses are outstanding, summed over accesses.
     InFlight,
 }
 
 /// A timeline during recording.
 pub(crate) struct Timeline {
+    /// Selection of events, and size limit.
     filter: Filter,
     /// Index of the only agent shown, or [`usize::MAX`] for an agent of the other space; `None` for all.
     only_agent: Option<usize>,
     /// Space of this timeline, if there are two.
     side: Option<Side>,
+    /// Encoder of the trace.
     writer: Writer,
-    /// Interned names of messages and of steps.
+    /// Interned names of messages, by message kind.
     messages: Vec<u64>,
+    /// Interned names of the steps of the latency breakdown, in the order of [`Step::ALL`].
     steps: Vec<u64>,
-    /// Interned names of accesses seen so far.
+    /// Interned names of accesses seen so far, by kind of access.
     accesses_named: [Option<u64>; Access::ALL.len()],
     /// Interned names of the configurations of caches, and of homes.
     states: [FxHashMap<u32, u64>; 2],
@@ -62,9 +70,13 @@ pub(crate) struct Timeline {
     open_states: Vec<Option<u64>>,
     /// Tracks of each core, with the completion time of the last access on each.
     cores: Vec<Vec<(u64, Time)>>,
+    /// Parent track of the cores.
     cores_track: u64,
+    /// Counters, by [`Count`].
     counters: [IntervalTotals; 3],
+    /// Number of accesses recorded so far.
     accesses: u64,
+    /// Time at which the trace reached its size limit, in picoseconds; `None` while it has room.
     full_since: Option<Time>,
 }
 
@@ -128,7 +140,7 @@ impl Timeline {
         Ok(timeline)
     }
 
-    /// Creates a parent track.
+    /// Creates a parent track, whose name includes the space if there are two. Returns its number.
     fn add_group_track(&mut self, group_name: &str) -> u64 {
         let name = match self.side {
             None => group_name.to_string(),
@@ -165,6 +177,8 @@ impl Timeline {
         self.add_instant(agent, message, true, time);
     }
 
+    /// Records the sending of a message, or, if `ends`, its receipt, as an instant on the agent's track with a
+    /// flow.
     fn add_instant(&mut self, agent: usize, message: &Message, ends: bool, time: Time) {
         if !self.is_selected(agent, message.line, time) {
             return;
@@ -222,7 +236,7 @@ impl Timeline {
         self.states = Default::default();
     }
 
-    /// Adds an interval to a counter.
+    /// Adds an interval, in picoseconds, to a counter.
     pub fn add_interval(&mut self, counter: Count, begin: Time, end: Time) {
         self.counters[counter as usize].add(begin, end);
     }

@@ -24,14 +24,14 @@ pub enum Bytes<Copy> {
 
 /// A message to be sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Sending<Copy> {
+pub struct OutgoingMessage<Copy> {
     /// Message type.
     pub message: MessageId,
     /// Destination.
     pub to: Receiver,
-    /// Field values.
+    /// Field values, in the order of their declaration; a set is one value.
     pub fields: Vec<u16>,
-    /// Data.
+    /// Data that the message carries.
     pub bytes: Bytes<Copy>,
 }
 
@@ -43,12 +43,12 @@ pub trait RemoteContext {
     type Error: From<Violation>;
 
     /// True if `copy` contains every write performed so far.
-    fn current(&self, copy: &Self::Copy) -> bool;
+    fn is_current(&self, copy: &Self::Copy) -> bool;
     /// Sends a message.
     ///
     /// # Errors
     /// The channel is full, or the message exceeds a declared bound.
-    fn send(&mut self, sending: Sending<Self::Copy>) -> Result<(), Self::Error>;
+    fn send(&mut self, outgoing: OutgoingMessage<Self::Copy>) -> Result<(), Self::Error>;
     /// Performs the outstanding write in a copy. Returns the new copy.
     ///
     /// # Errors
@@ -64,20 +64,20 @@ pub trait RemoteContext {
     ///
     /// # Errors
     /// The home has not performed the write.
-    fn written(&mut self, old_copy: Option<&Self::Copy>) -> Result<(), Self::Error>;
+    fn complete_sent_write(&mut self, old_copy: Option<&Self::Copy>) -> Result<(), Self::Error>;
     /// Abandons the outstanding write, whose bytes were sent.
-    fn gives_up(&mut self);
+    fn abandon_write(&mut self);
     /// Moves all lines of the agent that are in state `from` to state `to`, after the row has been applied.
     ///
     /// # Errors
     /// The executor models a single line per agent.
-    fn every(&mut self, from: StateId, to: StateId) -> Result<(), Self::Error>;
+    fn bulk_transition(&mut self, from: StateId, to: StateId) -> Result<(), Self::Error>;
 }
 
 /// Applies the acts of a remote's row. Returns the remote's new copy.
 ///
-/// `old_copy` is the remote's copy, or the default if it has none. `carried_copy` is the copy in the current message,
-/// if any.
+/// `plan` is that of the row. `old_copy` is the remote's copy, or the default if it has none. `carried_copy` is the
+/// copy in the current message, if any.
 ///
 /// # Errors
 /// The first violated property.
@@ -105,10 +105,10 @@ pub fn remote<A: RemoteContext>(
                     Carries::Line | Carries::DirtyLine => Bytes::Line(copy.clone()),
                     Carries::Store | Carries::PartialStore => Bytes::Write,
                 };
-                if facts.is_single_use[message.index()] && !context.current(&copy) {
+                if facts.is_single_use[message.index()] && !context.is_current(&copy) {
                     return Err(stale_single_use(protocol, message).into());
                 }
-                context.send(Sending {
+                context.send(OutgoingMessage {
                     message,
                     to,
                     fields,
@@ -116,29 +116,31 @@ pub fn remote<A: RemoteContext>(
                 })?;
             }
             Act::Done => match plan.done {
-                CompletionEffect::Ends(CompletionKind::Write) => {
-                    if facts.coherent && plan.is_partial_write && !context.current(&copy) {
+                CompletionEffect::Completes(CompletionKind::Write) => {
+                    if facts.coherent && plan.is_partial_write && !context.is_current(&copy) {
                         return Err(Violation::data_value(PARTIAL_WRITE_TO_STALE_COPY).into());
                     }
                     copy = context.write(&copy)?;
                     written = true;
                 }
-                CompletionEffect::Ends(CompletionKind::Sent) => context.written(carried_copy)?,
+                CompletionEffect::Completes(CompletionKind::Sent) => {
+                    context.complete_sent_write(carried_copy)?
+                }
                 // The copy of a message was checked when it was sent.
-                CompletionEffect::Ends(CompletionKind::Read) => {
-                    if facts.coherent && carried_copy.is_none() && !context.current(&copy) {
+                CompletionEffect::Completes(CompletionKind::Read) => {
+                    if facts.coherent && carried_copy.is_none() && !context.is_current(&copy) {
                         return Err(
                             Violation::data_value("a read completes with a stale copy").into()
                         );
                     }
                     context.read(&copy)?;
                 }
-                CompletionEffect::Absent | CompletionEffect::Unclear => {
+                CompletionEffect::Absent | CompletionEffect::Ambiguous => {
                     let description = "`done` does not identify the access that it completes";
                     return Err(Violation::new("no unexpected message", description).into());
                 }
             },
-            Act::BulkTransition { from, to } => context.every(from, to)?,
+            Act::BulkTransition { from, to } => context.bulk_transition(from, to)?,
             other => {
                 let description = format!("a remote executes an action of a home: {other:?}");
                 return Err(Violation::new("no unexpected message", description).into());
@@ -154,8 +156,8 @@ pub fn remote<A: RemoteContext>(
     } else {
         old_copy.clone()
     };
-    if plan.gives_up {
-        context.gives_up();
+    if plan.abandons_write {
+        context.abandon_write();
     }
     Ok(new_copy)
 }
@@ -169,14 +171,14 @@ pub fn stores(facts: &ProtocolFacts) -> &'static str {
     }
 }
 
-/// A partial write is performed in a stale copy, so the rest of the line loses an earlier write.
+/// Violation: a partial write is performed in a stale copy, so the rest of the line loses an earlier write.
 pub const PARTIAL_WRITE_TO_STALE_COPY: &str = "a partial store is performed on a stale copy";
 
-/// A read begins while a response that may complete it, with stale data, is already in flight.
+/// Violation: a read begins while a response that may complete it, with stale data, is already in flight.
 pub const STALE_RESPONSE_IN_FLIGHT: &str =
     "a read starts while a stale response that could complete it is in flight";
 
-/// A message carries a stale copy to an access that uses it without caching it.
+/// Returns the violation of a message that carries a stale copy to an access that uses it without caching it.
 fn stale_single_use(protocol: &Protocol, message: MessageId) -> Violation {
     let name = &protocol.message(message).name;
     Violation::data_value(format!(
@@ -187,7 +189,7 @@ fn stale_single_use(protocol: &Protocol, message: MessageId) -> Violation {
 /// An operation that a home requests of split memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum MemoryOp<Copy> {
-    /// Read the line.
+    /// Read the whole line.
     Read,
     /// Write this copy of the line.
     Write(Copy),
@@ -206,32 +208,33 @@ pub trait HomeContext {
     type Error: From<Violation>;
 
     /// True if `copy` contains every write performed so far.
-    fn current(&self, copy: &Self::Copy) -> bool;
+    fn is_current(&self, copy: &Self::Copy) -> bool;
     /// The value of `copy` after memory performs a store that it does not contain.
     fn mark_stale(&self, copy: &Self::Copy) -> Self::Copy;
     /// Sends a message.
     ///
     /// # Errors
     /// The channel is full, or the message exceeds a declared bound.
-    fn send(&mut self, sending: Sending<Self::Copy>) -> Result<(), Self::Error>;
-    /// Contents of memory.
+    fn send(&mut self, outgoing: OutgoingMessage<Self::Copy>) -> Result<(), Self::Error>;
+    /// Contents of memory for the line.
     fn memory(&self) -> Self::Copy;
     /// Sets the contents of memory.
     ///
     /// # Errors
     /// Memory is split in this executor; see [`HomeContext::start`].
     fn set_memory(&mut self, copy: &Self::Copy) -> Result<(), Self::Error>;
-    /// Permission that the device's lock gives to the device.
+    /// Permission that the device's lock gives to the device; none if the line is not locked.
     fn lock(&self) -> Permission;
-    /// Performs a remote's write in memory. `from` is the remote that sent it.
+    /// Performs a remote's write in memory. `from` is the number of the remote that sent it.
     ///
     /// # Errors
     /// The write must not be performed in this state.
     fn store(&mut self, from: Option<u8>, whole_line: bool) -> Result<(), Self::Error>;
-    /// Defers the write of the current message: keeps its bytes until [`HomeContext::take_deferred_write`].
+    /// Defers the write of the current message: keeps its bytes until [`HomeContext::take_deferred_write`]. `from` is
+    /// the number of the remote that sent it.
     ///
     /// # Errors
-    /// Another write to the line is already deferred.
+    /// Another write to the line is already deferred, or no remote has sent this one.
     fn defer_write(&mut self, from: Option<u8>, whole_line: bool) -> Result<(), Self::Error>;
     /// Removes the deferred write. Returns its sender, and true if it covers the whole line.
     ///
@@ -242,14 +245,14 @@ pub trait HomeContext {
     ///
     /// # Errors
     /// Another operation on the line is in progress.
-    fn start(&mut self, wish: MemoryOp<Self::Copy>) -> Result<(), Self::Error>;
-    /// Acknowledges a local operation of the device.
+    fn start(&mut self, operation: MemoryOp<Self::Copy>) -> Result<(), Self::Error>;
+    /// Acknowledges a local operation of the device, an index into the home's local operations.
     ///
     /// # Errors
     /// The operation was not accepted, or the state that it promises does not hold.
     fn acknowledge(&mut self, local: u8) -> Result<(), Self::Error>;
     /// Acknowledges the device's unlock.
-    fn unlocked(&mut self);
+    fn acknowledge_unlock(&mut self);
 }
 
 /// An event that a home consumes.
@@ -257,10 +260,10 @@ pub trait HomeContext {
 pub struct HomeInput<'t, Copy> {
     /// Message type; `None` for a memory completion or a request of the device.
     pub message: Option<MessageId>,
-    /// Sender of the message.
+    /// Number of the remote that sent the message; `None` if another home sent it.
     pub sender: Option<u8>,
     /// Copy of the line, from the message or from memory.
-    pub brought: Option<&'t Copy>,
+    pub carried_copy: Option<&'t Copy>,
 }
 
 /// Applies the acts of a home's row.
@@ -277,7 +280,7 @@ pub fn home<A: HomeContext>(
     let data_violation = |description: &str| A::Error::from(Violation::data_value(description));
     let carries = input.message.map(|m| protocol.message(m).carries);
     let whole_line = carries == Some(Carries::Store);
-    let mut carried_copy = input.brought.map(Cow::Borrowed);
+    let mut carried_copy = input.carried_copy.map(Cow::Borrowed);
     for act in acts {
         match act {
             Act::Send {
@@ -294,7 +297,7 @@ pub fn home<A: HomeContext>(
                             _ => context.memory(),
                         };
                         if facts.is_single_use[message.index()] {
-                            if !context.current(&copy) {
+                            if !context.is_current(&copy) {
                                 return Err(stale_single_use(protocol, message).into());
                             }
                             // Split memory is checked when it performs the read, in a separate step.
@@ -306,7 +309,7 @@ pub fn home<A: HomeContext>(
                     }
                     Carries::Store | Carries::PartialStore => Bytes::Write,
                 };
-                context.send(Sending {
+                context.send(OutgoingMessage {
                     message,
                     to,
                     fields,
@@ -343,25 +346,29 @@ pub fn home<A: HomeContext>(
             },
             Act::StartStore { whole } => context.start(MemoryOp::Store { whole })?,
             Act::Acknowledge(local) => context.acknowledge(local)?,
-            Act::AcknowledgeUnlock => context.unlocked(),
+            Act::AcknowledgeUnlock => context.acknowledge_unlock(),
             Act::Done => {
                 return Err(data_violation(
                     "the home completes an access, which only a remote can",
                 ))
             }
-            Act::BulkTransition { .. } => return Err(data_violation("the home gives lines up")),
+            Act::BulkTransition { .. } => {
+                return Err(data_violation(
+                    "the home executes a bulk transition, which only a remote can",
+                ))
+            }
         }
     }
     Ok(())
 }
 
-/// Memory is read for a remote while the device, under its lock, may write it.
+/// Violation: memory is read for a remote while the device, under its lock, may write it.
 pub fn read_under_lock() -> Violation {
     let description = "memory is read for a remote while the device may write it under its lock";
     Violation::new("single writer", description)
 }
 
-/// A remote's write is performed in memory while the device holds a lock.
+/// Violation: a remote's write is performed in memory while the device holds a lock.
 pub fn store_under_lock() -> Violation {
     let description = "a store reaches memory while the device holds the lock";
     Violation::new("single writer", description)
@@ -370,6 +377,6 @@ pub fn store_under_lock() -> Violation {
 /// Drops the name of the property, for executors that report violations as plain text.
 impl From<Violation> for String {
     fn from(violation: Violation) -> String {
-        violation.what
+        violation.description
     }
 }

@@ -24,8 +24,8 @@ pub trait Data: Clone + Ord + Hash + Debug {
     /// True if the values of writes matter, so that homes must keep them until the writes are performed.
     const KEEPS_VALUES: bool;
 
-    /// True if a write changes the abstract value of other copies, so that [`Data::mark_stale`] must be applied to each of
-    /// them.
+    /// True if a write changes the abstract value of other copies, so that [`Data::mark_stale`] must be applied to
+    /// each of them.
     const TRACKS_STALENESS: bool;
 
     /// The data of `lines` lines before any write.
@@ -35,7 +35,7 @@ pub trait Data: Clone + Ord + Hash + Debug {
     fn initial(&self, line: u8) -> Self::Copy;
 
     /// True if a copy contains every write to its line so far.
-    fn current(&self, line: u8, copy: &Self::Copy) -> bool;
+    fn is_current(&self, line: u8, copy: &Self::Copy) -> bool;
 
     /// Performs the next write to a line in a copy of it. Returns the new copy.
     fn write(
@@ -49,7 +49,7 @@ pub trait Data: Clone + Ord + Hash + Debug {
     /// The value of a copy after a write to another copy of the line.
     fn mark_stale(copy: &Self::Copy) -> Self::Copy;
 
-    /// Clears the record of the last write; the caller applies that write to all other worlds with the same data.
+    /// Clears the record of the last write; the caller applies that write to all other states with the same data.
     fn clear_last_write(&mut self) {}
 }
 
@@ -59,6 +59,7 @@ pub trait Data: Clone + Ord + Hash + Debug {
 pub struct Current;
 
 impl Data for Current {
+    /// True if the copy is current.
     type Copy = bool;
     type Write = ();
     const KEEPS_VALUES: bool = false;
@@ -72,7 +73,7 @@ impl Data for Current {
         true
     }
 
-    fn current(&self, _line: u8, copy: &bool) -> bool {
+    fn is_current(&self, _line: u8, copy: &bool) -> bool {
         *copy
     }
 
@@ -110,7 +111,7 @@ impl Data for Words {
         [1, 1]
     }
 
-    fn current(&self, line: u8, copy: &[u32; 2]) -> bool {
+    fn is_current(&self, line: u8, copy: &[u32; 2]) -> bool {
         self.lines[usize::from(line)].1 == *copy
     }
 

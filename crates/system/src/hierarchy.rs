@@ -9,7 +9,7 @@ use cohkit_protocol::protocol::{MessageId, Permission, Protocol};
 /// Permission to the outer copy that a home needs before it consumes a message. A request needs the permission of the
 /// accesses that send it, and write permission if it carries the bytes of a write. A message that no such access sends
 /// (an eviction, a response) needs none.
-pub fn needs(inner: &Protocol, message: MessageId) -> Permission {
+pub fn required_permission(inner: &Protocol, message: MessageId) -> Permission {
     if inner.message(message).carries.store() {
         return Permission::Write;
     }
@@ -22,8 +22,8 @@ pub fn needs(inner: &Protocol, message: MessageId) -> Permission {
     permissions.max().unwrap_or(Permission::None)
 }
 
-/// The outer access that acquires a permission.
-pub fn brings(permission: Permission) -> Access {
+/// The outer access that acquires a permission: a store for write permission, otherwise a load.
+pub fn acquiring_access(permission: Permission) -> Access {
     match permission {
         Permission::Write => Access::Store,
         _ => Access::Load,
@@ -44,13 +44,15 @@ pub fn lowered_permission(
     (remaining < before).then_some(remaining)
 }
 
-/// True if a lock that leaves the inner caches the permission `locked` allows the outer permission to fall to `remaining`.
+/// True if a lock that leaves the inner caches the permission `locked` allows the outer permission to fall to
+/// `remaining`.
 pub fn lock_permits(locked: Permission, remaining: Permission) -> bool {
     remaining >= locked
 }
 
-/// The locking local operation of the inner home that must run before the outer permission falls to `remaining`.
-pub fn recalls(locals: &[Local], remaining: Permission) -> Option<u8> {
+/// Index of the locking local operation of the inner home that must run before the outer permission falls to
+/// `remaining`; `None` if no local operation does this.
+pub fn recalling_operation(locals: &[Local], remaining: Permission) -> Option<u8> {
     let index = locals
         .iter()
         .position(|l| l.locks && l.ensures == remaining);

@@ -11,36 +11,36 @@
 //!   write;
 //! * [`stores`]: stores between a remote and memory: each is performed once, in the program order of its line;
 //! * [`hierarchy`]: the rules between a home and the cache of another protocol that holds its memory;
-//! * [`world`]: the state of a whole system without time, its possible steps and their successors.
+//! * [`state`]: the state of a whole system without time, its possible steps and their successors.
 //!
-//! The checker's models are made from the same plans, and tests compare them with [`world::World`] state by state.
-//! The crate does not know time, links and their capacity (those of `sim`), or packed states (those of `check` and
-//! `engine`).
+//! The checker's models are made from the same plans, and tests compare them with [`state::SystemState`] state by
+//! state. The crate does not know time, links and their capacity (those of `sim`), or packed states (those of `check`
+//! and `engine`).
 //!
 //! ```
 //! use cohkit_protocol::{controller::Access, protocol::Home, text::parse};
 //! use cohkit_system::data::Current;
-//! use cohkit_system::world::{Step, System, World};
+//! use cohkit_system::state::{Step, System, SystemState};
 //!
 //! let msi = parse(include_str!("../../../protocols/msi.coh")).expect("the file has no errors");
 //! let Home::Controller(home) = &msi.home else { panic!("the home is a policy") };
 //! let system = System::new(&msi, home, 2, 1, 7); // two caches, one line
-//! let possible = |world: &World<Current>| -> Vec<Step> {
-//!     let steps = world.steps(&system).into_iter();
-//!     steps.filter(|&step| world.clone().take(&system, step) == Ok(true)).collect()
+//! let possible = |system_state: &SystemState<Current>| -> Vec<Step> {
+//!     let steps = system_state.steps(&system).into_iter();
+//!     steps.filter(|&step| system_state.clone().take(&system, step) == Ok(true)).collect()
 //! };
-//! let mut world = World::new(&system);
-//! assert_eq!(possible(&world).len(), 4); // a load or a store of either cache
+//! let mut system_state = SystemState::new(&system);
+//! assert_eq!(possible(&system_state).len(), 4); // a load or a store of either cache
 //!
-//! assert_eq!(world.take(&system, Step::Access(0, 0, Access::Load)), Ok(true));
+//! assert_eq!(system_state.take(&system, Step::Access(0, 0, Access::Load)), Ok(true));
 //! for _ in ["GetS", "Data"] {
-//!     let steps = possible(&world);
+//!     let steps = possible(&system_state);
 //!     assert_eq!(steps.len(), 3); // the arrival of the message, and a load or a store of the other cache
-//!     let arrival = steps.into_iter().find(|step| matches!(step, Step::Arrives(_))).unwrap();
-//!     assert_eq!(world.take(&system, arrival), Ok(true));
+//!     let arrival = steps.into_iter().find(|step| matches!(step, Step::Deliver(_))).unwrap();
+//!     assert_eq!(system_state.take(&system, arrival), Ok(true));
 //! }
-//! assert!(world.quiescent(&system));
-//! let state = world.lines[0].remotes[0].configuration.state;
+//! assert!(system_state.quiescent(&system));
+//! let state = system_state.lines[0].remotes[0].configuration.state;
 //! assert_eq!(msi.remote.states[usize::from(state)].name, "S");
 //! ```
 
@@ -48,6 +48,6 @@ pub mod agent;
 pub mod data;
 pub mod hierarchy;
 pub mod plan;
+pub mod state;
 pub mod stores;
 mod violation;
-pub mod world;

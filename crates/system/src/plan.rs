@@ -22,11 +22,11 @@ pub struct StateProperties {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CompletionEffect {
     /// Completes the outstanding access.
-    Ends(CompletionKind),
+    Completes(CompletionKind),
     /// The row does not contain `done`.
     Absent,
-    /// Ambiguous: `done` may complete more than one kind of access, or none.
-    Unclear,
+    /// `done` may complete more than one kind of access, or none.
+    Ambiguous,
 }
 
 /// Static analysis of one row.
@@ -37,26 +37,24 @@ pub struct Plan {
     /// Properties of the next state.
     pub after: StateProperties,
     /// True if the next state differs from the row's state.
-    pub moves: bool,
+    pub changes_state: bool,
     /// True if the row consumes its event and does nothing else, apart from `retry`.
     pub idle: bool,
     /// True if the row performs a write in the agent's own copy, after its statements.
     pub performs: bool,
-    /// The read that the row begins, if it is outstanding after the row: [`Plan::opens`], for reads only.
-    pub begins: Option<Access>,
     /// Meaning of `done` in the row.
     pub done: CompletionEffect,
     /// True if the outstanding write may cover only a part of the line. Such a write needs the current bytes of the
     /// rest.
     pub is_partial_write: bool,
     /// True if the row abandons a write whose bytes have been sent.
-    pub gives_up: bool,
+    pub abandons_write: bool,
     /// True if the row posts a write: it sends the bytes and does not wait for a response.
     pub posts: bool,
     /// True if the row performs a read in the agent's own copy.
     pub reads: bool,
     /// The access that the row begins, if it is outstanding after the row.
-    pub opens: Option<Access>,
+    pub begun_access: Option<Access>,
 }
 
 impl Plan {
@@ -80,20 +78,18 @@ impl Plan {
             Effect::Take { body, .. } => Some(body),
             _ => None,
         };
-        let opens = remote.and_then(|accesses| accesses.started_access(controller, row));
         Plan {
             before,
             after,
-            moves: next != from,
+            changes_state: next != from,
             idle: body.is_some_and(|body| body.iter().all(|s| *s == Statement::Retry)),
             performs: writes
                 && before.permission == Permission::Write
                 && after.permission == Permission::Write,
-            begins: opens.filter(|access| access.needs() == Permission::Read),
             done: match remote {
                 _ if !row.has_statement(&|s| *s == Statement::Done) => CompletionEffect::Absent,
                 Some(accesses) => completion_effect(accesses, row),
-                None => CompletionEffect::Unclear,
+                None => CompletionEffect::Ambiguous,
             },
             is_partial_write: remote.is_some_and(|accesses| {
                 let is_partial = |pending: &PendingAccess| {
@@ -101,12 +97,13 @@ impl Plan {
                 };
                 accesses.pending_in(row.state).iter().any(is_partial)
             }),
-            gives_up: remote.is_some_and(|accesses| accesses.abandons_sent_write(controller, row)),
+            abandons_write: remote
+                .is_some_and(|accesses| accesses.abandons_sent_write(controller, row)),
             posts: remote.is_some_and(|accesses| accesses.posts(controller, row)),
             reads: reads
                 && body.is_some_and(|body| !body.contains(&Statement::Retry))
                 && before.permission.min(after.permission) >= Permission::Read,
-            opens,
+            begun_access: remote.and_then(|accesses| accesses.started_access(controller, row)),
         }
     }
 
@@ -142,8 +139,8 @@ fn completion_effect(accesses: &Accesses, row: &Rule) -> CompletionEffect {
     kinds.sort_unstable();
     kinds.dedup();
     match kinds[..] {
-        [kind] => CompletionEffect::Ends(kind),
-        _ => CompletionEffect::Unclear,
+        [kind] => CompletionEffect::Completes(kind),
+        _ => CompletionEffect::Ambiguous,
     }
 }
 

@@ -41,10 +41,10 @@ use crate::violation::Violation;
 /// Maximum number of ranks that are distinguished.
 const MAX_RANKS: u16 = 250;
 
-/// Number of ranks of posted stores for a channel capacity `room`. Without `line_order`, all posted stores have rank 0.
-pub fn ranks(room: u16, line_order: bool) -> u8 {
+/// Number of ranks of posted stores for a channel capacity. Without `line_order`, all posted stores have rank 0.
+pub fn ranks(channel_capacity: u16, line_order: bool) -> u8 {
     match line_order {
-        true => room.min(MAX_RANKS) as u8,
+        true => channel_capacity.min(MAX_RANKS) as u8,
         false => 1,
     }
 }

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 /// A violated property, before the executor formats it for its report.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Violation {
-    /// Name of the property.
+    /// Name of the property, as reports show it.
     pub property: Cow<'static, str>,
-    /// Description, one sentence.
-    pub what: String,
+    /// Description of the violation, as a clause without a full stop.
+    pub description: String,
 }
 
 impl Violation {
@@ -19,7 +19,7 @@ impl Violation {
     ) -> Violation {
         Violation {
             property: property.into(),
-            what: description.into(),
+            description: description.into(),
         }
     }
 

@@ -68,7 +68,7 @@ pub fn peterson(n: i32) -> Model {
     m.build().unwrap()
 }
 
-/// `n` philosophers who each take the left fork first, so that they can deadlock.
+/// `n` philosophers who each take the left fork first, so that a deadlock is reachable.
 pub fn dining(n: i32) -> Model {
     let mut m = Builder::new(format!("dining{n}"));
     let seat = m.range("seat", 0, n - 1);
@@ -113,7 +113,7 @@ pub fn overflow() -> Model {
     m.build().unwrap()
 }
 
-/// Outcome of requests in [`drain`].
+/// Outcome of refused requests in [`drain`].
 #[derive(Clone, Copy, PartialEq)]
 pub enum Ending {
     /// Every request is answered.
@@ -124,7 +124,8 @@ pub enum Ending {
     Retried,
 }
 
-/// A client whose request may be refused, and an independent clock.
+/// A client whose request may be refused, and an independent clock. `ending` decides whether
+/// quiescence stays reachable.
 pub fn drain(ending: Ending) -> Model {
     let mut m = Builder::new("drain");
     let state = m.enumeration("state", ["idle", "asked", "refused", "waiting"]);
@@ -143,7 +144,7 @@ pub fn drain(ending: Ending) -> Model {
             .when(client.is(&asked))
             .does([client.set(&idle)]),
     );
-    // The clock is spontaneous, so it does not count when the client must drain.
+    // The clock is spontaneous, so its ticks do not count as progress towards quiescence.
     m.rule(
         Rule::new("tick")
             .does([clock.set((clock + 1) % 4)])
@@ -172,8 +173,8 @@ pub fn drain(ending: Ending) -> Model {
     m.build().unwrap()
 }
 
-/// `parts` independent copies of a small message ring, and constants that join nothing.
-/// With `final_state`, each copy can stop permanently.
+/// `parts` independent copies of a small message ring, and constants that couple nothing. With
+/// `final_state`, each copy can stop permanently.
 pub fn copies(parts: i32, final_state: bool) -> Model {
     let mut m = Builder::new(format!("copies{parts}"));
     let part = m.range("part", 0, parts - 1);

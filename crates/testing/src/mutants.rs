@@ -1,5 +1,5 @@
 //! Mutation tests of the shipped protocols: judgement of a selection of mutants (`slice`), and the list of equivalent
-//! mutants (`known`).
+//! mutants (`equivalent`).
 
-pub mod known;
+pub mod equivalent;
 pub mod slice;

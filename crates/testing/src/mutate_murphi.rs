@@ -1,4 +1,5 @@
-//! Mutated Murphi models, and the reader's properties that every mutant must satisfy.
+//! Mutated Murphi models, and the properties of the reader that hold for every input, valid or not. A mutant is a
+//! small model of this repository with a few tokens removed, inserted, replaced or repeated.
 
 use cohkit_murphi::{print, read, Diagnostic, Dialect, Style};
 use std::path::Path;
@@ -70,6 +71,7 @@ pub struct Corpus(Vec<String>);
 struct Random(u64);
 
 impl Random {
+    /// Returns a number below `n`; 0 counts as 1.
     fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -147,6 +149,7 @@ impl Corpus {
     }
 }
 
+/// Checks that the span of each diagnostic is within the text, and that diagnostics can be rendered.
 fn check_positions(text: &str, diagnostics: &[Diagnostic]) -> Result<(), String> {
     for d in diagnostics {
         let (start, end) = (d.span.start as usize, d.span.end as usize);

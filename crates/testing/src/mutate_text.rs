@@ -1,14 +1,16 @@
-//! Inputs of the fuzzer, and the properties that must hold for each.
+//! Inputs of the fuzzer of protocol files, and the properties that must hold for each. An input is a valid or almost
+//! valid file with some random edits.
 
 use cohkit_diagnostics::Span;
 use cohkit_protocol::text::{parse, Diagnostic};
 
-/// Whole files. The second is small, so that most runs are short.
+/// Shipped files, from which one in a hundred inputs starts, as they take longer.
 const SHIPPED_PROTOCOLS: [&str; 3] = [
     include_str!("../../../protocols/eci.coh"),
     include_str!("../../../protocols/msi.coh"),
     include_str!("../../../protocols/msi-policy.coh"),
 ];
+/// Small files, from which six in ten inputs start. The last one is invalid.
 const SMALL_PROTOCOLS: [&str; 3] = [
     "protocol a
 line 64 bytes
@@ -140,6 +142,7 @@ const WORDS: [&str; 69] = [
 pub struct Random(u64);
 
 impl Random {
+    /// Returns the next 64 bits of the sequence.
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut value = self.0;
@@ -147,6 +150,7 @@ impl Random {
         value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         value ^ (value >> 31)
     }
+    /// Returns a number below `limit`; 0 counts as 1.
     fn below(&mut self, limit: usize) -> usize {
         (self.next() % limit.max(1) as u64) as usize
     }
@@ -170,7 +174,7 @@ impl Corpus {
         }
     }
 
-    /// Input with this number.
+    /// Returns the input with this number; equal numbers give equal inputs.
     pub fn input(&self, number: u64) -> String {
         let mut random = Random(number);
         let mut text = match random.below(100) {
@@ -187,6 +191,7 @@ impl Corpus {
         text
     }
 
+    /// Makes one random edit: removes, repeats, truncates, inserts or replaces a piece of the text.
     fn change(&self, text: &mut String, random: &mut Random) {
         let mut pick_position = |text: &str| {
             let mut position = random.below(text.len() + 1);

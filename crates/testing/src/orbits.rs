@@ -1,4 +1,5 @@
-//! Orbits by brute force: all permutations, applied by the structure of types.
+//! Reference for symmetry reduction: orbits of states by brute force, from all permutations of scalarset values,
+//! applied by the structure of types.
 use cohkit_engine::graph::states;
 use cohkit_engine::model::{Model, Number, Role, Type, TypeId, UNDEFINED};
 use cohkit_engine::{check, Options, Outcome};
@@ -82,7 +83,7 @@ fn permute_parts(
     }
 }
 
-/// Slots of a frame after permutations of the scalarsets' values.
+/// Slots of a frame after permutations of the scalarsets' values. `permute` maps a value of a scalarset type.
 pub fn image(
     model: &Model,
     frame: &[Number],
@@ -106,6 +107,7 @@ pub fn image(
     image
 }
 
+/// Returns all permutations of `0..size`, in a fixed order.
 pub fn permutations(size: usize) -> Vec<Vec<Number>> {
     match size {
         0 => vec![vec![]],

@@ -1,4 +1,5 @@
-//! Protocols of `ordering`, and their runs.
+//! Protocols of the folder `ordering`, which order stores to several homes in different ways, and their
+//! runs.
 
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text;
@@ -8,12 +9,14 @@ use cohkit_sim::simulation::Setup;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Returns a protocol of `ordering` with these parameters.
+/// Returns a protocol of `ordering` with these parameters; `name` is that of its file, without
+/// extension.
 pub fn ordering(name: &str, sizes: &[(&str, u16)]) -> Protocol {
     changed_ordering(name, sizes, &[])
 }
 
-/// Returns a protocol of `ordering` with these parameters and textual changes.
+/// Returns a protocol of `ordering` with these parameters and textual changes, each from a text that
+/// must occur.
 pub fn changed_ordering(name: &str, sizes: &[(&str, u16)], changes: &[(&str, &str)]) -> Protocol {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../ordering");
     let mut text = std::fs::read_to_string(folder.join(format!("{name}.coh"))).unwrap();
@@ -28,7 +31,8 @@ pub fn changed_ordering(name: &str, sizes: &[(&str, u16)], changes: &[(&str, &st
     text::parse_sized(&text, &sizes).unwrap_or_else(|errors| panic!("{name}: {errors:?}"))
 }
 
-/// Returns the protocols that keep release consistency on this number of homes, and the one that does not.
+/// Returns the protocols for release consistency on this number of homes. The last one, `mp`, does not
+/// keep it.
 pub fn orderings(homes: u16) -> [(&'static str, Protocol); 4] {
     let homes = ("homes", homes);
     [
@@ -69,6 +73,8 @@ pub fn machine() -> Platform {
     platform
 }
 
+/// Returns the setup of a scenario. If the protocol couples lines, the machine has as many homes as the
+/// protocol.
 pub fn setup(protocol: &Protocol, platform: &Platform, scenario: Arc<dyn Playable>) -> Setup {
     let mut platform = platform.clone();
     // A protocol without other homes runs once at each home.

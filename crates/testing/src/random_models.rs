@@ -1,4 +1,6 @@
-//! Random Murphi models, judged by all engines.
+//! Random Murphi models (`generate`), checked
+//! by all engines of this repository and by
+//! Rumur, whose verdicts must agree (`judge`).
 
 pub mod generate;
 pub mod judge;

@@ -32,6 +32,7 @@ fn all_tools() -> impl Iterator<Item = &'static Tool> {
     TOOLS.iter().chain([&MOUNTS])
 }
 
+/// Returns the tool of this name; panics for an unknown one.
 fn find_tool(name: &str) -> &'static Tool {
     let mut tools = all_tools();
     let found = tools.find(|tool| tool.name == name);

@@ -1,4 +1,5 @@
-//! Machine-code programs that run under `qemu-riscv64` and under this crate.
+//! Reference for the RISC-V simulator: machine-code programs that run under `qemu-riscv64` and under `cohkit-riscv`,
+//! whose outputs must be equal.
 
 pub mod random;
 
@@ -14,27 +15,32 @@ const HEADERS: usize = 64 + 56;
 /// A program: instructions, followed by data.
 #[derive(Default)]
 pub struct Program {
+    /// Instructions in little-endian order, from [`START`] plus the ELF headers.
     pub code: Vec<u8>,
+    /// Contents of the data.
     pub data: Vec<u8>,
     /// Address of the data. Must be set before emitting instructions that refer to addresses.
     pub data_at: u64,
 }
 
-/// Encodes an instruction by mnemonic, with the given operand bits.
+/// Encodes an instruction by mnemonic. `operand_bits` are the bits of its operands at their positions in the word.
 pub fn encode(name: &str, operand_bits: u32) -> u32 {
     row(name)
         .unwrap_or_else(|| panic!("no row {name}"))
         .encode(operand_bits)
 }
 
+/// Encodes an instruction with three registers.
 pub fn r_type(name: &str, rd: u32, rs1: u32, rs2: u32) -> u32 {
     encode(name, rd << 7 | rs1 << 15 | rs2 << 20)
 }
 
+/// Encodes an instruction with a destination, a source and a 12-bit immediate operand.
 pub fn i_type(name: &str, rd: u32, rs1: u32, imm: i32) -> u32 {
     encode(name, rd << 7 | rs1 << 15 | (imm as u32) << 20)
 }
 
+/// Encodes a store of `rs2` to the address in `rs1` plus a 12-bit immediate operand.
 pub fn s_type(name: &str, rs2: u32, rs1: u32, imm: i32) -> u32 {
     encode(
         name,
@@ -42,6 +48,7 @@ pub fn s_type(name: &str, rs2: u32, rs1: u32, imm: i32) -> u32 {
     )
 }
 
+/// Encodes a branch; `imm` is the distance in bytes from the instruction, and even.
 pub fn b_type(name: &str, rs1: u32, rs2: u32, imm: i32) -> u32 {
     let imm = imm as u32;
     let low = (imm & 0x1e) << 7 | (imm >> 11 & 1) << 7;
@@ -52,12 +59,13 @@ pub fn b_type(name: &str, rs1: u32, rs2: u32, imm: i32) -> u32 {
 }
 
 impl Program {
+    /// Appends an instruction, of 2 bytes if it is compressed.
     pub fn push(&mut self, word: u32) {
         let length = if word & 3 == 3 { 4 } else { 2 };
         self.code.extend(&word.to_le_bytes()[..length]);
     }
 
-    /// Loads a number of at most 31 bits into a register.
+    /// Loads `value`, of at most 31 bits, into the register `rd` by two instructions.
     pub fn li(&mut self, rd: u32, value: u64) {
         let value = u32::try_from(value).expect("a value of at most 31 bits");
         self.push(encode(
@@ -67,7 +75,7 @@ impl Program {
         self.push(i_type("addi", rd, rd, value as i32));
     }
 
-    /// Writes these bytes to standard output and exits.
+    /// Emits the end of the program: writes `length` bytes from address `start` to standard output, and exits.
     pub fn finish(&mut self, start: u64, length: usize) {
         self.li(10, 1);
         self.li(11, start);
@@ -79,6 +87,7 @@ impl Program {
         self.push(encode("ecall", 0));
     }
 
+    /// Number of bytes from [`START`] to the end of the data.
     fn length(&self) -> usize {
         (self.data_at - START) as usize + self.data.len()
     }
@@ -119,7 +128,7 @@ impl Program {
         elf
     }
 
-    /// Output under QEMU.
+    /// Standard output of the program under QEMU.
     pub fn output_of_qemu(&self) -> Vec<u8> {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -137,12 +146,12 @@ impl Program {
         output.stdout
     }
 
-    /// Output under this crate, in single steps.
+    /// Standard output of the program under `cohkit-riscv`, in single steps.
     pub fn output_in_single_steps(&self) -> Vec<u8> {
         self.output_by(|hart, memory| hart.step(memory))
     }
 
-    /// Output with `engine`, which executes one or more instructions per call.
+    /// Standard output of the program with `engine`, which executes one or more instructions per call.
     pub fn output_by(
         &self,
         mut engine: impl FnMut(&mut Hart, &mut FlatMemory) -> Result<(), Stop>,
@@ -178,6 +187,7 @@ impl Program {
 pub struct Random(pub u64);
 
 impl Random {
+    /// Returns the next 64 bits of the sequence.
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -185,10 +195,12 @@ impl Random {
         z ^ z >> 31
     }
 
+    /// Returns a number below `limit`, which must not be 0.
     pub fn below(&mut self, limit: u64) -> u64 {
         self.next_u64() % limit
     }
 
+    /// Returns a random item of the list, which must not be empty.
     pub fn one_of<T: Copy>(&mut self, list: &[T]) -> T {
         list[self.below(list.len() as u64) as usize]
     }

@@ -11,11 +11,17 @@ use std::process::Command;
 /// Optimization of Rumur's program: low if compilation is most of the work, high for many states.
 #[derive(Clone, Copy)]
 pub enum Compiled {
+    /// `-O0`.
     Unoptimised,
+    /// `-O2`.
     Optimised,
 }
 
-/// Result of Rumur: true if there is no violation, the number of states, and its output.
+/// Checks a model with Rumur. Returns true if there is no violation, the number of states, and
+/// the output. `folder` receives the source, the generated program and its binary.
+///
+/// # Panics
+/// If Rumur or the compiler rejects the model.
 pub fn rumur(
     model: &Model,
     style: Style,
@@ -28,7 +34,10 @@ pub fn rumur(
     result.unwrap_or_else(|output| panic!("{output}\n{printed}"))
 }
 
-/// Like [`rumur`], for a text. The error is Rumur's output for a text that it rejects.
+/// Checks a model given as text, like [`rumur`], with these command-line options of Rumur.
+///
+/// # Errors
+/// The output of Rumur or the compiler for a text that it rejects.
 pub fn rumur_text(
     printed: &str,
     options: &[&str],

@@ -6,7 +6,7 @@ use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_trace::{judge, Summary, Trace};
 
-/// Judges a trace that must be accepted, and returns its summary.
+/// Judges a trace that must be accepted, and returns its summary. `name` labels the trace in the message of a failure.
 ///
 /// # Panics
 /// If the trace is rejected.
@@ -28,6 +28,7 @@ pub fn check_sound_trace(
 struct RandomGenerator(u64);
 
 impl RandomGenerator {
+    /// Returns a number below `end`, which must not be 0.
     fn below(&mut self, end: usize) -> usize {
         // SplitMix64.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -26,6 +26,7 @@ pub fn seeds(count: u64) -> Range<u64> {
     }
 }
 
+/// Folder of the shipped protocols.
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../protocols")
 }
@@ -47,12 +48,15 @@ pub fn protocols() -> Vec<String> {
     names
 }
 
-/// Returns the source of a shipped protocol.
+/// Returns the text of a shipped protocol; `name` is that of its file, without extension.
 pub fn source(name: &str) -> String {
     std::fs::read_to_string(folder().join(format!("{name}.coh"))).unwrap()
 }
 
 /// Parses a protocol.
+///
+/// # Panics
+/// If the text has errors.
 pub fn parse(text: &str) -> Protocol {
     text::parse(text).unwrap_or_else(|errors| {
         let errors = errors.iter().map(|error| error.render("text", text, false));
@@ -87,18 +91,22 @@ pub fn restrict_to_protocol(mut setup: Setup) -> Setup {
     setup
 }
 
-/// Number of accesses of a short run.
+/// Number of accesses of a short run, of all cores together.
 pub const ACCESSES: u64 = 1_500;
 /// Local operations of the device in a short run; they continue after the cores have finished.
 pub const DEVICE_OPERATIONS: u64 = 600;
 
-/// Returns a short run that makes races likely.
+/// Returns a short run that makes races likely. `remotes` is the number of caching agents; the seed also selects the
+/// number of lines and the components between cores and caches.
+///
+/// # Errors
+/// No home can be constructed.
 pub fn torture(protocol: Protocol, remotes: u16, seed: u64) -> Result<Setup, ConstructionError> {
     let home = home(&protocol, remotes)?;
     Ok(torture_of(protocol, home, remotes, seed))
 }
 
-/// Returns a short run with this home that makes races likely.
+/// Returns a run like that of [`torture`], with this home.
 pub fn torture_of(protocol: Protocol, home: Controller, remotes: u16, seed: u64) -> Setup {
     let mut workload = Workload {
         pattern: Pattern::Random,

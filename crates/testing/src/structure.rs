@@ -24,6 +24,7 @@ pub fn sources(manifest_folder: &str) -> Vec<Source> {
     sources
 }
 
+/// Adds the Rust files of a folder and of its subfolders.
 fn read_folder(folder: &Path, sources: &mut Vec<Source>) {
     for entry in std::fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
@@ -36,8 +37,9 @@ fn read_folder(folder: &Path, sources: &mut Vec<Source>) {
     }
 }
 
-/// Describes everything in these sources that exceeds a limit, unit tests apart. `larger` lists structs and functions with
-/// their own limit. A limit in it that is not needed is described too.
+/// Describes everything in these sources that exceeds a limit, unit tests apart. `larger` lists structs and functions
+/// with their own limit. A limit in it that is not needed is described too. The result is empty if there is nothing to
+/// report.
 pub fn violations(sources: &[Source], larger: &[(&str, usize)]) -> BTreeSet<String> {
     let mut fields = BTreeMap::new();
     let mut impl_files: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();

@@ -46,7 +46,8 @@ pub struct Filter {
     pub agent: Option<String>,
     /// Only events in this time window, in picoseconds, and accesses that overlap with it.
     pub window: Range<Time>,
-    /// Size limit of the trace, in bytes. Recording stops when the trace reaches it.
+    /// Size limit of the trace, in bytes. Recording stops when the trace reaches it; the last event and the
+    /// counters may exceed it.
     pub bytes: usize,
     /// Destination of the pieces of the trace during the run. Without it, the trace is kept until the end.
     pub pieces: Option<Pieces>,

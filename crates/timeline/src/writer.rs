@@ -22,36 +22,61 @@ pub enum Kind {
     Counter = 4,
 }
 
-/// Field numbers of Perfetto's messages.
+/// Field numbers of Perfetto's protobuf messages.
 mod field {
+    /// `Trace.packet`.
     pub const PACKET: u32 = 1;
+    /// `TracePacket.timestamp`.
     pub const TIMESTAMP: u32 = 8;
+    /// `TracePacket.trusted_packet_sequence_id`.
     pub const SEQUENCE: u32 = 10;
+    /// `TracePacket.track_event`.
     pub const EVENT: u32 = 11;
+    /// `TracePacket.interned_data`.
     pub const INTERNED: u32 = 12;
+    /// `TracePacket.sequence_flags`.
     pub const SEQUENCE_FLAGS: u32 = 13;
+    /// `TracePacket.track_descriptor`.
     pub const TRACK: u32 = 60;
 
+    /// `TrackDescriptor.uuid`.
     pub const TRACK_UUID: u32 = 1;
+    /// `TrackDescriptor.name`.
     pub const TRACK_NAME: u32 = 2;
+    /// `TrackDescriptor.parent_uuid`.
     pub const TRACK_PARENT: u32 = 5;
+    /// `TrackDescriptor.counter`.
     pub const TRACK_COUNTER: u32 = 8;
+    /// `CounterDescriptor.unit_name`.
     pub const COUNTER_UNIT: u32 = 6;
 
+    /// `TrackEvent.debug_annotations`.
     pub const EVENT_NOTE: u32 = 4;
+    /// `TrackEvent.type`.
     pub const EVENT_KIND: u32 = 9;
+    /// `TrackEvent.name_iid`.
     pub const EVENT_NAME: u32 = 10;
+    /// `TrackEvent.track_uuid`.
     pub const EVENT_TRACK: u32 = 11;
+    /// `TrackEvent.double_counter_value`.
     pub const EVENT_VALUE: u32 = 44;
+    /// `TrackEvent.flow_ids`, as fixed 64-bit numbers.
     pub const EVENT_FLOW: u32 = 47;
+    /// `TrackEvent.terminating_flow_ids`, as fixed 64-bit numbers.
     pub const EVENT_LAST_FLOW: u32 = 48;
 
+    /// `DebugAnnotation.name_iid`.
     pub const NOTE_NAME: u32 = 1;
+    /// `DebugAnnotation.uint_value`.
     pub const NOTE_NUMBER: u32 = 3;
 
+    /// `InternedData.event_names`.
     pub const INTERNED_EVENTS: u32 = 2;
+    /// `InternedData.debug_annotation_names`.
     pub const INTERNED_NOTES: u32 = 3;
+    /// `iid` of `EventName` and `DebugAnnotationName`.
     pub const INTERNED_NUMBER: u32 = 1;
+    /// `name` of `EventName` and `DebugAnnotationName`.
     pub const INTERNED_NAME: u32 = 2;
 }
 
@@ -88,6 +113,7 @@ impl Pieces {
 struct Bytes(Vec<u8>);
 
 impl Bytes {
+    /// Appends a number with seven bits per byte, the lowest first.
     fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.0.push(value as u8 | 0x80);
@@ -96,11 +122,13 @@ impl Bytes {
         self.0.push(value as u8);
     }
 
+    /// Appends a field with a variable-length number.
     fn number(&mut self, field: u32, value: u64) {
         self.varint(u64::from(field) << 3);
         self.varint(value);
     }
 
+    /// Appends a field with bytes or a text.
     fn bytes(&mut self, field: u32, bytes: &[u8]) {
         self.varint(u64::from(field) << 3 | 2);
         self.varint(bytes.len() as u64);
@@ -131,7 +159,9 @@ const MAX_EVENT_BYTES: usize = 96;
 /// Bytes of a packet with one event, written in their final place. Copying bytes just written one by one would stall
 /// the host's store buffer.
 pub struct EventBytes<'w> {
+    /// Place of the packet at the end of the buffer.
     bytes: &'w mut [u8; MAX_EVENT_BYTES],
+    /// Number of bytes written so far.
     length: usize,
 }
 
@@ -145,7 +175,8 @@ impl EventBytes<'_> {
         });
     }
 
-    /// Adds an arrow, which continues from here or ends here.
+    /// Adds an arrow from the previous event with the same number `flow`. It continues from this event unless
+    /// `is_last`.
     #[inline(always)]
     pub fn flow(&mut self, flow: u64, is_last: bool) {
         match is_last {
@@ -154,12 +185,14 @@ impl EventBytes<'_> {
         }
     }
 
+    /// Appends a byte. The packet must not exceed [`MAX_EVENT_BYTES`].
     #[inline(always)]
     fn push(&mut self, byte: u8) {
         self.bytes[self.length] = byte;
         self.length += 1;
     }
 
+    /// Appends a number with seven bits per byte, the lowest first.
     #[inline(always)]
     fn varint(&mut self, value: u64) {
         if value < 0x80 {
@@ -184,12 +217,14 @@ impl EventBytes<'_> {
         self.length += length;
     }
 
+    /// Appends a field with a variable-length number.
     #[inline(always)]
     fn number(&mut self, field: u32, value: u64) {
         self.varint(u64::from(field) << 3);
         self.varint(value);
     }
 
+    /// Appends a field with a number of eight bytes.
     #[inline(always)]
     fn fixed(&mut self, field: u32, value: u64) {
         self.varint(u64::from(field) << 3 | 1);
@@ -198,6 +233,7 @@ impl EventBytes<'_> {
         self.length = end;
     }
 
+    /// Appends a nested message of fewer than 128 bytes.
     #[inline(always)]
     fn message(&mut self, field: u32, fill: impl FnOnce(&mut EventBytes)) {
         self.varint(u64::from(field) << 3 | 2);
@@ -209,9 +245,11 @@ impl EventBytes<'_> {
     }
 }
 
-/// Time spent in equal intervals, which are doubled as the run continues.
+/// Time spent in intervals of equal width. The width is doubled as the run continues, so that memory stays bounded.
 pub struct IntervalTotals {
+    /// Width of an interval, in picoseconds.
     width: Time,
+    /// Time spent in each interval, in picoseconds. It exceeds the width if several things happen at once.
     spent: Vec<Time>,
 }
 
@@ -228,7 +266,7 @@ impl Default for IntervalTotals {
 }
 
 impl IntervalTotals {
-    /// Adds the time from `begin` to `end`.
+    /// Adds the time from `begin` to `end`, in picoseconds.
     pub fn add(&mut self, begin: Time, end: Time) {
         while end / self.width >= MAX_INTERVALS as u64 {
             let pairs = self.spent.chunks(2);
@@ -251,13 +289,17 @@ impl IntervalTotals {
 
 /// A trace in progress.
 pub struct Writer {
+    /// Encoded packets that have not been sent.
     buffer: Bytes,
-    /// Number of bytes sent and their destination; at the length `piece`, the buffer is sent.
+    /// Number of bytes sent so far.
     sent_bytes: usize,
+    /// Destination of the pieces; `None` if the trace is kept.
     pieces: Option<Pieces>,
+    /// Length of the buffer at which it is sent, in bytes.
     piece: usize,
     /// Numbers of interned names.
     names: FxHashMap<String, u64>,
+    /// Number of tracks created so far.
     tracks: u64,
     /// Index of the part of a trace that this writer writes. Each part has its own range of numbers.
     part: u64,
@@ -324,6 +366,7 @@ impl Writer {
         self.part << PART | number
     }
 
+    /// Sends the buffer to its destination, if there is one.
     #[cold]
     fn send_piece(&mut self) {
         if let Some(pieces) = &self.pieces {
@@ -332,6 +375,7 @@ impl Writer {
         }
     }
 
+    /// Appends a packet with the sequence number of this part.
     #[inline]
     fn packet(&mut self, fill: impl FnOnce(&mut Bytes)) {
         let sequence = self.part + 1;
@@ -360,7 +404,8 @@ impl Writer {
         number
     }
 
-    /// Creates a track within another one; a counter track has a unit.
+    /// Creates a track within another one, or at the top without a parent; a counter track has a unit. Returns its
+    /// number.
     pub fn track(&mut self, name: &str, parent: Option<u64>, unit: Option<&str>) -> u64 {
         self.tracks += 1;
         let number = self.number_in_part(self.tracks);
@@ -381,7 +426,8 @@ impl Writer {
         number
     }
 
-    /// Writes an event on a track; `fill` adds what follows its name.
+    /// Writes an event on a track at a time in picoseconds, with an interned name from [`Writer::name`]. `fill`
+    /// adds notes and flows, within the 96 bytes of an event.
     #[inline]
     pub fn event(
         &mut self,
@@ -420,7 +466,8 @@ impl Writer {
         }
     }
 
-    /// Writes a counter of the use per interval times a factor, for the intervals that begin in a window.
+    /// Writes a counter track, given its name, unit and factor: the share of each interval that was spent, times
+    /// the factor. Only intervals that begin in `window` (picoseconds) are written.
     pub fn counter(
         &mut self,
         (name, unit, factor): (&str, &str, f64),

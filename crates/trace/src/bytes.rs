@@ -18,6 +18,7 @@ pub struct Write {
 /// An outstanding access.
 #[derive(Clone, Debug)]
 pub struct PendingAccess {
+    /// Kind of the access.
     pub access: Access,
     /// Last write of the line when the access began.
     pub version_at_start: Version,
@@ -28,6 +29,7 @@ pub struct PendingAccess {
 /// Operation of memory on a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
+    /// No operation is in progress.
     Idle,
     /// A read is in progress. Once the trace reports its completion, contains the data read.
     Read(Option<Version>),
@@ -35,6 +37,7 @@ pub enum Operation {
     Write(Version),
     /// A store of sent bytes is in progress.
     Store(Write),
+    /// The write or store has ended, and the home has not processed its completion.
     Written,
 }
 
@@ -49,6 +52,7 @@ pub struct Bytes {
     words: BTreeMap<u64, u64>,
     /// True if a write was performed and the trace has reported no word of it yet.
     has_unreported_write: bool,
+    /// Number of writes sent so far, which is the serial number of the last one.
     sent_count: u64,
     /// Serial numbers of sent writes not yet performed.
     unperformed: BTreeSet<u64>,
@@ -122,7 +126,7 @@ impl Bytes {
         self.performed_versions.get(&serial).copied().unwrap_or(0)
     }
 
-    /// Records that a sent write was abandoned.
+    /// Records that a sent write was abandoned: it must not be performed any more.
     pub fn abandon_write(&mut self, serial: u64) {
         self.unperformed.remove(&serial);
     }
@@ -138,6 +142,9 @@ impl Bytes {
     }
 
     /// Checks that a read with this copy includes all writes before the read began (up to `version_at_start`).
+    ///
+    /// # Errors
+    /// The copy is missing, or older than `version_at_start`.
     pub fn check_read(
         &self,
         copy: Option<Version>,
@@ -160,7 +167,7 @@ impl Bytes {
     /// Records a reported value of a word, read or just written.
     ///
     /// # Errors
-    /// A value read differs from the last write.
+    /// A value read differs from the last write to the word, as far as the trace has reported it.
     pub fn check_reported_value(
         &mut self,
         writes: bool,

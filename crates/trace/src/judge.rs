@@ -1,4 +1,4 @@
-//! Step-by-step check of a trace.
+//! Step-by-step check of a trace: [`judge`] replays each step on the tables of the protocol and on abstract data.
 
 mod home;
 mod registers;
@@ -61,10 +61,12 @@ fn home_count(sequence: &Sequence, remotes: usize) -> usize {
     homes.take_while(is_numbered_home).count()
 }
 
-/// Checks a trace. `home` is the controller of the home for as many remotes as the trace has. Returns statistics.
+/// Checks a trace, and returns its statistics. `home` is the controller of the home, constructed for as many remotes
+/// as the trace has (see [`remotes`]). With `ends_quiescent`, nothing may be outstanding after the last step.
 ///
 /// # Errors
-/// The first failure.
+/// The first failure, or a trace whose agents do not match the protocol: none is the home, or their number of homes
+/// differs.
 pub fn judge(
     protocol: &Protocol,
     home: &Controller,
@@ -161,32 +163,42 @@ pub fn judge(
 
 /// A message in flight.
 #[derive(Clone, Debug)]
-struct Flight {
+struct InFlightMessage {
+    /// Number of the message in the trace, unique among the messages in flight.
     number: u32,
     /// Line of the message, or the number of its home for a message about no line.
     line: u32,
+    /// Message type, receiver and fields.
     sent: SentMessage,
+    /// Sending remote; `None` if a home sent it.
     from: Option<usize>,
     /// Lifelines of sender and receiver.
-    ends: [usize; 2],
+    endpoints: [usize; 2],
+    /// Data, as versions.
     data: MessageData,
-    /// Messages that it must not overtake.
+    /// Numbers of the messages that this one must not overtake. Numbers of messages received since remain in the list.
     earlier_flights: Vec<u32>,
 }
 
 /// Data of a message.
 #[derive(Clone, Copy, Debug)]
 enum MessageData {
+    /// No data.
     Nothing,
+    /// A copy of the line.
     Line(Version),
+    /// The bytes of a write that the home performs.
     Write(Write),
 }
 
 /// A caching agent.
 #[derive(Clone, Debug)]
 struct Remote {
+    /// State and variables of the remote for this line.
     agent: Agent,
+    /// Version that the remote holds; `None` without a copy.
     copy: Option<Version>,
+    /// Access that has begun and has not completed.
     pending_access: Option<PendingAccess>,
     /// If copies may be stale: the last write of the line that the agent has observed or made.
     last_observed: Version,
@@ -195,13 +207,21 @@ struct Remote {
 /// State of one line.
 #[derive(Clone, Debug)]
 struct Line {
+    /// Remotes, in the order of the agents of the trace.
     remotes: Vec<Remote>,
+    /// State and variables of the home for this line.
     home: Agent,
+    /// Contents of memory, and the writes performed so far.
     bytes: Bytes,
+    /// Memory operation that the home has started.
     operation: Operation,
+    /// Write that the home has received and not yet performed.
     deferred_write: Option<Write>,
-    /// Local operation requested by the device, if the trace reports it.
+    /// Local operation requested by the device and not yet accepted, as an index into the controller's `locals`.
+    /// `None` if the trace does not report requests.
     requested_operation: Option<usize>,
+    /// Local operation that the home has accepted and not yet acknowledged, as an index into the controller's
+    /// `locals`.
     accepted: Option<usize>,
     /// True if the accepted operation is an eviction by the directory, to free an entry.
     is_directory_eviction: bool,
@@ -213,17 +233,24 @@ struct Line {
 
 /// State of the check of one trace.
 struct TraceChecker<'j> {
+    /// Protocol that the trace must conform to.
     protocol: &'j Protocol,
+    /// Trace.
     sequence: &'j Sequence,
+    /// Table of all remotes.
     remote: Table<'j>,
+    /// Table of each home.
     home: Table<'j>,
+    /// States of the lines that a step was about, by line number. Other lines are in their initial state.
     lines: BTreeMap<u32, Line>,
-    /// Variables of each agent that are shared by all lines (registers), if there are any. Other variables are ignored
-    /// here.
+    /// Values of all variables of each agent, by lifeline: remotes, then homes. Only those of registers, which all
+    /// lines share, are used. `None` if the protocol has no registers.
     registers: Option<Vec<Vec<Value>>>,
-    flights: Vec<Flight>,
-    /// Index of the current step. `line` is the line of its row as reported.
+    /// Messages in flight, in the order in which they were sent.
+    flights: Vec<InFlightMessage>,
+    /// Index of the current step.
     position: usize,
+    /// Line that the trace reports for the current row; `None` if the row is about no line.
     line: Option<u32>,
     /// Number of that line, or of the home if a row is about no line.
     line_number: u32,
@@ -241,21 +268,25 @@ struct TraceChecker<'j> {
     /// True if the trace is complete, with all actions of memory and device. Traces of models are: memory is one of
     /// their agents.
     is_complete: bool,
+    /// Counts so far. `steps` is set at the end.
     summary: Summary,
 }
 
+/// Result of a part of the check; the error is the reason of the rejection.
 type CheckResult<T = ()> = Result<T, String>;
 
 /// Trigger of a row.
 struct Cause {
+    /// Event that triggers the row.
     event: Event,
+    /// Remote whose row it is; `None` for the home.
     actor: Option<usize>,
     /// Received message, if any.
-    received: Option<Flight>,
+    received: Option<InFlightMessage>,
 }
 
 impl TraceChecker<'_> {
-    /// Processes one step, with all steps of the same row.
+    /// Processes one step, with all steps of the same row, and moves `position` behind them.
     fn check_step_group(&mut self) -> CheckResult {
         let step = &self.sequence.steps[self.position];
         self.line = step.line;
@@ -315,6 +346,7 @@ impl TraceChecker<'_> {
         Ok(())
     }
 
+    /// State of a line that no step was about so far.
     fn initial_line(&self) -> Line {
         let kinds = self.remote.kinds.iter();
         let remotes = kinds.map(|kind| Remote {
@@ -355,25 +387,27 @@ impl TraceChecker<'_> {
         step.line == self.line || self.line.is_none() && step.line == Some(self.line_number)
     }
 
+    /// Name of a remote or of the current home in the trace.
     fn name(&self, agent: Option<usize>) -> &str {
         &self.sequence.agents[self.lifeline(agent)]
     }
 
-    /// Removes a message from its channel, and checks its ends, its line and its order.
+    /// Removes a message from those in flight, and checks its agents, its line and its order. `number` is that of the
+    /// trace.
     fn take_message(
         &mut self,
         message_text: &str,
         from: usize,
         number: u32,
-    ) -> CheckResult<Flight> {
+    ) -> CheckResult<InFlightMessage> {
         let receiver_lifeline = self.sequence.steps[self.position].agent;
         let mut flights = self.flights.iter();
         let index = flights.position(|flight| flight.number == number);
         let index =
             index.ok_or_else(|| format!("{message_text} is received, but is not in flight"))?;
         let flight = self.flights.remove(index);
-        if flight.ends != [from, receiver_lifeline] {
-            let [sender, receiver] = flight.ends.map(|agent| &self.sequence.agents[agent]);
+        if flight.endpoints != [from, receiver_lifeline] {
+            let [sender, receiver] = flight.endpoints.map(|agent| &self.sequence.agents[agent]);
             return Err(format!(
                 "{message_text} is in flight from {sender} to {receiver}"
             ));
@@ -399,11 +433,13 @@ impl TraceChecker<'_> {
         Ok(flight)
     }
 
+    /// Name of the state of a remote, or of the home.
     fn state_name(&self, actor: Option<usize>, line: &Line) -> String {
         let (table, agent) = self.table_and_agent(actor, line);
         table.controller.states[agent.state].name.clone()
     }
 
+    /// Table and state of a remote, or of the home.
     fn table_and_agent<'l>(
         &'l self,
         actor: Option<usize>,
@@ -424,7 +460,8 @@ impl TraceChecker<'_> {
         }
     }
 
-    /// Applies an event to an agent. The following steps must report the effects that its table requires.
+    /// Applies an event to an agent. The following steps must report the effects that its table requires. `position`
+    /// is that of the step after the event.
     fn apply_row(&mut self, line: &mut Line, cause: Cause) -> CheckResult {
         let Cause {
             event,
@@ -545,16 +582,19 @@ impl TraceChecker<'_> {
         }
     }
 
+    /// Highest permission of any remote for the line.
     fn max_permission(&self, line: &Line) -> Permission {
         let permissions = line.remotes.iter().map(|remote| self.permission(remote));
         permissions.max().unwrap_or(Permission::None)
     }
 
+    /// Permission of a remote in its present state.
     fn permission(&self, remote: &Remote) -> Permission {
         self.protocol.remote.states[remote.agent.state].permission
     }
 
-    /// Checks that the next step reports a message that the current row sends.
+    /// Checks that the next step reports a message that the current row sends, and adds it to the messages in flight.
+    /// `copy` is the version that a message with a line carries.
     fn check_send(
         &mut self,
         line: &mut Line,
@@ -567,7 +607,7 @@ impl TraceChecker<'_> {
         let to = sent.to.unwrap_or(
             self.remote.kinds.len() + message_line as usize % usize::from(self.protocol.homes),
         );
-        let ends = [self.lifeline(from), to];
+        let endpoints = [self.lifeline(from), to];
         let next_step = self.sequence.steps.get(self.position);
         let next_step = next_step.filter(|step| {
             let belongs_to_line = if message_type.about_line {
@@ -575,7 +615,7 @@ impl TraceChecker<'_> {
             } else {
                 step.line.is_none()
             };
-            step.agent == ends[0] && belongs_to_line
+            step.agent == endpoints[0] && belongs_to_line
         });
         let receiver = &self.sequence.agents[to];
         let Some(Action::Send {
@@ -621,19 +661,19 @@ impl TraceChecker<'_> {
                 MessageData::Write(Write { serial, whole_line })
             }
         };
-        let must_precede = |earlier: &&Flight| {
+        let must_precede = |earlier: &&InFlightMessage| {
             let same_line = earlier.line == message_line;
-            earlier.ends == ends
+            earlier.endpoints == endpoints
                 && self.must_not_overtake(sent.message, earlier.sent.message, same_line)
         };
         let earlier_flights = self.flights.iter().filter(must_precede);
         let earlier_flights = earlier_flights.map(|earlier| earlier.number).collect();
-        self.flights.push(Flight {
+        self.flights.push(InFlightMessage {
             number: *flight,
             line: message_line,
             sent,
             from,
-            ends,
+            endpoints,
             data,
             earlier_flights,
         });
@@ -665,8 +705,8 @@ impl TraceChecker<'_> {
         let protocol = self.protocol;
         let order = |message| protocol.order_of(protocol.message(message).channel);
         let network = protocol.network_of(order(message)?)?;
-        let shares_queue = |flight: &&Flight| {
-            flight.ends[1] == to && order(flight.sent.message) == Some(network.order)
+        let shares_queue = |flight: &&InFlightMessage| {
+            flight.endpoints[1] == to && order(flight.sent.message) == Some(network.order)
         };
         let in_flight = self.flights.iter().filter(shares_queue).count();
         (!network.has_room(in_flight)).then_some(&network.name)
@@ -728,7 +768,7 @@ impl TraceChecker<'_> {
         Ok(())
     }
 
-    /// Checks the invariants between two rows.
+    /// Checks the invariants between two rows: single writer, data value, and the limit of the device's lock.
     fn check_coherence(&self, line: &Line) -> CheckResult {
         if !self.protocol.guarantee.coherent {
             return Ok(());
@@ -761,7 +801,7 @@ impl TraceChecker<'_> {
         Ok(())
     }
 
-    /// Checks that nothing is outstanding.
+    /// Checks that no message is in flight and that no line has an outstanding operation.
     fn check_quiescent(&self) -> CheckResult {
         if let Some(flight) = self.flights.first() {
             let name = &self.protocol.message(flight.sent.message).name;

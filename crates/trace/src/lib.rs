@@ -7,7 +7,7 @@
 //! The crate does not know `system`, `engine`, `check`, `sim` or `rtl`, the executors that write traces. It shares only
 //! the parsed protocol with them: `table` interprets rows a second time.
 //!
-//! CheckResult properties:
+//! Properties that are checked:
 //!
 //! * Each message is received once, after it was sent, by the stated agents, and in the order that its channel
 //!   guarantees.
@@ -89,6 +89,7 @@ pub fn traces(text: &str) -> Result<Vec<Trace>, String> {
     Ok(traces)
 }
 
+/// Appends the traces in `value` and in all values nested in it.
 fn collect_traces(value: Value, traces: &mut Vec<Trace>) -> Result<(), String> {
     match value {
         Value::Array(values) => values

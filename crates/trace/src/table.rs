@@ -26,7 +26,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Converts to the contents of a variable.
+    /// Converts to the contents of a variable of type `ty`, in which the members of sets are numbered from 0.
     pub fn contents(&self, ty: Type) -> Contents {
         match self {
             Value::Scalar(scalar) => Contents::Value(*scalar as u16),
@@ -92,21 +92,32 @@ pub struct SentMessage {
     pub fields: Vec<Value>,
 }
 
-/// Effect of a row on its environment: a message, or the statement with the same name.
+/// Effect of a row on its environment: a message, or the statement with the same name in [`cohkit_protocol`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
 pub enum RowEffect {
+    /// A message is sent.
     Send(SentMessage),
+    /// The home writes the received line, or performs the received write, in memory.
     WriteMemory,
-    SetAside,
-    WriteAside,
+    /// The home defers the received write.
+    DeferStore,
+    /// The home performs the deferred write.
+    CommitDeferred,
+    /// The outstanding access completes.
     Done,
+    /// A read of memory starts.
     StartRead,
+    /// A write of the received line to memory starts.
     StartWrite,
+    /// A write of the received bytes to memory starts. `whole` is true if they cover the whole line.
     StartStore { whole: bool },
+    /// The local operation with this index is acknowledged.
     Acknowledge(u8),
+    /// The device's unlock is acknowledged.
     Unlocked,
-    Every { from: StateId, to: StateId },
+    /// All lines of the remote in state `from` change to state `to`.
+    BulkTransition { from: StateId, to: StateId },
 }
 
 /// Response of a table to an event.
@@ -261,24 +272,31 @@ impl Table<'_> {
     }
 }
 
-/// State of the interpretation of a row.
+/// State of the interpretation of a row, for one agent and one event.
 struct RowInterpreter<'r> {
+    /// Table that contains the row.
     table: &'r Table<'r>,
+    /// Event with its context.
     trigger: &'r Trigger<'r>,
+    /// State and variables, with the assignments made so far.
     agent: Agent,
     /// Current remote of a loop or quantifier.
     current_remote: i64,
     /// Number of the member to choose; 0 after the choice.
     choice: usize,
+    /// Effects so far, in order.
     effects: Vec<RowEffect>,
 }
 
 impl RowInterpreter<'_> {
+    /// Executes statements in order; the first error ends the row.
     fn execute_all(&mut self, body: &[Statement]) -> Result<(), String> {
         body.iter()
             .try_for_each(|statement| self.execute(statement))
     }
 
+    /// Executes a statement: updates the variables, and records its effect if it has one. The error names a value
+    /// without meaning, such as one out of range.
     fn execute(&mut self, statement: &Statement) -> Result<(), String> {
         let effect = match statement {
             Statement::Send {
@@ -338,13 +356,13 @@ impl RowInterpreter<'_> {
                 return self.execute_all(if holds { then } else { otherwise });
             }
             Statement::Retry => return Ok(()),
-            Statement::BulkTransition { from, to } => RowEffect::Every {
+            Statement::BulkTransition { from, to } => RowEffect::BulkTransition {
                 from: *from,
                 to: *to,
             },
             Statement::WriteMemory => RowEffect::WriteMemory,
-            Statement::DeferStore => RowEffect::SetAside,
-            Statement::CommitDeferred => RowEffect::WriteAside,
+            Statement::DeferStore => RowEffect::DeferStore,
+            Statement::CommitDeferred => RowEffect::CommitDeferred,
             Statement::Done => RowEffect::Done,
             Statement::StartRead => RowEffect::StartRead,
             Statement::StartWrite => RowEffect::StartWrite,
@@ -443,6 +461,7 @@ impl RowInterpreter<'_> {
         Ok(())
     }
 
+    /// Evaluates a set of remotes, by their numbers plus 1.
     fn evaluate_set(&mut self, set: &Set) -> Result<BTreeSet<i64>, String> {
         let members = |value: Option<&Value>| match value {
             Some(Value::Set(members)) => Ok(members.clone()),

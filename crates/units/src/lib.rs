@@ -29,22 +29,22 @@ pub const SECOND: Time = 1_000_000_000_000;
 /// Unit of a quantity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
-    /// Picoseconds.
+    /// Duration; the base unit is the picosecond.
     Picoseconds,
-    /// Bytes per second.
+    /// Bandwidth; the base unit is the byte per second.
     BytesPerSecond,
-    /// Bytes.
+    /// Size; the base unit is the byte.
     Bytes,
-    /// A number of things.
+    /// Number without a unit.
     Count,
 }
 
 /// One quantity of a machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Quantity {
-    /// Value in use, in the unit of the quantity's row.
+    /// Value in use, in the base unit of the quantity.
     pub value: u64,
-    /// Lowest and highest plausible value. Both equal the value if a source gives it.
+    /// Lowest and highest plausible value, in the base unit. Both equal the value if a source gives it.
     pub range: (u64, u64),
     /// Source of the value, in words.
     pub origin: String,
@@ -60,7 +60,7 @@ impl Quantity {
         }
     }
 
-    /// Creates a value that no source gives, with its plausible range.
+    /// Creates a value that no source gives, with its lowest and highest plausible value. The value is not checked.
     pub fn assumed(value: u64, range: (u64, u64), origin: &str) -> Quantity {
         Quantity {
             value,
@@ -79,8 +79,7 @@ impl Quantity {
     }
 }
 
-/// Names of units, each with the numerator and denominator of its size in the base unit. Base units are picoseconds,
-/// bytes, bytes per second, and hertz.
+/// Names of units of time, each with the numerator and denominator of its size in the base unit, picoseconds.
 const TIMES: [(&str, u128, u128); 5] = [
     ("ps", 1, 1),
     ("ns", 1_000, 1),
@@ -88,6 +87,7 @@ const TIMES: [(&str, u128, u128); 5] = [
     ("ms", 1_000_000_000, 1),
     ("s", 1_000_000_000_000, 1),
 ];
+/// Units of sizes, likewise in bytes.
 const SIZES: [(&str, u128, u128); 8] = [
     ("B", 1, 1),
     ("kB", 1_000, 1),
@@ -98,6 +98,7 @@ const SIZES: [(&str, u128, u128); 8] = [
     ("GiB", 1 << 30, 1),
     ("TiB", 1 << 40, 1),
 ];
+/// Units of bandwidths, likewise in bytes per second.
 const RATES: [(&str, u128, u128); 10] = [
     ("B/s", 1, 1),
     ("kB/s", 1_000, 1),
@@ -110,6 +111,7 @@ const RATES: [(&str, u128, u128); 10] = [
     ("Mb/s", 1_000_000, 8),
     ("Gb/s", 1_000_000_000, 8),
 ];
+/// Units of frequencies, likewise in hertz.
 const FREQUENCIES: [(&str, u128, u128); 4] = [
     ("Hz", 1, 1),
     ("kHz", 1_000, 1),
@@ -117,7 +119,8 @@ const FREQUENCIES: [(&str, u128, u128); 4] = [
     ("GHz", 1_000_000_000, 1),
 ];
 
-/// Parses a number with a unit. Returns it in the base unit, rounded to the nearest.
+/// Parses a number with a unit, or a whole number for [`Unit::Count`]. Returns it in the base unit, rounded to the
+/// nearest integer. A time may also be given in cycles at a frequency.
 ///
 /// # Errors
 /// A clause that follows a key, with the problem and the known units: "has no unit: write ...".
@@ -136,11 +139,13 @@ pub fn parse(text: &str, unit: Unit) -> Result<u64, String> {
     }
 }
 
+/// Parses a whole number without a unit.
 fn parse_count(text: &str) -> Result<u64, String> {
     text.parse()
         .map_err(|_| format!("is a count: `{text}` is not a whole number without a unit"))
 }
 
+/// Parses a time of `cycles`, such as `5 cycles`, at a frequency, such as `322MHz`. Returns picoseconds.
 fn parse_cycles(cycles: &str, frequency: &str) -> Result<u64, String> {
     let number = cycles
         .strip_suffix("cycles")
@@ -160,6 +165,7 @@ fn parse_cycles(cycles: &str, frequency: &str) -> Result<u64, String> {
     )
 }
 
+/// Parses a decimal number with one of `units`. Returns it in the base unit. Errors contain `example`.
 fn parse_scaled(text: &str, units: &[(&str, u128, u128)], example: &str) -> Result<u64, String> {
     let end = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')
@@ -194,7 +200,7 @@ fn parse_scaled(text: &str, units: &[(&str, u128, u128)], example: &str) -> Resu
     divide_rounded(value, point * denominator)
 }
 
-/// Parses a decimal number. Returns its digits and a power of ten as divisor.
+/// Parses a decimal number with at most 12 decimals. Returns its digits and a power of ten as divisor.
 fn parse_decimal(text: &str) -> Result<(u128, u128), String> {
     let (integer_part, fraction) = text.split_once('.').unwrap_or((text, ""));
     let not_a_number = || format!("starts with `{text}`, which is not a number");
@@ -207,12 +213,14 @@ fn parse_decimal(text: &str) -> Result<(u128, u128), String> {
     Ok((digits, 10u128.pow(fraction.len() as u32)))
 }
 
+/// Divides with rounding to the nearest integer.
 fn divide_rounded(value: u128, divisor: u128) -> Result<u64, String> {
     let raised = value.checked_add(divisor / 2).ok_or("is too large")?;
     u64::try_from(raised / divisor).map_err(|_| "is too large".to_string())
 }
 
-/// Formats a number in the base unit: in the largest unit in which three decimals are exact.
+/// Formats a number that is given in the base unit, in the largest unit in which three decimals are exact.
+/// [`parse`] returns the same number for the result.
 pub fn show(value: u64, unit: Unit) -> String {
     let in_largest_unit = |units: &[(&str, u128, u128)]| {
         let is_fitting = |unit: &&(&str, u128, u128)| unit.2 == 1 && u128::from(value) >= unit.1;
@@ -233,6 +241,7 @@ pub fn show(value: u64, unit: Unit) -> String {
     }
 }
 
+/// Formats a number of thousandths as a decimal number without trailing zeros.
 fn format_thousandths(value: u128) -> String {
     let text = format!("{}.{:03}", value / 1000, value % 1000);
     text.trim_end_matches('0').trim_end_matches('.').to_string()

@@ -41,6 +41,7 @@ _OMISSIONS = "the operating system and its driver, and details of the mesh's hom
 
 
 def _request(card: str, workload: Workload, accesses: int, **settings: int | str) -> Request:
+    """Return a request with an idle host and a card that runs a workload; `__` in a setting's name is a dot."""
     return {
         "platform": f"n1sdp-{card}",
         "protocol": "ccix",
@@ -53,29 +54,35 @@ def _request(card: str, workload: Workload, accesses: int, **settings: int | str
 
 
 def _time(result: Simulation) -> float:
+    """Return the simulated time in nanoseconds."""
     return (result.statistics or {})["time_ns"]
 
 
 def _mean(result: Simulation) -> float:
+    """Return the mean latency in nanoseconds."""
     return (result.statistics or {})["latency_mean_ns"]
 
 
 def _median(result: Simulation) -> float:
+    """Return the median latency of the loads, or of the stores if there are none, in nanoseconds."""
     statistics = result.statistics or {}
     kind = "load" if statistics["loads"] else "store"
     return statistics[f"{kind}_latency_p50_ns"]
 
 
 def _throughput(result: Simulation) -> float:
+    """Return the throughput in GiB/s."""
     return (result.statistics or {})["bandwidth_bytes_per_s"] / 2**30
 
 
 def _steady(result: Simulation, cut: bool) -> bool:  # noqa: ARG001, FBT001 -- as `PointExperiment` calls it
+    """Return true if the access rate is constant from the second quarter of the run on."""
     statistics, quarters = result.statistics or {}, result.quarters
     return is_even(statistics["accesses"] / (statistics["time_ns"] * 1e-9), quarters)
 
 
 def _transfers(measure: str) -> list[Point]:
+    """Return the transfers of every size and direction with each card; `measure` is `latency` or `throughput`."""
     return [
         Point(
             f"{size}, {direction}, {card}, {measure}",
@@ -111,10 +118,12 @@ TRANSLATED: dict[str, dict[str, int | str]] = {
 
 
 def _key(label: str) -> str:
+    """Return a label as part of a key of the published numbers."""
     return label.lower().replace(",", "").replace(" ", "_")
 
 
 def _random_lines() -> list[Point]:
+    """Return random reads of single lines, with and without translation of addresses."""
     return [
         Point(
             f"one line, {label}, {card}",
@@ -127,6 +136,7 @@ def _random_lines() -> list[Point]:
 
 
 def _translated_transfers() -> list[Point]:
+    """Return transfers with physical addresses, and with pages of either size."""
     pages: dict[str, dict[str, int | str]] = {
         "physical": {},
         "4 KiB pages": {"translation__enabled": 1},
@@ -150,6 +160,7 @@ LOCAL_WORKLOADS: dict[str, Workload] = {"write": "random-write", "read": "random
 
 
 def _locality(where: str) -> list[Point]:
+    """Return accesses to memory that fits the card's cache (`hit`), or that does not (`miss`)."""
     points = []
     for card in CARDS:
         for direction, workload in LOCAL_WORKLOADS.items():
@@ -170,6 +181,7 @@ SHARERS: dict[str, dict[str, Workload | str]] = {
 
 
 def _sharing() -> list[Point]:
+    """Return accesses by host and device to shared regions of several sizes."""
     points = []
     for card in CARDS:
         for sharer, workloads in SHARERS.items():
@@ -205,6 +217,7 @@ _THROUGHPUT = PointExperiment(_transfers("throughput"), "GiB/s", _throughput, st
 
 
 def _exp1(conditions: Conditions) -> list[Measurement]:
+    """Run the transfers, and sort their numbers by unit."""
     measurements = [*_LATENCY.run(conditions), *_THROUGHPUT.run(conditions), *dma_rows("ccix_exp1", WORKLOADS, SIZES)]
     latencies = [measurement for measurement in measurements if measurement.unit == "ns"]
     measurements += single_rows("ccix_exp1", latencies)

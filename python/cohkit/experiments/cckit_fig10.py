@@ -49,6 +49,8 @@ OMISSIONS = (
 
 
 def _quantile(share: int) -> Callable[[Play], float]:
+    """Return a function that returns the latency, in nanoseconds, not exceeded by this percentage of calls."""
+
     def measure(result: Play) -> float:
         calls = times(result, "call")
         rank = calls.count * share / 100
@@ -58,6 +60,7 @@ def _quantile(share: int) -> Callable[[Play], float]:
 
 
 def _stages() -> list[Stage]:
+    """Return a play for each method of calls and each percentage."""
     return [
         Stage(
             f"{share} %, {name}",

@@ -28,6 +28,7 @@ Nothing was tuned to throughputs. Platforms set the number of cores and the pref
 
 
 def _points() -> list[Point]:
+    """Return a simulation for each configuration and workload."""
     points = []
     for name, (key, machine) in CONFIGURATIONS.items():
         for label, workload in WORKLOADS.items():
@@ -42,10 +43,12 @@ def _points() -> list[Point]:
 
 
 def _throughput(result: Simulation) -> float:
+    """Return the throughput in GiB/s."""
     return (result.statistics or {})["bandwidth_bytes_per_s"] / 2**30
 
 
 def _steady(result: Simulation, cut: bool) -> bool:  # noqa: FBT001 -- as `PointExperiment` calls it
+    """Return true if the rate is constant from the second quarter on, and no reduced run ends while caches fill."""
     statistics, quarters = result.statistics or {}, result.quarters
     rate = statistics["accesses"] / (statistics["time_ns"] * 1e-9)
     return is_even(rate, quarters) and not (cut and is_filling(quarters))

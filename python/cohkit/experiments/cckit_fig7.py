@@ -31,10 +31,12 @@ OMISSIONS = "the operating system, address translation, and the cache of the sec
 
 
 def _rate(result: Play) -> float:
+    """Return increments in millions per second."""
     return rate(result, "increments") / 1e6
 
 
 def _stages() -> list[Stage]:
+    """Return a play for each home and percentage of contended rows."""
     return [
         Stage(
             f"{percent} %, {name}",

@@ -27,10 +27,12 @@ OMISSIONS = "the operating system and address translation"
 
 
 def _throughput(result: Play) -> float:
+    """Return the throughput of reads in GiB/s."""
     return rate(result, "lines read") * LINE_BYTES / 2**30
 
 
 def _stages() -> list[Stage]:
+    """Return a play for each number of threads, with and without prefetching."""
     return [
         Stage(
             f"{threads}, {name} prefetcher",
@@ -50,6 +52,7 @@ def _stages() -> list[Stage]:
 
 
 def _run(conditions: Conditions) -> list[Measurement]:
+    """Run the plays, and add the largest number of each line."""
     ours = run(_stages(), "GiB/s", conditions)
     return [*ours, *(largest(ours, f"{KEY}.{name}.", f"at best, {name} prefetcher") for name in BLOCKS)]
 

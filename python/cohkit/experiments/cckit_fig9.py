@@ -36,6 +36,7 @@ OMISSIONS = (
 
 
 def _response(result: Play) -> float:
+    """Return the mean latency of a synchronisation in microseconds."""
     return times(result, "response").mean / 1000
 
 
@@ -69,6 +70,7 @@ def _max_updates(rows: int) -> int:
 
 
 def _stages(conditions: Conditions) -> list[Stage]:
+    """Return a play for each mode, number of updates and scale of the table, and the read rates of recomputed views."""
     stages = []
     for size, scale in SCALES.items():
         # A quick run uses a part of the table, without transactions that are too large for it.
@@ -97,6 +99,7 @@ def _stages(conditions: Conditions) -> list[Stage]:
 
 
 def _run(conditions: Conditions) -> list[Measurement]:
+    """Run the plays, and add the largest read rate."""
     ours = run(_stages(conditions), "us", conditions)
     # A smaller table has a different read rate, because the remainder of a response has more weight.
     ours = [

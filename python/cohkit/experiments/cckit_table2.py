@@ -26,6 +26,7 @@ The platforms are fitted to {KEY}; nothing else is.
 
 
 def _points() -> list[Point]:
+    """Return a simulation of a single core for each configuration and access pattern."""
     points = []
     for name, (key, machine) in CONFIGURATIONS.items():
         for pattern, workload in PATTERNS.items():
@@ -41,6 +42,7 @@ def _points() -> list[Point]:
 
 
 def _latency(result: Simulation) -> float:
+    """Return the mean latency in nanoseconds."""
     return (result.statistics or {})["latency_mean_ns"]
 
 

@@ -34,6 +34,7 @@ _LINE_STATES = {
 
 
 def _mean(result: Play) -> float:
+    """Return the mean latency of a clean-invalidate in nanoseconds."""
     return times(result, "clean-invalidate").mean
 
 
@@ -55,6 +56,7 @@ def _limited(accesses: int) -> str:
 
 
 def _stages(conditions: Conditions) -> list[Stage]:
+    """Return a play for each home and state of the lines: the latency of single operations, and the rate of many."""
     lines = min(LINES, conditions.accesses or LINES)
     stages = []
     for name, (key, platform) in MACHINES.items():

@@ -50,7 +50,12 @@ class PlayRun(Protocol):
 
 
 class Work(NamedTuple):
-    """Work of the writing thread."""
+    """Work of the writing thread.
+
+    Attributes:
+        fanout: number of hosts that the thread stores to.
+
+    """
 
     store: int = 64
     """Bytes per store."""
@@ -60,7 +65,17 @@ class Work(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One simulation: a protocol with sizes, on a machine, with quantities set."""
+    """One simulation: a protocol with sizes, on a machine, with quantities set.
+
+    Attributes:
+        text: name of the ordering's protocol.
+        sizes: sizes of the protocol.
+        platform: the machine.
+        work: work of the writing thread.
+        settings: quantities of the platform to set.
+        homes: number of homes.
+
+    """
 
     text: str
     sizes: Sizes
@@ -147,7 +162,15 @@ def ratio(value: float, reference: float) -> float:
 
 
 class Comparison(NamedTuple):
-    """Runs with each ordering: their position in a panel, the panel, the key, and the runs by ordering."""
+    """Runs with each ordering: their position in a panel, the panel, the key, and the runs by ordering.
+
+    Attributes:
+        place: position in the panel, such as the program.
+        panel: title of the panel.
+        key: end of the key of the published number.
+        runs: run with each ordering, by name.
+
+    """
 
     place: str
     panel: str
@@ -206,6 +229,7 @@ def _points() -> list[tuple[str, str, Work]]:
 
 
 def _fig8(conditions: Conditions) -> list[Measurement]:
+    """Return time and traffic of all orderings relative to the directories' (CORD), for varied stores."""
     comparisons = [
         Comparison(
             value,
@@ -222,6 +246,7 @@ def _fig8(conditions: Conditions) -> list[Measurement]:
 
 
 def _fig9(conditions: Conditions) -> list[Measurement]:
+    """Return the time with source ordering relative to CORD, for varied latencies between hosts."""
     parts = {"one way": 2, "round trip": 4}
     works = [("fan-out 1", Work()), ("fan-out 3", Work(fanout=3)), ("fan-out 7", Work(fanout=7))]
     works += [("8 B stores", Work(store=8)), ("sync 512 B", Work(sync=512))]
@@ -257,12 +282,14 @@ COUNTER_BITS = (2, 4, 6, 8, 16, 32)
 
 
 def _number_run(bits: int, platform: str) -> Run:
+    """Return a run that orders stores by numbers of this many bits."""
     numbers = min(2**bits, WIDE)
     settings = {"home.count": 1, "hosts.number_bits": bits}
     return Run("seq", {"numbers": numbers, "most": numbers - 1}, platform, Work(), settings, homes=1)
 
 
 def _epochs(epoch: int, counter: int, platform: str) -> Run:
+    """Return a run of CORD with this many bits of an epoch number and of a store counter."""
     sizes = {
         "homes": 1,
         "epochs": 2**epoch,
@@ -275,6 +302,7 @@ def _epochs(epoch: int, counter: int, platform: str) -> Run:
 
 
 def _fig10(conditions: Conditions) -> list[Measurement]:
+    """Return time and traffic of CORD with varied bits, relative to numbers of 40 and 8 bits."""
     varied = [(counter, "bits of a counter", 8, counter) for counter in COUNTER_BITS]
     varied += [(epoch, "bits of an epoch", epoch, 32) for epoch in EPOCH_BITS]
     comparisons: list[tuple[int, str, str, Run, Run, Run]] = []

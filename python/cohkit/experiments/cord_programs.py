@@ -32,7 +32,16 @@ if TYPE_CHECKING:
 
 
 class Program(NamedTuple):
-    """A program with its numbers. `by` is the number that is reduced: one unit of it causes about `stores` stores."""
+    """A program with its numbers. `by` is the number that is reduced: one unit of it causes about `stores` stores.
+
+    Attributes:
+        application: name of the shipped application.
+        numbers: its numbers.
+        by: name of the number that a limit on accesses reduces.
+        stores: approximate number of stores per unit of that number.
+        least: minimum of that number.
+
+    """
 
     application: Application
     numbers: Mapping[str, int]
@@ -76,7 +85,16 @@ ROUND_TRIP = {"cxl-8x8": "37.5ns", "upi-8x8": "12.5ns"}
 
 
 class ProgramRun(NamedTuple):
-    """A program on a machine, with an ordering."""
+    """A program on a machine, with an ordering.
+
+    Attributes:
+        program: key of `ALL`.
+        platform: the machine.
+        ordering: key of `ORDERINGS`, or of `TSO` if `order` is given.
+        order: prefix of the protocol's name: `tso/` for total store order, otherwise empty.
+        hosts: number of hosts, each with a home.
+
+    """
 
     program: str
     platform: str
@@ -138,6 +156,7 @@ def _acknowledgement_share(result: Play, _: int) -> float:
 
 
 def _unchanged(run: ProgramRun) -> ProgramRun:
+    """Return the run as it is."""
     return run
 
 
@@ -151,6 +170,7 @@ VARIED: Mapping[tuple[str, str], Callable[[ProgramRun], ProgramRun]] = {
 
 
 def _fig2(conditions: Conditions, vary: Callable[[ProgramRun], ProgramRun] = _unchanged) -> list[Measurement]:
+    """Return the shares of acknowledgements in the time and in the traffic of programs with source ordering."""
     comparisons = [
         (machine, program, vary(ProgramRun(program, platform, "so")))
         for machine, platform in MACHINES.items()
@@ -201,6 +221,7 @@ def _bytes_per_release(result: Play, platform: str) -> float:
 
 
 def _fig7(conditions: Conditions, vary: Callable[[ProgramRun], ProgramRun] = _unchanged) -> list[Measurement]:
+    """Return time and traffic of all programs and orderings relative to CORD, and the bytes stored for each release."""
     comparisons = _comparisons("", vary)
     results = play_comparisons(comparisons, conditions, WRONG_RESULT)
     ours = percent_of_cord(comparisons, results, {"time": duration, "traffic": traffic}, "cord.programs", conditions)
@@ -219,6 +240,7 @@ def _fig7(conditions: Conditions, vary: Callable[[ProgramRun], ProgramRun] = _un
 
 
 def _fig13(conditions: Conditions, vary: Callable[[ProgramRun], ProgramRun] = _unchanged) -> list[Measurement]:
+    """Return time and traffic with total store order, relative to CORD."""
     comparisons = _comparisons("tso/", vary)
     results = play_comparisons(comparisons, conditions, WRONG_RESULT)
     return percent_of_cord(comparisons, results, {"time": duration, "traffic": traffic}, "cord.tso", conditions)

@@ -22,7 +22,13 @@ FANOUT = 3
 
 
 class Exchange(NamedTuple):
-    """A run in which all cores of `hosts` hosts store to other hosts."""
+    """A run in which all cores of `hosts` hosts store to other hosts.
+
+    Attributes:
+        hosts: number of hosts, each with `CORES` cores.
+        ordering: key of `ORDERINGS`.
+
+    """
 
     hosts: int
     ordering: str
@@ -58,6 +64,7 @@ class Exchange(NamedTuple):
 
 
 def _run(conditions: Conditions) -> list[Measurement]:
+    """Return time (ns) and traffic (bytes per core) for each ordering and number of hosts."""
     max_stores = conditions.accesses
     runs = [
         Exchange(hosts, ordering)

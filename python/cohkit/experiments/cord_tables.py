@@ -64,7 +64,14 @@ def directory_bits(sizes: Sizes, hosts: int) -> dict[str, int]:
 
 
 class SmallestTables(NamedTuple):
-    """The smallest tables without a time cost, the time with the largest tables, and the play with the smallest."""
+    """The smallest tables without a time cost, the time with the largest tables, and the play with the smallest.
+
+    Attributes:
+        sizes: sizes of the tables.
+        largest_ns: time with the largest tables, in nanoseconds.
+        play: the play with the smallest tables.
+
+    """
 
     sizes: Sizes
     largest_ns: float
@@ -72,6 +79,7 @@ class SmallestTables(NamedTuple):
 
 
 def _with_sizes(run: ProgramRun, sizes: Sizes) -> ProgramRun:
+    """Return a run with these sizes of tables; other sizes are large enough to have no effect."""
     # More epoch numbers than a core has entries make no difference.
     return run._replace(sizes={"homes": run.hosts, "epochs": 2 * LARGEST, "most": 65535, **sizes})
 
@@ -148,6 +156,7 @@ def _published(hosts: int, reading: str) -> Sizes:
 
 
 def _fig11(conditions: Conditions) -> list[Measurement]:
+    """Return the bytes of the smallest tables without a time cost, and the time with the published sizes."""
     runs = _runs(WORKLOADS)
     tables = _smallest_tables((run for *_, run in runs), conditions)
     published_runs = {
@@ -188,6 +197,7 @@ def _by_panel(ours: list[Measurement]) -> list[Measurement]:
 
 
 def _fig12(conditions: Conditions) -> list[Measurement]:
+    """Return the bytes of each table of the all-to-all program."""
     runs = _runs([ALL_TO_ALL])
     tables = _smallest_tables((run for *_, run in runs), conditions)
     ours = []
@@ -234,6 +244,12 @@ class Model(NamedTuple):
 
     Area, static power and energy per write are proportional to the number of bits. A small memory has more decoders
     and amplifiers per bit, but no tags; its short wires reduce the energy.
+
+    Attributes:
+        area: relative area.
+        power: relative static power.
+        energy: relative energy per write.
+
     """
 
     area: float = 1
@@ -242,6 +258,7 @@ class Model(NamedTuple):
 
 
 def _baseline(key: str, unit: str) -> float:
+    """Return a published number of the chip without tables."""
     value = Published.shipped().value(f"cord.baseline.{key}", unit=unit)
     assert value is not None, key  # noqa: S101 -- it ships
     return value

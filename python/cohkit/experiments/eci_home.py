@@ -30,6 +30,7 @@ def _run(_: Conditions) -> list[Measurement]:
 
 
 def _rows(form: str, sizes: Sizes) -> Iterator[Measurement]:
+    """Yield the three sizes of a home; `form` follows their names."""
     published = "enzian.state_machine"
     yield Measurement(f"states{form}", sizes["states"], COUNT, f"{published}.states")
     yield Measurement(f"transitions{form}", sizes["transitions"], COUNT, f"{published}.transitions")

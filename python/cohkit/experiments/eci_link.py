@@ -52,6 +52,7 @@ OMISSIONS = (
 
 
 def _request(direction: str, links: int, lines: int, accesses: int) -> Request:
+    """Return a request in which the device transfers `lines` lines at a time over `links` links."""
     return {
         "platform": "enzian-cpu-home",
         "protocol": "eci-near",
@@ -64,6 +65,7 @@ def _request(direction: str, links: int, lines: int, accesses: int) -> Request:
 
 
 def _points(measure: str) -> list[Point]:
+    """Return the transfers of every size and direction; `measure` is `latency` or `throughput`."""
     return [
         Point(
             f"{size}, {direction}, {label}, {measure}",
@@ -79,23 +81,28 @@ def _points(measure: str) -> list[Point]:
 
 
 def _sockets(measure: str, label: str, options: Request) -> Point:
+    """Return a simulation of transfers between the caches of two sockets."""
     request: Request = {"platform": "thunderx1-2s-eci", "workload": "sequential-read", "region": "64MiB", **options}
     return Point(f"two sockets, cache to cache, {label}", f"{SOCKETS}.{measure}", request)
 
 
 def _time(result: Simulation) -> float:
+    """Return the simulated time in nanoseconds."""
     return (result.statistics or {})["time_ns"]
 
 
 def _mean(result: Simulation) -> float:
+    """Return the mean latency in nanoseconds."""
     return (result.statistics or {})["latency_mean_ns"]
 
 
 def _throughput(result: Simulation) -> float:
+    """Return the throughput in GiB/s."""
     return (result.statistics or {})["bandwidth_bytes_per_s"] / 2**30
 
 
 def _steady(result: Simulation, cut: bool) -> bool:  # noqa: ARG001, FBT001 -- as `PointExperiment` calls it
+    """Return true if the access rate is constant from the second quarter of the run on."""
     statistics, quarters = result.statistics or {}, result.quarters
     return is_even(statistics["accesses"] / (statistics["time_ns"] * 1e-9), quarters)
 
@@ -129,6 +136,7 @@ _SERIES = [
 
 
 def _run(conditions: Conditions) -> list[Measurement]:
+    """Run all series, and sort their numbers by unit."""
     measurements = [measurement for experiment in _SERIES for measurement in experiment.run(conditions)]
     measurements += dma_rows(KEY, DIRECTIONS, SIZES)
     latencies = [measurement for measurement in measurements if measurement.key.startswith(f"{KEY}.latency.")]

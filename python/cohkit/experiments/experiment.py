@@ -30,7 +30,14 @@ class Conditions(NamedTuple):
 
 
 class Rerun(NamedTuple):
-    """One number, recomputed with one assumed quantity at a bound of its range."""
+    """One number, recomputed with one assumed quantity at a bound of its range.
+
+    Attributes:
+        quantity: name of the quantity of the platform.
+        value: its value, with unit.
+        ours: the recomputed number.
+
+    """
 
     quantity: str
     value: str
@@ -38,7 +45,13 @@ class Rerun(NamedTuple):
 
 
 class Span(NamedTuple):
-    """Sensitivity of one number to the assumptions: its value at this size, and all reruns."""
+    """Sensitivity of one number to the assumptions: its value at this size, and all reruns.
+
+    Attributes:
+        name: name of the number.
+        ours: the number with all quantities at their values.
+
+    """
 
     name: str
     ours: float
@@ -51,7 +64,13 @@ class Span(NamedTuple):
 
 
 class Experiment(NamedTuple):
-    """A published table or figure: the function that computes our numbers, and remarks."""
+    """A published table or figure: the function that computes our numbers, and remarks.
+
+    Attributes:
+        run: function that computes our numbers.
+        note: remark below the table.
+
+    """
 
     run: Callable[[Conditions], list[Measurement]]
     note: str = ""
@@ -87,7 +106,14 @@ def accesses_each(accesses: int) -> str:
 
 
 class Point(NamedTuple):
-    """A number computed by one simulation, and the key of the published one."""
+    """A number computed by one simulation, and the key of the published one.
+
+    Attributes:
+        name: name of the number in the table.
+        key: key of the published number.
+        request: the simulation.
+
+    """
 
     name: str
     key: str
@@ -176,6 +202,7 @@ class JoinedExperiments:
 
 
 def _is_cut(request: Request, conditions: Conditions) -> bool:
+    """Return true if the conditions reduce the number of accesses of a request."""
     full = request.get("accesses")
     return conditions.accesses is not None and (full is None or conditions.accesses < full)
 

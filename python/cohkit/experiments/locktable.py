@@ -29,16 +29,19 @@ OMISSIONS = "the operating system, address translation, and that a machine with 
 
 
 def _latency(side: str) -> Callable[[Play], float]:
+    """Return a function that returns the mean time to take a lock, in microseconds."""
     return lambda result: times(result, f"{side} lock")["mean"] / 1000
 
 
 def _rate(side: str) -> Callable[[Play], float]:
+    """Return a function that returns locks taken in millions per second."""
     return lambda result: rate(result, f"{side} locks") / 1e6
 
 
 def _stages(
     measure: Callable[[str], Callable[[Play], float]], quantity: str, unit: str, per_s: float = 0
 ) -> list[Stage]:
+    """Return a play on Enzian for each table, side and number of concurrent transactions."""
     return [
         Stage(
             f"{parallelism}, {table}, {side} {quantity}",
@@ -75,6 +78,7 @@ CARD_OMISSIONS = "the operating system, address translation, and other work of d
 def _card_stages(
     measure: Callable[[str], Callable[[Play], float]], quantity: str, unit: str, per_s: float = 0
 ) -> list[Stage]:
+    """Return a play on a CCIX card, which caches the table, for each side and number of concurrent transactions."""
     return [
         Stage(
             f"{parallelism}, {side} {quantity}",

@@ -27,7 +27,17 @@ _NANOSECONDS_PER_ACCESS = 100
 
 
 class Stage(NamedTuple):
-    """A number computed by plays of one application, and the key of the published one; the mean of several seeds."""
+    """A number computed by plays of one application, and the key of the published one; the mean of several seeds.
+
+    Attributes:
+        name: name of the number in the table.
+        key: key of the published number.
+        platform, application, numbers: the play: machine, application and its numbers.
+        measure: function that returns the number from a result.
+        warm_up_us: simulated time before events are counted and timed.
+        seeds: number of plays with consecutive seeds, of which the mean is taken.
+
+    """
 
     name: str
     key: str
@@ -80,6 +90,7 @@ def rate(result: Play, counter: str) -> float:
 
 
 def _lookup(by_name: Mapping[str, _T] | None, result: Play, counter: str) -> _T:
+    """Return a counter's value, or raise `InputError` if the play was too short to count it."""
     if by_name is None or counter not in by_name:
         message = f"no `{counter}` in {result.window_ns or 0:.15g} ns; more accesses are needed"
         raise InputError(message)
@@ -132,17 +143,20 @@ def largest(ours: Sequence[Measurement], prefix: str, name: str) -> Measurement:
 
 
 def _is_steady(stage: Stage, value: float, result: Play, conditions: Conditions) -> bool:
+    """Return true if the rate is `value` from the second quarter on, and no reduced run ends while caches fill."""
     quarters = (result.quarters_by_counter or {}).get(stage.counted)
     return is_even(value * stage.per_s, quarters) and not (_is_cut(stage, conditions) and is_filling(result.quarters))
 
 
 def _is_cut(stage: Stage, conditions: Conditions) -> bool:
+    """Return true if the size or the simulated time of a stage is reduced."""
     duration_ns = 1000 * max(stage.time_us, stage.warm_up_us)
     accesses = conditions.accesses
     return stage.cut or (accesses is not None and _NANOSECONDS_PER_ACCESS * accesses < duration_ns)
 
 
 def _request(stage: Stage, seed: int, conditions: Conditions) -> Request:
+    """Return the request of one play; `seed` is added to that of the conditions."""
     request: Request = {
         "platform": stage.platform,
         "application": stage.application,

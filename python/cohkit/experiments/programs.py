@@ -40,7 +40,13 @@ _HOST_RAM = (_HOST_MIB - 2) << 20
 
 
 class Run(NamedTuple):
-    """A run of a program, `nearmemory/programs/NAME-host.c`, which starts near-memory programs."""
+    """A run of a program, `nearmemory/programs/NAME-host.c`, which starts near-memory programs.
+
+    Attributes:
+        name: name of the program.
+        arguments: arguments of the host program.
+
+    """
 
     name: str
     arguments: Sequence[int] = ()
@@ -128,6 +134,7 @@ def _copy_sources(folder: Path) -> None:
 
 
 def _compile(folder: Path, kind: str, program: str, options: Sequence[str], output: str) -> None:
+    """Compile a program with the flags of `host` or `channel`. Raise `UnavailableError` if that fails."""
     source = f"{_FOLDER}programs/{program}.c"
     command = [COMPILER, f"@{_FOLDER}{kind}.flags", *options, source, "-o", output]
     process = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
@@ -137,6 +144,7 @@ def _compile(folder: Path, kind: str, program: str, options: Sequence[str], outp
 
 
 def _run(folder: Path, run: Run) -> dict[str, float]:
+    """Run a compiled program, and return the numbers that it prints, by name."""
     settings = [word for name, value in run.settings.items() for word in ("--set", f"{name}={value}")]
     limits = ["--memory", _HOST_MIB, "--max-instructions", 10**12]
     words = ["run", *limits, *settings, "--channel-program", f"{run.name}={run.channel}"]

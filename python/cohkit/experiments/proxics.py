@@ -30,6 +30,7 @@ OMISSIONS = (
 
 
 def _limit(full: int, conditions: Conditions) -> int:
+    """Return a number of operations, limited by the conditions."""
     return full if conditions.accesses is None else min(full, conditions.accesses)
 
 
@@ -37,6 +38,7 @@ _BYTES_PER_ACCESS = 16
 
 
 def _max_bytes(conditions: Conditions) -> int:
+    """Return the maximum number of bytes that a program may access under these conditions."""
     return _limit(1 << 40, conditions) * _BYTES_PER_ACCESS
 
 
@@ -69,11 +71,13 @@ _TABLE_1 = [
 
 
 def _measure(conditions: Conditions, settings: Mapping[str, str]) -> Run:
+    """Return a run of the program that measures far memory, with these settings of the machine."""
     lines = max(_BATCH, min(_MEASURED_LINES, _max_bytes(conditions) // LINE_BYTES))
     return Run("measure", (lines,), settings)
 
 
 def _table1(conditions: Conditions) -> list[Measurement]:
+    """Return latencies and bandwidths of far memory."""
     [results] = run_programs([_measure(conditions, {})], conditions)
     return [
         Measurement(
@@ -84,6 +88,7 @@ def _table1(conditions: Conditions) -> list[Measurement]:
 
 
 def _table1_spans(conditions: Conditions) -> list[Span]:
+    """Return the numbers of `_table1` with each assumed quantity at either end of its range."""
     ends = list(assumptions())
     variants: list[Mapping[str, str]] = [{}, *({name: end} for name, end in ends)]
     baseline, *reruns = run_programs([_measure(conditions, settings) for settings in variants], conditions)
@@ -129,6 +134,7 @@ BULK_SIZES = tuple(1 << power for power in range(11, 26, 2))
 
 
 def _bulk(conditions: Conditions) -> list[Measurement]:
+    """Return the bandwidth of setting, clearing and copying ranges of several sizes."""
     runs = {size: Run("bulk", (size,), _MULTI_CORE) for size in _sizes(BULK_SIZES, conditions)}
     return _points("bulk", runs, conditions, "GB/s", lambda size, cycles: size / (cycles * CYCLE_S) / 1e9)
 
@@ -138,6 +144,7 @@ _UPDATES = 10_000
 
 
 def _gups(conditions: Conditions) -> list[Measurement]:
+    """Return the rate of random updates of tables of several sizes."""
     # The same number of updates for each core.
     updates = -(-_limit(_UPDATES, conditions) // _CORES) * _CORES
     runs = {size: Run("gups", (size, updates), _MULTI_CORE) for size in _sizes(_TABLES, conditions)}
@@ -150,10 +157,12 @@ _PART = 64 * LINE_BYTES
 
 
 def _table_bytes(full: int, conditions: Conditions) -> int:
+    """Return the bytes of a table: whole parts, limited by the conditions."""
     return max(_PART, min(full, _max_bytes(conditions)) // _PART * _PART)
 
 
 def _sum(conditions: Conditions) -> list[Measurement]:
+    """Return the rate of summed rows, for rows of several sizes."""
     table = _table_bytes(_TABLE, conditions)
     runs = {width: Run("rows", (table, width), _MULTI_CORE) for width in WIDTHS}
     return _points("sum", runs, conditions, "M/s", lambda width, cycles: table / width / (cycles * CYCLE_S) / 1e6)
@@ -165,6 +174,7 @@ _SELECTED = (1, 10, 50, 100, 250, 500, 750, 1000)
 
 
 def _filter(conditions: Conditions) -> list[Measurement]:
+    """Return the rate of filtered rows, for several shares of selected rows."""
     table = _table_bytes(_TABLE // _SCALE, conditions)
     settings = {**_MULTI_CORE, **last_cache((_LLC_MIB << 20) // _SCALE, table, _TABLE // _SCALE)}
     runs = {selected: Run("rows", (table, LINE_BYTES, selected), settings) for selected in _SELECTED}
@@ -176,6 +186,7 @@ _WORDS = 30_000
 
 
 def _pipes(conditions: Conditions) -> list[Measurement]:
+    """Return rates and round trips of words by line pipes and register pipes."""
     # The same number of words for each thread.
     words = -(-_limit(_WORDS, conditions) // _CORES) * _CORES
     runs = [Run("pipes", (lines, words, threads), _MULTI_CORE) for threads in (1, _CORES) for lines in LINES]
@@ -199,6 +210,7 @@ _SPAWNS = 50
 
 
 def _spawn(conditions: Conditions) -> list[Measurement]:
+    """Return the time to start programs of several lengths."""
     times = _limit(_SPAWNS, conditions)
     runs = [Run("spawn", (times,), definitions=(f"PAD={length - _STUB}",)) for length in _LENGTHS]
     return [
@@ -219,6 +231,7 @@ _CLOCKS = {"host": CYCLE_S, "core": MCC_CYCLE_S}
 
 
 def _compute(conditions: Conditions) -> list[Measurement]:
+    """Return the rate of an instruction mix on host and near-memory core, per second and per 1000 clocks."""
     rounds = _limit(_ROUNDS, conditions)
     [result] = run_programs([Run("compute", (rounds,))], conditions)
     cut = conditions.accesses is not None

@@ -19,7 +19,15 @@ _LLC_BYTES = (16 << 20) // _SCALE
 
 
 class _Graph(NamedTuple):
-    """A published graph: its name, its number for programs, and its sizes."""
+    """A published graph: its name, its number for programs, and its sizes.
+
+    Attributes:
+        name: published name.
+        shape: number of the shape, as in `nearmemory/programs/graph.h`.
+        nodes: number of nodes.
+        edges: number of entries in all lists of neighbours.
+
+    """
 
     name: str
     shape: int
@@ -57,6 +65,7 @@ def _cache(graph: _Graph, conditions: Conditions) -> dict[str, str]:
 
 
 def _pagerank(conditions: Conditions) -> list[Measurement]:
+    """Return rates, traffic and lines for all graphs, and rates for all numbers of cores on the first graph."""
     shapes = [
         Run("pagerank", (*_program_size(graph, conditions), 1, 4, _ALL, 2), _cache(graph, conditions))
         for graph in _GRAPHS
@@ -82,6 +91,7 @@ def _pagerank(conditions: Conditions) -> list[Measurement]:
 
 
 def _rate(result: Mapping[str, float], method: str) -> float:
+    """Return edges processed in millions per second."""
     return result["all"] / (result[method] * CYCLE_S) / 1e6
 
 
@@ -91,12 +101,14 @@ _GraphResults = Sequence[tuple[str, Mapping[str, float]]]
 
 
 def _rates(graph_results: _GraphResults) -> Iterator[_Row]:
+    """Yield the rate of each method on each graph."""
     for graph, result in graph_results:
         for method in _METHODS:
             yield f"{graph}, {method}", _rate(result, method), "M/s", f"{method}.{graph}"
 
 
 def _rates_of_grid(cell_results: Sequence[tuple[tuple[int, int], Mapping[str, float]]]) -> Iterator[_Row]:
+    """Yield the rates for each number of host cores and near-memory cores."""
     for (cores, mccs), result in cell_results:
         host = f"{cores} core{'s' if cores > 1 else ''}"
         if mccs == 1:
@@ -105,6 +117,7 @@ def _rates_of_grid(cell_results: Sequence[tuple[tuple[int, int], Mapping[str, fl
 
 
 def _traffic(graph_results: _GraphResults) -> Iterator[_Row]:
+    """Yield the bytes per edge on the link and at far memory."""
     for graph, result in graph_results:
         for method in _METHODS[1:]:
             for part in ("link", "DRAM"):
@@ -113,6 +126,7 @@ def _traffic(graph_results: _GraphResults) -> Iterator[_Row]:
 
 
 def _lines(graph_results: _GraphResults) -> Iterator[_Row]:
+    """Yield, per 1000 scores, the changes of line in order of access, and the lines read from far memory."""
     for graph, result in graph_results:
         yield f"{graph}, lines of 1000", result["of 1000 scores"], COUNT, f"lines_of_1000.{graph}"
         yield f"{graph}, lines asked for", result["for 1000 scores"], COUNT, f"lines_asked_for.{graph}"

@@ -14,7 +14,14 @@ if TYPE_CHECKING:
 
 
 class _Tree(NamedTuple):
-    """A reduced published tree: its name, its published number of nodes, and the arguments of programs."""
+    """A reduced published tree: its name, its published number of nodes, and the arguments of programs.
+
+    Attributes:
+        name: published name.
+        published: published number of nodes of the full tree.
+        type, shape, depth, branching, children, seed: fields of `struct tree` in `nearmemory/programs/tree.h`.
+
+    """
 
     name: str
     published: int
@@ -41,6 +48,7 @@ _SEARCHES = ("local", "far", "far with hints", "far with hints, 4 cores", "1 bes
 
 
 def _uts(conditions: Conditions) -> list[Measurement]:
+    """Return the rate of visited nodes for each tree and method, and the factor by which a tree is reduced."""
     max_nodes = conditions.accesses or 1 << 20
     runs = [
         Run(

@@ -49,10 +49,12 @@ OMISSIONS = (
 
 
 def _latency(result: Play) -> float:
+    """Return the mean latency of a call in microseconds."""
     return times(result, "call").mean / 1000
 
 
 def _rate(result: Play) -> float:
+    """Return calls in thousands per second."""
     return rate(result, "calls") / 1000
 
 
@@ -61,6 +63,7 @@ def _limited(accesses: int) -> str:
 
 
 def _stages(measure: Callable[[Play], float], quantity: str, contexts: int, calls: int, unit: str) -> list[Stage]:
+    """Return a play for each method and payload. A method's parameter counts `scale` units per line."""
     return [
         Stage(
             f"{payload}, {method}, {quantity}",
@@ -80,6 +83,7 @@ def _stages(measure: Callable[[Play], float], quantity: str, contexts: int, call
 
 
 def _run(conditions: Conditions) -> list[Measurement]:
+    """Run the plays, and add the largest throughput."""
     calls = min(CALLS, conditions.accesses or CALLS)
     stages = [*_stages(_latency, "latency", 1, calls, "us"), *_stages(_rate, "rate", CONTEXTS, calls, "k/s")]
     latency_stages = [stage for stage in stages if stage.key.startswith(f"{KEY}.latency.lines.")]

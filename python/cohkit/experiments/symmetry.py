@@ -35,7 +35,17 @@ NARROW = 64
 
 
 class Setup(NamedTuple):
-    """A protocol with its machine and framing, and the caching agents at the opposite end of the link (`across`)."""
+    """A protocol with its machine and framing, and the caching agents at the opposite end of the link (`across`).
+
+    Attributes:
+        name: name in the table.
+        protocol: name of the shipped protocol.
+        machine: the platform.
+        framing: layer of the framed link.
+        line: bytes of a line of the protocol.
+        across: kind of the caching agents at the opposite end of the link.
+
+    """
 
     name: str
     protocol: str
@@ -59,6 +69,7 @@ _INVALIDATIONS = ("invalidated",)
 
 
 def _settings(setup: Setup) -> dict[str, int | str]:
+    """Return the settings of the framed link, and of caches of equal size for all line sizes."""
     link = f"agents.{setup.across}.link" if setup.cached else "link"
     settings: dict[str, int | str] = {f"{link}.layer": setup.framing}
     settings |= {f"{link}.{name}": value for name, value in LANES.items()}
@@ -69,6 +80,7 @@ def _settings(setup: Setup) -> dict[str, int | str]:
 
 
 def _narrow(setup: Setup) -> Protocol:
+    """Return the protocol with lines of `NARROW` bytes."""
     text = shipped(setup.protocol).text
     declaration = f"line {setup.line} bytes"
     if declaration not in text:
@@ -80,6 +92,7 @@ def _narrow(setup: Setup) -> Protocol:
 
 
 def _count(result: Play, names: tuple[str, ...]) -> int:
+    """Return the number of these events in the window. Raise `InputError` if there are none."""
     counts = result.counts or {}
     if not (number := sum(counts.get(name, 0) for name in names)):
         message = f"no `{names[0]}` in {result.window_ns or 0:.15g} ns; more accesses are needed"
@@ -91,19 +104,23 @@ def _count(result: Play, names: tuple[str, ...]) -> int:
 
 
 def _time(names: tuple[str, ...]) -> Callable[[Play], float]:
+    """Return a function that returns the time per event in nanoseconds."""
     return lambda result: (result.window_ns or 0) / _count(result, names)
 
 
 def _link_traffic(result: Play, setup: Setup) -> LinkTraffic:
+    """Return the traffic on the link to the caching agents at its opposite end."""
     # Nothing is recorded if nothing was sent.
     return (result.links or {}).get(setup.across, LinkTraffic(messages=0, bytes=0))
 
 
 def _bytes(setup: Setup, names: tuple[str, ...]) -> Callable[[Play], float]:
+    """Return a function that returns the bytes on the link per event."""
     return lambda result: _link_traffic(result, setup)["bytes"] / _count(result, names)
 
 
 def _messages(setup: Setup, names: tuple[str, ...]) -> Callable[[Play], float]:
+    """Return a function that returns the messages on the link per event."""
     return lambda result: _link_traffic(result, setup)["messages"] / _count(result, names)
 
 
@@ -123,6 +140,8 @@ def _quantities(stage: Stage, setup: Setup, names: tuple[str, ...]) -> list[Stag
 def _stages(
     setup: Setup, key: str, lines: int, protocol: Protocol | str, settings: dict[str, int | str]
 ) -> list[Stage]:
+    """Return the plays of a setup: the table by share of contended rows, and the engine on clean and dirty lines."""
+
     def stage(name: str, number: int, application: Application, numbers: dict[str, int]) -> Stage:
         return Stage(
             f"{number}, {name}, {setup.name}",
@@ -149,10 +168,12 @@ def _stages(
 
 
 def _lines(conditions: Conditions) -> int:
+    """Return the number of lines of the engine, limited by the conditions."""
     return LINES if conditions.accesses is None else max(1, min(LINES, conditions.accesses))
 
 
 def _framed(conditions: Conditions) -> list[Measurement]:
+    """Run all setups with framed links and each protocol's own line size."""
     stages_by_setup = (
         _stages(setup, f"{KEY}.framed", _lines(conditions), setup.protocol, _settings(setup)) for setup in SETUPS
     )
@@ -160,6 +181,7 @@ def _framed(conditions: Conditions) -> list[Measurement]:
 
 
 def _piped(conditions: Conditions) -> list[Measurement]:
+    """Run all setups with pipes as links and lines of equal size."""
     stages_by_setup = (_stages(setup, f"{KEY}.pipe", _lines(conditions), _narrow(setup), {}) for setup in SETUPS)
     return run([stage for stages in stages_by_setup for stage in stages], "", conditions)
 

@@ -27,7 +27,15 @@ _JOURNAL, _TABLE, _PARQUET = "journal.jsonl", "results.csv", "results.parquet"
 
 
 class Run(Record):
-    """Provenance of a result, as far as a page shows it."""
+    """Provenance of a result, as far as a page shows it.
+
+    Attributes:
+        command: command line.
+        version: version of Cohkit.
+        threads: number of search threads.
+        seconds: duration on the machine that ran the command.
+
+    """
 
     command: str | None = None
     version: str | None = None
@@ -90,6 +98,7 @@ def _text(path: Path) -> Protocol:
 
 
 def _json(path: Path, name: str) -> list[Part]:
+    """Return a JSON file as a part, after validation against the result type of its command."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:

@@ -79,6 +79,7 @@ def _name(hint: Any) -> str:  # noqa: ANN401
 
 
 def _short(value: object) -> str:
+    """Return a value in a few words, for a message."""
     match value:
         case dict():
             return "an object"

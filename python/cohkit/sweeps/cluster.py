@@ -19,7 +19,16 @@ SYSTEMS = {"slurm": ("slurm", "SLURM", "sbatch"), "pbs": ("pbs", "PBS", "qsub"),
 
 
 class Jobs(NamedTuple):
-    """Workers that are jobs of a batch system, with one processor each."""
+    """Workers that are jobs of a batch system, with one processor each.
+
+    Attributes:
+        system: batch system: a key of `SYSTEMS`.
+        jobs: number of jobs, each with one worker.
+        memory: memory of a job, with unit.
+        walltime: maximum duration of a job, as `HH:MM`.
+        queue: queue of the batch system; its default queue if `None`.
+
+    """
 
     system: str
     jobs: int = 1
@@ -28,6 +37,7 @@ class Jobs(NamedTuple):
     queue: str | None = None
 
     def _job_options(self) -> dict[str, Any]:
+        """Return the arguments of dask-jobqueue."""
         options: dict[str, Any] = {
             "cores": 1,
             "processes": 1,
@@ -103,6 +113,7 @@ def outcomes(points: Sequence[Point], executor: str | Jobs) -> Iterator[list[Out
 
 
 def _gather(client: Any, distributed: Any, points: Sequence[Point]) -> Iterator[list[Outcome]]:  # noqa: ANN401
+    """Run the points on the cluster, and yield their outcomes in batches, in the order of completion."""
     killed_worker_error = distributed.scheduler.KilledWorker
     futures = {client.submit(run, point, pure=False): point for point in points}
     try:

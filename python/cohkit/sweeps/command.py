@@ -53,6 +53,7 @@ Example:
 
 
 def _parser(kind: str | None) -> argparse.ArgumentParser:
+    """Return the parser of `cohkit sweep`, or of the command `kind` with sweep options."""
     parser = argparse.ArgumentParser(
         prog=f"cohkit {kind or 'sweep'}",
         description=_DESCRIPTION,
@@ -104,6 +105,7 @@ def _add_former_options(parser: argparse.ArgumentParser, kind: str) -> None:
 
 
 def _sweep_spec(kind: str | None, options: argparse.Namespace) -> Spec:
+    """Return the specification of the sweep that the command line requests."""
     if kind is None:
         if options.spec is None:
             raise InputError(f"a sweep needs a FILE.toml, or a command: {', '.join(KINDS)}")
@@ -206,6 +208,7 @@ def _executor(options: argparse.Namespace) -> int | str | cluster.Jobs:
 
 
 def _print_summary(points: Sequence[Point], outcomes: Sequence[Outcome], folder: Path) -> int:
+    """Print the number of points and the first errors. Return the exit code of the sweep."""
     failed = sorted((outcome for outcome in outcomes if outcome.error is not None), key=lambda outcome: outcome.number)
     count = f"{len(points)} point{'' if len(points) == 1 else 's'}"
     # A completed point may have found a violation, or be undecided.

@@ -69,6 +69,7 @@ class Journal:
         self.done += outcomes
 
     def _write(self, text: str) -> None:
+        """Append text and wait until it is on disk."""
         data = text.encode()
         with name_file_in_errors(self._path):
             while data:
@@ -76,6 +77,7 @@ class Journal:
             os.fsync(self._file)
 
     def _read(self) -> list[Outcome]:
+        """Return the outcomes in the journal. Write its head first if it is new, and drop a partial last line."""
         data = self._path.read_bytes()
         complete_length = data.rfind(b"\n") + 1
         # A killed process leaves a partial line: its point is run again.

@@ -52,6 +52,7 @@ def names(kind: str, options: Mapping[str, Value]) -> list[str]:
 
 
 def _quantities(options: Mapping[str, Value]) -> list[str]:
+    """Return the names of the quantities that a sweep of these options can set; none without a platform."""
     if "platform" not in options:
         return []
     target_machine = simulator.machine(cast("str", options["platform"]))
@@ -108,6 +109,7 @@ def _code(failure: Mapping[str, Any] | None) -> int:
 
 
 def _check(options: dict[str, Any], seed: int) -> tuple[list[Row], int]:
+    """Return one row for each system, and the exit code of `cohkit check`."""
     verdicts = check(options["protocol"], **_check_arguments(options, seed))
     rows = []
     for verdict in verdicts:
@@ -136,6 +138,7 @@ def _check_arguments(options: dict[str, Any], seed: int) -> dict[str, Any]:
 
 
 def _validate_check(options: dict[str, Any], seed: int) -> None:
+    """Reject options and systems that `check` would reject, without a search."""
     protocol = load_executable(options["protocol"])
     arguments = _check_arguments(options, seed)
     size = {name: arguments.pop(name, None) for name in ("remotes", "lines", "capacity")}

@@ -29,7 +29,16 @@ if TYPE_CHECKING:
 
 
 class Texts(NamedTuple):
-    """Contents of the files that a point reads, so that a worker needs no access to them."""
+    """Contents of the files that a point reads, so that a worker needs no access to them.
+
+    Attributes:
+        protocol: the parsed protocol or composition.
+        platform: name of the platform and contents of its file (`None` for a shipped one), or a machine of two
+            platforms.
+        test: the litmus test.
+        trace: the recorded trace.
+
+    """
 
     protocol: Protocol | Composition | None = None
     platform: tuple[str, str | None] | Machine | None = None
@@ -53,7 +62,14 @@ class Texts(NamedTuple):
 
 
 class Point(NamedTuple):
-    """One run. It can be pickled, and is independent of the machine that runs it."""
+    """One run. It can be pickled, and is independent of the machine that runs it.
+
+    Attributes:
+        seed: seed of the run: that of the sweep plus `repetition`.
+        repetition: number of the repetition of these options, from 0.
+        texts: contents of the files that the options name.
+
+    """
 
     number: int
     """Index in the sweep, from 0."""
@@ -128,7 +144,13 @@ def _shipped_machine(platform: str) -> str:
 
 
 class Outcome(NamedTuple):
-    """Result of a point."""
+    """Result of a point.
+
+    Attributes:
+        number: index of the point in the sweep.
+        rows: rows of the result table; empty if there is an error.
+
+    """
 
     number: int
     rows: list[dict[str, Any]]

@@ -33,7 +33,16 @@ _SEEDS = (
 
 @dataclasses.dataclass
 class Spec:
-    """A sweep: a command, its fixed options, and its axes, of which the last one varies fastest."""
+    """A sweep: a command, its fixed options, and its axes, of which the last one varies fastest.
+
+    Attributes:
+        run: the command: a key of `KINDS`.
+        options: options with one value for all points.
+        axes: values of each option that varies.
+        seed: seed of the first repetition.
+        repetitions: number of runs of each point, with consecutive seeds.
+
+    """
 
     run: str
     options: dict[str, Value] = dataclasses.field(default_factory=dict)
@@ -89,6 +98,7 @@ class Spec:
             self.axes["experiment"] = [*EXPERIMENTS]
 
     def _validate(self) -> None:
+        """Reject missing, unknown and duplicate options, and values of the wrong type."""
         kind = KINDS[self.run]
         for name in set(self.options) & set(self.axes):
             raise InputError(f"{self._location('sweep', name)}`{name}` is swept, but also has a value for all points")
@@ -206,6 +216,10 @@ def from_file(path: Path) -> Spec:
 def _spec(
     table: dict[str, Any], place: Callable[[str, str], str], order: Callable[[str, str], tuple[int, int]]
 ) -> Spec:
+    """Return the specification in a TOML table.
+
+    `place` returns the location of a key for messages, and `order` its line and column.
+    """
     for key, value in table.items():
         expected = _KEYS.get(key)
         if expected is None:

@@ -55,6 +55,7 @@ def parse_value(text: str) -> Value:
 
 
 def _range(name: str, text: str) -> list[Value]:
+    """Return the values of a range such as `60ns..140ns/20ns` (step 1 by default), or `1..64*2` with a factor."""
     ends, operator, step_text = _split_range(text)
     low_text, _, high_text = ends.partition("..")
     low, unit = _number(name, low_text, text)

@@ -1,4 +1,4 @@
-"""Counts the states of a Murphi model by brute force, and its orbits.
+"""Count the states of a Murphi model by brute force, and its orbits.
 
 Usage: brute_force.py [--write] MODEL...
 
@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from murphi_to_python import BOOLEAN, GLOBALS, Discarded, Failure, Translator, Type, moved
 from with_rumur import KEYS, header
 
-# Beyond so many states this takes too long and too much memory.
+# Maximum number of states; more take too long and too much memory.
 LIMIT = 450_000
 
 
@@ -38,6 +38,10 @@ class Machine:
             at += made.size
 
     def find_multisets(self, made: Type, at: int) -> None:
+        """Record the multisets of a variable that begins at leaf `at`.
+
+        For each, record its offset, its capacity and the width of a slot, in leaves.
+        """
         if made.kind == "array":
             for k in range(len(made.over.values)):
                 self.find_multisets(made.element, at + k * made.element.size)
@@ -48,6 +52,7 @@ class Machine:
             self.multisets.append((at, made.capacity, made.element.size + 1))
 
     def sorted(self, state: list) -> tuple:
+        """Return the state as a tuple with sorted multisets: filled slots first, and empty slots cleared."""
         for at, capacity, width in self.multisets:
             slots = [state[at + k * width : at + (k + 1) * width] for k in range(capacity)]
             slots.sort(key=lambda slot: (not slot[0], [-1 if x is None else x for x in slot]))
@@ -55,7 +60,11 @@ class Machine:
         return tuple(state)
 
     def explore(self, deadlock: str):
-        """Verdict, property, steps, and the states in the order in which they were found."""
+        """Return verdict, property, number of steps, and the states in the order in which they were found.
+
+        `deadlock` is `stuttering`, `stuck` or `off`. The steps are those of a shortest counterexample; without one,
+        the number of levels of the search.
+        """
         model, space = self.model, self.space
         rules = [(space[test], space[body]) for test, body, _ in model.rules]
         invariants = [(space[test], name) for test, name in model.invariants]
@@ -63,6 +72,10 @@ class Machine:
         seen: dict[tuple, int] = {}
 
         def arrive(state: list) -> tuple | None:
+            """Add a state, unless it is known or violates an assumption, and return it.
+
+            Raise `Failure` if an invariant does not hold.
+            """
             found = self.sorted(state)
             if found in seen:
                 return found
@@ -112,9 +125,11 @@ class Machine:
         return "verified", None, steps, seen
 
     def orbits(self, seen: dict[tuple, int]) -> int:
+        """Count the classes of states that exchanges of scalarset values join. `seen` numbers all reachable states."""
         parent = list(range(len(seen)))
 
         def root(k: int) -> int:
+            """Return the representative of a class of states."""
             while parent[k] != k:
                 parent[k] = parent[parent[k]]
                 k = parent[k]
@@ -142,6 +157,7 @@ class Machine:
 
 
 def main() -> int:
+    """Examine the models of the command line, and return the exit code: 1 if a first line disagrees."""
     write = "--write" in sys.argv
     failures = checked = 0
     for name in sys.argv[1:]:

@@ -1,8 +1,9 @@
-"""Reads Murphi and gives Python: the half of brute_force.py that knows the language.
+"""Translate Murphi models to Python: the half of brute_force.py that knows the language.
 
-`Translator(text).code` is the text of functions `test_k(s)`, which yields the parameters of each enabled instance of rule
-`k`, and `body_k(s, parameters)`, over a state `s` that is a list of leaves. Invariants and assumptions are tests that yield
-`False` where they do not hold. It reads what the models in models/ use, in either dialect.
+`Translator(text).code` is the text of functions `test_k(s)`, which yields the parameters of each enabled instance of
+rule `k`, and `body_k(s, parameters)`, which fires the instance, over a state `s` that is a list of leaves.
+Invariants and assumptions are tests that yield `False` where they do not hold. The translator reads the constructs that
+the models in models/ use, in either dialect.
 """
 
 from __future__ import annotations
@@ -13,16 +14,21 @@ from dataclasses import dataclass, field
 
 
 class Failure(Exception):
-    """What a model can fail with; its text is the kind."""
+    """Failure of a model; its text is the kind."""
 
 
 class Discarded(Exception):
-    """An assumption does not hold."""
+    """An assumption does not hold, so the step is discarded."""
 
 
 @dataclass(eq=False)
 class Type:
-    """`values` of a simple type are unique over all types, except those of ranges, which are the integers themselves."""
+    """A type of a model.
+
+    `values` of a simple type are unique over all types, except those of ranges, which are the integers themselves.
+    `index` is the position of each value. `size` is the number of leaves of a variable, and `serial` numbers the types
+    whose values the translated text uses, from 1; 0 is no number.
+    """
 
     kind: str
     size: int = 1
@@ -37,6 +43,7 @@ class Type:
 
 
 def simple(kind: str, values: list) -> Type:
+    """Return a simple type with these values, in their order."""
     made = Type(kind, 1, values, {v: i for i, v in enumerate(values)})
     if kind == "scalarset":
         made.scalarsets = [made]
@@ -47,12 +54,14 @@ def simple(kind: str, values: list) -> Type:
 
 
 def defined(value):
+    """Return a value; an undefined one is a failure."""
     if value is None:
         raise Failure("undefined")
     return value
 
 
 def place(value, low, count):
+    """Return the position of an index in a range that begins at `low` and has `count` values."""
     if value is None:
         raise Failure("undefined")
     if not low <= value < low + count:
@@ -61,6 +70,7 @@ def place(value, low, count):
 
 
 def member(value, index):
+    """Return the position of an index among the values of a type."""
     if value is None:
         raise Failure("undefined")
     if value not in index:
@@ -69,42 +79,59 @@ def member(value, index):
 
 
 def within(value, low, high):
+    """Return a value for a range.
+
+    A value outside of the range is a failure; an undefined one is not.
+    """
     if value is not None and not low <= value <= high:
         raise Failure("range")
     return value
 
 
 def among(value, index):
+    """Return a value for a scalarset or union.
+
+    A value of another type is a failure; an undefined one is not.
+    """
     if value is not None and value not in index:
         raise Failure("range")
     return value
 
 
 def divide(a, b):
+    """Divide, and round towards zero."""
     if b == 0:
         raise Failure("division by zero")
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
 def remainder(a, b):
+    """Return the remainder of `divide`, which has the sign of `a`."""
     return a - b * divide(a, b)
 
 
 def check(holds, text):
+    """Raise the failure of an assertion that does not hold."""
     if not holds:
         raise Failure(f'assert "{text}"')
 
 
 def assume(holds):
+    """Discard the step if an assumption does not hold."""
     if not holds:
         raise Discarded
 
 
 def fail(text):
+    """Raise the failure of an error statement."""
     raise Failure(f'error "{text}"')
 
 
 def add(state, at, capacity, size, element):
+    """Add an element to the first empty slot of the multiset at leaf `at`.
+
+    A slot has `size` leaves, the first of which is true if the slot is filled.
+    """
     for slot in range(at, at + capacity * size, size):
         if not state[slot]:
             state[slot : slot + size] = [True, *element]
@@ -121,7 +148,10 @@ INTEGER = Type("integer")
 
 
 class Translator:
-    """Reads a model and gives the Python text of its rules. Expressions are (text, type); designators add a list and offset."""
+    """Reader of a model, which translates its rules to Python.
+
+    Expressions are pairs (text, type). Designators are triples (list, type, offset).
+    """
 
     def __init__(self, text: str) -> None:
         self.tokens = [m[0] for m in TOKEN.finditer(text) if m.lastgroup]
@@ -149,35 +179,47 @@ class Translator:
     # Tokens.
 
     def peek(self, ahead: int = 0) -> str:
+        """Return the token `ahead` of the current one, keywords in lower case; empty beyond the end."""
         token = self.tokens[self.at + ahead] if self.at + ahead < len(self.tokens) else ""
         return token.lower() if token.lower() in WORDS else token
 
     def next(self) -> str:
+        """Return the current token, and advance."""
         token = self.peek()
         self.at += 1
         return token
 
     def take(self, token: str) -> bool:
+        """Advance if the current token is this one, and return true."""
         if self.peek() == token:
             self.at += 1
             return True
         return False
 
     def want(self, token: str) -> None:
+        """Require the current token to be this one, and advance; end the program otherwise."""
         if not self.take(token):
             raise SystemExit(f"expected {token}, not {self.tokens[self.at - 3 : self.at + 3]}")
 
     def end(self, word: str) -> None:
+        """Require `end` or `endWORD`."""
         if not self.take("end" + word):
             self.want("end")
 
     def emit(self, line: str) -> None:
+        """Append a line to the translated text."""
         self.code.append("    " * self.indent + line)
 
     def name(self, hint: str) -> str:
+        """Return a new name for the translated text."""
         return f"{hint}_{next(self.fresh)}"
 
     def find(self, name: str):
+        """Return the entry of a name in the innermost scope that declares it.
+
+        An entry is a kind and its parts: a value (text, type), a place (list, offset, type), a type, or a function
+        (name, parameters, result type).
+        """
         for scope in reversed(self.scopes):
             if name in scope:
                 return scope[name]
@@ -186,6 +228,7 @@ class Translator:
     # Declarations.
 
     def section(self) -> None:
+        """Read a declaration, a function or a rule."""
         word = self.peek()
         if word in ("const", "type", "var"):
             self.declarations()
@@ -195,6 +238,7 @@ class Translator:
             self.rule()
 
     def declarations(self) -> None:
+        """Read constants, types and variables."""
         while self.peek() in ("const", "type", "var"):
             word = self.next()
             while re.fullmatch(r"[A-Za-z]\w*", self.peek()) and self.peek() not in SECTIONS:
@@ -214,6 +258,7 @@ class Translator:
                 self.take(";")
 
     def variable(self, name: str, made: Type) -> None:
+        """Declare a global variable in the next leaves of the state, or a local one in a list of its own."""
         if len(self.scopes) == 1:
             self.scopes[0][name] = ("place", "s", str(self.size), made)
             self.globals.append(made)
@@ -226,9 +271,11 @@ class Translator:
             self.scopes[-1][name] = ("place", local, "0", made)
 
     def constant(self) -> int:
+        """Read a constant expression, and return its value."""
         return eval(self.expression()[0], dict(GLOBALS))  # noqa: S307
 
     def type(self, *, named: bool = False) -> Type:
+        """Read a type, and number it if it is new. `named` is true in the declaration of a type."""
         made = self.type_inner(named=named)
         if not made.serial:
             self.types.append(made)
@@ -238,6 +285,7 @@ class Translator:
         return made
 
     def type_inner(self, *, named: bool) -> Type:
+        """Read a type, and record scalarsets with a name, whose values orbits permute."""
         word = self.peek()
         if self.take("boolean"):
             return BOOLEAN
@@ -307,6 +355,7 @@ class Translator:
     # Expressions.
 
     def expression(self):
+        """Read an expression."""
         condition = self.implication()
         if not self.take("?"):
             return condition
@@ -316,6 +365,7 @@ class Translator:
         return f"({self.read(yes)} if {self.read(condition)} else {self.read(no)})", yes[1]
 
     def implication(self):
+        """Read an expression without a conditional operator."""
         left = self.binary(0)
         if self.take("->"):
             return f"((not {self.read(left)}) or {self.read(self.implication())})", BOOLEAN
@@ -325,6 +375,7 @@ class Translator:
               {"+": "+", "-": "-"}, {"*": "*", "/": "divide", "%": "remainder"}]
 
     def binary(self, level: int):
+        """Read an expression whose operators bind at least as strongly as those of `level`."""
         if level == len(self.LEVELS):
             return self.unary()
         signs = self.LEVELS[level]
@@ -342,6 +393,10 @@ class Translator:
         return left
 
     def read(self, expression) -> str:
+        """Return the text for the value of an expression.
+
+        An undefined value is a failure, except for types with scalarsets.
+        """
         if len(expression) == 2:
             return expression[0]
         text = f"{expression[0]}[{expression[2]}]"
@@ -355,6 +410,10 @@ class Translator:
         return f"{base}[{offset}]" if made.size == 1 and made.kind in SIMPLE else f"{base}[{offset}:{offset}+{made.size}]"
 
     def unary(self):
+        """Read an operand.
+
+        Operands are parenthesised expressions, numbers, quantifiers, built-in functions, calls and designators.
+        """
         if self.take("("):
             inner = self.expression()
             self.want(")")
@@ -420,6 +479,10 @@ class Translator:
         return variable, base, offset, made
 
     def quantifiers(self) -> list[tuple[str, str]]:
+        """Read the variables of a quantifier or loop.
+
+        Return each variable with the text of its values.
+        """
         loops = []
         while True:
             name = self.next()
@@ -440,12 +503,14 @@ class Translator:
                 return loops
 
     def register(self, made: Type) -> int:
+        """Number a type, and make its values available to the translated text."""
         self.types.append(made)
         made.serial = len(self.types)
         GLOBALS[f"T{made.serial}"], GLOBALS[f"V{made.serial}"] = made.index, made.values
         return made.serial
 
     def designator(self):
+        """Read a designator. Return list, type and text of the offset, or the text and type of a value."""
         found = self.find(self.next())
         if found[0] == "value":
             return found[1], found[2]
@@ -470,6 +535,10 @@ class Translator:
         return base, made, offset
 
     def call(self, found):
+        """Read the arguments of a function, and return its call.
+
+        Arguments are pairs of a list and an offset, so that references and values have the same form.
+        """
         _, function, parameters, result = found
         self.want("(")
         passed = ["s"]
@@ -486,6 +555,7 @@ class Translator:
         return f"{function}({', '.join(passed)})", result
 
     def fitted(self, text: str, made: Type) -> str:
+        """Return the text of a value with a check that it fits the type."""
         if made.kind == "range":
             return f"within({text}, {made.values[0]}, {made.values[-1]})"
         if made.kind in ("scalarset", "union"):
@@ -495,6 +565,7 @@ class Translator:
     # Functions and statements.
 
     def function(self) -> None:
+        """Read a function or procedure."""
         self.next()
         name = self.next()
         text, parameters, scope = self.name(name), [], {}
@@ -529,6 +600,7 @@ class Translator:
         self.take(";")
 
     def body(self, *words: str) -> None:
+        """Read declarations and statements up to `end` or `endWORD`."""
         if not self.take("begin"):
             self.declarations()
             self.take("begin")
@@ -536,17 +608,20 @@ class Translator:
         self.next()
 
     def statements(self, *ends: str) -> None:
+        """Read statements up to one of these words."""
         self.emit("pass")
         while self.peek() not in ends:
             if not self.take(";"):
                 self.statement()
 
     def block(self, *ends: str) -> None:
+        """Read statements, indented."""
         self.indent += 1
         self.statements(*ends)
         self.indent -= 1
 
     def statement(self) -> None:
+        """Read a statement."""
         word = self.peek()
         if word == "if":
             self.next()
@@ -665,6 +740,7 @@ class Translator:
                 self.emit(f"{base}[{offset}:{offset}+{made.size}] = {value}")
 
     def aliases(self) -> list[str]:
+        """Read the names of an alias. Return the lines that compute their offsets or values."""
         lines = []
         while True:
             name = self.next()
@@ -683,6 +759,7 @@ class Translator:
     # Rules.
 
     def rule(self) -> None:
+        """Read a ruleset, a rule, a start state or a property; covers and liveness properties are skipped."""
         word = self.next()
         if word in ("ruleset", "alias", "choose"):
             self.scopes.append({})
@@ -766,6 +843,7 @@ GLOBALS = {
 
 
 def leaves(made: Type) -> list[Type]:
+    """Return the type of each leaf of a variable, in order."""
     if made.kind == "array":
         return leaves(made.element) * len(made.over.values)
     if made.kind == "record":

@@ -1,4 +1,4 @@
-"""Runs the independent checker `rumur` on models and compares what it finds with their first lines.
+"""Run the independent checker `rumur` on models, and compare its results with their first lines.
 
 Usage: with_rumur.py [--write] MODEL...
 
@@ -21,7 +21,7 @@ KEYS = ["verdict", "property", "deadlock", "states", "orbits", "steps", "dialect
 
 
 def header(text: str) -> dict[str, str]:
-    """The first lines `-- key: value`, up to the first line that is none."""
+    """Return the first lines `-- key: value`, up to the first line of another form."""
     found: dict[str, str] = {}
     for line in text.splitlines():
         match = re.fullmatch(r"-- ([a-z ]+): (.+)", line)
@@ -32,7 +32,7 @@ def header(text: str) -> dict[str, str]:
 
 
 def explore(model: Path, keys: dict[str, str], symmetry: str) -> tuple[str, int, int, float]:
-    """Verdict, states, rules fired in the counterexample, and processor seconds."""
+    """Return verdict, states, rules fired in the counterexample, and processor time in seconds."""
     with tempfile.TemporaryDirectory() as scratch:
         code, program = Path(scratch) / "model.c", Path(scratch) / "model"
         options = ["--quiet", "--threads", "1", "--symmetry-reduction", symmetry, "--output", str(code)]
@@ -57,7 +57,7 @@ def explore(model: Path, keys: dict[str, str], symmetry: str) -> tuple[str, int,
 
 
 def examine(model: Path) -> tuple[dict[str, str], str]:
-    """The first lines as they should be, and a note."""
+    """Return the first lines as they should be, and a summary of the run."""
     keys = header(model.read_text())
     verdict, states, steps, seconds = explore(model, keys, "off")
     now = {key: value for key, value in keys.items() if key not in ("states", "steps", "slow", "counted by")}

@@ -7,27 +7,40 @@ use cohkit_protocol::execute::{Configuration, Machine};
 use cohkit_protocol::terms::MessageId;
 use cohkit_protocol::value_text::AgentNames;
 use cohkit_system::data::Current;
-use cohkit_system::world::{Arrival, InFlightMessage, Line, Lock, Operation, Step, System, World};
+use cohkit_system::state::{
+    Arrival, InFlightMessage, Line, Lock, Operation, Step, System, SystemState,
+};
 use serde_json::{json, Value};
 
 /// The parts of a message that do not change while it is in flight.
 #[derive(Clone, PartialEq)]
 struct MessageHeader {
+    /// Index of the line, counted from 0.
     line: u8,
+    /// Message type.
     message: MessageId,
+    /// Sender, as an index into the agents of the sequence.
     from: usize,
+    /// Receiver, as an index into the agents of the sequence.
     to: usize,
+    /// Values of the message's fields, in the order of its declaration.
     fields: Vec<u16>,
 }
 
 /// A message sequence under construction.
 pub(super) struct SequenceBuilder<'s> {
+    /// System whose steps are described.
     system: &'s System<'s>,
+    /// Controller of the remotes, then that of the home, to print configurations.
     machines: [Machine<'s>; 2],
+    /// Names of remotes and homes in the sequence.
     names: AgentNames,
+    /// Sequence so far. Its agents are the remotes, the homes, the memory and, if the home has local operations, the
+    /// device, in this order.
     sequence: Sequence,
     /// Messages in flight, oldest first, with their numbers.
     in_flight: Vec<(MessageHeader, u32)>,
+    /// Number of messages sent so far; it numbers the next message.
     sent_messages: u32,
 }
 
@@ -69,14 +82,18 @@ impl<'s> SequenceBuilder<'s> {
         &self.sequence
     }
 
+    /// Index of the home of a line among the agents of the sequence; lines are interleaved between homes.
     fn home(&self, line: u8) -> usize {
         usize::from(self.system.remotes) + usize::from(u16::from(line) % self.system.protocol.homes)
     }
 
+    /// Index of the memory among the agents of the sequence; the device has the next index.
     fn memory(&self) -> usize {
         usize::from(self.system.remotes) + usize::from(self.system.protocol.homes)
     }
 
+    /// Appends an action of an agent. The line is recorded only if the system has several. Remotes' steps are
+    /// invisible to the home.
     fn step(&mut self, agent: usize, line: u8, action: Action) {
         self.sequence.steps.push(SequenceStep {
             agent,
@@ -86,13 +103,15 @@ impl<'s> SequenceBuilder<'s> {
         });
     }
 
+    /// Appends an action that is only described by a text.
     fn record_action(&mut self, agent: usize, line: u8, description: impl Into<String>) {
         let description = description.into();
         self.step(agent, line, Action::Does { what: description });
     }
 
-    /// Appends a step, given the states before and after it.
-    pub fn append_step(&mut self, step: Step, [before, after]: [&World<Current>; 2]) {
+    /// Appends a step with its consequences: the messages that it sends, and the new states of agents. `before` and
+    /// `after` are the states around the step.
+    pub fn append_step(&mut self, step: Step, [before, after]: [&SystemState<Current>; 2]) {
         let (memory, device) = (self.memory(), self.memory() + 1);
         let local = |number: u8| self.system.home.locals[usize::from(number)].name.clone();
         match step {
@@ -100,33 +119,33 @@ impl<'s> SequenceBuilder<'s> {
                 self.record_action(remote.into(), line, access.name());
             }
             Step::Hit(line, remote) => self.record_action(remote.into(), line, "store"),
-            Step::Arrives(arrival) | Step::Chooses(arrival, _) => {
+            Step::Deliver(arrival) | Step::DeliverChoosing(arrival, _) => {
                 if let Some(flight) = before.network.at(arrival) {
                     let message_header = self.message_header(flight);
                     self.record_receive(&message_header);
                 }
             }
-            Step::Blocks(order) => {
+            Step::StallAtHead(order) => {
                 if let Some(flight) = before.network.at(Arrival::Ordered(order)) {
                     let agent = flight.to.map_or(self.home(flight.line), usize::from);
                     let (line, description) = before.describe_step(self.system, step);
                     self.record_action(agent, line.unwrap_or(0), description);
                 }
             }
-            Step::Memory(line) => {
+            Step::MemoryOperation(line) => {
                 let description = match before.lines[usize::from(line)].operation {
                     Operation::Read => "is read",
                     _ => "is written",
                 };
                 self.record_action(memory, line, description);
             }
-            Step::Read(line, _) => {
+            Step::MemoryData(line, _) => {
                 self.record_action(self.home(line), line, "takes what memory has read");
             }
-            Step::Written(line) => {
+            Step::MemoryDone(line) => {
                 self.record_action(self.home(line), line, "hears that memory is done");
             }
-            Step::Asks(line, number) => {
+            Step::RequestLocal(line, number) => {
                 let description = format!("asks for {}", local(number));
                 self.record_action(device, line, description);
             }
@@ -136,8 +155,10 @@ impl<'s> SequenceBuilder<'s> {
                 self.record_action(self.home(line), line, format!("takes {description}"));
             }
             Step::Unlock(line) => self.record_action(device, line, "unlocks"),
-            Step::Writes(line) => self.record_action(device, line, "writes"),
-            Step::Lends(line, _) | Step::TakesBack(line, _) | Step::OthersWrite(line) => {
+            Step::DeviceWrite(line) => self.record_action(device, line, "writes"),
+            Step::RaiseBacking(line, _)
+            | Step::LowerBacking(line, _)
+            | Step::ExternalWrite(line) => {
                 self.record_action(device, line, before.describe_step(self.system, step).1);
             }
         }
@@ -145,6 +166,7 @@ impl<'s> SequenceBuilder<'s> {
         self.record_state_changes(before, after);
     }
 
+    /// Returns the constant parts of a message in flight. An end without a number is the home of the line.
     fn message_header(&self, flight: &InFlightMessage<Current>) -> MessageHeader {
         let agent_of = |end: Option<u8>| end.map_or(self.home(flight.line), usize::from);
         MessageHeader {
@@ -175,7 +197,7 @@ impl<'s> SequenceBuilder<'s> {
     }
 
     /// Records messages that are in flight now and were not before as sent.
-    fn record_sends(&mut self, after: &World<Current>) {
+    fn record_sends(&mut self, after: &SystemState<Current>) {
         let mut known_headers: Vec<MessageHeader> = self
             .in_flight
             .iter()
@@ -201,7 +223,12 @@ impl<'s> SequenceBuilder<'s> {
         }
     }
 
-    fn record_state_changes(&mut self, before: &World<Current>, after: &World<Current>) {
+    /// Records the new state of each agent whose state as text differs before and after the step.
+    fn record_state_changes(
+        &mut self,
+        before: &SystemState<Current>,
+        after: &SystemState<Current>,
+    ) {
         for (line, (old, new)) in (0..).zip(before.lines.iter().zip(&after.lines)) {
             let (old, new) = (self.states(line, old), self.states(line, new));
             for ((agent, old), (_, state)) in old.into_iter().zip(new) {
@@ -223,6 +250,7 @@ impl<'s> SequenceBuilder<'s> {
         remotes.chain([(self.home(number), home)]).collect()
     }
 
+    /// Text of a configuration: its state and slots. `machine` is 0 for a remote and 1 for a home.
     fn state(&self, machine: usize, configuration: &Configuration) -> String {
         let machine = &self.machines[machine];
         self.names
@@ -246,8 +274,8 @@ impl<'s> SequenceBuilder<'s> {
     }
 
     /// For each line: its agents with states, permissions and currency of copies, its memory, and the device's lock.
-    pub fn lines(&self, world: &World<Current>) -> Value {
-        let lines = (0..).zip(&world.lines).map(|(number, line)| {
+    pub fn lines(&self, system_state: &SystemState<Current>) -> Value {
+        let lines = (0..).zip(&system_state.lines).map(|(number, line)| {
             let agents = self.states(number, line).into_iter().map(|(agent, state)| {
                 let remote = line.remotes.get(agent);
                 let permission = remote.map(|remote| {
@@ -272,9 +300,9 @@ impl<'s> SequenceBuilder<'s> {
                     Operation::Done => Some("write done"),
                 },
                 "lock": match line.lock {
-                    Lock::Open => None,
+                    Lock::Unlocked => None,
                     Lock::Held(_) => Some("held by the device"),
-                    Lock::GivenBack => Some("released"),
+                    Lock::Unlocking => Some("released"),
                 },
             })
         });

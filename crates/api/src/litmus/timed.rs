@@ -12,7 +12,7 @@ use cohkit_base::words::counted;
 use cohkit_litmus::expectation::Observation;
 use cohkit_litmus::program::{Outcome, Program, Quantifier};
 use cohkit_litmus::timed::{
-    clusters, observe_placed as observe, Level, Machine, ObserveError, Options as Runs,
+    clusters, observe_on_kinds as observe, Level, Machine, ObserveError, Options as Runs,
     SeedOutcomes,
 };
 use serde_json::{json, Value};
@@ -20,7 +20,11 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Runs a test `runs` times, with consecutive seeds from `seed` on.
+/// Runs a test `runs` times, with consecutive seeds from `seed` on. On two levels of caches, the machines have one
+/// cluster per thread, one per two threads, and one for all.
+///
+/// # Errors
+/// The test cannot run on the protocol, no home can be constructed, or the runs were interrupted.
 pub(super) fn run(
     (source, memory_system): (&Source, MemorySystem),
     test: &Test,
@@ -31,7 +35,7 @@ pub(super) fn run(
     let Test {
         file,
         program,
-        stores,
+        store_variants,
         ..
     } = test;
     let level = |source, caches| {
@@ -85,7 +89,7 @@ pub(super) fn run(
         file: file.as_deref(),
         program,
         kinds: test.kind_names(Some(source)),
-        stores: stores.as_deref(),
+        store_variants: store_variants.as_deref(),
         options: *litmus_options,
         expected: Expected::of(test, litmus_options, true),
         seed,
@@ -102,21 +106,29 @@ pub(super) fn run(
 
 /// Result of a test that was run in the simulator.
 struct SimulatedTest<'t> {
+    /// Name of the protocol; of two levels, that of the upper one.
     protocol: &'t str,
     /// Path of the protocol file.
     path: Option<&'t Path>,
+    /// File of the test; `None` for a shape.
     file: Option<&'t str>,
+    /// Program that was run, with its store variants.
     program: &'t Program,
     /// Names of the kinds of remotes that threads run on, if the test has a placement.
     kinds: Option<Vec<String>>,
     /// One letter for the variant of each write; the program's name ends with them.
-    stores: Option<&'t str>,
+    store_variants: Option<&'t str>,
+    /// Options of the run; the limits on evictions and states do not apply.
     options: LitmusOptions,
+    /// Outcomes required for exit code 0.
     expected: Expected,
+    /// Seed of the first run.
     seed: u64,
+    /// Observed outcomes and the first failure; empty if nothing was run.
     outcomes: SeedOutcomes,
     /// Reason why nothing was run, if nothing was.
     reason_not_run: Option<String>,
+    /// Outcomes that the memory model allows.
     allowed: BTreeSet<Outcome>,
 }
 
@@ -125,11 +137,12 @@ impl SimulatedTest<'_> {
     /// observed.
     fn deciding_seed(&self) -> Option<(u64, bool)> {
         let first_seed = |is_deciding: &dyn Fn(&Outcome) -> bool| {
-            let ends = self.outcomes.ends.iter();
-            let ends = ends.filter(|(end, _)| is_deciding(end));
-            ends.map(|(_, &(_, seed))| seed).min()
+            let outcomes = self.outcomes.counts.iter();
+            let outcomes = outcomes.filter(|(outcome, _)| is_deciding(outcome));
+            outcomes.map(|(_, &(_, seed))| seed).min()
         };
-        let is_forbidden = |end: &Outcome| self.options.guaranteed && !self.allowed.contains(end);
+        let is_forbidden =
+            |outcome: &Outcome| self.options.guaranteed && !self.allowed.contains(outcome);
         if let Some(seed) = first_seed(&is_forbidden) {
             return Some((seed, false));
         }
@@ -141,13 +154,14 @@ impl SimulatedTest<'_> {
             | (Expected::Condition, Quantifier::Forall) => (false, false),
             _ => (true, true),
         };
-        let seed = first_seed(&|end| program.holds(end) == satisfies);
+        let seed = first_seed(&|outcome| program.holds(outcome) == satisfies);
         seed.map(|seed| (seed, expected))
     }
 
+    /// Returns true if an observed outcome violates the guaranteed memory model.
     fn breaks_guarantee(&self) -> bool {
-        let mut ends = self.outcomes.ends.keys();
-        self.options.guaranteed && ends.any(|end| !self.allowed.contains(end))
+        let mut outcomes = self.outcomes.counts.keys();
+        self.options.guaranteed && outcomes.any(|outcome| !self.allowed.contains(outcome))
     }
 
     /// Outcome for the exit code. Without a deciding outcome it is undecided, as another seed may show one.
@@ -165,8 +179,9 @@ impl SimulatedTest<'_> {
         let decisive_seed = || self.deciding_seed().map(|(seed, _)| seed);
         let seed = failure.map(|(_, seed)| *seed).or_else(decisive_seed)?;
         let name = &self.program.name;
-        let strip_variants = |stores: &str| name.strip_suffix(stores).map(str::trim_end);
-        let name = self.stores.and_then(strip_variants).unwrap_or(name);
+        let strip_variants =
+            |store_variants: &str| name.strip_suffix(store_variants).map(str::trim_end);
+        let name = self.store_variants.and_then(strip_variants).unwrap_or(name);
         let test = self.file.unwrap_or(name);
         let cores = cores_key(self.options.cores).replace('_', "-");
         let path = &self.path?.display().to_string();
@@ -176,15 +191,17 @@ impl SimulatedTest<'_> {
             .as_ref()
             .map(|kinds| format!(" --kinds {}", kinds.join(",")));
         let kinds = kinds.unwrap_or_default();
-        let stores = self
-            .stores
-            .map(|stores| format!(" --store-variants {stores}"));
-        let stores = stores.unwrap_or_default();
+        let variants = self
+            .store_variants
+            .map(|store_variants| format!(" --store-variants {store_variants}"));
+        let variants = variants.unwrap_or_default();
         Some(format!(
-            "cohkit litmus {test} --protocol {path}{kinds}{stores} --cores {cores} --simulation-runs 1 --seed {seed}"
+            "cohkit litmus {test} --protocol {path}{kinds}{variants} --cores {cores} --simulation-runs 1 --seed {seed}"
         ))
     }
 
+    /// Result as text: the verdict, each observed outcome with its number of runs, and the command that reproduces
+    /// it.
     fn text(&self) -> String {
         let program = self.program;
         let verdict = match (&self.outcomes.failure, self.outcome()) {
@@ -203,31 +220,34 @@ impl SimulatedTest<'_> {
         if let Some(reason) = &self.reason_not_run {
             return text + reason + "\n";
         }
-        let ends = &self.outcomes.ends;
+        let outcomes = &self.outcomes.counts;
         let runs = counted(self.outcomes.runs, "run");
         let _ = match &self.outcomes.failure {
             Some((failure, _)) => writeln!(text, "after {runs}: {}", failure.trim_end()),
             None if self.deciding_seed().is_none() => {
-                let satisfying = ends.keys().filter(|end| program.holds(end)).count();
-                let outcomes = counted(ends.len() as u64, "outcome");
+                let satisfying = outcomes
+                    .keys()
+                    .filter(|outcome| program.holds(outcome))
+                    .count();
+                let outcome_count = counted(outcomes.len() as u64, "outcome");
                 let quantifier = program.quantifier;
                 writeln!(
                     text,
-                    "{satisfying} of {outcomes} satisfy the condition of `{quantifier}`, in {runs}"
+                    "{satisfying} of {outcome_count} satisfy the condition of `{quantifier}`, in {runs}"
                 )
             }
             None => writeln!(
                 text,
                 "{}, in {runs}",
-                observation_text(program, ends.keys())
+                observation_text(program, outcomes.keys())
             ),
         };
-        let rows = ends.iter().map(|(end, (count, seed))| {
+        let rows = outcomes.iter().map(|(outcome, (count, seed))| {
             let times = counted(*count, "time");
-            (end, format!(": {times}, first with seed {seed}"))
+            (outcome, format!(": {times}, first with seed {seed}"))
         });
         text.push_str(&outcome_list(program, rows, &self.options, &self.allowed));
-        let comparison = comparison(ends.keys(), &self.options, &self.allowed);
+        let comparison = comparison(outcomes.keys(), &self.options, &self.allowed);
         let _ = writeln!(text, "  {comparison}");
         if let Some(command) = self.reproduce_command() {
             let _ = writeln!(text, "  again: {command}");
@@ -235,6 +255,7 @@ impl SimulatedTest<'_> {
         text
     }
 
+    /// JSON value of the test, described in `docs/output.md`.
     fn json(&self) -> Value {
         let program = self.program;
         let (outcome, reason) = match (&self.outcomes.failure, self.outcome()) {
@@ -255,11 +276,11 @@ impl SimulatedTest<'_> {
                 ),
             ),
         };
-        let ends = self.outcomes.ends.iter().map(|(end, (count, seed))| {
+        let outcomes = self.outcomes.counts.iter().map(|(outcome, (count, seed))| {
             json!({
-                "values": outcome_values(program, end),
-                "satisfies": program.holds(end),
-                "allowed": self.allowed.contains(end),
+                "values": outcome_values(program, outcome),
+                "satisfies": program.holds(outcome),
+                "allowed": self.allowed.contains(outcome),
                 "count": count,
                 "seed": seed,
             })
@@ -270,10 +291,10 @@ impl SimulatedTest<'_> {
             "cores": cores_key(self.options.cores),
             "model": self.options.model.name(),
             "condition": quantifier_key(program),
-            "observation": observation(program, self.outcomes.ends.keys()),
+            "observation": observation(program, self.outcomes.counts.keys()),
             "outcome": outcome,
             "reason": reason,
-            "outcomes": ends.collect::<Vec<_>>(),
+            "outcomes": outcomes.collect::<Vec<_>>(),
             "allowed": self.allowed.len(),
             "runs": self.outcomes.runs,
             "seed": self.seed,

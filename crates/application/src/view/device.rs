@@ -6,13 +6,14 @@ use cohkit_protocol::protocol::Permission;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// Lines per memory burst, and the maximum distance of fetches ahead of the scan, in bursts: enough to keep memory
-/// busy.
+/// Lines per memory burst.
 const BURST_LINES: Line = 64;
+/// Maximum distance of fetches ahead of the scan, in bursts: enough to keep memory busy.
 const MAX_BURSTS_AHEAD: Line = 8;
 
-/// Tags of memory reads: answers to the CPU, or lines to be summed.
+/// Tag of memory reads that answer the CPU.
 const CPU_READ: u32 = 0;
+/// Tag of memory reads of lines to be summed.
 const SCAN: u32 = 1;
 
 /// Activity of the device.
@@ -22,14 +23,15 @@ enum Phase {
     Load { next: Line, in_flight: usize },
     /// Waits for a read of a synchronisation address.
     Idle,
-    /// Takes lines from the CPU.
+    /// Takes lines from the CPU: those not yet requested, and the number of outstanding operations.
     Take {
         remaining: VecDeque<Line>,
         in_flight: usize,
     },
     /// Reads the base table.
     Scan(Scan),
-    /// Writes these lines of the view, each under its lock.
+    /// Writes these lines of the view, each under its lock: those not yet requested, the number of lines in progress,
+    /// and the sums in the order of customers.
     Write {
         remaining: VecDeque<Line>,
         in_flight: usize,
@@ -40,33 +42,42 @@ enum Phase {
 /// Progress of a scan of the base table.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Scan {
-    /// Next line to request, and the end of the range.
+    /// Next line to request.
     next_request: Line,
+    /// End of the range.
     end: Line,
-    /// Next line to sum, and lines that arrived ahead of it.
+    /// Next line to sum.
     next: Line,
+    /// Lines that arrived ahead of the next one.
     early_lines: BTreeMap<Line, Words>,
-    /// Index of the next word of the base table, and the customer of a row whose price is that word.
+    /// Index of the next word of the base table.
     word_index: u64,
+    /// Customer of the row whose price is the next word; `None` if that word is a customer.
     customer: Option<u64>,
     /// True once a word 0 in a customer column has marked the end of the rows.
     end_reached: bool,
-    /// Customers whose sum has changed, and the lowest new customer.
+    /// Customers whose sum has changed.
     changed: BTreeSet<u64>,
+    /// Lowest customer that had no sum before the scan.
     lowest_new_customer: Option<u64>,
 }
 
 /// Device side of a [`View`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Maintainer {
+    /// Address layout.
     layout: Layout,
     /// All rows; the first `initial_rows` are present from the start.
     orders: Arc<[Order]>,
+    /// Number of rows present from the start.
     initial_rows: usize,
+    /// True if a scan reads only the rows that have not been summed.
     incremental: bool,
+    /// Maximum number of outstanding local operations or writes.
     outstanding: usize,
     /// 64-bit words per line.
     words: usize,
+    /// Current activity.
     phase: Phase,
     /// True once memory is initialised and the view of the initial rows is written.
     is_initialised: bool,
@@ -80,10 +91,12 @@ pub struct Maintainer {
     end: Line,
     /// Rows summed so far.
     rows: u64,
+    /// Sums over these rows.
     sums: Sums,
 }
 
 impl Maintainer {
+    /// Creates the device before its first event.
     pub(super) fn new(view: &View) -> Maintainer {
         let layout = view.layout();
         let initial_rows = view.initial_rows();
@@ -381,7 +394,7 @@ impl Application for Maintainer {
     }
 
     fn placement(&self) -> Placement {
-        Placement::Between(0..self.layout.view_table().end)
+        Placement::MemoryPath(0..self.layout.view_table().end)
     }
 
     fn handle(&mut self, event: Event, actions: &mut Actions) {
@@ -396,12 +409,12 @@ impl Application for Maintainer {
             }
             // The CPU writes nothing in the other ranges.
             Event::Write { line, .. } => actions.accept(line),
-            Event::Stored { tag } => self.handle_stored_line(tag, actions),
-            Event::Fetched { tag, line, words } => match tag {
+            Event::StoreCompletion { tag } => self.handle_stored_line(tag, actions),
+            Event::FetchCompletion { tag, line, words } => match tag {
                 SCAN => self.handle_scanned_line(line, words, actions),
                 _ => actions.answer(line, words),
             },
-            Event::Done { line, .. } => match &mut self.phase {
+            Event::LocalCompletion { line, .. } => match &mut self.phase {
                 Phase::Take { in_flight, .. } => {
                     *in_flight -= 1;
                     self.advance(actions);

@@ -42,6 +42,7 @@ impl View {
             .saturating_sub(usize::try_from(appended).unwrap_or(usize::MAX))
     }
 
+    /// Returns the address layout of the table and the view.
     fn layout(&self) -> Layout {
         let mut customers: Vec<u64> = self.orders.iter().map(|order| order.customer).collect();
         customers.sort_unstable();
@@ -59,7 +60,9 @@ impl View {
 struct Layout {
     /// Words used per line.
     words: u64,
+    /// Maximum number of rows of the base table.
     rows: u64,
+    /// Maximum number of sums of the view: the number of customers.
     groups: u64,
 }
 
@@ -68,14 +71,17 @@ struct Layout {
 const SYNC_LINES: Line = 2;
 
 impl Layout {
+    /// Returns the number of lines that this number of words occupies.
     fn lines(&self, words: u64) -> Line {
         words.div_ceil(self.words) as Line
     }
 
+    /// Returns the lines of the base table.
     fn base_table(&self) -> Range<Line> {
         SYNC_LINES..SYNC_LINES + self.lines(2 * self.rows)
     }
 
+    /// Returns the lines of the view.
     fn view_table(&self) -> Range<Line> {
         let first = self.base_table().end;
         first..first + self.lines(self.groups)
@@ -155,6 +161,8 @@ impl Client {
 }
 
 impl Thread for Client {
+    /// For each transaction: appends rows to the table, loads a line that the device answers once the view is current,
+    /// reads the view, and checks it.
     fn step(&mut self, result: u64) -> Step {
         let (next, step) = match self.phase {
             Phase::StartAppend if self.completed == self.view.transactions => return Step::Stop,

@@ -14,14 +14,15 @@ pub struct Order {
     pub price: u64,
 }
 
-/// Rows of ORDERS per thousandth of the scale factor.
+/// Number of rows of ORDERS per thousandth of the scale factor.
 pub const ROWS: u64 = 1500;
 
 /// Size in bytes of the text pool for comments, which are not used: the generator's default of 300 MB would take
 /// seconds.
 const TEXT_POOL_BYTES: i32 = 1 << 16;
 
-/// Generates all rows in key order. `thousandths` is the scale factor in thousandths.
+/// Generates all rows in key order: `thousandths * ROWS` of them. `thousandths` is the scale factor in thousandths.
+/// The result is the same in every call.
 pub fn orders(thousandths: u64) -> Arc<[Order]> {
     let distributions = Distributions::static_default();
     let text = TextPool::new(TEXT_POOL_BYTES, distributions);

@@ -6,7 +6,9 @@ use expect_test::{expect, expect_file, Expect};
 
 /// Builder for sequences.
 struct SequenceBuilder {
+    /// Sequence built so far.
     sequence: Sequence,
+    /// Cache line of the following steps; `None` if the sequence has only one.
     line: Option<u32>,
 }
 
@@ -21,6 +23,7 @@ impl SequenceBuilder {
         }
     }
 
+    /// Adds a step of an agent.
     fn step(mut self, agent: usize, action: Action) -> SequenceBuilder {
         self.sequence.steps.push(Step {
             agent,
@@ -32,6 +35,7 @@ impl SequenceBuilder {
         self
     }
 
+    /// Sets the cache line of the following steps.
     fn line(mut self, line: u32) -> SequenceBuilder {
         self.line = Some(line);
         self
@@ -127,6 +131,7 @@ fn three_caches() -> Sequence {
         .sequence
 }
 
+/// Asserts that the text chart of a sequence is the expected one.
 fn assert_drawn(sequence: &Sequence, options: Text, expected: Expect) {
     expected.assert_eq(&text(sequence, &options));
 }
@@ -264,6 +269,7 @@ fn names_are_shortened_to_fit_and_listed() {
     );
 }
 
+/// Receives without a send, a message of an agent to itself, and an agent that the list lacks.
 #[test]
 fn unmatched_receive_is_drawn_with_unknown_origin() {
     let sequence = SequenceBuilder::new(&["home", "cpu"])
@@ -287,6 +293,7 @@ fn unmatched_receive_is_drawn_with_unknown_origin() {
     );
 }
 
+/// Without agents there is no chart; without steps, only lifelines.
 #[test]
 fn empty_sequence_draws_lifelines_only() {
     assert_drawn(&Sequence::default(), Text::default(), expect![[""]]);

@@ -96,6 +96,7 @@ fn sent_messages(sequence: &Sequence) -> Vec<&str> {
     messages.collect()
 }
 
+/// Returns the number of arrowheads in a text chart.
 fn arrowheads(chart: &str, heads: [char; 2]) -> usize {
     chart.matches(heads).count()
 }

@@ -23,17 +23,28 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Maximum number of failures and rejections that are printed; the others are only counted.
 const SHOWN: u64 = 5;
 
+/// Counts of all threads. Each counts protocols unless noted.
 #[derive(Default)]
 struct Tally {
+    /// Index of the next protocol.
     next: AtomicU64,
+    /// Verified by all engines.
     verified: AtomicU64,
+    /// Violated according to all engines.
     violated: AtomicU64,
+    /// Too large to decide.
     undecided: AtomicU64,
+    /// Rejected by the front end.
     refused: AtomicU64,
+    /// Disagreements and panics.
     failures: AtomicU64,
+    /// Number of states of all verified protocols.
     states: AtomicU64,
+    /// Verified, but without progress.
     stopping: AtomicU64,
+    /// Compared with the simulator too.
     simulated: AtomicU64,
+    /// Number of litmus programs run.
     programs: AtomicU64,
 }
 

@@ -17,7 +17,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Its name in the protocol file.
+    /// Returns the name in the protocol file. `home` declares the local operations.
     pub fn name(self, home: &Controller) -> &str {
         match self {
             Kind::Access(access) => access.name(),
@@ -27,24 +27,26 @@ impl Kind {
     }
 }
 
-/// All accesses that some row or permission begins, and the local operations of the home.
+/// Returns all accesses that some row or permission begins, and the local operations of the home.
 pub fn kinds(protocol: &Protocol, home: &Controller) -> Vec<Kind> {
     let remote = &protocol.remote;
     let locals = (0..home.locals.len()).map(|local| Kind::Local(local as u8));
     accesses(remote).map(Kind::Access).chain(locals).collect()
 }
 
-/// The accesses and operations whose progress does not follow from quiescence.
+/// Returns the accesses and operations whose progress does not follow from quiescence: those that a row may abandon,
+/// and those that a home may refuse at rest.
 pub fn unproven_kinds(protocol: &Protocol, home: &Controller) -> Vec<Kind> {
     let mut kinds = kinds(protocol, home);
     kinds.retain(|&kind| match kind {
         Kind::Access(access) => AccessFlow::new(protocol, access).can_abandon(),
-        Kind::Local(local) => refuses_at_rest(home, local),
+        Kind::Local(local) => refuses_when_quiescent(home, local),
     });
     kinds
 }
 
-/// The accesses that no row or permission of the initial state begins unconditionally.
+/// Returns the accesses that no row or permission of the initial state begins unconditionally. A search has to show
+/// that they begin at all.
 pub fn conditional_accesses(protocol: &Protocol) -> Vec<Access> {
     let remote = &protocol.remote;
     let begins_unconditionally = |access: Access| {
@@ -56,9 +58,9 @@ pub fn conditional_accesses(protocol: &Protocol) -> Vec<Access> {
         .collect()
 }
 
-/// Accesses that every cache supports, and that no row or permission of this one begins. The others are optional in a
-/// protocol: write-backs that keep the copy, and accesses that bypass the cache.
-pub fn absent(protocol: &Protocol) -> Vec<Access> {
+/// Returns the accesses that every cache supports, and that no row or permission of this one begins. All other
+/// accesses are optional in a protocol: write-backs that keep the copy, and accesses that bypass the cache.
+pub fn missing_accesses(protocol: &Protocol) -> Vec<Access> {
     let mut required = vec![Access::Load, Access::Store, Access::Evict];
     required.retain(|&access| accesses(&protocol.remote).all(|supported| supported != access));
     required
@@ -79,7 +81,7 @@ fn accesses(remote: &Controller) -> impl Iterator<Item = Access> + '_ {
         })
 }
 
-/// Number of lines on which progress has to be checked: one for each home, or two if lines are coupled.
+/// Returns the number of lines on which progress has to be checked: one for each home, or two if lines are coupled.
 pub fn lines(protocol: &Protocol) -> u8 {
     let lines_per_home = match protocol.joins_lines() {
         Some(_) => 2,
@@ -88,8 +90,8 @@ pub fn lines(protocol: &Protocol) -> u8 {
     protocol.homes as u8 * lines_per_home
 }
 
-/// Number of lines on which the progress of a system of `lines` lines is checked: [`lines`], or one for each home if it
-/// has fewer.
+/// Returns the number of lines on which the progress of a system of `lines` lines is checked: [`lines`], or one for
+/// each home if the system has fewer lines.
 pub fn lines_of(protocol: &Protocol, lines: u8) -> u8 {
     match self::lines(protocol) {
         needed if needed <= lines => needed,
@@ -97,7 +99,7 @@ pub fn lines_of(protocol: &Protocol, lines: u8) -> u8 {
     }
 }
 
-/// Accesses of a core that some row or permission begins: loads, stores and their like.
+/// Returns the accesses of a core that some row or permission begins: loads, stores and their like.
 pub fn core_accesses(remote: &Controller) -> impl Iterator<Item = Access> + '_ {
     accesses(remote).filter(|access| access.needs() != Permission::None)
 }
@@ -112,11 +114,13 @@ pub fn may_stop(protocol: &Protocol, accesses: &[Access]) -> bool {
                 || rows(remote, access, state).any(|row| row.guard.is_none())
         })
     };
-    let mut at_rest = (0..remote.states.len()).filter(|&state| remote.states[state].is_stable());
-    at_rest.any(|state| !begins(state) && can_begin_any(protocol, accesses, state))
+    let mut stable_states =
+        (0..remote.states.len()).filter(|&state| remote.states[state].is_stable());
+    stable_states.any(|state| !begins(state) && can_begin_any(protocol, accesses, state))
 }
 
-/// Returns true if the kind of remotes that a state belongs to has some of these accesses.
+/// Returns true if the kind of remotes that a state belongs to has some of these accesses. `state` is an index into
+/// the remote's states.
 pub(super) fn can_begin_any(protocol: &Protocol, accesses: &[Access], state: usize) -> bool {
     let remote = &protocol.remote;
     let kind = protocol.kind_of(StateId(state as u16));
@@ -144,6 +148,7 @@ pub(super) fn hits(access: Access, state: &State) -> bool {
     access.is_performed_in_place() && access.is_permitted_by(state.permission)
 }
 
+/// Returns true if statements contain `done`, also inside loops and conditions.
 pub(super) fn has_done(body: &[Statement]) -> bool {
     let mut found = false;
     Statement::visit(body, &mut |s| found |= *s == Statement::Done);
@@ -152,9 +157,9 @@ pub(super) fn has_done(body: &[Statement]) -> bool {
 
 /// True if a home may refuse an operation that the device requests at quiescence. It may if, in a stable state, a row
 /// refuses the operation under a guard that does not imply the lock.
-fn refuses_at_rest(home: &Controller, local: u8) -> bool {
-    let mut at_rest = (0..home.states.len()).filter(|&state| home.states[state].is_stable());
-    at_rest.any(|state| {
+fn refuses_when_quiescent(home: &Controller, local: u8) -> bool {
+    let mut stable_states = (0..home.states.len()).filter(|&state| home.states[state].is_stable());
+    stable_states.any(|state| {
         let rows_of = |event: Event| {
             let rows = home.rules.iter();
             rows.filter(move |row| row.event == event && row.state.index() == state)
@@ -195,10 +200,11 @@ fn is_idle(home: &Controller, row: &Row) -> bool {
     !is_external && !begins && !home.rules.iter().any(|row| row.has_statement(&assigns))
 }
 
-/// Says whether an access is performed by reaching a state.
+/// Condition under which an access is performed by reaching a state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Goal {
-    Not,
+    /// Reaching the state does not perform the access.
+    Never,
     /// If it is outstanding there.
     Outstanding,
     /// Also if it has been rejected: nothing more is needed.
@@ -206,32 +212,40 @@ pub(super) enum Goal {
 }
 
 /// Result of a row for an outstanding access.
-enum End {
+enum RowOutcome {
+    /// The row performs the access.
     Performed,
+    /// The access is still outstanding in the next state: index into the remote's states.
     Outstanding(usize),
-    GivenUp,
+    /// The row ends in a stable state without performing the access, for instance after a Nack.
+    Abandoned,
 }
 
 /// Control flow of one kind of access through the rows.
 pub(super) struct AccessFlow<'p> {
+    /// Protocol whose remotes have the access.
     protocol: &'p Protocol,
+    /// Access that is followed through the rows.
     access: Access,
     /// True if a write-back is complete wherever it comes to rest, because no row leads it to a clean state.
     never_clean: bool,
 }
 
 impl<'p> AccessFlow<'p> {
+    /// Creates the flow of an access.
     pub fn new(protocol: &'p Protocol, access: Access) -> AccessFlow<'p> {
         let mut flow = AccessFlow {
             protocol,
             access,
             never_clean: false,
         };
-        let is_performed = |end: &End| matches!(end, End::Performed);
-        flow.never_clean = access == Access::Clean && !flow.ends().iter().any(is_performed);
+        let is_performed = |outcome: &RowOutcome| matches!(outcome, RowOutcome::Performed);
+        flow.never_clean = access == Access::Clean && !flow.outcomes().iter().any(is_performed);
         flow
     }
 
+    /// Returns the condition under which reaching a state performs the access. `state` is an index into the remote's
+    /// states.
     pub fn goal(&self, state: usize) -> Goal {
         let remote = &self.protocol.remote;
         let definition = &remote.states[state];
@@ -254,7 +268,7 @@ impl<'p> AccessFlow<'p> {
                 Goal::Always
             }
             _ if is_performable => Goal::Outstanding,
-            _ => Goal::Not,
+            _ => Goal::Never,
         }
     }
 
@@ -268,51 +282,54 @@ impl<'p> AccessFlow<'p> {
         found && !body.contains(&Statement::Retry)
     }
 
-    fn end(&self, row: &Row) -> Option<End> {
+    /// Returns the result of a row for the access; `None` if the row stalls, refuses or never occurs.
+    fn outcome(&self, row: &Row) -> Option<RowOutcome> {
         let Effect::Take { body, next } = &row.effect else {
             return None;
         };
         let to = next.unwrap_or(row.state).index();
         let posted = row.event == Event::Access(self.access) && self.posts(body);
-        Some(if has_done(body) || self.goal(to) != Goal::Not {
-            End::Performed
+        Some(if has_done(body) || self.goal(to) != Goal::Never {
+            RowOutcome::Performed
         } else if !self.protocol.remote.states[to].is_stable() {
-            End::Outstanding(to)
+            RowOutcome::Outstanding(to)
         } else if posted {
-            End::Performed
+            RowOutcome::Performed
         } else {
-            End::GivenUp
+            RowOutcome::Abandoned
         })
     }
 
     /// Results of all rows that may begin the access or find it outstanding.
-    fn ends(&self) -> Vec<End> {
+    fn outcomes(&self) -> Vec<RowOutcome> {
         let remote = &self.protocol.remote;
         let mut visited = vec![false; remote.states.len()];
-        let mut ends: Vec<End> = (0..remote.states.len())
+        let mut outcomes: Vec<RowOutcome> = (0..remote.states.len())
             .flat_map(|state| rows(remote, self.access, state))
-            .filter_map(|row| self.end(row))
+            .filter_map(|row| self.outcome(row))
             .collect();
         let mut next = 0;
-        while let Some(end) = ends.get(next) {
+        while let Some(outcome) = outcomes.get(next) {
             next += 1;
-            let End::Outstanding(state) = *end else {
+            let RowOutcome::Outstanding(state) = *outcome else {
                 continue;
             };
             if !std::mem::replace(&mut visited[state], true) {
                 let successors = bulk_transitions(remote).into_iter();
                 let successors = successors.filter(|(from, _)| from.index() == state);
-                ends.extend(successors.map(|(_, to)| End::Outstanding(to.index())));
+                outcomes.extend(successors.map(|(_, to)| RowOutcome::Outstanding(to.index())));
                 let rows = remote.rules.iter();
                 let rows = rows.filter(|row| row.state.index() == state);
-                ends.extend(rows.filter_map(|row| self.end(row)));
+                outcomes.extend(rows.filter_map(|row| self.outcome(row)));
             }
         }
-        ends
+        outcomes
     }
 
     /// True if some row ends the access without performing it.
     fn can_abandon(&self) -> bool {
-        self.ends().iter().any(|end| matches!(end, End::GivenUp))
+        self.outcomes()
+            .iter()
+            .any(|outcome| matches!(outcome, RowOutcome::Abandoned))
     }
 }

@@ -4,7 +4,7 @@ use cohkit_engine::model::{Expr, Rule};
 use cohkit_protocol::controller::{Access, Event};
 use cohkit_system::plan::{hits, write_hits};
 
-use super::answers::performs;
+use super::case_effects::performs;
 use super::context::Context;
 use super::layout::Layout;
 use super::options::SystemError;
@@ -21,7 +21,7 @@ pub(super) fn add_accesses(reactions: &mut Reactions) -> Result<(), SystemError>
     Ok(())
 }
 
-/// An access that some row begins.
+/// Adds the rules of an access that some row begins; none if no row does. `name` is the access in words.
 fn add_access(reactions: &mut Reactions, access: Access, name: &str) -> Result<(), SystemError> {
     let Layout { frame, agents, .. } = reactions.layout;
     let (controller, event) = (agents.remote.controller, Event::Access(access));

@@ -14,22 +14,25 @@ use super::options::SystemError;
 
 /// One kind of agent in the model: the remotes or the home.
 pub(super) struct Side<'p> {
+    /// Controller that the agents execute.
     pub controller: &'p Controller,
     /// The enumeration of its states.
     pub states: TypeId,
     /// Its current state, per line (and remote).
     pub state: VariableId,
-    /// Its variables, per line (and remote); registers without the line.
+    /// Its variables by their index in the controller, per line (and remote); registers without the line.
     pub variables: Vec<VariableId>,
+    /// Tables of the controller, by their index there.
     pub tables: Vec<TableId>,
-    /// Permission of each state: 0, 1 or 2.
+    /// Permission of each state, as [`permission_code`] gives it.
     pub permission: TableId,
     /// Per state, true if it is stable.
     pub stable: TableId,
 }
 
 impl<'p> Side<'p> {
-    /// Declares the states and variables of all agents of a controller.
+    /// Declares the states and variables of all agents of a controller. `name` begins the names of the variables;
+    /// `home` is true for homes.
     fn new(frame: &Frame<'p>, controller: &'p Controller, name: &str, home: bool) -> Side<'p> {
         let scope = &frame.scope;
         let labels = controller.states.iter().map(|s| s.name.as_str());
@@ -66,12 +69,12 @@ impl<'p> Side<'p> {
             scope.table(&t.name, index, result, t.values.iter().map(|&v| v.into()))
         });
         let tables = tables.collect();
-        let permissions = scope.range("right", 0, 2);
+        let permissions = scope.range("permission", 0, 2);
         let codes = controller
             .states
             .iter()
             .map(|s| permission_code(s.permission));
-        let permission = scope.table(format!("{name}_right"), states, permissions, codes);
+        let permission = scope.table(format!("{name}_permission"), states, permissions, codes);
         let stable = controller.states.iter().map(|s| i32::from(s.is_stable()));
         Side {
             controller,
@@ -87,13 +90,17 @@ impl<'p> Side<'p> {
 
 /// The agents of a system.
 pub(super) struct Agents<'p> {
+    /// Fixed parts of the system.
     pub(super) frame: Rc<Frame<'p>>,
+    /// All remotes, of all kinds.
     pub remote: Side<'p>,
+    /// All homes.
     pub home: Side<'p>,
-    /// Tables that some expressions need: the number of each state, for remotes and home; the kind of remotes of each
-    /// state; a power of two for each remote.
+    /// Table with the number of each state, for remotes and home; `None` until an expression needs it.
     positions: [Cell<Option<TableId>>; 2],
+    /// Table with the kind of remotes of each state; `None` until an expression needs it.
     kinds: Cell<Option<TableId>>,
+    /// Table with a power of two for each remote; `None` until an expression needs it.
     powers: Cell<Option<TableId>>,
 }
 
@@ -111,7 +118,7 @@ impl<'p> Agents<'p> {
         }
     }
 
-    /// The home, or the remotes.
+    /// Returns the homes if `home` is true, otherwise the remotes.
     pub fn side(&self, home: bool) -> &Side<'p> {
         if home {
             &self.home
@@ -176,14 +183,14 @@ impl<'p> Agents<'p> {
         })
     }
 
-    /// True if the agent is in one of these states.
+    /// Returns the condition that the agent is in one of these states, indices into the controller's states.
     pub fn is_in(&self, context: &Context, states: &[usize]) -> Expr {
         let (side, state) = (self.side_of(context), self.state(context));
         let is_state = |&s: &usize| state.clone().is(side.states.nth(s as u32));
         Expr::disjunction(states.iter().map(is_state))
     }
 
-    /// Initializes the states and variables of a line whose initial value is not the first of their type.
+    /// Initializes the states and variables of a line. Values that are the first of their type need no statement.
     pub fn initialize_line(&self, line: Expr) -> Vec<Stmt> {
         let mut out = Vec::new();
         for number in 0..self.frame.of_each.total() {
@@ -268,7 +275,7 @@ impl<'p> Agents<'p> {
     /// Error: a row does something that has no meaning in its place.
     pub fn unsupported_expression(&self, action: &str, context: &Context) -> SystemError {
         let agent = &self.side_of(context).controller.name;
-        SystemError::Meaningless(format!("a row of {agent} {action}"))
+        SystemError::Invalid(format!("a row of {agent} {action}"))
     }
 
     /// Records that an expression has no meaning in its place, so that the system is rejected. Returns a placeholder.
@@ -278,8 +285,8 @@ impl<'p> Agents<'p> {
         Expr::Int(0)
     }
 
-    /// Violation: an agent has no row for the event, or its row cannot be executed. `describe` describes it with the name
-    /// of the agent. For a remote, the name is that of its state's kind.
+    /// Violation: an agent has no row for the event, or its row cannot be executed. `describe` describes it with the
+    /// name of the agent. For a remote, the name is that of its state's kind.
     pub fn unexpected_message_error(
         &self,
         context: &Context,
@@ -309,6 +316,7 @@ fn declared_once(table: &Cell<Option<TableId>>, declare: impl FnOnce() -> TableI
     declared
 }
 
+/// Returns the type of one agent's variable: a number, an array, or a truth value for each remote if it is a set.
 fn variable_type(frame: &Frame, variable: &Variable) -> TypeId {
     let scope = &frame.scope;
     let largest = largest(variable.ty, frame.remotes);
@@ -345,8 +353,8 @@ fn variable_type(frame: &Frame, variable: &Variable) -> TypeId {
     }
 }
 
-/// The largest code of a value. Values are numbers in the model: a remote is its index plus 1, `none` is 0, and true
-/// is 1. In a message a set of remotes is the sum of the members' powers of two.
+/// Returns the largest code of a value. Values are numbers in the model: a remote is its index plus 1, `none` is 0,
+/// and true is 1. In a message a set of remotes is the sum of the members' powers of two.
 pub(super) fn largest(ty: ValueType, remotes: i32) -> i32 {
     match ty.single() {
         ValueType::Range { max } => max.into(),
@@ -360,7 +368,7 @@ pub(super) fn largest(ty: ValueType, remotes: i32) -> i32 {
     }
 }
 
-/// A permission as a number.
+/// Returns the number that stands for a permission in the model: none 0, read 1, write 2.
 pub(super) fn permission_code(permission: Permission) -> i32 {
     match permission {
         Permission::None => 0,

@@ -11,15 +11,19 @@ use super::accesses::add_accesses;
 use super::deliveries::add_deliveries;
 use super::device_steps::add_device_steps;
 use super::layout::Layout;
-use super::lender::add_lender_steps;
 use super::memory_steps::add_memory_steps;
-use super::modelled::{Mark, Modelled};
 use super::options::{Options, SystemError};
+use super::outer_level::add_outer_level_steps;
 use super::reactions::Reactions;
+use super::system_model::{Mark, SystemModel};
 use super::wait_for::other_remarks;
 
 /// Returns the layout of a system of this size, which has no rules yet.
-pub(super) fn sized<'p>(
+///
+/// # Errors
+/// A size or the channel capacity is out of range, the number of remotes of some kind is
+/// missing, or a component cannot be declared.
+pub(super) fn sized_layout<'p>(
     protocol: &'p Protocol,
     home: &'p Controller,
     remotes: impl Into<Remotes>,
@@ -56,7 +60,7 @@ pub(super) fn sized<'p>(
         );
         return Err(SystemError::Size(error));
     }
-    if options.room() == 0 {
+    if options.effective_capacity() == 0 {
         return Err(SystemError::Size(
             "a channel has a capacity of at least 1".into(),
         ));
@@ -66,29 +70,36 @@ pub(super) fn sized<'p>(
 
 /// Data of the rules for reports on a model.
 pub(super) struct Reports {
+    /// Rows of each group of marks.
     marks: Vec<Mark>,
     /// Descriptions of messages in flight.
     remarks: Vec<Remark>,
 }
 
-/// Adds all rules.
+/// Adds all rules. Returns the data for reports on them.
+///
+/// # Errors
+/// A row has no meaning in its place.
 pub(super) fn rules_of(layout: &Layout) -> Result<Reports, SystemError> {
     let mut reactions = Reactions::new(layout);
     add_accesses(&mut reactions)?;
     add_deliveries(&mut reactions)?;
     add_memory_steps(&mut reactions)?;
     add_device_steps(&mut reactions)?;
-    add_lender_steps(layout)?;
+    add_outer_level_steps(layout)?;
     let Reactions { marks, remarks, .. } = reactions;
     Ok(Reports { marks, remarks })
 }
 
 /// Returns the finished model, with the data for reports on it.
-pub(super) fn assemble(layout: Layout, reports: Reports) -> Result<Modelled, SystemError> {
+///
+/// # Errors
+/// Something could not be lowered, or the model is not well formed.
+pub(super) fn assemble(layout: Layout, reports: Reports) -> Result<SystemModel, SystemError> {
     // Agents come before messages in flight, as readers look for them first.
     let mut remarks = other_remarks(&layout);
     remarks.extend(reports.remarks);
-    Ok(Modelled {
+    Ok(SystemModel {
         model: layout.finish()?,
         marks: reports.marks,
         remarks,

@@ -6,7 +6,7 @@ use cohkit_protocol::controller::MEMORY_WRITES;
 use cohkit_protocol::protocol::{MessageId, Permission};
 use cohkit_protocol::terms::VariableId as ValueId;
 use cohkit_system::hierarchy;
-use cohkit_system::world::WRITE_WITHOUT_PERMISSION;
+use cohkit_system::state::WRITE_WITHOUT_PERMISSION;
 use std::rc::Rc;
 
 use super::agents::{permission_code, Agents};
@@ -15,14 +15,17 @@ use super::flows::Direction;
 
 /// The backing permission, if the model has an outer level.
 pub(super) struct BackingPermission<'p> {
+    /// Variables of the home, among them `memory writes`.
     agents: Rc<Agents<'p>>,
+    /// State variable; `None` if the model has no outer level.
     granted: Option<Granted>,
 }
 
 /// State variable of the backing permission.
 struct Granted {
+    /// Granted permission per line, as [`permission_code`] gives it.
     permission: VariableId,
-    /// Per message, the permission that the home needs before it consumes it.
+    /// Per message, the permission that the home needs before it consumes it. Indexed by [`MessageId`].
     needs: Vec<Permission>,
 }
 
@@ -31,11 +34,11 @@ impl<'p> BackingPermission<'p> {
     pub fn new(agents: &Rc<Agents<'p>>) -> BackingPermission<'p> {
         let frame = &agents.frame;
         let granted = frame.options.parent_any.then(|| {
-            let permission = frame.scope.range("right", 0, 2);
-            let per_line = frame.scope.array("lent", frame.line_type, permission);
-            let needs = |message| hierarchy::needs(frame.protocol, message);
+            let permission = frame.scope.range("permission", 0, 2);
+            let per_line = frame.scope.array("granted", frame.line_type, permission);
+            let needs = |message| hierarchy::required_permission(frame.protocol, message);
             Granted {
-                permission: frame.scope.state("memory_lent", per_line),
+                permission: frame.scope.state("memory_granted", per_line),
                 needs: frame.protocol.message_ids().map(needs).collect(),
             }
         });
@@ -50,12 +53,14 @@ impl<'p> BackingPermission<'p> {
         self.granted.is_some()
     }
 
-    /// Backing permission of a line: 0, 1 or 2. `None` if the memory has no outer level.
+    /// Returns the backing permission of a line: 0, 1 or 2, as [`permission_code`] gives it. `None`
+    /// without an outer level.
     pub fn of(&self, line: &Expr) -> Option<Expr> {
         Some(self.granted.as_ref()?.permission.at(line).into())
     }
 
-    /// The permission that the home needs before it consumes a message.
+    /// Returns the permission that the home needs before it consumes a message; none without an outer
+    /// level.
     pub fn needs(&self, message: MessageId) -> Permission {
         let granted = self.granted.as_ref();
         granted.map_or(Permission::None, |granted| granted.needs[message.index()])
@@ -73,7 +78,7 @@ impl<'p> BackingPermission<'p> {
         }
     }
 
-    /// Asserts that the home may write its memory.
+    /// Asserts that the home may write its memory. `None` without an outer level.
     pub fn may_write(&self, line: &Expr) -> Option<Stmt> {
         let permission = self.of(line)?;
         let violation = Violation::new("inclusion", WRITE_WITHOUT_PERMISSION);

@@ -10,17 +10,20 @@ use cohkit_protocol::pending_access::CompletionKind;
 use cohkit_system::plan::{CompletionEffect, Plan, ProtocolFacts};
 
 use super::options::SystemError;
-use super::prior_values::{chosen_from, NotFollowed};
+use super::prior_values::{chosen_from, UnknownValue};
 
 /// A row without its state and next state.
 #[derive(PartialEq, Clone, Debug)]
 pub(super) struct Case<'c> {
+    /// Condition of the row; `None` if it always holds. The rows of a state apply in order, so earlier guards are
+    /// false.
     pub guard: Option<&'c Expression>,
+    /// Reaction of the row to the event.
     pub row_effect: RowEffect<'c>,
     /// True if the agent holds the line before and after the row.
     pub holds: (bool, bool),
     /// True if the row leads to another state.
-    pub moves: bool,
+    pub changes_state: bool,
     /// True if the row performs a store in the agent's own copy.
     pub stores: bool,
     /// True if the row performs a read in the agent's own copy.
@@ -28,19 +31,21 @@ pub(super) struct Case<'c> {
     /// True if the row posts a store.
     pub posts: bool,
     /// The access that the row begins, if it is outstanding after the row.
-    pub opens: Option<Access>,
+    pub begun_access: Option<Access>,
     /// True if an atomic access that the home performs may be outstanding after the row.
     pub atomic: bool,
+    /// Access that `done` completes in the row, if any. Never [`CompletionEffect::Ambiguous`].
     pub done: CompletionEffect,
     /// True if the write that `done` performs may cover only a part of the line.
     pub is_partial_write: bool,
     /// True if the row abandons a write whose bytes have been sent.
-    pub gives_up: bool,
+    pub abandons_write: bool,
 }
 
 impl Case<'_> {
-    /// The set that the case chooses a member of, in terms of the values before the row.
-    pub fn chosen_from(&self) -> Option<Result<Set, NotFollowed>> {
+    /// Returns the set from which the row chooses a member, in terms of the values before the row. `None` if the row
+    /// does not choose.
+    pub fn chosen_from(&self) -> Option<Result<Set, UnknownValue>> {
         match self.row_effect {
             RowEffect::Take(body) => chosen_from(body),
             _ => None,
@@ -48,24 +53,35 @@ impl Case<'_> {
     }
 }
 
-/// Effect of a row.
+/// Reaction of a row to its event, as in [`Effect`] without the next state.
 #[derive(PartialEq, Clone, Debug)]
 pub(super) enum RowEffect<'c> {
+    /// Consume the event and execute these statements.
     Take(&'c [Statement]),
-    Leave,
+    /// Stall: the event stays in place.
+    Stall,
+    /// Refuse a local operation or an unlock.
     Refuse,
+    /// The protocol file declares that the event never occurs here.
     Never,
 }
 
 /// States with the same cases for an event.
 pub(super) struct Class<'c> {
+    /// Indices into the states of the controller.
     pub states: Vec<usize>,
+    /// Cases in the order of their rows. Empty if the states have no row for the event; no case follows one without
+    /// a guard.
     pub cases: Vec<Case<'c>>,
-    /// Per case, the next state of each of the states.
+    /// Next states, indexed by case and then by position in `states`; `None` if the row names no next state.
     pub next: Vec<Vec<Option<usize>>>,
 }
 
-/// Classes of the states by their cases for an event. States without a row form a class too.
+/// Returns the classes of a controller's states by their cases for an event. States without a row form a class too.
+/// `home` is true for the home's controller.
+///
+/// # Errors
+/// `done` in some row is ambiguous.
 pub(super) fn classes<'c>(
     facts: &ProtocolFacts,
     controller: &'c Controller,
@@ -106,6 +122,10 @@ pub(super) fn classes<'c>(
     Ok(classes)
 }
 
+/// Returns the case of a row, and its next state as an index; `None` if the row names no next state.
+///
+/// # Errors
+/// `done` in the row is ambiguous.
 fn case<'c>(
     facts: &ProtocolFacts,
     controller: &'c Controller,
@@ -114,13 +134,13 @@ fn case<'c>(
 ) -> Result<(Case<'c>, Option<usize>), SystemError> {
     let (row_effect, next) = match &row.effect {
         Effect::Take { body, next } => (RowEffect::Take(body), next.map(|s| s.index())),
-        Effect::Stall => (RowEffect::Leave, None),
+        Effect::Stall => (RowEffect::Stall, None),
         Effect::Refuse => (RowEffect::Refuse, None),
         Effect::Never => (RowEffect::Never, None),
     };
     let plan = Plan::new(controller, row, (!home).then_some(&facts.accesses));
-    if plan.done == CompletionEffect::Unclear {
-        return Err(SystemError::Meaningless(format!(
+    if plan.done == CompletionEffect::Ambiguous {
+        return Err(SystemError::Invalid(format!(
             "`done` in state {} of {} may end a read, a write to the copy or one that the home performs",
             controller.states[row.state.index()].name,
             controller.name
@@ -130,19 +150,19 @@ fn case<'c>(
         guard: row.guard.as_ref(),
         row_effect,
         holds: (plan.before.holds, plan.after.holds),
-        moves: plan.moves,
+        changes_state: plan.changes_state,
         stores: plan.performs,
         reads: plan.reads,
         posts: plan.posts,
-        opens: plan.opens,
+        begun_access: plan.begun_access,
         atomic: facts.atomics() && !home && {
             let next = next.unwrap_or(row.state.index());
             facts.atomic_in[next]
         },
         done: plan.done,
         is_partial_write: plan.is_partial_write
-            && plan.done == CompletionEffect::Ends(CompletionKind::Write),
-        gives_up: plan.gives_up,
+            && plan.done == CompletionEffect::Completes(CompletionKind::Write),
+        abandons_write: plan.abandons_write,
     };
     Ok((case, next))
 }

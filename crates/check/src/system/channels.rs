@@ -15,25 +15,32 @@ use super::tickets::Tickets;
 
 /// The messages in flight.
 pub(super) struct Channels<'p> {
+    /// Fixed parts of the system.
     pub(super) frame: Rc<Frame<'p>>,
+    /// All message types that some row sends, by direction and then by message type. Other components refer to a flow
+    /// by its index.
     pub flows: Vec<Flow>,
+    /// Queues of ordered channels, referred to by [`Storage::Queued`].
     pub queues: Vec<Queue>,
     /// The input queues of networks.
     pub inputs: InputQueues<'p>,
 }
 
-/// A send in a row.
-struct Sending<'r> {
+/// A send statement of a row.
+struct PossibleSend<'r> {
+    /// Message type.
     message: MessageId,
+    /// Direction that follows from the row's agent and the receiver.
     direction: Direction,
+    /// Values of the fields, in the order of their declaration.
     fields: &'r [Value],
 }
 
-/// Flows of ordered groups, by their index: a queue for each group.
+/// Ordered groups of one direction: the group's index in the protocol, and the indices of its flows. Each has a queue.
 type Groups = Vec<(usize, Vec<usize>)>;
 
 impl<'p> Channels<'p> {
-    /// Declares the storage of all messages that some row sends. Posted stores have tickets of these ranks.
+    /// Declares the storage of all messages that some row sends. Posted stores have tickets of `ranks` ranks.
     ///
     /// # Errors
     /// A row sends a message from the home to itself.
@@ -48,11 +55,11 @@ impl<'p> Channels<'p> {
             queues: Vec::new(),
             inputs: InputQueues::new(frame),
         };
-        let sendings = sendings(frame.protocol, home)?;
+        let possible_sends = possible_sends(frame.protocol, home)?;
         for direction in Direction::ALL {
             let mut groups = Groups::new();
             for message in frame.protocol.message_ids() {
-                let sends: Vec<&[Value]> = sendings
+                let sends: Vec<&[Value]> = possible_sends
                     .iter()
                     .filter(|s| s.message == message && s.direction == direction)
                     .map(|s| s.fields)
@@ -68,7 +75,8 @@ impl<'p> Channels<'p> {
         Ok(channels)
     }
 
-    /// Declares the storage of a message type in one direction. `sends` are the fields of all sends.
+    /// Declares the storage of a message type in one direction. `sends` holds the fields of each send. A message of an
+    /// ordered channel is added to its group in `groups`, for which [`Channels::add_queue`] declares the queue later.
     fn add_flow(
         &mut self,
         (message, direction): (MessageId, Direction),
@@ -112,7 +120,8 @@ impl<'p> Channels<'p> {
         });
     }
 
-    /// Declares the queues of one ordered group in one direction.
+    /// Declares the queues of one ordered group in one direction. `group` is its index in `Protocol::orders`, and
+    /// `flows` are the indices of its flows.
     fn add_queue(&mut self, direction: Direction, group: usize, flows: &[usize]) {
         let frame = self.frame.clone();
         let (scope, protocol) = (&frame.scope, frame.protocol);
@@ -124,7 +133,7 @@ impl<'p> Channels<'p> {
         let per_line = protocol.per_line[group];
         let entry = self.add_entry(&variable, per_line, flows);
         let lines = if per_line { 1 } else { frame.lines };
-        let capacity = i32::from(frame.options.room()) * lines;
+        let capacity = i32::from(frame.options.effective_capacity()) * lines;
         let positions = scope.range("position", 0, capacity - 1);
         let length = scope.range("length", 0, capacity);
         let slots = scope.array("slots", positions, entry.ty);
@@ -159,7 +168,8 @@ impl<'p> Channels<'p> {
         self.inputs.declare(group, direction);
     }
 
-    /// Declares the entries of a queue for these flows, which get their columns.
+    /// Declares the type of the entries of a queue, and gives its flows their columns. Flows share columns, as an
+    /// entry holds one message.
     fn add_entry(&mut self, variable: &str, per_line: bool, flows: &[usize]) -> Entry {
         let frame = &*self.frame;
         let mut labels = vec!["none".to_string()];
@@ -217,18 +227,25 @@ impl<'p> Channels<'p> {
 
 /// Type of the entries of a queue, with their parts as in [`Queue`].
 struct Entry {
+    /// Record type of an entry.
     ty: TypeId,
+    /// Enumeration of the message types; label 0 is that of an empty slot.
     kinds: TypeId,
+    /// True if some message type carries a copy of the line.
     carries_line: bool,
+    /// True if some message type stores the ticket of a store.
     tickets: bool,
 }
 
-/// All sends of the protocol's rows.
-fn sendings<'r>(
+/// Returns all sends of the protocol's rows.
+///
+/// # Errors
+/// A row sends a message from the home to itself.
+fn possible_sends<'r>(
     protocol: &'r Protocol,
     home: &'r Controller,
-) -> Result<Vec<Sending<'r>>, SystemError> {
-    let mut sendings = Vec::new();
+) -> Result<Vec<PossibleSend<'r>>, SystemError> {
+    let mut possible_sends = Vec::new();
     for (controller, is_home) in [(&protocol.remote, false), (home, true)] {
         for row in &controller.rules {
             let mut to_itself = None;
@@ -251,7 +268,7 @@ fn sendings<'r>(
                     }
                     (true, _) => Direction::ToRemote,
                 };
-                sendings.push(Sending {
+                possible_sends.push(PossibleSend {
                     message: *message,
                     direction,
                     fields,
@@ -260,14 +277,14 @@ fn sendings<'r>(
             if let Some(message) = to_itself {
                 let name = &protocol.message(message).name;
                 let error = format!("the home sends {name} to itself");
-                return Err(SystemError::Meaningless(error));
+                return Err(SystemError::Invalid(error));
             }
         }
     }
-    Ok(sendings)
+    Ok(possible_sends)
 }
 
-/// Per field of a message, its value if every send gives the same constant.
+/// Returns, for each field of a message, its value if every send gives the same constant. `sends` is not empty.
 fn constants(kind: &Message, sends: &[&[Value]], remotes: i32) -> Vec<Option<u16>> {
     let fields = (0..kind.fields.len()).map(|i| match sends[0].get(i) {
         // A constant that the field cannot hold is stored, for the search to find.
@@ -282,8 +299,8 @@ fn constants(kind: &Message, sends: &[&[Value]], remotes: i32) -> Vec<Option<u16
     fields.collect()
 }
 
-/// Maximum number of a message in flight, and the property that a further one violates if the protocol file declares
-/// the bound.
+/// Returns the maximum number of a message in flight, and the property that a further one violates if the protocol
+/// file declares the bound. Without such a bound the number is the channel capacity.
 fn capacity(frame: &Frame, message: MessageId) -> (u16, Option<String>) {
     let (protocol, options) = (frame.protocol, frame.options);
     let kind = protocol.message(message);
@@ -303,11 +320,11 @@ fn capacity(frame: &Frame, message: MessageId) -> (u16, Option<String>) {
             let bound = format!("more than {description} in flight");
             (limit.max(1), Some(bound))
         }
-        None => (options.room(), None),
+        None => (options.effective_capacity(), None),
     }
 }
 
-/// Types of the fields that are stored.
+/// Returns the types of the fields that are stored: those without a constant.
 fn stored_types(frame: &Frame, kind: &Message, constants: &[Option<u16>]) -> Vec<TypeId> {
     let fields = kind.fields.iter().zip(constants);
     let stored = fields.filter(|(_, constant)| constant.is_none());
@@ -325,7 +342,7 @@ fn stored_types(frame: &Frame, kind: &Message, constants: &[Option<u16>]) -> Vec
     types.collect()
 }
 
-/// Tickets of the stores that a message carries, if stores are tracked.
+/// Returns the tickets of the stores that a message carries; `None` if its stores are not tracked.
 fn tickets(frame: &Frame, message: MessageId, ranks: u8) -> Option<Tickets> {
     let senders = frame.facts.senders[message.index()];
     (senders.post || senders.wait).then(|| {
@@ -336,7 +353,7 @@ fn tickets(frame: &Frame, message: MessageId, ranks: u8) -> Option<Tickets> {
     })
 }
 
-/// Declares the counter of an unordered flow.
+/// Declares the counter of an unordered flow, indexed as [`Storage::Counted`] says.
 fn counter(
     frame: &Frame,
     (message, direction): (MessageId, Direction),

@@ -8,15 +8,18 @@ use cohkit_protocol::controller::Expression;
 pub(super) struct Context {
     /// True if the row belongs to the home.
     pub home: bool,
-    /// The line of the event.
+    /// Number of the line of the event.
     pub line: Expr,
-    /// Index of the remote that executes the row.
+    /// Index of the remote that executes the row; `None` for a row of the home.
     pub remote: Option<Expr>,
-    /// Index of the remote that sent the current message.
+    /// Index of the remote that sent the current message; `None` if a home sent it, or
+    /// without a message.
     pub sender: Option<Expr>,
-    /// Field values of the current message.
+    /// Field values of the current message, in the order of their declaration; empty
+    /// without a message.
     pub fields: Vec<Expr>,
-    /// Index of the remote in the current iteration of a loop or quantifier.
+    /// Index of the remote in the current iteration of a loop or quantifier; `None`
+    /// outside of them.
     pub each: Option<Expr>,
     /// Index of the remote that the row chooses, if it chooses one.
     pub chosen: Option<Expr>,
@@ -53,7 +56,8 @@ impl Context {
         }
     }
 
-    /// The index of a remote that needs no computation.
+    /// Returns the index of a remote that needs no computation: the own remote, the
+    /// sender, or that of the current iteration. `None` for any other expression.
     pub fn known(&self, e: &Expression) -> Option<Expr> {
         match e {
             Expression::Own => self.remote.clone(),

@@ -14,14 +14,18 @@ use super::stores::PendingStores;
 
 /// All copies of the lines.
 pub(super) struct Copies<'p> {
+    /// Fixed parts of the system.
     frame: Rc<Frame<'p>>,
+    /// Messages in flight, some with copies.
     channels: Rc<Channels<'p>>,
+    /// Pending stores, for the copies that atomic accesses have read.
     stores: Rc<PendingStores<'p>>,
+    /// State variables of the copies in caches and memory.
     pub memory: Memory,
 }
 
 impl<'p> Copies<'p> {
-    /// Creates the copies of these variables.
+    /// Creates the copies from the components that hold them.
     pub fn new(
         channels: &Rc<Channels<'p>>,
         stores: &Rc<PendingStores<'p>>,
@@ -35,8 +39,9 @@ impl<'p> Copies<'p> {
         }
     }
 
-    /// Effect of a write on all copies but the written one: they become stale. Empty without the coherence guarantee,
-    /// as the bits are not read there.
+    /// Returns the effects of a write on the copies of a line: all become stale, that of memory only if
+    /// `includes_memory`. The caller then makes the written copy current. Empty without the coherence guarantee, as
+    /// the bits are not read there.
     pub fn mark_stale(&self, line: &Expr, includes_memory: bool) -> Vec<Stmt> {
         if !self.frame.facts.coherent {
             return Vec::new();
@@ -77,7 +82,7 @@ impl<'p> Copies<'p> {
         in_messages.into_iter().fold(exists, Expr::or)
     }
 
-    /// Asserts that no response to a read that begins is in flight with a copy that is already stale.
+    /// Asserts that no response to the read that begins is in flight with a copy that is already stale.
     pub fn assert_no_stale_response(&self, context: &Context, read: Access) -> Vec<Stmt> {
         let responses = self.frame.facts.answers(read);
         let stale = self.channels.stale_in_flight(responses, context);

@@ -5,13 +5,13 @@ use cohkit_engine::model::{Expr, Piece, Rule, VariableId};
 use cohkit_protocol::controller::Event;
 use cohkit_protocol::protocol::MessageId;
 
+use super::charts::Act;
 use super::context::Context;
 use super::flows::{Direction, Flow, Storage};
 use super::input_queues::Entry;
 use super::layout::Layout;
 use super::options::SystemError;
 use super::reactions::Reactions;
-use super::story::Act;
 use super::tickets::ConsumedStore;
 use super::transfers::Arrival;
 use super::trigger::Trigger;
@@ -34,15 +34,15 @@ fn add_delivery(reactions: &mut Reactions, index: usize) -> Result<(), SystemErr
     let sender = direction.is_from_remote().then(|| parameter("s"));
     let receiver = direction.is_to_remote().then(|| parameter("r"));
     let (from, to) = (sender.map(Expr::from), receiver.map(Expr::from));
-    let ends = (from.as_ref(), to.as_ref());
-    let mut arrival = channels.arrival(index, (line_parameter, &line), ends);
+    let endpoints = (from.as_ref(), to.as_ref());
+    let mut arrival = channels.arrival(index, (line_parameter, &line), endpoints);
     let admitted = layout.backing_permission.admits(message, direction, &line);
     arrival.present = arrival.present.and(admitted);
     // A message can also wait in its channel behind another head of the input queue.
     let present = arrival.present.clone();
     let entry = match flow.storage {
         Storage::Queued(queue, _) => {
-            (channels.inputs).entry(channels.queues[queue].order, direction, &line, ends)
+            (channels.inputs).entry(channels.queues[queue].order, direction, &line, endpoints)
         }
         Storage::Counted(_) => None,
     };

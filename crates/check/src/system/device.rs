@@ -1,5 +1,5 @@
-//! State of the device behind the home, if the home has local operations. With backing permission, the outer level takes
-//! its place.
+//! State of the device behind the home, if the home has local operations. With backing permission, the outer level
+//! takes its place.
 
 use cohkit_engine::build::assert;
 use cohkit_engine::model::{Expr, Stmt, TypeId, VariableId, Violation};
@@ -7,8 +7,9 @@ use cohkit_protocol::controller::{Controller, Local};
 
 use super::frame::Frame;
 
-/// Labels of the states of the device's lock.
+/// States of the device's lock, as indices into `LABELS`.
 pub(super) mod lock {
+    /// The line is not locked.
     pub const NONE: u32 = 0;
     /// The device may read.
     pub const READ: u32 = 1;
@@ -16,6 +17,7 @@ pub(super) mod lock {
     pub const WRITE: u32 = 2;
     /// The home has consumed the unlock and not yet acknowledged it.
     pub const UNLOCKING: u32 = 3;
+    /// Labels of the enumeration, in the order of the constants.
     pub const LABELS: [&str; 4] = ["unlocked", "reading", "writing", "given_back"];
 }
 
@@ -23,13 +25,15 @@ pub(super) mod lock {
 pub(super) struct Device<'p> {
     /// Local operations of the home.
     pub locals: &'p [Local],
-    /// The requested operation: 0, or its index plus 1.
+    /// Requested operation, per line: 0, or its index plus 1.
     pub requested: VariableId,
-    /// The operation accepted and not yet acknowledged: 0, or its index plus 1.
+    /// Operation accepted and not yet acknowledged, per line: 0, or its index plus 1.
     pub accepted: VariableId,
+    /// Enumeration of the states in [`lock`].
     locks: TypeId,
+    /// State of the lock, per line.
     lock: VariableId,
-    /// Lifeline of the device.
+    /// Lifeline of the device, or of the outer level in its place.
     pub agent: i32,
 }
 
@@ -42,8 +46,8 @@ impl<'p> Device<'p> {
         }
         let operations = scope.range("operation", 0, home.locals.len() as i32);
         let per_line = scope.array("operation", line_type, operations);
-        let requested = scope.state("device_asks", per_line);
-        let accepted = scope.state("device_waits", per_line);
+        let requested = scope.state("device_requested", per_line);
+        let accepted = scope.state("device_accepted", per_line);
         let locks = scope.enumeration("lock", lock::LABELS);
         let per_line = scope.array("lock", line_type, locks);
         Some(Device {
@@ -53,7 +57,7 @@ impl<'p> Device<'p> {
             locks,
             lock: scope.state("device_lock", per_line),
             agent: scope.agent(match frame.options.parent_any {
-                true => "lender",
+                true => "outer_level",
                 false => "device",
             }),
         })
@@ -64,12 +68,12 @@ impl<'p> Device<'p> {
         self.locals.iter().any(|local| local.locks)
     }
 
-    /// True if a line's lock has this state.
+    /// Returns the condition that a line's lock has this state, one of [`lock`].
     pub fn is_lock(&self, line: &Expr, state: u32) -> Expr {
         self.lock.at(line).is(self.locks.nth(state))
     }
 
-    /// Changes the state of a line's lock.
+    /// Changes the state of a line's lock to one of [`lock`].
     pub fn set_lock(&self, line: &Expr, state: u32) -> Stmt {
         self.lock.at(line).set(self.locks.nth(state))
     }
@@ -85,7 +89,8 @@ impl<'p> Device<'p> {
         self.lock.at(line).is_not(self.locks.nth(lock::NONE))
     }
 
-    /// Asserts that the device's lock has none of these levels. `None` if the device cannot lock lines.
+    /// Asserts that the device's lock has none of these states of [`lock`]. `message` describes the violation of
+    /// *single writer*. `None` if the device cannot lock lines.
     pub fn assert_unlocked(&self, line: &Expr, levels: &[u32], message: &str) -> Option<Stmt> {
         if !self.can_lock() {
             return None;

@@ -25,15 +25,15 @@ pub(super) fn add_device_steps(reactions: &mut Reactions) -> Result<(), SystemEr
     }
 }
 
-/// A trigger of the home by the device.
+/// Returns a trigger of the home by the device. `name` completes the sentence that begins with the home's name.
 fn home_trigger(layout: &Layout, name: &str) -> Trigger {
     let (l, line) = layout.frame.line_parameter();
     let name = format!("{} {name}", layout.agents.home.controller.name);
     Trigger::new(name, vec![l], Context::new(&line, None))
 }
 
-/// True if the device may request a local operation. An outer level does so only to revoke permission, one operation at
-/// a time.
+/// Returns the condition that the device may request a local operation, an index into the device's operations. An
+/// outer level does so only to revoke permission, one operation at a time.
 fn may_request(layout: &Layout, device: &Device, local: usize, line: &Expr) -> Expr {
     let operation = &device.locals[local];
     let Some(permission) = layout.backing_permission.of(line) else {

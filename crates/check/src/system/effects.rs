@@ -10,6 +10,7 @@ use cohkit_system::agent::PARTIAL_WRITE_TO_STALE_COPY;
 use cohkit_system::plan::CompletionEffect;
 
 use super::agents::{permission_code, Agents};
+use super::charts::Act;
 use super::context::Context;
 use super::copies::Copies;
 use super::device::lock;
@@ -19,17 +20,21 @@ use super::layout::Layout;
 use super::memory::{slot, Slot};
 use super::options::SystemError;
 use super::stores::PendingStores;
-use super::story::Act;
 
 /// Text of a performed write in charts, for a write that was outstanding.
 const PERFORMS: &str = "performs the write";
 
 /// Lowering of the statements of rows to effects on a system's variables.
 pub(super) struct Effects<'s, 'p> {
+    /// All components of the system.
     pub(super) layout: &'s Layout<'p>,
+    /// Fixed parts of the system, from `layout`.
     pub(super) frame: &'s Frame<'p>,
+    /// States and variables of agents, from `layout`.
     pub(super) agents: &'s Agents<'p>,
+    /// Pending stores, from `layout`.
     pub(super) stores: &'s PendingStores<'p>,
+    /// Copies of the lines, from `layout`.
     pub(super) copies: &'s Copies<'p>,
 }
 
@@ -45,7 +50,10 @@ impl<'s, 'p> Effects<'s, 'p> {
         }
     }
 
-    /// Lowers statements in order.
+    /// Lowers statements in order. `execution` holds the values that one statement passes on to the next.
+    ///
+    /// # Errors
+    /// A statement has no meaning in its place.
     pub fn statements(
         &self,
         execution: &mut Execution,
@@ -73,6 +81,7 @@ impl<'s, 'p> Effects<'s, 'p> {
         Ok(out)
     }
 
+    /// Lowers one statement of a row, and adds its effects to `out`.
     fn statement(
         &self,
         execution: &mut Execution,
@@ -137,7 +146,8 @@ impl<'s, 'p> Effects<'s, 'p> {
         Ok(())
     }
 
-    /// Lowers an assignment to a variable.
+    /// Lowers an assignment to a variable. `None` if the statement is no assignment of a single variable, set or
+    /// element.
     fn assignment(&self, context: &Context, statement: &Statement) -> Option<Stmt> {
         let agents = &self.agents;
         match statement {
@@ -177,7 +187,7 @@ impl<'s, 'p> Effects<'s, 'p> {
                 let (scope, remote_type) = (&self.frame.scope, self.frame.remote_type);
                 scope.with_bound(remote_type, |remote| {
                     let inner = context.with_each(remote.into());
-                    let condition = agents.truth(&inner, condition);
+                    let condition = agents.condition(&inner, condition);
                     let mut execution = Execution {
                         context: &inner,
                         copy: execution.copy.clone(),
@@ -194,7 +204,7 @@ impl<'s, 'p> Effects<'s, 'p> {
                 then,
                 otherwise,
             } => {
-                let condition = agents.truth(context, condition);
+                let condition = agents.condition(context, condition);
                 let then = self.conditional_statements(execution, then)?;
                 let otherwise = self.conditional_statements(execution, otherwise)?;
                 Ok(choose(condition, then, otherwise))
@@ -203,7 +213,7 @@ impl<'s, 'p> Effects<'s, 'p> {
         }
     }
 
-    /// Writes the bytes of the current message to memory.
+    /// Writes the data of the current message to memory: the line, or the bytes of its store.
     fn write_memory(
         &self,
         execution: &mut Execution,
@@ -229,11 +239,11 @@ impl<'s, 'p> Effects<'s, 'p> {
         Ok(())
     }
 
-    /// Completes the outstanding access.
+    /// Completes the outstanding access, with the checks of its kind.
     fn done(&self, execution: &mut Execution, out: &mut Vec<Stmt>) {
         let (context, line) = (execution.context, execution.context.line.clone());
         match execution.done {
-            CompletionEffect::Ends(CompletionKind::Write) => {
+            CompletionEffect::Completes(CompletionKind::Write) => {
                 out.extend(self.stores.assert_store_order(context, true));
                 if self.frame.facts.coherent && execution.is_partial_write {
                     let violation = Violation::new("data value", PARTIAL_WRITE_TO_STALE_COPY);
@@ -248,11 +258,11 @@ impl<'s, 'p> Effects<'s, 'p> {
                 out.extend(self.copies.mark_stale(&line, true));
                 execution.copy = Expr::Bool(true);
             }
-            CompletionEffect::Ends(CompletionKind::Sent) => {
+            CompletionEffect::Completes(CompletionKind::Sent) => {
                 out.extend(self.stores.assert_store_performed(context))
             }
             // The copy of a message was checked when it was sent.
-            CompletionEffect::Ends(CompletionKind::Read)
+            CompletionEffect::Completes(CompletionKind::Read)
                 if self.frame.facts.coherent && execution.incoming_copy.is_none() =>
             {
                 out.extend(self.stores.assert_store_order(context, false));
@@ -266,7 +276,7 @@ impl<'s, 'p> Effects<'s, 'p> {
         }
     }
 
-    /// Moves all lines of a remote in one state to another.
+    /// Moves all lines of a remote that are in state `from` to state `to`.
     fn bulk_transition(&self, remote: &Expr, from: StateId, to: StateId) -> Stmt {
         let controller = self.agents.remote.controller;
         let holds = |state: StateId| controller.states[state.index()].holds_line;
@@ -286,7 +296,8 @@ impl<'s, 'p> Effects<'s, 'p> {
         })
     }
 
-    /// Performs a store in memory, and asserts that the device holds no lock.
+    /// Performs a store in memory, and asserts that the device holds no lock. `whole_line` is true if the bytes
+    /// cover the line.
     fn store_to_memory(&self, line: &Expr, whole_line: bool) -> Vec<Stmt> {
         let message = "a store reaches memory while the device holds the lock";
         let mut out: Vec<Stmt> = self
@@ -309,7 +320,7 @@ impl<'s, 'p> Effects<'s, 'p> {
         out
     }
 
-    /// Defers the store of the current message.
+    /// Defers the store of the current message, and asserts that no other store of the line is deferred.
     fn defer_store(&self, execution: &mut Execution) -> Result<Vec<Stmt>, SystemError> {
         let context = execution.context;
         let carries = execution
@@ -375,7 +386,7 @@ impl<'s, 'p> Effects<'s, 'p> {
         Ok(out)
     }
 
-    /// Starts a memory operation.
+    /// Starts a memory operation, and asserts that none is in progress. `operation` is a state of [`slot`].
     fn start_memory_operation(
         &self,
         context: &Context,
@@ -398,7 +409,9 @@ impl<'s, 'p> Effects<'s, 'p> {
         Ok(memory)
     }
 
-    /// Acknowledges a local operation to the device, which may lock the line.
+    /// Acknowledges a local operation to the device, which may lock the line. `index` is the operation's index in
+    /// [`cohkit_protocol::controller::Controller::locals`]. Asserts that the operation was accepted, that the
+    /// remotes have no more permission than it ensures, and that memory is current.
     fn acknowledge(
         &self,
         context: &Context,

@@ -13,7 +13,7 @@ use super::agents::Agents;
 use super::context::Context;
 
 impl Agents<'_> {
-    /// The value of a message's field as a number.
+    /// Returns the value of a message's field as a number, as [`super::agents::largest`] describes.
     pub fn sent_value(&self, context: &Context, value: &Value) -> Expr {
         match value {
             Value::Single(value, _) => self.number(context, value),
@@ -25,7 +25,7 @@ impl Agents<'_> {
         }
     }
 
-    /// The value of an expression as a number.
+    /// Returns the value of an expression as a number. An expression without meaning in its place rejects the system.
     pub fn number(&self, context: &Context, e: &Expression) -> Expr {
         use Expression as E;
         match e {
@@ -64,7 +64,7 @@ impl Agents<'_> {
                 | Operator::Greater
                 | Operator::GreaterOrEqual
                 | Operator::And
-                | Operator::Or => self.truth(context, e).as_number(),
+                | Operator::Or => self.condition(context, e).as_number(),
             },
             E::Homes(expression) => {
                 let written_out = Homes(self.frame.protocol.homes).expression(expression);
@@ -75,7 +75,7 @@ impl Agents<'_> {
             | E::SetsDiffer(..)
             | E::All(_)
             | E::Any(_)
-            | E::Not(_) => self.truth(context, e).as_number(),
+            | E::Not(_) => self.condition(context, e).as_number(),
         }
     }
 
@@ -94,11 +94,11 @@ impl Agents<'_> {
     }
 
     /// Truth value of a condition.
-    pub fn truth(&self, context: &Context, e: &Expression) -> Expr {
+    pub fn condition(&self, context: &Context, e: &Expression) -> Expr {
         use Expression as E;
         match e {
             E::Constant(c) => Expr::Bool(*c != 0),
-            E::Not(a) => !self.truth(context, a),
+            E::Not(a) => !self.condition(context, a),
             E::In(remote, set) => match context.known(remote) {
                 Some(index) => self.member(context, set, index),
                 None => {
@@ -108,26 +108,26 @@ impl Agents<'_> {
                 }
             },
             E::All(claim) => self.frame.scope.with_bound(self.frame.remote_type, |each| {
-                each.all(self.truth(&context.with_each(each.into()), claim))
+                each.all(self.condition(&context.with_each(each.into()), claim))
             }),
             E::Any(claim) => self.frame.scope.with_bound(self.frame.remote_type, |each| {
-                each.any(self.truth(&context.with_each(each.into()), claim))
+                each.any(self.condition(&context.with_each(each.into()), claim))
             }),
             E::Homes(expression) => {
                 let written_out = Homes(self.frame.protocol.homes).expression(expression);
-                self.truth(context, &written_out)
+                self.condition(context, &written_out)
             }
             E::SetsEqual(a, b) => self.same_members(context, a, b),
             E::SetsDiffer(a, b) => !self.same_members(context, a, b),
             E::Binary(operator, a, b) => {
                 let holds: fn(Expr, Expr) -> Expr = match operator {
                     Operator::And => {
-                        let a = self.truth(context, a);
-                        return a.and(self.truth(context, b));
+                        let a = self.condition(context, a);
+                        return a.and(self.condition(context, b));
                     }
                     Operator::Or => {
-                        let a = self.truth(context, a);
-                        return a.or(self.truth(context, b));
+                        let a = self.condition(context, a);
+                        return a.or(self.condition(context, b));
                     }
                     Operator::Equal => |x, y| x.is(y),
                     Operator::NotEqual => |x, y| x.is_not(y),
@@ -164,7 +164,7 @@ impl Agents<'_> {
         })
     }
 
-    /// True if the remote with this index is a member of a set.
+    /// Returns the condition that the remote with index `remote` is a member of a set.
     pub fn member(&self, context: &Context, set: &Set, remote: Expr) -> Expr {
         match set {
             Set::Empty => Expr::Bool(false),
@@ -195,7 +195,7 @@ impl Agents<'_> {
         }
     }
 
-    /// An element of an array.
+    /// Returns the place of an array's element. `indices` holds one or two expressions.
     pub fn element(&self, context: &Context, array: Name, indices: &[Expression]) -> Place {
         let mut place = self.variable(context, array);
         let Type::Array {

@@ -8,13 +8,18 @@ use super::tickets::Tickets;
 /// Kinds of sender and receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Direction {
+    /// From a remote to the home of a line.
     ToHome,
+    /// From a home to a remote.
     ToRemote,
+    /// From a remote to another remote.
     Between,
+    /// From a home to another home.
     BetweenHomes,
 }
 
 impl Direction {
+    /// All directions, in the order in which channels are declared.
     pub const ALL: [Direction; 4] = [
         Direction::ToHome,
         Direction::ToRemote,
@@ -22,20 +27,23 @@ impl Direction {
         Direction::BetweenHomes,
     ];
 
+    /// Returns true if the sender is a remote.
     pub fn is_from_remote(self) -> bool {
         matches!(self, Direction::ToHome | Direction::Between)
     }
 
+    /// Returns true if the receiver is a remote.
     pub fn is_to_remote(self) -> bool {
         matches!(self, Direction::ToRemote | Direction::Between)
     }
 
-    /// Number of remotes among sender and receiver.
+    /// Returns the number of remotes among sender and receiver, 0 to 2: the number of indices that a counter or queue
+    /// has for them.
     pub fn remote_ends(self) -> usize {
         usize::from(self.is_from_remote()) + usize::from(self.is_to_remote())
     }
 
-    /// End of the names of variables that hold messages in this direction.
+    /// Returns the end of the names of variables that hold messages in this direction.
     pub fn suffix(self) -> &'static str {
         match self {
             Direction::ToHome => "to_home",
@@ -48,7 +56,9 @@ impl Direction {
 
 /// One message type in one direction.
 pub(super) struct Flow {
+    /// Message type.
     pub message: MessageId,
+    /// Kinds of sender and receiver.
     pub direction: Direction,
     /// Per field of the message, its value if every send gives the same constant. Such a field is not stored.
     pub constants: Vec<Option<u16>>,
@@ -60,10 +70,12 @@ pub(super) struct Flow {
     /// True if other messages stay behind these. Each message then has a bit: true if such a message has been sent
     /// later.
     pub has_ordered_followers: bool,
+    /// Counter or queue that holds the messages.
     pub storage: Storage,
-    /// In a queue: the column of the entry that holds each stored field.
+    /// Column `field<N>` of the queue's entries that holds each stored field. Empty for a counted flow.
     pub columns: Vec<usize>,
-    /// Maximum number in flight per sender and receiver (and line, if unordered).
+    /// Maximum number of messages in flight per sender, receiver and line, for a counted flow. A queued flow is
+    /// limited by [`Queue::capacity`].
     pub capacity: i32,
     /// The property that a further message violates, if the capacity is a bound declared in the protocol file.
     pub bound: Option<String>,
@@ -102,13 +114,17 @@ impl Storage {
 
 /// The queues of one ordered group in one direction.
 pub(super) struct Queue {
+    /// Kinds of sender and receiver.
     pub direction: Direction,
-    /// Index of the order of its channels in the protocol.
+    /// Index of the group of ordered channels in `Protocol::orders`.
     pub order: usize,
+    /// State variable: records of `length` and `slot`, indexed by line or home, then by sender and receiver.
     pub variable: VariableId,
     /// The enumeration of message types; its first label is that of an empty slot.
     pub kinds: TypeId,
+    /// Index type of the slots, from 0 to `capacity` - 1. Slot 0 is the head.
     pub positions: TypeId,
+    /// Maximum number of messages in one queue.
     pub capacity: i32,
     /// True if each line has its own queue; otherwise each home has one, and an entry holds the number of its line.
     pub per_line: bool,
@@ -118,28 +134,28 @@ pub(super) struct Queue {
     pub tickets: bool,
     /// Between homes: the type of the sending home's number.
     pub senders: Option<TypeId>,
-    /// Names of its channels.
+    /// Names of its channels, separated by commas, for messages to users.
     pub name: String,
 }
 
 impl Queue {
-    /// True if an entry is about the line.
-    pub fn about(&self, entry: &Place, line: &Expr) -> Expr {
+    /// Returns true if an entry is about the line. A queue of a single line needs no test.
+    pub fn is_about(&self, entry: &Place, line: &Expr) -> Expr {
         match self.per_line {
             true => Expr::Bool(true),
             false => entry.clone().field("line").is(line),
         }
     }
 
-    /// True if an entry is a message of this label about the line.
+    /// Returns true if an entry is a message of this label about the line. Label 0 is that of an empty slot.
     pub fn holds(&self, entry: &Place, label: u32, line: &Expr) -> Expr {
         let kind = entry.clone().field("kind").is(self.kinds.nth(label));
-        kind.and(self.about(entry, line))
+        kind.and(self.is_about(entry, line))
     }
 }
 
 /// Indexes a place by sender and receiver; the home needs no index.
-pub(super) fn ends(place: Place, from: Option<&Expr>, to: Option<&Expr>) -> Place {
+pub(super) fn at_endpoints(place: Place, from: Option<&Expr>, to: Option<&Expr>) -> Place {
     [from, to]
         .into_iter()
         .flatten()

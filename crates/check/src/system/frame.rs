@@ -8,30 +8,37 @@ use cohkit_protocol::remotes::Remotes;
 use cohkit_protocol::value_text::AgentNames;
 use cohkit_system::plan::ProtocolFacts;
 
+use super::charts::Charts;
 use super::options::Options;
 use super::scope::Scope;
-use super::story::Charts;
 
 /// The fixed parts of a system, and the model to which all other parts add.
 pub(super) struct Frame<'p> {
+    /// Protocol of the system.
     pub protocol: &'p Protocol,
+    /// Options of the model.
     pub options: &'p Options,
     /// Static analysis of the rows.
     pub facts: ProtocolFacts,
     /// The model under construction.
     pub scope: Scope,
-    /// Number of remotes, in total and of each kind.
+    /// Number of remotes.
     pub remotes: i32,
+    /// Number of remotes of each kind.
     pub of_each: Remotes,
+    /// Number of lines. They are distributed over the homes in turn.
     pub lines: i32,
+    /// Type of remotes' indices, from 0 to `remotes` - 1.
     pub remote_type: TypeId,
+    /// Type of lines' numbers, from 0 to `lines` - 1.
     pub line_type: TypeId,
-    /// Name of the home in the names of variables.
+    /// Name of the home in the names of variables; differs from that of the remotes.
     pub home_name: String,
     /// Names of the agents, in the order of their lifelines.
     pub names: AgentNames,
     /// Lifeline of the home, or of the first of several; remotes come before it.
     pub first_home: i32,
+    /// Lifeline of memory, after those of the homes.
     pub memory_agent: i32,
 }
 
@@ -110,27 +117,28 @@ impl<'p> Frame<'p> {
         self.scope.parameter("r", self.remote_type)
     }
 
-    /// A claim about some remote.
+    /// Returns the condition that a claim holds for some remote.
     pub fn any_remote(&self, claim: impl FnOnce(VariableId) -> Expr) -> Expr {
         (self.scope).with_bound(self.remote_type, |remote| remote.any(claim(remote)))
     }
 
-    /// A claim about all remotes.
+    /// Returns the condition that a claim holds for all remotes.
     pub fn all_remotes(&self, claim: impl FnOnce(VariableId) -> Expr) -> Expr {
         (self.scope).with_bound(self.remote_type, |remote| remote.all(claim(remote)))
     }
 
-    /// A claim about all lines.
+    /// Returns the condition that a claim holds for all lines.
     pub fn all_lines(&self, claim: impl FnOnce(&Expr) -> Expr) -> Expr {
         (self.scope).with_bound(self.line_type, |line| line.all(claim(&line.into())))
     }
 
-    /// Statements for each remote.
+    /// Returns a loop that executes statements for each remote.
     pub fn for_each_remote(&self, body: impl FnOnce(VariableId) -> Vec<Stmt>) -> Stmt {
         (self.scope).with_bound(self.remote_type, |remote| remote.each(body(remote)))
     }
 
-    /// Statements for all values of several types, which index a place.
+    /// Returns statements for each element of a nested array: `types` are the index types below `place`, outermost
+    /// first.
     pub fn for_each_cell(
         &self,
         types: &[TypeId],
@@ -145,7 +153,8 @@ impl<'p> Frame<'p> {
         }
     }
 
-    /// A claim about some value of each of several types, which index a place.
+    /// Returns the condition that a claim holds for some element of a nested array: `types` are the index types
+    /// below `place`, outermost first.
     pub fn any_cell(&self, types: &[TypeId], place: Place, claim: &dyn Fn(Place) -> Expr) -> Expr {
         match types {
             [] => claim(place),
@@ -155,7 +164,7 @@ impl<'p> Frame<'p> {
         }
     }
 
-    /// Number of a line's home. A message about no line has the home's number in place of the line.
+    /// Returns the number of a line's home. A message about no line has the home's number in place of the line.
     pub fn home_of(&self, line: &Expr) -> Expr {
         match i32::from(self.protocol.homes) {
             1 => Expr::Int(0),
@@ -164,7 +173,7 @@ impl<'p> Frame<'p> {
         }
     }
 
-    /// A home's part of a variable that has no lines: `line` is one of its lines.
+    /// Returns a home's part of a variable that has no lines. `line` is one of the home's lines.
     pub fn part_of_home(&self, variable: VariableId, line: &Expr) -> Place {
         match self.protocol.homes {
             1 => variable.into(),

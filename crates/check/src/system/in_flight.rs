@@ -6,16 +6,16 @@ use cohkit_protocol::protocol::MessageId;
 
 use super::channels::Channels;
 use super::context::Context;
-use super::flows::{ends, Direction, Queue, Storage};
+use super::flows::{at_endpoints, Direction, Queue, Storage};
 
 impl Channels<'_> {
-    /// The flow of a message type in one direction.
+    /// Returns the index of the flow of a message type in one direction; `None` if no row sends such a message.
     pub fn flow_of(&self, message: MessageId, direction: Direction) -> Option<usize> {
         let mut flows = self.flows.iter();
         flows.position(|flow| (flow.message, flow.direction) == (message, direction))
     }
 
-    /// All queues of a group for messages about a line.
+    /// Returns all queues of a group for messages about a line. `queue` is an index into `queues`.
     pub fn queues_of(&self, queue: usize, line: &Expr) -> Place {
         let queue = &self.queues[queue];
         match queue.per_line {
@@ -29,14 +29,14 @@ impl Channels<'_> {
         self.queues_of(queue, line).at(sender)
     }
 
-    /// The queue of a sender and a receiver for messages about a line.
+    /// Returns the queue of a sender and a receiver (`None` for a home) for messages about a line.
     pub fn queue_at(
         &self,
         queue: usize,
         line: &Expr,
         (from, to): (Option<&Expr>, Option<&Expr>),
     ) -> Place {
-        ends(self.queues_of(queue, line), from, to)
+        at_endpoints(self.queues_of(queue, line), from, to)
     }
 
     /// True if the messages of a flow carry a copy of the line.
@@ -68,7 +68,7 @@ impl Channels<'_> {
                 let outdating = self.frame.scope.with_bound(queue.positions, |i| {
                     let entry = place.field("slot").at(i);
                     let stale = entry.clone().field("current").set(false);
-                    i.each(vec![when(queue.about(&entry, line), vec![stale])])
+                    i.each(vec![when(queue.is_about(&entry, line), vec![stale])])
                 });
                 vec![outdating]
             }));
@@ -76,7 +76,7 @@ impl Channels<'_> {
         out
     }
 
-    /// For each flow and queue, true if it holds a current copy of a line.
+    /// Returns, for each flow and queue, a condition: it holds a current copy of a line.
     pub fn current_copies(&self, line: &Expr) -> Vec<Expr> {
         let mut out = Vec::new();
         for (flow, variable) in self.counted_copies() {
@@ -87,7 +87,7 @@ impl Channels<'_> {
             out.push(self.any_queue(index, line, &|place| {
                 self.frame.scope.with_bound(queue.positions, |i| {
                     let entry = place.field("slot").at(i);
-                    i.any(queue.about(&entry, line).and(entry.field("current")))
+                    i.any(queue.is_about(&entry, line).and(entry.field("current")))
                 })
             }));
         }
@@ -106,7 +106,7 @@ impl Channels<'_> {
         queues.filter(|(_, queue)| queue.carries_line)
     }
 
-    /// True if a message of these kinds is in flight to the current agent.
+    /// Returns the condition that a message of these types is in flight to the current agent.
     pub fn any_in_flight(&self, messages: &[MessageId], context: &Context) -> Expr {
         let flows = self.flows_to_remotes(messages);
         flows.fold(Expr::Bool(false), |exists, flow| {
@@ -114,7 +114,8 @@ impl Channels<'_> {
         })
     }
 
-    /// For each flow of these messages to remotes: true if one with a stale copy is in flight to the current agent.
+    /// Returns, for each flow of these messages to remotes, the condition that one with a stale copy is in flight to
+    /// the current agent.
     pub fn stale_in_flight(&self, messages: &[MessageId], context: &Context) -> Vec<Expr> {
         let flows = self.flows_to_remotes(messages);
         flows
@@ -143,6 +144,8 @@ impl Channels<'_> {
         }
     }
 
+    /// Returns the condition that a message of a flow is in flight from a sender (`None` for a home) to the current
+    /// agent.
     fn in_flight_from(
         &self,
         flow: usize,
@@ -153,7 +156,7 @@ impl Channels<'_> {
         let (line, to) = (&context.line, context.remote.as_ref());
         match self.flows[flow].storage {
             Storage::Counted(variable) => {
-                let place = ends(variable.at(line), from, to);
+                let place = at_endpoints(variable.at(line), from, to);
                 (self.frame).any_cell(&self.flows[flow].stored, place, &|place| {
                     let matches = place.clone().at(false).gt(0);
                     match stale_only {
@@ -185,7 +188,8 @@ impl Channels<'_> {
         types
     }
 
-    /// True if `claim` holds for some cell of a counted flow.
+    /// Returns the condition that `claim` holds for some cell of a counted flow. `place` is the counter, indexed by
+    /// the line.
     pub fn any_cell(&self, flow: usize, place: Place, claim: &dyn Fn(Place) -> Expr) -> Expr {
         self.frame.any_cell(&self.cell_types(flow), place, claim)
     }
@@ -204,7 +208,8 @@ impl Channels<'_> {
             .any_cell(&types, self.queues_of(queue, line), claim)
     }
 
-    /// True if no message is in flight that the message must stay behind.
+    /// Returns the condition that no message is in flight that a message must stay behind, between the same sender and
+    /// receiver.
     pub fn has_no_predecessor(
         &self,
         message: MessageId,
@@ -214,7 +219,7 @@ impl Channels<'_> {
     ) -> Expr {
         let mut has_none = Expr::Bool(true);
         for (flow, variable) in self.preceding_flows(message, direction) {
-            let place = ends(variable.at(line), from, to);
+            let place = at_endpoints(variable.at(line), from, to);
             let carries = self.carries_line(flow);
             let [stored @ .., _] = &self.flows[flow].stored[..] else {
                 continue;
@@ -247,12 +252,12 @@ impl Channels<'_> {
             .collect()
     }
 
-    /// Number of messages in flight from or to one remote.
+    /// Returns the number of messages about a line in flight from or to the remote with index `remote`.
     pub fn in_flight_of(&self, line: &Expr, remote: i32) -> Expr {
         sum((0..self.flows.len()).map(|flow| self.count_flow(flow, line, Some(remote))))
     }
 
-    /// Number of messages of a flow in flight; with `only`, those from or to this remote.
+    /// Returns the number of messages of a flow about a line in flight; with `only`, those from or to this remote.
     pub fn count_flow(&self, flow: usize, line: &Expr, only: Option<i32>) -> Expr {
         let direction = self.flows[flow].direction;
         let indices = |is_remote: bool| match is_remote {
@@ -268,7 +273,7 @@ impl Channels<'_> {
                 let (from, to) = (from.map(Expr::from), to.map(Expr::from));
                 counts.push(match self.flows[flow].storage {
                     Storage::Counted(variable) => {
-                        let place = ends(variable.at(line), from.as_ref(), to.as_ref());
+                        let place = at_endpoints(variable.at(line), from.as_ref(), to.as_ref());
                         self.count_cells(flow, place)
                     }
                     Storage::Queued(queue, label) if self.queues[queue].senders.is_some() => {

@@ -26,6 +26,7 @@ struct Input {
 
 /// Relation of a message in a queue of a network to the head of the receiver's input queue.
 pub(super) struct Entry {
+    /// Name of the network in the protocol file.
     pub network: String,
     /// True if the input queue has no head.
     pub has_no_head: Expr,
@@ -46,12 +47,14 @@ impl Entry {
 
 /// The heads of all input queues.
 pub(super) struct InputQueues<'p> {
+    /// Fixed parts of the system.
     frame: Rc<Frame<'p>>,
+    /// At most one for each network and kind of receiver.
     inputs: Vec<Input>,
 }
 
 impl<'p> InputQueues<'p> {
-    /// Creates none; queues that need one declare it.
+    /// Creates an empty set. [`InputQueues::declare`] adds the input queues.
     pub fn new(frame: &Rc<Frame<'p>>) -> InputQueues<'p> {
         InputQueues {
             frame: frame.clone(),
@@ -100,7 +103,9 @@ impl<'p> InputQueues<'p> {
         inputs.find(|input| (input.order, input.home) == (order, home))
     }
 
-    /// Relation of a message of a queue to its receiver's input queue, if its channels form a network.
+    /// Returns the relation of a message to its receiver's input queue. `None` if its channels form no network.
+    /// `order` is the index of their group in the protocol. `from` and `to` are the indices of sender and receiver;
+    /// `None` for a home.
     pub fn entry(
         &self,
         order: usize,

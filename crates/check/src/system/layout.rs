@@ -21,21 +21,31 @@ use super::watch::Watch;
 
 /// The components of a system.
 pub(super) struct Layout<'p> {
+    /// Protocol, sizes and types, and the model under construction.
     pub frame: Rc<Frame<'p>>,
+    /// States and variables of remotes and home.
     pub agents: Rc<Agents<'p>>,
+    /// Messages in flight.
     pub channels: Rc<Channels<'p>>,
+    /// Stores that are sent and not yet performed.
     pub stores: Rc<PendingStores<'p>>,
+    /// Copies of the lines in caches and memory.
     pub copies: Copies<'p>,
+    /// Device behind the home; `None` if the home has no local operations.
     pub device: Option<Device<'p>>,
+    /// Permission that an outer level grants to the home. Exists only with [`Options::parent_any`].
     pub backing_permission: BackingPermission<'p>,
-    /// The access or operation whose progress is watched, if any.
+    /// Access or operation whose progress is watched, if any. Set before rules are added.
     pub watch: Option<Watch<'p>>,
-    /// The remote that must always be able to begin accesses again, if that is checked.
+    /// Variable that holds the remote whose accesses must always be able to begin again, if that is checked.
     pub restarts: Option<VariableId>,
 }
 
 impl<'p> Layout<'p> {
-    /// Declares the state variables of a system.
+    /// Declares the state variables of a system. The sizes have been checked.
+    ///
+    /// # Errors
+    /// A row sends a message from the home to itself.
     pub fn new(
         protocol: &'p Protocol,
         home: &'p Controller,
@@ -45,7 +55,7 @@ impl<'p> Layout<'p> {
     ) -> Result<Layout<'p>, SystemError> {
         let frame = Rc::new(Frame::new(protocol, home, of_each, lines, options));
         let agents = Rc::new(Agents::new(&frame, home));
-        let ranks = ranks(options.room(), frame.facts.line_order);
+        let ranks = ranks(options.effective_capacity(), frame.facts.line_order);
         let memory = Memory::new(&frame, ranks);
         let device = Device::new(&frame, home);
         let backing_permission = BackingPermission::new(&agents);
@@ -67,7 +77,8 @@ impl<'p> Layout<'p> {
         })
     }
 
-    /// Asserts that the device's lock has none of these levels. `None` if there is no device that can lock lines.
+    /// Asserts that the device's lock has none of these levels (constants of [`super::device::lock`]). `message`
+    /// describes the violation of *single writer*. `None` if there is no device that can lock lines.
     pub fn assert_unlocked(&self, line: &Expr, levels: &[u32], message: &str) -> Option<Stmt> {
         let device = self.device.as_ref()?;
         device.assert_unlocked(line, levels, message)

@@ -33,7 +33,8 @@ pub(super) fn add_memory_steps(reactions: &mut Reactions) -> Result<(), SystemEr
     add_answers(reactions, slot)
 }
 
-/// Steps of memory by the state of the operation: words for charts, the state, and the effects.
+/// Returns the steps of memory: words for charts, the state of the operation that it starts
+/// from, and the effects.
 fn operations(layout: &Layout, slot: Slot) -> [(&'static str, u32, Vec<Stmt>); 4] {
     let Layout { frame, copies, .. } = layout;
     let (l, line) = frame.line_parameter();
@@ -74,7 +75,8 @@ fn operations(layout: &Layout, slot: Slot) -> [(&'static str, u32, Vec<Stmt>); 4
     ]
 }
 
-/// The home consumes the data of a memory read, or the completion of a memory write.
+/// Adds the rules by which the home consumes the data of a memory read, or the completion of a
+/// memory write.
 fn add_answers(reactions: &mut Reactions, slot: Slot) -> Result<(), SystemError> {
     let Layout { frame, agents, .. } = reactions.layout;
     let (l, line) = frame.line_parameter();

@@ -59,7 +59,7 @@
 //!
 //! With [`Options::parent_any`] an abstract outer level grants and revokes the home's permission to its memory. The
 //! home then behaves as below a cache of another protocol, and the outer level takes the place of the device.
-//! [`cohkit_system::world`] defines its steps.
+//! [`cohkit_system::state`] defines its steps.
 //!
 //! ## Parts
 //!
@@ -67,12 +67,13 @@
 //!
 //! - the model under construction (`scope`), and the fixed parts of a system (`frame`, with `notes` for charts);
 //! - components that own state variables: states and variables of the agents (`agents`, `expressions`, `agent_words`),
-//!   `memory`, the `device`, the `backing_permission`, messages in flight (`channels`, `flows`, `in_flight`, `transfers`,
-//!   `input_queues`), pending stores (`stores`, `store_order`, `tickets`), the `copies` of a line, and the `watch` of an
-//!   access (`access_flow`). `layout` is all of them;
-//! - effects of a row on these components: statements (`effects`), `sends`, and those of a whole case (`answers`, `room`);
+//!   `memory`, the `device`, the `backing_permission`, messages in flight (`channels`, `flows`, `in_flight`,
+//!   `transfers`, `input_queues`), pending stores (`stores`, `store_order`, `tickets`), the `copies` of a line, and
+//!   the `watch` of an access (`access_flow`). `layout` is all of them;
+//! - effects of a row on these components: statements (`effects`), `sends`, and those of a whole case (`case_effects`,
+//!   `message_capacity`);
 //! - rules: one event at an agent (`reactions`, with its `cases`), and all events (`accesses`, `deliveries`,
-//!   `memory_steps`, `device_steps`, `lender`);
+//!   `memory_steps`, `device_steps`, `outer_level`);
 //! - invariants and quiescence (`properties`), and descriptions of what waits (`wait_for`);
 //! - `assembly` makes a model of them, and [`progress`] the models that watch an access.
 //!
@@ -83,11 +84,12 @@ mod access_flow;
 mod accesses;
 mod agent_words;
 mod agents;
-mod answers;
 mod assembly;
 mod backing_permission;
+mod case_effects;
 mod cases;
 mod channels;
+mod charts;
 mod context;
 mod copies;
 mod deliveries;
@@ -101,30 +103,29 @@ mod frame;
 mod in_flight;
 mod input_queues;
 mod layout;
-mod lender;
 mod memory;
 mod memory_steps;
-mod modelled;
+mod message_capacity;
 mod notes;
 mod options;
+mod outer_level;
 mod prior_values;
 pub mod progress;
 mod properties;
 mod reactions;
-mod room;
 mod scope;
 mod sends;
 mod store_order;
 mod stores;
-mod story;
+mod system_model;
 mod tickets;
 mod transfers;
 mod trigger;
 mod wait_for;
 mod watch;
 
-pub use modelled::{Mark, Modelled};
 pub use options::{Options, SystemError};
+pub use system_model::{Mark, SystemModel};
 
 use cohkit_base::words::counted;
 use cohkit_engine::model::Model;
@@ -146,29 +147,29 @@ pub fn model(
     lines: u8,
     options: &Options,
 ) -> Result<Model, SystemError> {
-    modelled(protocol, home, remotes, lines, options).map(|modelled| modelled.model)
+    system_model(protocol, home, remotes, lines, options).map(|system_model| system_model.model)
 }
 
 /// Returns the model like [`model`], with the data for reports on it.
 ///
 /// # Errors
 /// As [`model`].
-pub fn modelled(
+pub fn system_model(
     protocol: &Protocol,
     home: &Controller,
     remotes: impl Into<Remotes>,
     lines: u8,
     options: &Options,
-) -> Result<Modelled, SystemError> {
-    let layout = assembly::sized(protocol, home, remotes, lines, options)?;
+) -> Result<SystemModel, SystemError> {
+    let layout = assembly::sized_layout(protocol, home, remotes, lines, options)?;
     let reports = assembly::rules_of(&layout)?;
     properties::add_properties(&layout);
     assembly::assemble(layout, reports)
 }
 
-/// Returns the limit of a verdict on deadlocks: the channels that are assumed to share no buffers. `None` if there are
-/// none.
-pub fn unshared(protocol: &Protocol) -> Option<String> {
+/// Returns a limit of deadlock verdicts as a sentence: the channels that are assumed to share no buffers. `None` if
+/// all channels belong to networks.
+pub fn unshared_buffers(protocol: &Protocol) -> Option<String> {
     let channels = protocol.channels.iter().enumerate();
     let unordered = channels.filter(|&(number, _)| {
         let order = protocol.order_of(ChannelId(number as u16));
@@ -184,7 +185,8 @@ pub fn unshared(protocol: &Protocol) -> Option<String> {
     ))
 }
 
-/// Assumptions of every verdict on a system: declared bounds, and the rules of the outer level if there is one.
+/// Returns the assumptions of every verdict on a system, as sentences: declared bounds, and the rules of the outer
+/// level if there is one. `parent_any` is that of [`Options`].
 pub fn assumptions(protocol: &Protocol, parent_any: bool) -> Vec<String> {
     let outer_level_rule = "the outer level grants each permission that a request waits for, revokes it only under a lock of the home, and writes only \
                  lines without a granted permission";

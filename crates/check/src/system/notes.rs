@@ -3,11 +3,11 @@
 use cohkit_engine::model::{Expr, Phrase, Piece, Stmt};
 use cohkit_protocol::protocol::{MessageId, Type as ValueType};
 
+use super::charts::{note, Act};
 use super::frame::Frame;
-use super::story::{note, Act};
 
 impl Frame<'_> {
-    /// The lifeline of a remote, or of the home of a line.
+    /// Returns the lifeline of the remote with this index, or of the home of a line.
     pub fn agent(&self, remote: Option<&Expr>, line: &Expr) -> Expr {
         match remote {
             Some(index) => index.clone(),
@@ -15,7 +15,7 @@ impl Frame<'_> {
         }
     }
 
-    /// The lifeline of the home of a line.
+    /// Returns the lifeline of the home of a line.
     pub fn home_agent(&self, line: &Expr) -> Expr {
         match self.protocol.homes {
             1 => self.first_home.into(),
@@ -23,12 +23,13 @@ impl Frame<'_> {
         }
     }
 
-    /// The line of a note, if the system has several lines.
+    /// Returns the line of a note; `None` if the system has one line only.
     pub fn note_line(&self, line: &Expr) -> Option<Expr> {
         (self.lines > 1).then(|| line.clone())
     }
 
-    /// Note of an agent's act. `visible` is true if the home can observe it.
+    /// Returns the note of an agent's act. `agent` is its lifeline. `visible` is true if the home
+    /// can observe the act.
     pub fn note_act(&self, agent: impl Into<Expr>, act: Act, line: &Expr, visible: bool) -> Stmt {
         note(agent.into(), act, self.note_line(line), visible)
     }
@@ -64,7 +65,8 @@ impl Frame<'_> {
         self.note_action(self.home_agent(line), line, action, true)
     }
 
-    /// A message with its fields: `Data(acks=1)`.
+    /// Returns a message with its fields in words: `Data(acks=1)`. `values` are those of all
+    /// fields, in order.
     pub fn words(&self, message: MessageId, values: &[Expr]) -> Phrase {
         let kind = self.protocol.message(message);
         let mut words = vec![Piece::Text(kind.name.clone())];
@@ -102,7 +104,8 @@ impl Frame<'_> {
         }
     }
 
-    /// A set in words. `inside` gives for each possible member whether it is in the set.
+    /// Returns a set in words. `inside` gives, for each possible member in order, the condition
+    /// that the set contains it.
     pub fn set_words(&self, ty: ValueType, inside: impl Iterator<Item = Expr>) -> Phrase {
         let text = |words: &str| Piece::Text(words.to_string());
         let mut words = vec![text("{")];

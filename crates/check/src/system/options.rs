@@ -3,26 +3,29 @@
 use std::fmt;
 
 use cohkit_engine::model::ModelError;
+use cohkit_system::state::DEFAULT_CHANNEL_CAPACITY;
 
 /// Options of a model.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Channel capacity: of equal messages in an unordered channel, and of messages per line in one ordered queue. It
-    /// is no assumption: exceeding it leaves the verdict undecided ([`cohkit_engine::Outcome::Exceeded`]).
+    /// Channel capacity, at least 1: of equal messages in an unordered channel, and of messages per line in one
+    /// ordered queue. It is no assumption: exceeding it leaves the verdict undecided
+    /// ([`cohkit_engine::Outcome::Exceeded`]).
     pub capacity: u16,
-    /// A smaller capacity, to be tried first: states are smaller, and the verdict is the same unless it is undecided.
+    /// Smaller capacity, to be tried first: states are smaller, and the verdict is the same unless it is undecided.
+    /// `None` uses `capacity`.
     pub trial: Option<u16>,
     /// True if the device may request its next local operation as soon as the home has accepted the previous one.
     /// Otherwise it waits for the acknowledgement.
     pub overlaps_requests: bool,
-    /// True if an outer level grants the home's permission to its memory, see [`cohkit_system::world`].
+    /// True if an outer level grants the home's permission to its memory, see [`cohkit_system::state`].
     pub parent_any: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
         Options {
-            capacity: 7,
+            capacity: DEFAULT_CHANNEL_CAPACITY,
             trial: None,
             overlaps_requests: true,
             parent_any: false,
@@ -32,7 +35,7 @@ impl Default for Options {
 
 impl Options {
     /// Channel capacity for messages without a bound in the protocol file.
-    pub(super) fn room(&self) -> u16 {
+    pub(super) fn effective_capacity(&self) -> u16 {
         self.trial
             .map_or(self.capacity, |trial| trial.min(self.capacity))
     }
@@ -44,7 +47,7 @@ pub enum SystemError {
     /// The number of remotes or lines is out of range.
     Size(String),
     /// A controller does something that has no meaning in its place.
-    Meaningless(String),
+    Invalid(String),
     /// The model is not well formed: a defect of the lowering or of a constructed controller.
     Model(Vec<ModelError>),
 }
@@ -52,7 +55,7 @@ pub enum SystemError {
 impl fmt::Display for SystemError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            SystemError::Size(message) | SystemError::Meaningless(message) => f.write_str(message),
+            SystemError::Size(message) | SystemError::Invalid(message) => f.write_str(message),
             SystemError::Model(errors) => {
                 write!(f, "the model is not well formed")?;
                 errors.iter().try_for_each(|e| write!(f, "; {e}"))

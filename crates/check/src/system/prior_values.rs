@@ -8,12 +8,14 @@ use cohkit_protocol::protocol::{MessageId, VariableId};
 /// so.
 #[derive(Default)]
 struct PriorValues {
+    /// Assignments to variables that hold a single value, in order; the last one to a variable counts.
     singles: Vec<(VariableId, Option<Expression>)>,
+    /// Assignments to sets, in order; the last one to a variable counts.
     sets: Vec<(VariableId, Option<Set>)>,
 }
 
 /// Receiver of a message, in terms of the values before the row.
-pub(super) enum Sent {
+pub(super) enum Receiver {
     /// The home of the line.
     Home,
     /// A remote.
@@ -23,38 +25,42 @@ pub(super) enum Sent {
 }
 
 /// An earlier assignment of the row that cannot be expressed in the values before the row.
-pub(super) struct NotFollowed;
+pub(super) struct UnknownValue;
 
-/// The set that a row chooses from. `None` if it does not choose.
-pub(super) fn chosen_from(body: &[Statement]) -> Option<Result<Set, NotFollowed>> {
+/// Returns the set that a row chooses from, or an error if its value before the row is not known. `None` if the row
+/// does not choose.
+pub(super) fn chosen_from(body: &[Statement]) -> Option<Result<Set, UnknownValue>> {
     let mut values = PriorValues::default();
     for statement in body {
         if let Statement::Choose(_, set) = statement {
-            return Some(values.set(set).ok_or(NotFollowed));
+            return Some(values.set(set).ok_or(UnknownValue));
         }
         values.record(statement);
     }
     None
 }
 
-/// The messages that a row sends, with their receivers. [`Expression::Each`] is the member that the row chooses; `selects`
-/// selects the messages.
-pub(super) fn sent(
+/// Returns the messages that a row sends, with their receivers, in order. [`Expression::Each`] is the member that the
+/// row chooses. Only messages for which `selects` returns true are included.
+///
+/// # Errors
+/// A receiver cannot be expressed in the values before the row.
+pub(super) fn sent_messages(
     body: &[Statement],
     selects: &dyn Fn(MessageId) -> bool,
-) -> Result<Vec<(MessageId, Sent)>, NotFollowed> {
+) -> Result<Vec<(MessageId, Receiver)>, UnknownValue> {
     let mut values = PriorValues::default();
-    let mut sent_messages = Vec::new();
+    let mut messages = Vec::new();
     for statement in body {
         match statement {
             Statement::Send { message, to, .. } if selects(*message) => {
                 let to = match to {
-                    Target::Home => Some(Sent::Home),
+                    Target::Home => Some(Receiver::Home),
                     Target::HomeAt(_) => None,
-                    Target::Remote(remote) => values.single(remote).map(Sent::Remote),
-                    Target::Each(set) => values.set(set).map(Sent::Each),
+                    Target::Remote(remote) => values.single(remote).map(Receiver::Remote),
+                    Target::Each(set) => values.set(set).map(Receiver::Each),
                 };
-                sent_messages.push((*message, to.ok_or(NotFollowed)?));
+                messages.push((*message, to.ok_or(UnknownValue)?));
             }
             Statement::ForEach {
                 condition: Expression::In(_, set),
@@ -63,8 +69,8 @@ pub(super) fn sent(
                 for inner in body {
                     if let Statement::Send { message, .. } = inner {
                         if selects(*message) {
-                            let set = values.set(set).ok_or(NotFollowed)?;
-                            sent_messages.push((*message, Sent::Each(set)));
+                            let set = values.set(set).ok_or(UnknownValue)?;
+                            messages.push((*message, Receiver::Each(set)));
                         }
                     }
                 }
@@ -75,13 +81,13 @@ pub(super) fn sent(
                     sends |= matches!(inner, Statement::Send { message, .. } if selects(*message));
                 });
                 if sends {
-                    return Err(NotFollowed);
+                    return Err(UnknownValue);
                 }
             }
         }
         values.record(statement);
     }
-    Ok(sent_messages)
+    Ok(messages)
 }
 
 impl PriorValues {
@@ -107,6 +113,8 @@ impl PriorValues {
         }
     }
 
+    /// Returns an expression in terms of the values before the row; `None` for expressions other than variables,
+    /// fields and remotes.
     fn single(&self, expression: &Expression) -> Option<Expression> {
         match expression {
             Expression::Variable(variable) => {
@@ -123,6 +131,7 @@ impl PriorValues {
         }
     }
 
+    /// Returns a set in terms of the values before the row, or `None` if that is impossible.
     fn set(&self, set: &Set) -> Option<Set> {
         Some(match set {
             Set::Empty | Set::All(_) | Set::Field(_) => set.clone(),

@@ -35,41 +35,43 @@
 //!
 //! A guard may prevent an access from beginning. That is no violation, but a line that a remote can never access again
 //! is worth a note. So is a line that it can never store to again, or access in another way that it supports.
-//! [`may_stop`] decides from the rows whether there may be such a line, and [`restarting`] is the model that shows it.
+//! [`may_stop`] decides from the rows whether there may be such a line, and [`restart_model`] is the model that shows
+//! it.
 
 use cohkit_engine::model::{Expr, Invariant};
 use cohkit_protocol::controller::{Access, Controller, Effect, Event};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::remotes::Remotes;
 
-pub use super::access_flow::{
-    absent, conditional_accesses, core_accesses, kinds, lines, lines_of, may_stop, unproven_kinds,
-    Kind,
-};
 use super::access_flow::{can_begin_any, hits};
-use super::assembly::{assemble, rules_of, sized};
+pub use super::access_flow::{
+    conditional_accesses, core_accesses, kinds, lines, lines_of, may_stop, missing_accesses,
+    unproven_kinds, Kind,
+};
+use super::assembly::{assemble, rules_of, sized_layout};
 use super::context::Context;
 use super::layout::Layout;
-use super::modelled::Modelled;
 use super::options::{Options, SystemError};
+use super::system_model::SystemModel;
 use super::watch::Watch;
 
-/// Name of the property.
+/// Name of the property, as reports show it.
 pub const PROGRESS: &str = "progress";
 
-/// The model of a system that watches one kind of access or operation on the first of its [`lines_of`] lines. Its one
-/// property: rules can always lead to a state in which none is wanted.
+/// Returns the model of a system that watches one kind of access or operation on the first of its lines. Its one
+/// property: rules can always lead to a state in which the access or operation is not wanted. The caller chooses
+/// `lines` with [`lines_of`].
 ///
 /// # Errors
 /// As for [`super::model`].
-pub fn watching(
+pub fn watch_model(
     protocol: &Protocol,
     home: &Controller,
     (remotes, lines): (impl Into<Remotes>, u8),
     kind: Kind,
     options: &Options,
-) -> Result<Modelled, SystemError> {
-    let mut layout = sized(protocol, home, remotes, lines, options)?;
+) -> Result<SystemModel, SystemError> {
+    let mut layout = sized_layout(protocol, home, remotes, lines, options)?;
     let watch = Watch::new(&layout.agents, kind);
     let not_wanted = !Expr::from(watch.wanted);
     layout.watch = Some(watch);
@@ -77,19 +79,19 @@ pub fn watching(
     Ok(with_liveness(assemble(layout, reports)?, not_wanted))
 }
 
-/// The model that watches one remote. Its one property: rules can always lead to a state in which this remote can begin
-/// one of these accesses on the first line.
+/// Returns the model that watches one remote. Its one property: rules can always lead to a state in which this remote
+/// can begin one of these accesses on the first line.
 ///
 /// # Errors
 /// As for [`super::model`].
-pub fn restarting(
+pub fn restart_model(
     protocol: &Protocol,
     home: &Controller,
     (remotes, lines): (impl Into<Remotes>, u8),
     accesses: &[Access],
     options: &Options,
-) -> Result<Modelled, SystemError> {
-    let mut layout = sized(protocol, home, remotes, lines, options)?;
+) -> Result<SystemModel, SystemError> {
+    let mut layout = sized_layout(protocol, home, remotes, lines, options)?;
     let frame = &layout.frame;
     let watched = frame.scope.state("watched", frame.remote_type);
     layout.restarts = Some(watched);
@@ -108,28 +110,28 @@ pub fn restarting(
 }
 
 /// Returns the model with the property that rules can always lead to a state in which the claim holds.
-fn with_liveness(mut modelled: Modelled, holds: Expr) -> Modelled {
-    modelled.model.liveness.push(Invariant {
+fn with_liveness(mut system_model: SystemModel, holds: Expr) -> SystemModel {
+    system_model.model.liveness.push(Invariant {
         name: PROGRESS.into(),
         reason: String::new(),
         parameters: Vec::new(),
         holds,
     });
-    modelled
+    system_model
 }
 
-/// The model with one invariant: the access never begins.
+/// Returns the model with one invariant: the access never begins on the first line.
 ///
 /// # Errors
 /// As for [`super::model`].
-pub fn beginning(
+pub fn begin_model(
     protocol: &Protocol,
     home: &Controller,
     (remotes, lines): (impl Into<Remotes>, u8),
     access: Access,
     options: &Options,
-) -> Result<Modelled, SystemError> {
-    let layout = sized(protocol, home, remotes, lines, options)?;
+) -> Result<SystemModel, SystemError> {
+    let layout = sized_layout(protocol, home, remotes, lines, options)?;
     let reports = rules_of(&layout)?;
     let never = layout.frame.all_remotes(|r| {
         let context = Context::new(&Expr::Int(0), Some(r.into()));
@@ -140,7 +142,7 @@ pub fn beginning(
     assemble(layout, reports)
 }
 
-/// True if a remote can begin an access.
+/// Returns the condition that the remote of a context can begin an access: a row takes it, or it hits.
 fn can_begin(layout: &Layout, access: Access, context: &Context) -> Expr {
     let agents = &layout.agents;
     let controller = agents.remote.controller;
@@ -154,7 +156,7 @@ fn can_begin(layout: &Layout, access: Access, context: &Context) -> Expr {
         for row in rows.rev() {
             let takes = Expr::Bool(matches!(row.effect, Effect::Take { .. }));
             can_begin = match &row.guard {
-                Some(guard) => agents.truth(context, guard).then(takes, can_begin),
+                Some(guard) => agents.condition(context, guard).then(takes, can_begin),
                 None => takes,
             };
         }

@@ -2,7 +2,7 @@
 
 use cohkit_engine::model::{Expr, Place, Violation};
 use cohkit_protocol::protocol::{Amount, Claim, Comparison};
-use cohkit_system::world::EXCEEDS_BACKING_PERMISSION;
+use cohkit_system::state::EXCEEDS_BACKING_PERMISSION;
 
 use super::device::{lock, Device};
 use super::in_flight::sum;
@@ -79,6 +79,8 @@ fn add_quiescence(layout: &Layout) {
     (frame.scope).with_builder(|build| build.quiescent(quiescent));
 }
 
+/// Returns the condition that write permission of a remote excludes every permission of the
+/// others.
 fn single_writer(layout: &Layout, line: &Expr) -> Expr {
     let (frame, remote) = (&layout.frame, &layout.agents.remote);
     let permission_of = |r| {
@@ -93,6 +95,7 @@ fn single_writer(layout: &Layout, line: &Expr) -> Expr {
     })
 }
 
+/// Returns the condition that each remote with read permission has a current copy.
 fn copies_are_current(layout: &Layout, line: &Expr) -> Expr {
     let remote = &layout.agents.remote;
     let (state, current) = (remote.state.at(line), layout.copies.memory.copies.at(line));
@@ -102,6 +105,7 @@ fn copies_are_current(layout: &Layout, line: &Expr) -> Expr {
     })
 }
 
+/// Returns the condition that no remote has more permission than the home has to its memory.
 fn inclusion(layout: &Layout, line: &Expr) -> Expr {
     let backing_permission = layout.backing_permission.of(line).unwrap_or(Expr::Int(2));
     let remote = &layout.agents.remote;
@@ -109,6 +113,7 @@ fn inclusion(layout: &Layout, line: &Expr) -> Expr {
     (layout.frame).all_remotes(|r| remote.permission.of(state.at(r)).le(backing_permission))
 }
 
+/// Returns the condition that no remote has a permission that the device's lock excludes.
 fn locks_exclude(layout: &Layout, device: &Device, line: &Expr) -> Expr {
     let (frame, remote) = (&layout.frame, &layout.agents.remote);
     let permission_of = |r| {
@@ -122,7 +127,7 @@ fn locks_exclude(layout: &Layout, device: &Device, line: &Expr) -> Expr {
     write.and(device.is_lock(line, lock::READ).implies(no_writer))
 }
 
-/// True if a line is quiescent, without regard to queues.
+/// Returns the condition that a line is quiescent, without regard to queues.
 fn idle(layout: &Layout, line: &Expr) -> Expr {
     let (frame, channels) = (&layout.frame, &layout.channels);
     let (remote, home) = (&layout.agents.remote, &layout.agents.home);
@@ -158,7 +163,7 @@ fn idle(layout: &Layout, line: &Expr) -> Expr {
     idle
 }
 
-/// A claim of an invariant in the protocol file.
+/// Returns the condition of an invariant of the protocol file, on one line.
 fn claim(layout: &Layout, claimed: &Claim, line: &Expr) -> Expr {
     let inner = |claimed: &Claim| claim(layout, claimed, line);
     match claimed {
@@ -184,6 +189,7 @@ fn claim(layout: &Layout, claimed: &Claim, line: &Expr) -> Expr {
     }
 }
 
+/// Returns the value of a number that an invariant of the protocol file counts, on one line.
 fn amount(layout: &Layout, amount: &Amount, line: &Expr) -> Expr {
     let channels = &layout.channels;
     match amount {

@@ -9,24 +9,29 @@ use super::cases::{classes, Class, RowEffect};
 use super::context::Context;
 use super::effects::Effects;
 use super::layout::Layout;
-use super::modelled::Mark;
 use super::options::SystemError;
-use super::trigger::{Answer, Trigger};
+use super::system_model::Mark;
+use super::trigger::{CaseEffects, Trigger};
 
-/// A case that chooses a member of a set, with its effects.
+/// A case that chooses a member of a set, with its effects for one member.
 struct Choice {
+    /// Index of the class.
     class: usize,
+    /// Index of the case in its class.
     case: usize,
-    answer: Answer,
+    /// Effects for the member that the rule's parameter names.
+    case_effects: CaseEffects,
 }
 
 /// The rules of a system, with the data for reports on them.
 pub(super) struct Reactions<'s, 'p> {
+    /// Components of the system.
     pub layout: &'s Layout<'p>,
+    /// Lowering of the rows' statements.
     effects: Effects<'s, 'p>,
-    /// Rows of each group of marks.
+    /// Rows of each group of marks: the group's number is the index.
     pub marks: Vec<Mark>,
-    /// Descriptions of waiting agents and messages.
+    /// Descriptions of waiting messages, for reports on deadlocks.
     pub remarks: Vec<Remark>,
 }
 
@@ -52,49 +57,50 @@ impl<'s, 'p> Reactions<'s, 'p> {
         let controller = agents.side(home).controller;
         let classes = classes(&frame.facts, controller, event, home)?;
         let table = self.class_table(home, &trigger.name, &classes);
-        let mut answers = Vec::new();
+        let mut effects_by_case = Vec::new();
         let mut choices = Vec::new();
         let member_parameter = (classes.iter().flat_map(|class| &class.cases))
             .any(|case| case.chosen_from().is_some())
             .then(|| frame.scope.parameter("chosen", frame.remote_type));
         for (position, class) in classes.iter().enumerate() {
-            let mut class_answers = Vec::new();
+            let mut class_effects = Vec::new();
             for number in 0..class.cases.len() {
-                let mut answer = self.marked_answer(&trigger, event, (class, number))?;
-                if let (Some(member_parameter), Some(empty_answer)) =
-                    (member_parameter, &mut answer)
+                let mut case_effects = self.marked_effects(&trigger, event, (class, number))?;
+                if let (Some(member_parameter), Some(empty_set_effects)) =
+                    (member_parameter, &mut case_effects)
                 {
                     let member = member_parameter.into();
                     let choosing = (&trigger, event, member);
-                    let chosen = self.choose_member(choosing, (class, number), empty_answer)?;
-                    choices.extend(chosen.map(|answer| Choice {
+                    let chosen =
+                        self.choose_member(choosing, (class, number), empty_set_effects)?;
+                    choices.extend(chosen.map(|case_effects| Choice {
                         class: position,
                         case: number,
-                        answer,
+                        case_effects,
                     }));
                 }
-                class_answers.push(answer);
+                class_effects.push(case_effects);
             }
-            answers.push(class_answers);
+            effects_by_case.push(class_effects);
         }
         if trigger.spontaneous {
-            self.separate_rules(trigger, &classes, answers, table);
+            self.separate_rules(trigger, &classes, effects_by_case, table);
             return Ok(Expr::Bool(true));
         }
         if let Some(member_parameter) = member_parameter {
             self.choosing_rules(&trigger, member_parameter, &classes, choices, table);
         }
-        Ok(self.joint_rule(trigger, &classes, answers, table))
+        Ok(self.joint_rule(trigger, &classes, effects_by_case, table))
     }
 
     /// Effects of a case that chooses this member of a set; `None` if the case does not choose. Restricts the case's
-    /// own answer to an empty set.
+    /// own effects for an empty set.
     fn choose_member(
         &mut self,
         (trigger, event, member): (&Trigger, Event, Expr),
         (class, number): (&Class, usize),
-        empty_answer: &mut Answer,
-    ) -> Result<Option<Answer>, SystemError> {
+        empty_set_effects: &mut CaseEffects,
+    ) -> Result<Option<CaseEffects>, SystemError> {
         let Layout { frame, agents, .. } = self.layout;
         let Some(set) = class.cases[number].chosen_from() else {
             return Ok(None);
@@ -106,28 +112,31 @@ impl<'s, 'p> Reactions<'s, 'p> {
         };
         let is_member = agents.member(&trigger.before, &set, member.clone());
         let any_member = frame.any_remote(|each| agents.member(&trigger.before, &set, each.into()));
-        empty_answer.extra_condition = empty_answer.extra_condition.clone().and(!any_member);
+        empty_set_effects.extra_condition =
+            empty_set_effects.extra_condition.clone().and(!any_member);
         let mut trigger = trigger.clone();
         trigger.after.chosen = Some(member);
-        let chosen = self.marked_answer(&trigger, event, (class, number))?;
-        Ok(chosen.map(|answer| Answer {
-            extra_condition: answer.extra_condition.and(is_member),
-            ..answer
+        let chosen = self.marked_effects(&trigger, event, (class, number))?;
+        Ok(chosen.map(|case_effects| CaseEffects {
+            extra_condition: case_effects.extra_condition.and(is_member),
+            ..case_effects
         }))
     }
 
     /// Effects of one case of a class, with the marks and watched variables. `None` if the case has none.
-    fn marked_answer(
+    fn marked_effects(
         &mut self,
         trigger: &Trigger,
         event: Event,
         (class, number): (&Class, usize),
-    ) -> Result<Option<Answer>, SystemError> {
+    ) -> Result<Option<CaseEffects>, SystemError> {
         let (case, next) = (&class.cases[number], &class.next[number]);
-        let mut answer = self.effects.answer(trigger, event, class, (case, next))?;
-        if let Some(answer) = &mut answer {
+        let mut case_effects = self
+            .effects
+            .case_effects(trigger, event, class, (case, next))?;
+        if let Some(case_effects) = &mut case_effects {
             if let (RowEffect::Take(body), Some(watch)) = (&case.row_effect, &self.layout.watch) {
-                answer
+                case_effects
                     .body
                     .extend(watch.row_effects(event, &trigger.after, body));
             }
@@ -137,14 +146,14 @@ impl<'s, 'p> Reactions<'s, 'p> {
                 RowEffect::Refuse => {
                     (trigger.refuse_effects.iter().flatten()).all(|s| !matches!(s, Stmt::Error(_)))
                 }
-                RowEffect::Leave | RowEffect::Never => false,
+                RowEffect::Stall | RowEffect::Never => false,
             };
             if is_marked {
                 let mark = self.mark(&trigger.after, event, number, class);
-                answer.body.insert(0, mark);
+                case_effects.body.insert(0, mark);
             }
         }
-        Ok(answer)
+        Ok(case_effects)
     }
 
     /// Adds one rule for each case that chooses a member of a set. The member is a parameter of the rule.
@@ -159,14 +168,14 @@ impl<'s, 'p> Reactions<'s, 'p> {
         for Choice {
             class,
             case,
-            answer,
+            case_effects,
         } in choices
         {
             let in_class = self.in_class(&trigger.before, &classes[class], class, table);
             let mut guard = trigger.present.clone().and(in_class);
             for (number, earlier_case) in classes[class].cases[..=case].iter().enumerate() {
                 if let Some(condition) = earlier_case.guard {
-                    let holds = self.layout.agents.truth(&trigger.before, condition);
+                    let holds = self.layout.agents.condition(&trigger.before, condition);
                     guard = guard.and(if number == case { holds } else { !holds });
                 }
             }
@@ -175,15 +184,17 @@ impl<'s, 'p> Reactions<'s, 'p> {
             self.layout.frame.scope.rule(Rule {
                 name: format!("{}, choosing", trigger.name),
                 parameters,
-                guard: guard.and(answer.extra_condition).and(answer.room),
-                body: [trigger.consume.clone(), answer.body].concat(),
+                guard: guard
+                    .and(case_effects.extra_condition)
+                    .and(case_effects.has_capacity),
+                body: [trigger.consume.clone(), case_effects.body].concat(),
                 spontaneous: false,
                 priority: 0,
             });
         }
     }
 
-    /// Statement that marks a taken row, for coverage.
+    /// Returns the statement that marks a taken row, for coverage. Records the case as a new group of marks.
     fn mark(&mut self, context: &Context, event: Event, case: usize, class: &Class) -> Stmt {
         self.marks.push(Mark {
             home: context.home,
@@ -197,30 +208,33 @@ impl<'s, 'p> Reactions<'s, 'p> {
         })
     }
 
-    /// Adds one rule for each case.
+    /// Adds one rule for each case of a spontaneous event. `effects_by_case` is indexed by class and case; `None` for a
+    /// case without effect.
     fn separate_rules(
         &self,
         trigger: Trigger,
         classes: &[Class],
-        answers: Vec<Vec<Option<Answer>>>,
+        effects_by_case: Vec<Vec<Option<CaseEffects>>>,
         table: Option<TableId>,
     ) {
-        for (number, (class, answers)) in classes.iter().zip(answers).enumerate() {
+        for (number, (class, effects_by_case)) in classes.iter().zip(effects_by_case).enumerate() {
             let in_class = self.in_class(&trigger.before, class, number, table);
             let mut rest = trigger.present.clone().and(in_class);
-            for (case, answer) in class.cases.iter().zip(answers) {
+            for (case, case_effects) in class.cases.iter().zip(effects_by_case) {
                 let mut guard = rest.clone();
                 if let Some(condition) = case.guard {
-                    let holds = self.layout.agents.truth(&trigger.before, condition);
+                    let holds = self.layout.agents.condition(&trigger.before, condition);
                     guard = guard.and(holds.clone());
                     rest = rest.and(!holds);
                 }
-                if let Some(answer) = answer {
-                    let body = [trigger.consume.clone(), answer.body].concat();
+                if let Some(case_effects) = case_effects {
+                    let body = [trigger.consume.clone(), case_effects.body].concat();
                     self.layout.frame.scope.rule(Rule {
                         name: trigger.name.clone(),
                         parameters: trigger.parameters.clone(),
-                        guard: guard.and(answer.extra_condition).and(answer.room),
+                        guard: guard
+                            .and(case_effects.extra_condition)
+                            .and(case_effects.has_capacity),
                         body,
                         spontaneous: true,
                         priority: 0,
@@ -236,14 +250,16 @@ impl<'s, 'p> Reactions<'s, 'p> {
         &self,
         trigger: Trigger,
         classes: &[Class],
-        answers: Vec<Vec<Option<Answer>>>,
+        effects_by_case: Vec<Vec<Option<CaseEffects>>>,
         table: Option<TableId>,
     ) -> Expr {
         let mut is_open = Expr::Bool(true);
         let mut is_taken = Expr::Bool(true);
         // `None` until a class is found whose states can get here; its effects may well be empty.
         let mut body: Option<Vec<Stmt>> = None;
-        for (number, (class, answers)) in classes.iter().zip(answers).enumerate().rev() {
+        for (number, (class, effects_by_case)) in
+            classes.iter().zip(effects_by_case).enumerate().rev()
+        {
             let in_class = self.in_class(&trigger.before, class, number, table);
             let is_total = class.cases.last().is_some_and(|case| case.guard.is_none());
             // Condition under which the event stays in place, built from the last case to the first.
@@ -253,17 +269,17 @@ impl<'s, 'p> Reactions<'s, 'p> {
                 true => Vec::new(),
                 false => self.effects.unexpected(&trigger),
             };
-            for (case, answer) in class.cases.iter().zip(answers).rev() {
-                let stalls = match &answer {
-                    Some(answer) => !answer.room.clone(),
+            for (case, case_effects) in class.cases.iter().zip(effects_by_case).rev() {
+                let stalls = match &case_effects {
+                    Some(case_effects) => !case_effects.has_capacity.clone(),
                     None => Expr::Bool(true),
                 };
-                let (waits_now, answer) = match answer {
-                    Some(Answer {
+                let (waits_now, case_effects) = match case_effects {
+                    Some(CaseEffects {
                         extra_condition,
-                        room,
+                        has_capacity,
                         body,
-                    }) => match extra_condition.and(room) {
+                    }) => match extra_condition.and(has_capacity) {
                         Expr::Bool(true) => (Expr::Bool(false), body),
                         can_proceed => (!can_proceed, body),
                     },
@@ -271,13 +287,13 @@ impl<'s, 'p> Reactions<'s, 'p> {
                 };
                 match case.guard {
                     Some(condition) => {
-                        let guard_before = self.layout.agents.truth(&trigger.before, condition);
+                        let guard_before = self.layout.agents.condition(&trigger.before, condition);
                         waits = either(guard_before.clone(), waits_now, waits);
                         stalled = either(guard_before, stalls, stalled);
-                        let guard_after = self.layout.agents.truth(&trigger.after, condition);
-                        effects = vec![choose(guard_after, answer, effects)];
+                        let guard_after = self.layout.agents.condition(&trigger.after, condition);
+                        effects = vec![choose(guard_after, case_effects, effects)];
                     }
-                    None => (waits, stalled, effects) = (waits_now, stalls, answer),
+                    None => (waits, stalled, effects) = (waits_now, stalls, case_effects),
                 }
             }
             if stalled != Expr::Bool(false) {
@@ -309,7 +325,8 @@ impl<'s, 'p> Reactions<'s, 'p> {
         is_taken
     }
 
-    /// Table of each state's class. `None` if there are too few classes and states to need one.
+    /// Returns the table of each state's class, whose name contains `name`. `None` if there are too few classes and
+    /// states to need one.
     fn class_table(&self, home: bool, name: &str, classes: &[Class]) -> Option<TableId> {
         let large = classes.iter().any(|c| c.states.len() > 2);
         if classes.len() < 2 || !large {
@@ -332,7 +349,7 @@ impl<'s, 'p> Reactions<'s, 'p> {
         Some(self.layout.frame.scope.table(name, states, result, values))
     }
 
-    /// True if the agent's state belongs to a class.
+    /// Returns the condition that the agent's state belongs to a class. `number` is the index of the class in `table`.
     fn in_class(
         &self,
         context: &Context,
@@ -352,7 +369,7 @@ impl<'s, 'p> Reactions<'s, 'p> {
     }
 }
 
-/// Chooses between two truth values.
+/// Returns `then` or `otherwise`, both truth values, by the condition. Simplifies constant values.
 fn either(condition: Expr, then: Expr, otherwise: Expr) -> Expr {
     match (&then, &otherwise) {
         (Expr::Bool(a), Expr::Bool(b)) if a == b => then,

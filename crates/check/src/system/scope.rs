@@ -11,8 +11,12 @@ use super::options::SystemError;
 
 /// The model under construction. Shared by all parts of the lowering, so additions need no exclusive access.
 pub(super) struct Scope {
+    /// Builder of the model; replaced by an empty one at the end.
     build: RefCell<Builder>,
+    /// Rule parameters by name and type, so that rules share them. Temporaries have names that begin with
+    /// `local`.
     parameters: RefCell<FxHashMap<(String, TypeId), VariableId>>,
+    /// Loop and quantifier variables by type and nesting depth.
     bound: RefCell<FxHashMap<(TypeId, usize), VariableId>>,
     /// Number of loops and quantifiers around the expression under construction.
     depth: Cell<usize>,
@@ -48,7 +52,7 @@ impl Scope {
         Ref::map(self.build.borrow(), Builder::model)
     }
 
-    /// Declares a range of numbers.
+    /// Declares a range of numbers, including both ends.
     pub fn range(&self, name: &str, lo: impl Into<Number>, hi: impl Into<Number>) -> TypeId {
         self.build.borrow_mut().range(name, lo, hi)
     }
@@ -67,7 +71,7 @@ impl Scope {
         self.build.borrow_mut().array(name, index, element)
     }
 
-    /// Declares a constant table.
+    /// Declares a constant table with a value for each index, in order.
     pub fn table(
         &self,
         name: impl Into<String>,
@@ -83,7 +87,7 @@ impl Scope {
         self.build.borrow_mut().state(name, ty)
     }
 
-    /// Declares an agent of charts.
+    /// Declares an agent of charts. Returns the index of its lifeline.
     pub fn agent(&self, name: &str) -> i32 {
         self.build.borrow_mut().agent(name)
     }
@@ -93,19 +97,19 @@ impl Scope {
         self.build.borrow_mut().rule(rule);
     }
 
-    /// Adds an invariant.
+    /// Adds an invariant: `holds` must be true in every state, or `name` is violated.
     pub fn invariant(&self, name: impl Into<Violation>, holds: impl Into<Expr>) {
         self.build.borrow_mut().invariant(name, holds);
     }
 
-    /// Returns a rule parameter. Parameters are never loop variables.
+    /// Returns the rule parameter of this name and type. Parameters are never loop variables.
     pub fn parameter(&self, name: &str, ty: TypeId) -> VariableId {
         let declare = || self.build.borrow_mut().bound(name, ty);
         let mut parameters = self.parameters.borrow_mut();
         *(parameters.entry((name.to_string(), ty))).or_insert_with(declare)
     }
 
-    /// Returns a temporary of rule bodies.
+    /// Returns the temporary of rule bodies of this name and type.
     pub fn local(&self, name: &str, ty: TypeId) -> VariableId {
         let declare = || self.build.borrow_mut().local(name, ty);
         let mut parameters = self.parameters.borrow_mut();
@@ -136,7 +140,8 @@ impl Scope {
         self.interchangeable.set(false);
     }
 
-    /// Records that something cannot be lowered, so that the system is rejected.
+    /// Records that something cannot be lowered, so that [`Scope::finish`] rejects the system. The first error
+    /// counts.
     pub fn reject(&self, error: SystemError) {
         self.unsupported.borrow_mut().get_or_insert(error);
     }

@@ -7,13 +7,13 @@ use cohkit_protocol::execute::Fault;
 use cohkit_protocol::protocol::MessageId;
 use cohkit_protocol::rows::fault_words;
 
+use super::charts::Act;
 use super::context::Context;
 use super::device::lock;
 use super::effects::Effects;
 use super::execution::Execution;
 use super::flows::Direction;
 use super::options::SystemError;
-use super::story::Act;
 use super::transfers::OutgoingMessage;
 
 /// Receiver of a message.

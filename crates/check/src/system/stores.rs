@@ -11,39 +11,42 @@ use std::rc::Rc;
 use super::channels::Channels;
 use super::context::Context;
 use super::execution::Execution;
-use super::flows::{ends, Direction, Flow};
+use super::flows::{at_endpoints, Direction, Flow};
 use super::frame::Frame;
 use super::memory::DeferredStore;
 use super::tickets::{ConsumedStore, StoreVariables, Tickets};
 
 /// The pending stores of all remotes.
 pub(super) struct PendingStores<'p> {
+    /// Fixed parts of the system.
     pub(super) frame: Rc<Frame<'p>>,
+    /// Messages in flight, which hold the tickets.
     pub(super) channels: Rc<Channels<'p>>,
+    /// State variables of pending stores.
     pub(super) variables: StoreVariables,
     /// The deferred store, if the home ever defers one.
     pub deferred_store: Option<DeferredStore>,
-    /// State of each remote.
+    /// State of each remote, per line and remote.
     pub(super) remote_state: VariableId,
 }
 
-/// Code of a ticket in the model.
+/// Returns the number that stands for a ticket in the model.
 fn ticket_code(ticket: Ticket) -> i32 {
     i32::from(ticket.0)
 }
 
-/// Violation of the program order of one line.
+/// Returns a violation of the program order of one line.
 pub(super) fn program_order_violation(message: &str) -> Violation {
     Violation::new(stores::PROGRAM_ORDER, message)
 }
 
-/// Violation of an atomic access.
+/// Returns a violation of atomicity by an atomic access.
 pub(super) fn atomicity_violation(message: &str) -> Violation {
     Violation::new(stores::ATOMICITY, message)
 }
 
 impl<'p> PendingStores<'p> {
-    /// Creates the stores of these variables.
+    /// Creates the pending stores from the components that hold their state.
     pub fn new(
         channels: &Rc<Channels<'p>>,
         variables: StoreVariables,
@@ -59,13 +62,14 @@ impl<'p> PendingStores<'p> {
         }
     }
 
-    /// Violation: a store is not performed exactly once.
+    /// Returns the violation that a store is not performed exactly once.
     pub(super) fn store_violation(&self, message: &str) -> Violation {
         Violation::new(agent::stores(&self.frame.facts), message)
     }
 
-    /// The ticket of a store that is sent, if the flow stores tickets. Adds the checks before the send to `before`, and
-    /// the updates after it to `after`.
+    /// Returns the ticket of a store that is sent, or `None` if the flow (an index into the channels' flows) stores no
+    /// tickets. Adds the checks before the send to `before`, and the updates after it to `after`. Advances the
+    /// execution to the row's next message with the store.
     pub fn send_store(
         &self,
         execution: &mut Execution,
@@ -97,7 +101,8 @@ impl<'p> PendingStores<'p> {
         tickets.ty.map(|_| ticket_value)
     }
 
-    /// The home performs the store of the message that it consumes, or the deferred store.
+    /// Returns the effects of performing, at the home, the store of the message that it consumes, or `deferred`.
+    /// `remote` is the index of the store's sender. Empty if the system tracks no stores.
     pub fn perform_store(
         &self,
         execution: &mut Execution,
@@ -126,7 +131,8 @@ impl<'p> PendingStores<'p> {
         out
     }
 
-    /// The ticket of the store that is performed, with its range. Adds the statements that clear a deferred ticket.
+    /// Returns the ticket of the store that is performed, with its lowest and highest possible value. Adds the
+    /// statements that clear a deferred ticket to `out`.
     fn performed_ticket(
         &self,
         execution: &Execution,
@@ -158,7 +164,7 @@ impl<'p> PendingStores<'p> {
         ticket
     }
 
-    /// Performs the store of a ticket in this range.
+    /// Returns the effects of performing a remote's store with a ticket in this range (lowest and highest value).
     fn perform_ticket(
         &self,
         line: &Expr,
@@ -205,6 +211,8 @@ impl<'p> PendingStores<'p> {
         out
     }
 
+    /// Returns the effects of performing the store of the access in progress: it must be the only valid one, no
+    /// earlier posted store may be pending, and an atomic access must not have been interrupted.
     fn perform_awaited_store(&self, line: &Expr, remote: &Expr, store_ticket: &Expr) -> Vec<Stmt> {
         let violation = self.store_violation(stores::PERFORMED_TWICE);
         let valid = store_ticket.clone().is(ticket_code(Ticket::AWAITED));
@@ -232,7 +240,8 @@ impl<'p> PendingStores<'p> {
         out
     }
 
-    /// The posted store of rank 0 has been performed: all others of the remote have one rank less.
+    /// Returns the effects after the posted store of rank 0 has been performed: all others of the remote have one rank
+    /// less.
     fn shift_posted_ranks(&self, line: &Expr, remote: &Expr) -> Vec<Stmt> {
         let posted = ticket_code(Ticket::POSTED);
         if self.variables.ranks < 2 {
@@ -258,7 +267,8 @@ impl<'p> PendingStores<'p> {
         )
     }
 
-    /// Voids all messages of the store in progress.
+    /// Returns the statements that void all messages of a remote's store in progress, so that no further one performs
+    /// it.
     pub fn void_awaited_stores(&self, line: &Expr, remote: &Expr) -> Vec<Stmt> {
         let (void, awaited) = (ticket_code(Ticket::VOID), ticket_code(Ticket::AWAITED));
         if !self.frame.facts.awaits_stores() {
@@ -279,7 +289,8 @@ impl<'p> PendingStores<'p> {
         )
     }
 
-    /// Changes the tickets of all stores of a remote to a line, in counted flows, queues, and the deferred store.
+    /// Returns the statements that change the tickets of all stores of a remote to a line. `counted` changes the cells
+    /// of a counted flow, `single` changes one ticket in a queue or the deferred store.
     fn change_tickets(
         &self,
         line: &Expr,
@@ -293,7 +304,7 @@ impl<'p> PendingStores<'p> {
             let (Some(tickets), Some(variable)) = (tickets, flow.storage.counter()) else {
                 continue;
             };
-            let place = ends(variable.at(line), Some(remote), None);
+            let place = at_endpoints(variable.at(line), Some(remote), None);
             let types = self.types_of_others(flow);
             out.extend(self.frame.for_each_cell(&types, place, &|place| {
                 let follower_bits = match flow.has_ordered_followers {
@@ -319,11 +330,11 @@ impl<'p> PendingStores<'p> {
                 true => vec![self.frame.remote_type],
                 false => Vec::new(),
             };
-            let place = ends(self.channels.queues_of(index, line), Some(remote), None);
+            let place = at_endpoints(self.channels.queues_of(index, line), Some(remote), None);
             out.extend(self.frame.for_each_cell(&types, place, &|place| {
                 let per_entry = self.frame.scope.with_bound(queue.positions, |i| {
                     let entry = place.field("slot").at(i);
-                    let is_about_line = queue.about(&entry, line);
+                    let is_about_line = queue.is_about(&entry, line);
                     i.each(vec![when(
                         is_about_line,
                         vec![single(entry.field("ticket"))],
@@ -342,7 +353,7 @@ impl<'p> PendingStores<'p> {
         out
     }
 
-    /// The types that index a flow's counters between the sender and the ticket.
+    /// Returns the types that index a flow's counters between the sender and the ticket.
     fn types_of_others(&self, flow: &Flow) -> Vec<TypeId> {
         let receivers = match flow.direction == Direction::Between {
             true => vec![self.frame.remote_type],
@@ -390,8 +401,10 @@ impl<'p> PendingStores<'p> {
 
 /// Cells of a counted flow that differ in their tickets.
 struct Cells {
+    /// Counter, indexed up to the ticket.
     place: Place,
-    /// True if a message stays behind the counted ones; `None` if the flow has no such bit.
+    /// Bit of the counted messages that other messages stay behind: true if such a message has been sent later. `None`
+    /// if the flow has no such bit.
     has_follower: Option<bool>,
 }
 

@@ -8,7 +8,9 @@ use super::frame::Frame;
 /// Range of the tickets that messages of one flow may carry.
 #[derive(Clone, Copy)]
 pub(super) struct Tickets {
+    /// Lowest ticket, as a number of the model.
     pub low: i32,
+    /// Highest ticket, as a number of the model.
     pub high: i32,
     /// Type of the tickets; `None` if there is only one, which is not stored.
     pub ty: Option<TypeId>,
@@ -17,7 +19,7 @@ pub(super) struct Tickets {
 /// The variables of pending stores, each per line and remote. `None` for a variable that the protocol does not need.
 #[derive(Clone, Copy)]
 pub(super) struct StoreVariables {
-    /// Number of ranks.
+    /// Number of ranks of posted stores, at least 1.
     pub ranks: u8,
     /// True if the home has performed the store of the access in progress.
     pub performed: Option<VariableId>,
@@ -54,15 +56,18 @@ impl StoreVariables {
 /// A store whose message the home consumes.
 #[derive(Clone)]
 pub(super) struct ConsumedStore {
-    /// Its ticket, and the range of the ticket.
+    /// Its ticket as bodies read it; 0 once it has been performed.
     pub ticket: Expr,
+    /// Lowest value that the ticket may have.
     pub low: i32,
+    /// Highest value that the ticket may have.
     pub high: i32,
     /// True if its bytes have been deferred.
     pub deferred: bool,
 }
 
 impl ConsumedStore {
+    /// Creates the store of a message whose ticket is in the range `tickets`.
     pub fn new(ticket: Expr, tickets: Tickets) -> ConsumedStore {
         ConsumedStore {
             ticket,

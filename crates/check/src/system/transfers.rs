@@ -6,14 +6,15 @@ use cohkit_engine::model::{Expr, Place, Stmt, TypeId, VariableId, Violation};
 use cohkit_protocol::protocol::MessageId;
 
 use super::channels::Channels;
-use super::flows::{ends, Direction, Flow, Storage};
+use super::flows::{at_endpoints, Direction, Flow, Storage};
 
 /// A message to be stored.
 pub(super) struct OutgoingMessage {
     /// Line of the message, or the number of a home in its place.
     pub line: Expr,
-    /// Sender and receiver; `None` for a home.
+    /// Index of the sending remote; `None` for a home.
     pub from: Option<Expr>,
+    /// Index of the receiving remote; `None` for a home.
     pub to: Option<Expr>,
     /// Number of the sending home, between homes.
     pub sending_home: Expr,
@@ -27,14 +28,19 @@ pub(super) struct OutgoingMessage {
 
 /// Expressions and statements that take a message out of its channel.
 pub(super) struct Arrival {
+    /// Parameters of the rule that identify the message: its stored values if unordered, the sending home between
+    /// homes.
     pub parameters: Vec<VariableId>,
+    /// Condition under which the message may leave its channel next.
     pub present: Expr,
-    /// Saves the fields of the message.
+    /// Statements that save the fields of the message in temporaries, before `removal`. Empty for an unordered
+    /// channel.
     pub field_saves: Vec<Stmt>,
-    /// Removes the message.
+    /// Statements that remove the message from its channel.
     pub removal: Vec<Stmt>,
-    /// Stored fields, in guards and after `field_saves`.
+    /// Stored fields as guards read them, in the channel.
     pub before: Vec<Expr>,
+    /// Stored fields as bodies read them, after `field_saves` and `removal`.
     pub after: Vec<Expr>,
     /// Ticket of the message's store, if it is stored.
     pub ticket: Option<Expr>,
@@ -43,26 +49,27 @@ pub(super) struct Arrival {
 }
 
 impl Channels<'_> {
-    /// Puts a message of a flow into its channel.
+    /// Puts a message of a flow into its channel, and asserts that the capacity is not exceeded. Adds the statements
+    /// to `out`.
     pub fn insert(&self, flow: usize, outgoing: OutgoingMessage, out: &mut Vec<Stmt>) {
         let (message, direction) = (self.flows[flow].message, self.flows[flow].direction);
-        let ends = (outgoing.from.as_ref(), outgoing.to.as_ref());
+        let endpoints = (outgoing.from.as_ref(), outgoing.to.as_ref());
         match self.flows[flow].storage {
             Storage::Counted(variable) => {
                 self.increment_counter(flow, variable, &outgoing, out);
-                out.extend(self.mark_followers(message, direction, &outgoing.line, ends));
+                out.extend(self.mark_followers(message, direction, &outgoing.line, endpoints));
             }
             Storage::Queued(index, label) => {
                 let place = match self.queues[index].senders {
                     Some(_) => self.queue_between(index, &outgoing.line, &outgoing.sending_home),
-                    None => self.queue_at(index, &outgoing.line, ends),
+                    None => self.queue_at(index, &outgoing.line, endpoints),
                 };
                 self.append_message(&self.flows[flow], (index, label), place, outgoing, out);
             }
         }
     }
 
-    /// Increments the counter of equal messages.
+    /// Increments the counter of equal messages, and asserts that the flow has capacity left.
     fn increment_counter(
         &self,
         flow: usize,
@@ -71,7 +78,7 @@ impl Channels<'_> {
         out: &mut Vec<Stmt>,
     ) {
         let (flow, current) = (&self.flows[flow], &outgoing.current);
-        let place = ends(
+        let place = at_endpoints(
             variable.at(&outgoing.line),
             outgoing.from.as_ref(),
             outgoing.to.as_ref(),
@@ -120,7 +127,7 @@ impl Channels<'_> {
         out.push(place.clone().set(place + 1));
     }
 
-    /// Appends a message to its queue.
+    /// Appends a message to its queue, and asserts that the queue has capacity left.
     fn append_message(
         &self,
         flow: &Flow,
@@ -155,7 +162,7 @@ impl Channels<'_> {
         out.push(length.clone().set(length + 1));
     }
 
-    /// Marks the messages in flight that a new message stays behind.
+    /// Marks the messages in flight that a new message stays behind: sets their follower bit.
     fn mark_followers(
         &self,
         message: MessageId,
@@ -165,7 +172,7 @@ impl Channels<'_> {
     ) -> Vec<Stmt> {
         let mut out = Vec::new();
         for (flow, variable) in self.preceding_flows(message, direction) {
-            let place = ends(variable.at(line), from, to);
+            let place = at_endpoints(variable.at(line), from, to);
             let carries = self.carries_line(flow);
             let [stored @ .., _] = &self.flows[flow].stored[..] else {
                 continue;
@@ -187,7 +194,8 @@ impl Channels<'_> {
         out
     }
 
-    /// The message of a flow that may arrive next, from a sender at a receiver.
+    /// Returns the message of a flow that may arrive next, from a sender at a receiver (`None` for a home). `flow`
+    /// is an index into `flows`; `l` is the rule parameter of the line, also given as an expression.
     pub fn arrival(
         &self,
         flow: usize,
@@ -197,7 +205,8 @@ impl Channels<'_> {
         let (message, direction) = (self.flows[flow].message, self.flows[flow].direction);
         match self.flows[flow].storage {
             Storage::Counted(variable) => {
-                let mut arrival = self.counted_arrival(flow, ends(variable.at(l), from, to));
+                let mut arrival =
+                    self.counted_arrival(flow, at_endpoints(variable.at(l), from, to));
                 let no_predecessor = self.has_no_predecessor(message, direction, line, (from, to));
                 arrival.present = arrival.present.and(no_predecessor);
                 arrival
@@ -216,7 +225,8 @@ impl Channels<'_> {
         }
     }
 
-    /// Any message of an unordered flow may be next: its fields are parameters of the rule.
+    /// Returns the arrival at an unordered channel: any message may be next, so its stored values are parameters of
+    /// the rule.
     fn counted_arrival(&self, flow: usize, mut place: Place) -> Arrival {
         let carries = self.carries_line(flow);
         let flow = &self.flows[flow];
@@ -256,7 +266,7 @@ impl Channels<'_> {
         }
     }
 
-    /// Only the head of a queue may be next: its fields are read before it is removed.
+    /// Returns the arrival at a queue: only the head may be next, and its fields are read before it is removed.
     fn queued_arrival(
         &self,
         flow: usize,
@@ -273,7 +283,7 @@ impl Channels<'_> {
         let kinds = self.queues[queue].kinds;
         let mut present = head.clone().field("kind").is(kinds.nth(label));
         if self.frame.lines > 1 {
-            present = present.and(self.queues[queue].about(&head, line));
+            present = present.and(self.queues[queue].is_about(&head, line));
         }
         let (mut field_saves, mut before, mut after) = (Vec::new(), Vec::new(), Vec::new());
         for (column, ty) in columns.into_iter().zip(stored) {

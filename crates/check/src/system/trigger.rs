@@ -1,4 +1,4 @@
-//! An event of an agent, and the answer of one of its cases.
+//! An event of an agent, and the effects of one of its cases.
 
 use cohkit_engine::model::{Expr, Stmt, VariableId};
 use cohkit_protocol::protocol::MessageId;
@@ -9,12 +9,13 @@ use super::tickets::ConsumedStore;
 /// An event of an agent, with its effects outside of the agent's rows.
 #[derive(Clone)]
 pub(super) struct Trigger {
-    /// Start of the rules' names.
+    /// Name of the rules: the agent and what it does. A violation repeats it.
     pub name: String,
+    /// Parameters of the rules.
     pub parameters: Vec<VariableId>,
     /// Condition for the event.
     pub present: Expr,
-    /// Context of guards.
+    /// Context of guards, before the event is consumed.
     pub before: Context,
     /// Context of bodies, after `consume` has run.
     pub after: Context,
@@ -24,19 +25,21 @@ pub(super) struct Trigger {
     pub accept_effects: Vec<Stmt>,
     /// Additional effects if a row refuses the event; `None` if refusing is no valid reaction.
     pub refuse_effects: Option<Vec<Stmt>>,
+    /// Message that the event delivers; `None` for other events.
     pub message: Option<MessageId>,
     /// The store of the message, if stores are tracked.
     pub store: Option<ConsumedStore>,
-    /// Current bit of the copy that comes with the event.
+    /// Current bit of the copy that comes with the event, as bodies read it; `None` if none comes.
     pub incoming_copy: Option<Expr>,
     /// True if the agent must have a row for the event.
     pub is_required: bool,
+    /// True if the environment starts the event, as in [`cohkit_engine::model::Rule::spontaneous`].
     pub spontaneous: bool,
 }
 
 impl Trigger {
-    /// Creates a trigger of an event without a message, which an agent may ignore. The event has no effect outside of the
-    /// agent's rows.
+    /// Creates a trigger of an event without a message, which an agent may ignore. The event has no effect outside of
+    /// the agent's rows.
     pub fn new(name: String, parameters: Vec<VariableId>, context: Context) -> Trigger {
         Trigger {
             name,
@@ -57,20 +60,21 @@ impl Trigger {
 }
 
 /// Effects of one case.
-pub(super) struct Answer {
+pub(super) struct CaseEffects {
     /// Additional condition of the case.
     pub extra_condition: Expr,
-    /// True if networks have room for the messages of the case. Without room, the event waits.
-    pub room: Expr,
+    /// True if networks have capacity for the messages of the case. Otherwise the event waits.
+    pub has_capacity: Expr,
+    /// Effects, without those of [`Trigger::consume`].
     pub body: Vec<Stmt>,
 }
 
-impl Answer {
-    /// Creates an answer without a condition.
-    pub fn of(body: Vec<Stmt>) -> Answer {
-        Answer {
+impl CaseEffects {
+    /// Creates effects without a condition.
+    pub fn of(body: Vec<Stmt>) -> CaseEffects {
+        CaseEffects {
             extra_condition: Expr::Bool(true),
-            room: Expr::Bool(true),
+            has_capacity: Expr::Bool(true),
             body,
         }
     }

@@ -24,7 +24,8 @@ fn on_line(frame: &Frame, line: &Expr) -> Phrase {
     }
 }
 
-/// Describes a message that waits in its channel for its receiver.
+/// Describes a message that waits in its channel for its receiver. `present` is the condition that the message is
+/// next; `parameters` are those of its delivery rule, of which the last is the sending home between homes.
 pub(super) fn message_remark(
     layout: &Layout,
     flow: &Flow,
@@ -55,12 +56,12 @@ pub(super) fn message_remark(
     ]);
     words.extend(agents.state_words(context));
     if let Storage::Queued(queue, _) = flow.storage {
-        let ends = (context.sender.as_ref(), context.remote.as_ref());
+        let endpoints = (context.sender.as_ref(), context.remote.as_ref());
         let queue = match (channels.queues[queue].senders, parameters.last()) {
             (Some(_), Some(&sending_home)) => {
                 channels.queue_between(queue, &context.line, &sending_home.into())
             }
-            _ => channels.queue_at(queue, &context.line, ends),
+            _ => channels.queue_at(queue, &context.line, endpoints),
         };
         let length = queue.field("length");
         words.push(Piece::Choice(
@@ -81,7 +82,7 @@ pub(super) fn message_remark(
     }
 }
 
-/// Describes all other waits: of agents, the device and the memory.
+/// Returns the descriptions of all other waits: of agents, the device and the memory.
 pub(super) fn other_remarks(layout: &Layout) -> Vec<Remark> {
     let mut remarks = Vec::new();
     for home in [false, true] {
@@ -100,6 +101,8 @@ pub(super) fn other_remarks(layout: &Layout) -> Vec<Remark> {
     remarks
 }
 
+/// Returns a description for each state that is not stable: the agent and the messages that it waits for. `home`
+/// selects the homes or the remotes.
 fn agent_remarks(layout: &Layout, home: bool) -> Vec<Remark> {
     let Layout { frame, agents, .. } = layout;
     let controller = agents.side(home).controller;
@@ -168,7 +171,7 @@ fn sources(layout: &Layout, home: bool, message: MessageId) -> Vec<String> {
         .collect()
 }
 
-/// Waits of the device, with their conditions.
+/// Returns the waits of the device on the line of a rule parameter, as conditions and descriptions.
 fn device_waits(layout: &Layout, l: VariableId) -> Vec<(Expr, String)> {
     let home = &layout.agents.home.controller.name;
     let mut waits = Vec::new();
@@ -188,7 +191,7 @@ fn device_waits(layout: &Layout, l: VariableId) -> Vec<(Expr, String)> {
     waits
 }
 
-/// Waits for memory operations, with their conditions.
+/// Returns the waits for memory operations on the line of a rule parameter, as conditions and descriptions.
 fn memory_waits(layout: &Layout, l: VariableId) -> Vec<(Expr, String)> {
     let Some(memory) = layout.copies.memory.slot else {
         return Vec::new();

@@ -11,8 +11,11 @@ use super::context::Context;
 
 /// State variables for one kind of access or operation.
 pub(super) struct Watch<'p> {
+    /// States of the agents, which show that an access is performed.
     agents: Rc<Agents<'p>>,
+    /// Access or operation that is watched.
     kind: Kind,
+    /// True while the access or operation is wanted: set when it begins or is requested, cleared when it is performed.
     pub wanted: VariableId,
     /// The watched remote, if an access is watched.
     remote: Option<WatchedRemote<'p>>,
@@ -20,10 +23,13 @@ pub(super) struct Watch<'p> {
 
 /// State variables of the watched remote.
 struct WatchedRemote<'p> {
+    /// Paths of the access through the rows.
     flow: AccessFlow<'p>,
+    /// Index of the watched remote, chosen at the start.
     remote: VariableId,
+    /// True if the outstanding access of the watched remote on the watched line is the watched one.
     outstanding: VariableId,
-    /// Per state a [`Goal`].
+    /// Per state a [`Goal`] as a number: not 0, outstanding 1, always 2.
     goal: TableId,
 }
 
@@ -40,13 +46,13 @@ impl<'p> Watch<'p> {
                 let flow = AccessFlow::new(frame.protocol, access);
                 let states = 0..frame.protocol.remote.states.len();
                 let goals = states.map(|state| match flow.goal(state) {
-                    Goal::Not => 0,
+                    Goal::Never => 0,
                     Goal::Outstanding => 1,
                     Goal::Always => 2,
                 });
                 let goals: Vec<i32> = goals.collect();
                 let degree = scope.range("goal", 0, 2);
-                let outstanding = format!("{name}_is_under_way");
+                let outstanding = format!("{name}_is_in_flight");
                 Some(WatchedRemote {
                     flow,
                     remote: scope.state("watched", frame.remote_type),
@@ -68,12 +74,13 @@ impl<'p> Watch<'p> {
         matches!(self.kind, Kind::Access(access) if event == Event::Access(access))
     }
 
-    /// The watched remote.
+    /// Returns the variable that holds the watched remote; `None` if an operation of the device is watched.
     pub fn watched_remote(&self) -> Option<VariableId> {
         self.remote.as_ref().map(|remote| remote.remote)
     }
 
-    /// Statements for the watched access at the end of a remote's row.
+    /// Returns the statements for the watched access at the end of a remote's row. `body` is the row's body. Empty for
+    /// a row of the home.
     pub fn row_effects(&self, event: Event, context: &Context, body: &[Statement]) -> Vec<Stmt> {
         let (Some(executing_remote), Some(remote), false) =
             (&context.remote, &self.remote, context.home)
@@ -122,8 +129,8 @@ impl<'p> Watch<'p> {
         }
     }
 
-    /// Statement for the watched operation when the device requests a local operation (`wanted`), or when the home has
-    /// performed one.
+    /// Returns the statement for the watched operation when the device requests a local operation (`wanted` is true),
+    /// or when the home has performed one. `None` if another operation or an access is watched.
     pub fn operation_effect(&self, local: u8, line: &Expr, wanted: bool) -> Option<Stmt> {
         let is_same = self.kind == Kind::Local(local);
         is_same.then(|| when(self.is_watched(line), vec![self.wanted.set(wanted)]))

@@ -11,9 +11,10 @@ use cohkit_protocol::construct;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::parse;
 use cohkit_system::data::Current;
-use cohkit_system::world::{explore, Found, StepError, System, World};
+use cohkit_system::state::{explore, Found, StepError, System, SystemState};
 use rumur::{require, rumur, Compiled};
 
+/// L1 caches below an L2, whose line is the memory of the L1s.
 const INNER: &str = include_str!("../../../../protocols/mesi-l1.coh");
 
 fn parse_valid(text: &str) -> Protocol {
@@ -30,7 +31,7 @@ fn backing_options() -> Options {
     }
 }
 
-/// The checker's report for this number of L1s and lines, with every state explored.
+/// Returns the checker's report for this number of L1s and lines, with every state explored.
 fn check_text(text: &str, remotes: u16, lines: u8) -> Report {
     let protocol = parse_valid(text);
     let home = construct::home(&protocol, remotes).unwrap();
@@ -43,30 +44,31 @@ fn check_text(text: &str, remotes: u16, lines: u8) -> Report {
     check(&lowered_model, &search).unwrap()
 }
 
-/// States, transitions and depth by execution, or the properties violated at the shortest distance.
+/// Returns states, transitions and depth by execution, or the properties violated at the shortest distance.
 fn explore_text(text: &str, remotes: u16, lines: u8) -> Result<(u128, u128, u64), Vec<String>> {
     let protocol = parse_valid(text);
     let home = construct::home(&protocol, remotes).unwrap();
     let system = System::new(&protocol, &home, remotes, lines, 7).with_backing_permission();
-    match explore(&system, World::<Current>::new(&system), 50_000) {
+    match explore(&system, SystemState::<Current>::new(&system), 50_000) {
         Found::Safe {
-            worlds,
+            states,
             transitions,
             depth,
-            lost: None,
-        } => Ok((worlds.len() as u128, transitions.into(), depth)),
+            stuck_path: None,
+        } => Ok((states.len() as u128, transitions.into(), depth)),
         Found::Safe { .. } => Err(vec!["drain".to_string()]),
-        Found::Wrong { errors, .. } => Err(errors
+        Found::Violated { errors, .. } => Err(errors
             .into_iter()
             .map(|error| match error {
                 StepError::Violated(violation) => violation.property.to_string(),
                 StepError::Exceeded(limit) => limit,
             })
             .collect()),
-        Found::TooMany { worlds } => panic!("more than {worlds}"),
+        Found::LimitReached { states } => panic!("more than {states}"),
     }
 }
 
+/// The abstract outer level covers every outer protocol. Model and execution must have the same states.
 #[test]
 fn inner_levels_are_verified_below_any_outer_protocol() {
     for (remotes, lines) in [(1, 1), (2, 1)] {
@@ -95,7 +97,11 @@ fn accesses_below_backing_permission_can_be_performed() {
     )
     .unwrap();
     assert_eq!(report.outcome, Outcome::Verified);
-    assert!(report.never.is_empty(), "{:?}", report.never);
+    assert!(
+        report.never_started.is_empty(),
+        "{:?}",
+        report.never_started
+    );
 }
 
 fn changed_text(from: &str, to: &str) -> String {
@@ -162,8 +168,9 @@ fn faults_below_a_backing_permission_are_refuted() {
     }
 }
 
+/// The export includes the outer level. The faulty home grants more permission than it has.
 #[test]
-fn rumur_agrees_on_lent_memory() {
+fn rumur_agrees_on_backing_permission() {
     if !require("rumur") {
         return;
     }
@@ -187,6 +194,7 @@ fn rumur_agrees_on_lent_memory() {
     }
 }
 
+/// A verdict below an outer level has one more assumption. A home that cannot give up its memory is rejected.
 #[test]
 fn verdict_lists_backing_permission_assumptions() {
     let protocol = parse_valid(INNER);

@@ -15,6 +15,7 @@ fn changed_protocol(changes: &[(&str, &str)]) -> String {
     with_changes("cxl-bias", changes)
 }
 
+/// Pins the sizes of the unchanged protocol, with which all changed ones are compared.
 #[test]
 fn hosts_share_device_memory_coherently() {
     let text = shipped("cxl-bias");

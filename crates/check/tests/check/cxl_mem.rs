@@ -20,6 +20,7 @@ fn violated_property(changes: &[(&str, &str)]) -> String {
     search(&changed_protocol(changes), 2, 1, true).expect_err("violated property")
 }
 
+/// Pins the sizes of the unchanged protocol, with which all changed ones are compared.
 #[test]
 fn hosts_share_device_memory_coherently_with_conflicts() {
     let text = shipped("cxl-mem");

@@ -4,7 +4,7 @@
 //! A change of behaviour refreshes the list with `UPDATE_EXPECT=1`.
 
 use cohkit_check::system::progress::{
-    beginning, core_accesses, kinds, lines_of, restarting, watching,
+    begin_model, core_accesses, kinds, lines_of, restart_model, watch_model,
 };
 use cohkit_check::system::{modelled, Options};
 use cohkit_protocol::construct;
@@ -49,12 +49,12 @@ fn fingerprint(protocol: &Protocol, remotes: &Remotes, lines: u8, options: &Opti
     fingerprint.add(&modelled(protocol, &home, *remotes, lines, options));
     let size = || (*remotes, lines_of(protocol, lines));
     for kind in kinds(protocol, &home) {
-        fingerprint.add(&watching(protocol, &home, size(), kind, options));
+        fingerprint.add(&watch_model(protocol, &home, size(), kind, options));
     }
     let accesses: Vec<Access> = core_accesses(&protocol.remote).collect();
-    fingerprint.add(&restarting(protocol, &home, size(), &accesses, options));
+    fingerprint.add(&restart_model(protocol, &home, size(), &accesses, options));
     for access in accesses {
-        fingerprint.add(&beginning(protocol, &home, size(), access, options));
+        fingerprint.add(&begin_model(protocol, &home, size(), access, options));
     }
     fingerprint.0
 }
@@ -102,6 +102,7 @@ fn add_random(list: &mut String, first: u64, count: u64) {
     writeln!(list, "random from {first}: {:016x}", fingerprints.0).expect("a string");
 }
 
+/// Compares the fingerprints of shipped, test and random protocols with the stored list.
 #[test]
 fn models_keep_their_fingerprints() {
     let mut list = String::new();

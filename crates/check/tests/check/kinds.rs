@@ -10,7 +10,7 @@ use cohkit_protocol::construct;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::parse;
 use cohkit_system::data::Current;
-use cohkit_system::world::{explore, Found, System, World};
+use cohkit_system::state::{explore, Found, System, SystemState};
 use rumur::{require, rumur, Compiled};
 
 /// CPUs that read and write, and devices that only read. The directory distinguishes the kinds: after a recall for a
@@ -241,7 +241,7 @@ fn with_sizes_of(protocol: &Protocol, system: &str) -> Protocol {
 }
 
 /// Checks a system of a protocol. The exploration of executed rows, the search with symmetry reduction, and Rumur must
-/// agree with the returned report.
+/// agree with the returned report of a search without symmetry reduction.
 fn search_report(text: &str, system: &str) -> Report {
     let protocol = with_sizes_of(&parse_valid(text), system);
     let home = construct::home(&protocol, 2).unwrap();
@@ -273,23 +273,23 @@ fn search_report(text: &str, system: &str) -> Report {
     }
     let world = System::new(&protocol, &home, remotes, lines, options.capacity);
     match (
-        explore(&world, World::<Current>::new(&world), 200_000),
+        explore(&world, SystemState::<Current>::new(&world), 200_000),
         &report.outcome,
     ) {
         (
-            Found::Safe { lost, .. },
+            Found::Safe { stuck_path, .. },
             Outcome::Violated {
                 property: Property::NoDeadlock,
                 ..
             },
         ) => {
-            assert!(lost.is_some());
+            assert!(stuck_path.is_some());
         }
         (
             Found::Safe {
-                worlds,
+                states,
                 transitions,
-                lost,
+                stuck_path,
                 ..
             },
             outcome,
@@ -303,10 +303,14 @@ fn search_report(text: &str, system: &str) -> Report {
             );
             assert_eq!(
                 (report.states, report.transitions, drains),
-                (worlds.len() as u128, transitions.into(), lost.is_none())
+                (
+                    states.len() as u128,
+                    transitions.into(),
+                    stuck_path.is_none()
+                )
             );
         }
-        (Found::Wrong { .. }, Outcome::Violated { .. }) => {}
+        (Found::Violated { .. }, Outcome::Violated { .. }) => {}
         (found, outcome) => panic!("{found:?} but {outcome:?}"),
     }
     if require("rumur") {
@@ -363,6 +367,7 @@ fn violated_property(text: &str, system: &str) -> String {
     }
 }
 
+/// The correct protocol with several numbers of remotes of each kind.
 #[test]
 fn each_kind_of_remotes_has_its_own_rows() {
     for system in ["one", "two", "many"] {
@@ -396,6 +401,7 @@ fn only_agents_of_one_kind_are_symmetric() {
     }
 }
 
+/// Two seeded faults: the home awaits one device too few, or takes CPUs for devices.
 #[test]
 fn set_of_a_kind_has_exactly_its_remotes() {
     let drops = "send Drop to device, left := count(device)";
@@ -415,6 +421,7 @@ fn set_of_a_kind_has_exactly_its_remotes() {
     assert_eq!(name, "no unexpected message");
 }
 
+/// The total number of remotes is not enough if kinds have different rows.
 #[test]
 fn system_size_requires_a_count_per_kind() {
     let protocol = parse_valid(CPUS_AND_DEVICES);
@@ -426,6 +433,7 @@ fn system_size_requires_a_count_per_kind() {
     assert!(message.ends_with("of each kind: cpu, device"), "{message}");
 }
 
+/// MSI with two names for its caches has as many states as with one.
 #[test]
 fn kinds_with_equal_rows_behave_as_one_kind() {
     let msi = include_str!("../../../../protocols/msi.coh");
@@ -440,6 +448,7 @@ fn kinds_with_equal_rows_behave_as_one_kind() {
     assert_eq!((report.states, report.transitions), (24_981, 84_984));
 }
 
+/// The faulty variant lacks the order.
 #[test]
 fn ordered_message_arrives_after_its_predecessor() {
     for system in ["one", "two"] {
@@ -477,6 +486,7 @@ fn later_message_does_not_delay_an_ordered_one() {
     verify(&with_both_orders, "two");
 }
 
+/// The seeded faults let the home start without tokens or ownership, so that no cache is ever served.
 #[test]
 fn variables_start_with_declared_initial_values() {
     let text = include_str!("../../../../protocols/token.coh");
@@ -495,6 +505,7 @@ fn variables_start_with_declared_initial_values() {
     );
 }
 
+/// The number of states shows which lines depend on each other.
 #[test]
 fn per_line_order_covers_only_messages_of_one_line() {
     let shared_order = ORDERED_REQUESTS.replace(" per line", "");
@@ -518,6 +529,7 @@ fn per_line_order_covers_only_messages_of_one_line() {
     }
 }
 
+/// A counter with too few values takes an old note for a new one.
 #[test]
 fn wrapping_counters_distinguish_messages_if_large_enough() {
     let states = |size: &str| verify(&NUMBERED_READS.replace("cycle 3", size), "one").states;
@@ -539,6 +551,7 @@ fn wrapping_counters_distinguish_messages_if_large_enough() {
     }
 }
 
+/// Each seeded fault resets or initialises an array element wrongly, leaves out a member of a loop, or drops a guard.
 #[test]
 fn arrays_are_indexed_by_remote_and_loops_cover_sets() {
     for (system, states) in [("one", 23), ("two", 613)] {
@@ -574,6 +587,7 @@ fn arrays_are_indexed_by_remote_and_loops_cover_sets() {
     assert_eq!(message, expected);
 }
 
+/// A system with its own sizes is equivalent to a file with these sizes.
 #[test]
 fn system_overrides_sizes_of_the_file() {
     let short = verify(COPY_COUNTERS, "short");
@@ -586,6 +600,7 @@ fn system_overrides_sizes_of_the_file() {
     assert_eq!(short.states, 374);
 }
 
+/// Each seeded fault leads to an index or a value out of range.
 #[test]
 fn arrays_are_indexed_by_numbers() {
     for system in ["one", "two"] {

@@ -15,8 +15,11 @@ use std::sync::Mutex;
 
 /// A changed controller, and the change.
 struct Mutant {
+    /// Transition and its change, in words.
     description: String,
+    /// Kind of the change.
     kind: &'static str,
+    /// Home with the change.
     home: Controller,
 }
 
@@ -90,6 +93,7 @@ fn mutants(protocol: &Protocol, home: &Controller) -> Vec<Mutant> {
     mutants
 }
 
+/// A surviving mutant would be a state or an action without a purpose.
 #[test]
 fn mutants_of_the_eci_home_are_refuted() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/eci.coh");

@@ -66,14 +66,14 @@ fn protocol(cache: &str) -> Protocol {
     })
 }
 
-/// Returns the result of a search with this number of caches: outcome, states, transitions, depth.
+/// Returns the result of a search with this number of caches: outcome, states, transitions, depth in steps.
 fn search_result(protocol: &Protocol, remotes: u16) -> (Outcome, u128, u128, u64) {
     let Home::Controller(home) = &protocol.home else {
         panic!("hand-written home")
     };
-    let modelled =
-        system::modelled(protocol, home, remotes, 1, &system::Options::default()).unwrap();
-    let report = check(&modelled.model, &Options::default()).unwrap();
+    let system_model =
+        system::system_model(protocol, home, remotes, 1, &system::Options::default()).unwrap();
+    let report = check(&system_model.model, &Options::default()).unwrap();
     (
         report.outcome,
         report.states,
@@ -82,6 +82,7 @@ fn search_result(protocol: &Protocol, remotes: u16) -> (Outcome, u128, u128, u64
     )
 }
 
+/// Both forms of the cache give the same states, transitions and verdict.
 #[test]
 fn conditional_permission_equals_separate_states() {
     let (conditional, separate_states) =
@@ -94,6 +95,7 @@ fn conditional_permission_equals_separate_states() {
     }
 }
 
+/// The parser makes one state for each permission, and keeps the rows that apply to the variables there.
 #[test]
 fn conditional_permission_splits_a_state_per_permission() {
     let protocol = protocol(CONDITIONAL_CACHE);

@@ -4,7 +4,7 @@
 //! The last tests are on deadlocks of shared input queues, and on rows that choose a cache from a set.
 
 use cohkit_check::progress::{progress, Progress, PROGRESS};
-use cohkit_check::system::progress::{kinds, unproven_kinds, watching, Kind};
+use cohkit_check::system::progress::{kinds, unproven_kinds, watch_model, Kind};
 use cohkit_check::system::{model, Options};
 use cohkit_engine::search::Reason;
 use cohkit_engine::{check, Options as Search, Outcome, Property};
@@ -13,8 +13,9 @@ use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::{Home, Protocol};
 use cohkit_protocol::text::parse;
 
-/// Template of a protocol with one copy of the line, which is recalled when another cache requests it. [`one_copy`]
-/// replaces `ROWS_IN_I`, `ROWS_IN_V` and `ROWS_WHILE_BUSY` by rows for requests, and `LOCALS` by rows for the device.
+/// Template of a protocol with one copy of the line, which is recalled when another cache requests the line.
+/// [`one_copy`] replaces `ROWS_IN_I`, `ROWS_IN_V` and `ROWS_WHILE_BUSY` by rows for requests, and `LOCALS` by rows for
+/// the device.
 const ONE_COPY: &str = "
 protocol one_copy
 line 64 bytes
@@ -140,9 +141,10 @@ fn find_violation(text: &str, remotes: u16) -> String {
 fn assert_verified(text: &str, remotes: u16) {
     let found = check_progress(text, remotes, &Search::default());
     assert_eq!(found.outcome, Outcome::Verified);
-    assert!(found.never.is_empty());
+    assert!(found.never_started.is_empty());
 }
 
+/// Quiescence holds, because each rejected store takes its cache back to a stable state.
 #[test]
 fn permanent_rejection_of_stores_violates_progress() {
     // The home serves a GetM behind a guard that is never true, and answers Nack.
@@ -166,6 +168,7 @@ fn permanent_rejection_of_stores_violates_progress() {
     );
 }
 
+/// The row that would accept the operation has a guard that never holds.
 #[test]
 fn operation_refused_in_every_state_violates_progress() {
     let always_refused = "
@@ -197,6 +200,7 @@ fn operation_refused_by_an_initial_value_violates_progress() {
     );
 }
 
+/// The home refuses the operation while a recall is outstanding, and accepts it later.
 #[test]
 fn temporary_refusal_is_verified() {
     // The device retries after the home has received the recalled copy.
@@ -211,6 +215,7 @@ fn temporary_refusal_is_verified() {
     );
 }
 
+/// Progress must hold from every reachable state, not only from the initial one.
 #[test]
 fn permanent_rejection_in_one_state_violates_progress() {
     // A request during a recall sets a flag that no row clears.
@@ -227,6 +232,7 @@ fn permanent_rejection_in_one_state_violates_progress() {
     assert!(message.starts_with("a load of cache "), "{message}");
 }
 
+/// Only one of the caches is rejected for ever; the others are served.
 #[test]
 fn permanent_ban_of_a_remote_violates_progress() {
     let rejection = "  I   | Get if sender in banned | send Nack | stay";
@@ -242,6 +248,7 @@ fn permanent_ban_of_a_remote_violates_progress() {
     }
 }
 
+/// Progress demands that some path performs the access, not that every path does.
 #[test]
 fn unfair_but_always_possible_service_is_verified() {
     // Each request during a recall is rejected: unfair, but no violation.
@@ -258,6 +265,7 @@ fn unfair_but_always_possible_service_is_verified() {
     );
 }
 
+/// A state limit ends the progress search without a verdict.
 #[test]
 fn limited_progress_search_is_undecided() {
     let text = one_copy("", "", "  R L | Get | send Nack | stay", LOCALS);
@@ -270,6 +278,7 @@ fn limited_progress_search_is_undecided() {
     assert_eq!(found.outcome, Outcome::Undecided { reason });
 }
 
+/// A row that no reachable state takes is no violation, but the result names its access.
 #[test]
 fn access_that_never_begins_is_listed() {
     // The state X, in which the demotion would begin, is unreachable: its guard is never true.
@@ -285,9 +294,10 @@ fn access_that_never_begins_is_listed() {
         .replace("V  | Recall ", "X | demote | send Put | I\n  V X | Recall ");
     let found = check_progress(&text, 2, &Search::default());
     assert_eq!(found.outcome, Outcome::Verified);
-    assert_eq!(found.never, ["demote"]);
+    assert_eq!(found.never_started, ["demote"]);
 }
 
+/// The rows prove progress, so no search is needed.
 #[test]
 fn quiescence_implies_progress_of_shipped_protocols() {
     for name in [
@@ -335,7 +345,7 @@ fn quiescence_agrees_with_progress_search_per_access() {
         assert_eq!(unwatched.outcome, Outcome::Verified, "{name}");
         for kind in kinds(&protocol, &home) {
             let watching_model =
-                watching(&protocol, &home, (remotes, 1), kind, &Options::default()).unwrap();
+                watch_model(&protocol, &home, (remotes, 1), kind, &Options::default()).unwrap();
             let report = check(&watching_model.model, &Search::default()).unwrap();
             assert_eq!(report.outcome, Outcome::Verified, "{name} {kind:?}");
             // Watching adds states if the access is outstanding in some state.
@@ -354,6 +364,7 @@ fn quiescence_agrees_with_progress_search_per_access() {
     }
 }
 
+/// A retry alone performs nothing.
 #[test]
 fn endlessly_retried_store_violates_progress() {
     // The store can only be retried: no row requests write permission, and no state has it.
@@ -398,6 +409,7 @@ const LEAKED_ENTRY: &str = include_str!("../verdicts/p01_slot_kept.coh");
 /// find the violation.
 const LOCAL_REFUSED: &str = include_str!("../verdicts/r09_local_refused.coh");
 
+/// Lines that share registers are checked in pairs.
 #[test]
 fn entry_leaked_by_another_line_violates_progress() {
     for remotes in [1, 2] {
@@ -413,6 +425,7 @@ fn entry_leaked_by_another_line_violates_progress() {
     }
 }
 
+/// The same for an operation of the device.
 #[test]
 fn local_operation_blocked_by_another_line_violates_progress() {
     for remotes in [1, 2] {
@@ -423,6 +436,7 @@ fn local_operation_blocked_by_another_line_violates_progress() {
     }
 }
 
+/// The corrected form of [`LEAKED_ENTRY`]: an eviction returns the entry.
 #[test]
 fn returned_entry_lets_the_other_line_progress() {
     let text = LEAKED_ENTRY
@@ -436,6 +450,7 @@ fn returned_entry_lets_the_other_line_progress() {
     assert!(found.notes.is_empty(), "{:?}", found.notes);
 }
 
+/// A line that no access can begin on is a note and no violation.
 #[test]
 fn permanently_inaccessible_line_is_noted_with_its_path() {
     // The cache counts its own entries, and never frees one: no access begins, so none is rejected.
@@ -494,6 +509,7 @@ fn outcome(text: &str, remotes: u16, lines: u8) -> Outcome {
     check(&model, &Search::default()).unwrap().outcome
 }
 
+/// Only a network, which shares one input queue among all senders, has the deadlock.
 #[test]
 fn responses_behind_requests_in_a_shared_input_queue_deadlock() {
     let shared = |networks: &str| ONE_VNET.replace("  ordered request, response\n", networks);
@@ -516,6 +532,7 @@ fn responses_behind_requests_in_a_shared_input_queue_deadlock() {
 /// The home requests the line from any one of its sharers.
 const PICK_SHARER: &str = include_str!("../../../../tests/networks/pick-sharer.coh");
 
+/// The search takes the choice of every member.
 #[test]
 fn home_that_picks_any_sharer_is_verified() {
     assert_eq!(outcome(PICK_SHARER, 3, 1), Outcome::Verified);
@@ -528,6 +545,7 @@ fn home_that_picks_any_sharer_is_verified() {
     assert!(matches!(without_stall("!="), Outcome::Violated { .. }));
 }
 
+/// A choice from no members gives `none`, to which no message can be sent.
 #[test]
 fn choice_from_an_empty_set_is_a_violation() {
     let text = PICK_SHARER.replace("one := any sharers", "one := any sharers - sharers");
@@ -537,6 +555,7 @@ fn choice_from_an_empty_set_is_a_violation() {
     assert_eq!(property.to_string(), "no unexpected message");
 }
 
+/// The guard of a choosing rule must use the set after the row's earlier assignments.
 #[test]
 fn choice_uses_values_assigned_earlier_in_its_row() {
     // To remove the requester, which is no sharer, changes nothing. To remove all sharers leaves nothing to choose.
@@ -555,6 +574,7 @@ fn choice_uses_values_assigned_earlier_in_its_row() {
 /// for its acknowledgement.
 const BACK_PRESSURE: &str = include_str!("../../../../tests/networks/back-pressure.coh");
 
+/// Networks with a capacity of one message fill up with two lines.
 #[test]
 fn cyclic_wait_of_full_input_queues_deadlocks() {
     assert_eq!(outcome(BACK_PRESSURE, 1, 2), Outcome::Verified);

@@ -23,6 +23,7 @@ fn rerun_command(seed: u64, against: &str) -> String {
     format!("cargo run -p cohkit-check --example fuzz_protocols -- --seed {seed} --count 1 --against {against}")
 }
 
+/// Compares execution with the model: interpreted, compiled, up to symmetry, and printed and read again.
 #[test]
 fn execution_and_all_model_forms_agree_on_random_protocols() {
     let mut agreed = Vec::new();
@@ -111,6 +112,7 @@ fn all_engines_agree_on_random_designs() {
     }
 }
 
+/// Compares verdicts and numbers of states with an independent checker, on a small sample.
 #[test]
 fn rumur_agrees_on_random_protocols() {
     if !rumur::require("rumur") {
@@ -154,7 +156,7 @@ fn random_protocols_detect_seeded_lowering_faults() {
         if undetected.is_empty() {
             return;
         }
-        if matches!(case.found, Found::TooMany { .. }) {
+        if matches!(case.found, Found::LimitReached { .. }) {
             continue;
         }
         undetected.retain(|fault| {
@@ -168,6 +170,7 @@ fn random_protocols_detect_seeded_lowering_faults() {
     assert!(undetected.is_empty(), "not noticed: {undetected:?}");
 }
 
+/// Agreement is significant only for constructs that the generators produce.
 #[test]
 fn random_protocols_use_every_row_construct() {
     let mut covered: BTreeSet<&str> = BTreeSet::new();
@@ -268,6 +271,7 @@ fn row_effects(text: &str) -> Vec<Effect> {
         .collect()
 }
 
+/// Returns the verdict on which execution and all forms of the model agree. Panics if they differ.
 fn engine_verdict(text: &str) -> AgreedVerdict {
     match judge::case(text).and_then(|case| judge::models(&case)) {
         Ok(agreed) => agreed,

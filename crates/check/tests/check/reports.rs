@@ -2,7 +2,7 @@
 
 use cohkit_testing::models;
 
-use cohkit_check::system::{modelled, Modelled, Options as SystemOptions};
+use cohkit_check::system::{system_model, Options as SystemOptions, SystemModel};
 use cohkit_engine::build::*;
 use cohkit_engine::coverage::coverage;
 use cohkit_engine::explain::{explain, Explanation};
@@ -26,17 +26,19 @@ fn shipped(name: &str) -> Protocol {
     parse(&text).unwrap()
 }
 
-fn system(protocol: &Protocol, remotes: u16, lines: u8) -> (Modelled, Controller) {
+/// Returns the model and the home of a system: hand-written, or constructed from the policy.
+fn system(protocol: &Protocol, remotes: u16, lines: u8) -> (SystemModel, Controller) {
     let home = match &protocol.home {
         Home::Controller(home) => home.clone(),
         Home::Policy(_) if remotes == 1 => construct(protocol).unwrap().flat(true),
         Home::Policy(_) => construct(protocol).unwrap().factored(true),
     };
-    let model = modelled(protocol, &home, remotes, lines, &SystemOptions::default()).unwrap();
+    let model = system_model(protocol, &home, remotes, lines, &SystemOptions::default()).unwrap();
     (model, home)
 }
 
-/// Checks that coverage adds up to the report, for limits of all kinds and any number of threads.
+/// Checks that coverage adds up to the report, for limits of all kinds and any number of threads. Returns the
+/// report.
 fn check_coverage_sum(model: &Model, options: Options) -> Report {
     let mut previous = None;
     for threads in [1, 3] {
@@ -60,6 +62,7 @@ fn check_coverage_sum(model: &Model, options: Options) -> Report {
     check(model, &options).unwrap()
 }
 
+/// Covers models with violations, limits of states and depth, symmetry, and decomposition.
 #[test]
 fn coverage_adds_up_to_the_transitions() {
     for model in [
@@ -114,7 +117,7 @@ fn rows_of_protocol_tables_are_counted() {
     let report = check(model, &options).unwrap();
     let coverage = coverage(model, &report, &options).unwrap();
     let rows = |is_home: bool, controller: &Controller| {
-        let counts = system.taken(is_home, controller, &coverage);
+        let counts = system.row_counts(is_home, controller, &coverage);
         counts
             .into_iter()
             .enumerate()
@@ -165,6 +168,8 @@ fn counterexample(report: &Report) -> (Property, Trace) {
     (property.clone(), serde_json::from_str(&text).unwrap())
 }
 
+/// A trace that has been written and read again leads to the same violation, with and without the name of the
+/// property.
 #[test]
 fn replay_reaches_recorded_violation() {
     for model in [
@@ -202,6 +207,7 @@ fn replay_reaches_recorded_violation() {
     }
 }
 
+/// Each change of a valid trace is reported at the step where model and trace differ.
 #[test]
 fn mismatching_trace_is_rejected_with_its_step() {
     let model = dining(3);
@@ -261,6 +267,7 @@ fn lock() -> Model {
     m.build().unwrap()
 }
 
+/// The graph has all states and transitions of the report, also for models that the search decomposes.
 #[test]
 fn state_graph_is_complete() {
     let peterson = peterson(3);
@@ -281,6 +288,7 @@ fn state_graph_is_complete() {
     assert_eq!(state_graph.edges.len() as u128, report.transitions);
 }
 
+/// The edges of the trace are highlighted in Graphviz's format.
 #[test]
 fn state_graph_marks_the_counterexample() {
     let lock = lock();
@@ -361,6 +369,7 @@ fn explanation_text(model: &Model, remarks: &[cohkit_engine::explain::Remark]) -
     format!("{property}: {text}\n")
 }
 
+/// In a deadlock of two philosophers, the report gives the conditions of each rule that do not hold.
 #[test]
 fn deadlock_report_lists_failed_conditions() {
     expect![[r#"
@@ -410,6 +419,7 @@ fn deadlock_report_lists_failed_conditions() {
     .assert_eq(&explanation_text(&dining(2), &[]));
 }
 
+/// Conditions appear as in the Murphi text, with aliases and quantifiers.
 #[test]
 fn deadlock_report_uses_source_expressions() {
     let text = "
@@ -467,6 +477,7 @@ fn deadlock_report_uses_source_expressions() {
     .assert_eq(&lines.collect::<String>());
 }
 
+/// A ruleset with a million instances is reported up to a limit, with the number of omitted instances.
 #[test]
 fn deadlock_report_truncates_blocked_rules() {
     let text = "var x: 0..1; startstate begin x := 0; end;
@@ -486,6 +497,7 @@ fn deadlock_report_truncates_blocked_rules() {
     assert_eq!(blocked[1].failed_conditions, ["x = 1", "i = j"]);
 }
 
+/// One message names all cover properties that no state satisfies.
 #[test]
 fn unmet_covers_are_all_named() {
     let text = "var x: 0..3; startstate begin x := 0; end;
@@ -518,6 +530,7 @@ fn unmet_covers_are_all_named() {
     assert_eq!(statuses, expected.map(Some));
 }
 
+/// Without a deadlock, the report gives the rules that go on for ever, if there are any.
 #[test]
 fn livelock_report_lists_enabled_rules() {
     expect![[r#"
@@ -576,7 +589,7 @@ fn protocol_deadlock_report_shows_the_wait_for_chain() {
         }
     }
     let size = SystemOptions::default();
-    let system = modelled(&protocol, &silent_home, 2, 2, &size).unwrap();
+    let system = system_model(&protocol, &silent_home, 2, 2, &size).unwrap();
     expect![[r#"
         every request can still complete: {
           "wait_for": [
@@ -610,6 +623,7 @@ fn read_library_model(file: &std::path::Path) -> (Model, bool) {
     (model, has_line("-- verdict: violated"))
 }
 
+/// Replays the counterexamples of all shipped Murphi models.
 #[test]
 fn library_counterexamples_replay() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");

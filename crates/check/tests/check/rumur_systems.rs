@@ -47,6 +47,7 @@ fn shipped(name: &str) -> String {
     std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap()
 }
 
+/// Includes faulty variants, which both must refute.
 #[test]
 fn rumur_agrees_on_registers_and_several_homes() {
     let root = env!("CARGO_MANIFEST_DIR");
@@ -72,6 +73,7 @@ fn rumur_agrees_on_registers_and_several_homes() {
     assert_rumur_agrees(&text, 1, 2, true);
 }
 
+/// Most shipped directories with rows, and two faulty variants of `msi`.
 #[test]
 fn rumur_agrees_on_hand_written_directories() {
     for name in [
@@ -106,6 +108,7 @@ fn rumur_agrees_on_hand_written_directories() {
     assert_rumur_agrees(&text.replace("  ordered forward\n", ""), 2, 1, false);
 }
 
+/// Homes that are constructed from policies.
 #[test]
 fn rumur_agrees_on_constructed_homes() {
     assert_rumur_agrees(

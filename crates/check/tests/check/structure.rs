@@ -19,6 +19,8 @@ fn large_sources() -> Vec<Source> {
     files.chain([("large.rs".to_string(), text)]).collect()
 }
 
+/// The limits are effective: each violation in [`large_sources`] is reported, and permitted
+/// exceptions are not.
 #[test]
 fn large_types_and_functions_are_found() {
     let found = violations(&large_sources(), &[("unknown", 99)]);

@@ -12,7 +12,7 @@ use cohkit_protocol::controller::{Controller, Effect, Event, Statement};
 use cohkit_protocol::protocol::{Home, Protocol, StateId};
 use cohkit_protocol::text::parse;
 
-/// The file of a shipped protocol.
+/// Returns the file of a shipped protocol.
 fn shipped(name: &str) -> String {
     let root = env!("CARGO_MANIFEST_DIR");
     std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap()
@@ -25,7 +25,8 @@ fn protocol(text: &str) -> Protocol {
     })
 }
 
-/// The hand-written home, or the constructed one: plain rows for one remote, factored for more.
+/// Returns the hand-written home, or the constructed one: plain rows for one remote, factored for more. `merge` merges
+/// equivalent states of a constructed home.
 fn home(protocol: &Protocol, remotes: u16, merge: bool) -> Controller {
     match &protocol.home {
         Home::Controller(home) => home.clone(),
@@ -39,7 +40,8 @@ fn home(protocol: &Protocol, remotes: u16, merge: bool) -> Controller {
     }
 }
 
-/// Result of a search of every state. A search of orbits, with a small channel capacity if that is enough, must agree.
+/// Returns the result of a search of every state. A search up to symmetry, with a small channel capacity if that is
+/// enough, must agree.
 fn search(text: &str, remotes: u16, lines: u8, options: &Options, merge: bool) -> Report {
     let protocol = protocol(text);
     let home = home(&protocol, remotes, merge);
@@ -129,9 +131,10 @@ fn violated_property(report: Report, change: &str) -> String {
     }
 }
 
-/// One remote without non-caching accesses, whose local operations always lock.
+/// Policy for one remote without non-caching accesses, whose local operations always lock.
 const BASE: &str = include_str!("../../../../tests/construction/base.coh");
 
+/// Pins the numbers of states and transitions.
 #[test]
 fn textbook_protocols_with_three_caches() {
     let size =
@@ -142,6 +145,7 @@ fn textbook_protocols_with_three_caches() {
     assert_eq!(size("token"), (419_136, 1_706_700));
 }
 
+/// Both engines give the same report, with one thread and with two.
 #[test]
 fn machine_code_agrees_with_the_interpreter() {
     for (name, remotes) in [
@@ -188,6 +192,7 @@ fn textbook_protocols_with_two_lines() {
     assert_eq!(size("moesi"), (1_676_129, 6_690_576));
 }
 
+/// Pins the sizes of systems with a constructed home.
 #[test]
 fn policy_home_with_three_remotes_is_verified() {
     let text = shipped("msi-policy");
@@ -196,6 +201,7 @@ fn policy_home_with_three_remotes_is_verified() {
     assert_eq!(size(3), (21_159, 82_629));
 }
 
+/// Each fault changes the policy or a message; the home is constructed again.
 #[test]
 fn back_invalidate_is_verified_and_its_faults_detected() {
     let text = shipped("back-invalidate");
@@ -239,12 +245,14 @@ fn unordered_lines_are_independent() {
     );
 }
 
+/// Pins the size of the largest of these systems.
 #[test]
 fn policy_home_with_a_device_and_two_remotes_is_verified() {
     let report = search(&shipped("eci"), 2, 1, &Options::default(), true);
     assert_eq!(verified_size(&report), (973_500, 4_553_136));
 }
 
+/// Data is wrong although no cache has an excess permission.
 #[test]
 fn faults_of_non_caching_accesses_are_detected() {
     let text = shipped("eci");
@@ -319,6 +327,7 @@ home memory {
 }
 ";
 
+/// The changed home acknowledges a store and does not write its bytes.
 #[test]
 fn store_dropped_by_the_home_is_detected() {
     verified_size(&search(STORES, 2, 1, &Options::default(), false));
@@ -347,6 +356,7 @@ fn write_in_a_shared_copy_is_detected() {
     );
 }
 
+/// Each fault changes the protocol file in one place.
 #[test]
 fn msi_faults_are_detected() {
     let text = shipped("msi");
@@ -387,6 +397,7 @@ fn msi_faults_are_detected() {
     );
 }
 
+/// Each fault changes the protocol file in one place.
 #[test]
 fn mesi_faults_are_detected() {
     let text = shipped("mesi");
@@ -417,6 +428,7 @@ fn mesi_faults_are_detected() {
     );
 }
 
+/// Each fault changes the protocol file in one place.
 #[test]
 fn moesi_faults_are_detected() {
     let text = shipped("moesi");
@@ -444,6 +456,7 @@ fn moesi_faults_are_detected() {
     );
 }
 
+/// The home is constructed for the changed protocol, and cannot make up for the fault.
 #[test]
 fn remote_faults_with_a_policy_home_are_detected() {
     let text = shipped("msi-policy");
@@ -487,6 +500,7 @@ fn row_with(
     bodies.next().unwrap()
 }
 
+/// Each fault changes rows of the home after its construction.
 #[test]
 fn faults_of_a_constructed_home_are_detected() {
     let base = protocol(BASE);
@@ -546,6 +560,7 @@ fn faults_of_a_constructed_home_are_detected() {
     assert_eq!(violated_by_home(stray), "lock");
 }
 
+/// The chart ends with the agent that has no rule, and each receive has a send.
 #[test]
 fn counterexample_is_a_message_sequence() {
     let text = shipped("msi");
@@ -574,6 +589,7 @@ fn counterexample_is_a_message_sequence() {
     }
 }
 
+/// A larger capacity decides the same system.
 #[test]
 fn exceeded_channel_capacity_is_undecided() {
     let options = Options {
@@ -602,6 +618,7 @@ fn exceeded_channel_capacity_is_undecided() {
     assert_eq!(verified_size(&report).0, 24_981);
 }
 
+/// A bound in the protocol file is a property, unlike the channel capacity.
 #[test]
 fn exceeded_stated_bound_is_violated_by_name() {
     let bounded = |limit: u16| {
@@ -617,6 +634,7 @@ fn exceeded_stated_bound_is_violated_by_name() {
     verified_size(&bounded(8));
 }
 
+/// With a capacity of one message per line, two lines fit into a queue that both share.
 #[test]
 fn shared_queue_has_capacity_for_each_line() {
     let options = Options {
@@ -628,6 +646,7 @@ fn shared_queue_has_capacity_for_each_line() {
     assert!(lines[0] < lines[1]);
 }
 
+/// A verdict lists the bounds that it depends on.
 #[test]
 fn stated_bounds_are_assumptions() {
     let text = BASE.replace(
@@ -645,6 +664,7 @@ fn stated_bounds_are_assumptions() {
     verified_size(&search(&text, 1, 1, &Options::default(), false));
 }
 
+/// None or too many remotes or lines.
 #[test]
 fn sizes_out_of_range_are_rejected() {
     let protocol = protocol(&shipped("msi"));

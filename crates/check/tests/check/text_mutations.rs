@@ -15,7 +15,8 @@ use expect_test::expect_file;
 use mistakes::{Mistake, MISTAKES};
 use std::path::PathBuf;
 
-/// The consequence of the mistake: its name, and the charts that show it.
+/// Returns the consequence of a mistake: the name of the violated property or construction fault, and a report
+/// with the charts that show it. Also replays the counterexample.
 fn consequence(mistake: &Mistake) -> (String, String) {
     let text = mistake.text();
     let protocol = text::parse(&text).unwrap_or_else(|errors| {
@@ -119,6 +120,7 @@ fn consequence(mistake: &Mistake) -> (String, String) {
     }
 }
 
+/// Compares the consequence of each mistake with the expected fault and with the stored chart.
 #[test]
 fn every_mistake_is_detected_with_its_chart() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/mutations");

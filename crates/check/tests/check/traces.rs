@@ -22,7 +22,7 @@ fn build_model(protocol: &Protocol, remotes: Remotes, lines: u8) -> (Controller,
     (home, model.expect("model of the system"))
 }
 
-/// Returns a random path of `steps` steps through a model.
+/// Returns a random path of at most `steps` steps through a model. The path depends on `seed` alone.
 fn random_path(model: &Model, graph: &Graph, steps: usize, seed: u64) -> Trace {
     let (mut state, mut random, mut rules) = (0, seed, Vec::new());
     for _ in 0..steps {
@@ -79,6 +79,8 @@ fn shipped_systems() -> Vec<(Protocol, Controller, Model, Graph)> {
     systems
 }
 
+/// The trace check reads the tables independently. It accepts every path of a model, and rejects seeded faults of a
+/// trace.
 #[test]
 fn trace_check_accepts_model_paths_and_rejects_faults() {
     let (mut rows, mut rejections) = (0, 0);
@@ -161,6 +163,7 @@ fn trace_check_tracks_stale_copies_written_in_place() {
     assert!(rejections > 150, "{rejections}");
 }
 
+/// Caches that drop all copies at an acquire, by rows that change every line.
 const SELF_INVALIDATE: &str = include_str!("../../../../protocols/self-invalidate.coh");
 
 /// Rows that change every line are reported line by line, in their order.

@@ -7,7 +7,7 @@ use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::remotes::Remotes;
 use cohkit_protocol::text::parse;
 use cohkit_system::data::{Current, Words};
-use cohkit_system::world::{explore, Found, System, World};
+use cohkit_system::state::{explore, Found, System, SystemState};
 use std::path::Path;
 
 /// Maximum number of states to explore; larger systems are left to the checker.
@@ -21,12 +21,14 @@ fn parse_file(path: &Path) -> Protocol {
     })
 }
 
-/// Visits all states of a system with both engines. Returns true if it was small enough.
+/// Visits all states of a system with both engines. Returns true if the system was small enough.
 fn compare_system(protocol: &Protocol, remotes: Remotes, lines: u8) -> bool {
     compare_engines(protocol, (remotes, lines, false))
 }
 
-/// Compares both engines; `parent_any` adds an outer level that grants the home's permission to memory.
+/// Asserts that execution and model have the same number of states and transitions, the same depth, and the same
+/// verdict on quiescence. Returns false if the system is too large. `parent_any` adds an outer level that grants the
+/// home's permission to memory.
 fn compare_engines(protocol: &Protocol, (remotes, lines, parent_any): (Remotes, u8, bool)) -> bool {
     let total = remotes.total();
     let name = format!("{} {total}x{lines}", protocol.name);
@@ -38,8 +40,8 @@ fn compare_engines(protocol: &Protocol, (remotes, lines, parent_any): (Remotes, 
     } else {
         world
     };
-    let found = explore(&world, World::<Current>::new(&world), MAX_STATES);
-    if matches!(found, Found::TooMany { .. }) {
+    let found = explore(&world, SystemState::<Current>::new(&world), MAX_STATES);
+    if matches!(found, Found::LimitReached { .. }) {
         return false;
     }
     let system_options = system::Options {
@@ -55,10 +57,10 @@ fn compare_engines(protocol: &Protocol, (remotes, lines, parent_any): (Remotes, 
     let report = check(&model.unwrap(), &options).unwrap();
     match found {
         Found::Safe {
-            worlds,
+            states,
             transitions,
             depth,
-            lost,
+            stuck_path,
         } => {
             let drains = !matches!(
                 &report.outcome,
@@ -70,16 +72,16 @@ fn compare_engines(protocol: &Protocol, (remotes, lines, parent_any): (Remotes, 
             assert_eq!(
                 (report.states, report.transitions, report.depth, drains),
                 (
-                    worlds.len() as u128,
+                    states.len() as u128,
                     transitions.into(),
                     depth,
-                    lost.is_none()
+                    stuck_path.is_none()
                 ),
                 "{name}"
             );
         }
-        Found::Wrong { errors, path } => panic!("{name}: {errors:?} after {path:?}"),
-        Found::TooMany { .. } => unreachable!("it was small enough"),
+        Found::Violated { errors, path } => panic!("{name}: {errors:?} after {path:?}"),
+        Found::LimitReached { .. } => unreachable!("it was small enough"),
     }
     true
 }
@@ -147,12 +149,15 @@ fn execution_matches_the_model_for_coupled_lines() {
     assert_eq!(found, expected);
 }
 
+/// Networks have shared input queues, and choices have one step for each member of a set.
 #[test]
 fn execution_matches_the_model_for_networks_and_choices() {
     let (compared, too_large_systems) = compare_every_system("tests/networks", &[]);
     assert_eq!((compared, too_large_systems), (16, Vec::new()));
 }
 
+/// Compares the declared systems and three small sizes. Lists the systems that are too large, so that none is left
+/// out unnoticed.
 #[test]
 fn execution_matches_the_model_for_shipped_protocols() {
     let (compared, too_large_systems) =
@@ -228,8 +233,12 @@ fn data_bits_are_as_exact_as_words() {
             let home = construct::home(protocol, remotes.total()).unwrap();
             let channel_capacity = system::Options::default().capacity;
             let world = System::new(protocol, &home, remotes, lines, channel_capacity);
-            let found = explore(&world, World::<Words>::new(&world), MAX_VISITED_STATES);
-            if let Found::Wrong { errors, path } = found {
+            let found = explore(
+                &world,
+                SystemState::<Words>::new(&world),
+                MAX_VISITED_STATES,
+            );
+            if let Found::Violated { errors, path } = found {
                 let name = &protocol.name;
                 panic!("{name} {remotes:?} {lines}: {errors:?} after {path:?}");
             }

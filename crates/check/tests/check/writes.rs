@@ -14,6 +14,7 @@ fn shipped(name: &str) -> String {
     std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap()
 }
 
+/// Returns the hand-written home, or the constructed one: plain rows for one remote, factored for more.
 fn home(protocol: &Protocol, remotes: u16) -> Controller {
     match &protocol.home {
         Home::Controller(home) => home.clone(),
@@ -27,8 +28,8 @@ fn home(protocol: &Protocol, remotes: u16) -> Controller {
     }
 }
 
-/// States and transitions of a system without violation, or the violated property, from a search of every state. A
-/// search of orbits must agree.
+/// Returns states and transitions of a system without violation, or the violated property, from a search of every
+/// state. A search up to symmetry must agree.
 fn search(text: &str, remotes: u16, lines: u8) -> Result<(u128, u128), String> {
     let protocol = parse(text).unwrap_or_else(|errors| {
         let messages = errors.iter().map(|e| e.render("text", text, false));
@@ -65,13 +66,14 @@ fn search(text: &str, remotes: u16, lines: u8) -> Result<(u128, u128), String> {
     }
 }
 
-/// The property that a shipped protocol violates after one change.
+/// Returns the property that a shipped protocol violates after one change, with three caches.
 fn violated_property(name: &str, from: &str, to: &str) -> String {
     let text = shipped(name);
     assert_eq!(text.matches(from).count(), 1, "`{from}` in {name}");
     search(&text.replace(from, to), 3, 1).expect_err(to)
 }
 
+/// The store's bytes are in the first message.
 #[test]
 fn one_step_write_through_is_verified() {
     let size = |remotes, lines| search(&shipped("write-through"), remotes, lines).unwrap();
@@ -88,6 +90,7 @@ fn two_step_write_through_is_verified() {
     assert_eq!(size(1, 2), (397, 1_140));
 }
 
+/// Each fault changes one row of the verified protocol.
 #[test]
 fn faults_of_one_step_stores_are_detected() {
     let violated_property = |from, to| violated_property("write-through", from, to);
@@ -116,6 +119,7 @@ fn faults_of_one_step_stores_are_detected() {
     assert_eq!(violated_property(count_down, repeated_write), "data value");
 }
 
+/// Each fault changes one row of the verified protocol, in which the home requests the bytes of a store.
 #[test]
 fn faults_of_two_step_stores_are_detected() {
     let violated_property = |from, to| violated_property("write-through-two-step", from, to);
@@ -188,7 +192,7 @@ system two { remotes 2; lines 1 }
     );
 }
 
-/// A home written as goals behaves alike: the bytes after `Go` are a request of their own.
+/// A home written as a policy behaves alike: the bytes after `Go` are a request of their own.
 #[test]
 fn policy_may_request_the_bytes_of_a_store() {
     let text = "
@@ -380,7 +384,7 @@ fn charts_mark_where_a_write_is_performed() {
     assert_eq!(next_note, "cache is X");
 }
 
-/// Results for systems of one and of two remotes on one line.
+/// Returns the results for systems of one and of two remotes on one line.
 fn both_sizes(text: &str) -> [Result<(u128, u128), String>; 2] {
     [1, 2].map(|remotes| search(text, remotes, 1))
 }
@@ -389,12 +393,18 @@ fn violation_of<T>(property: &str) -> Result<T, String> {
     Err(property.to_string())
 }
 
+/// Faulty: a posted store is acknowledged and dropped while another is deferred.
 const DROPPED_STORE: &str = include_str!("../../../../tests/stores/dropped.coh");
+/// Correct: a second posted store waits while the first is deferred.
 const STORE_THAT_WAITS: &str = include_str!("../../../../tests/stores/waits.coh");
+/// Faulty: the home performs and defers a store, so that it is performed again over a newer one of another core.
 const STORE_PERFORMED_TWICE: &str = include_str!("../../../../tests/stores/twice.coh");
+/// The same fault without posted stores.
 const AWAITED_STORE_PERFORMED_TWICE: &str =
     include_str!("../../../../tests/stores/twice-awaited.coh");
+/// Faulty: an atomic access gets its old value before other stores, and its store is performed after them.
 const SPLIT_ATOMIC: &str = include_str!("../../../../tests/stores/split-atomic.coh");
+/// Faulty: a read may overtake the posted store of its own core.
 const OWN_STORE: &str = include_str!("../../../../tests/stores/own-store.coh");
 
 /// Once any posted store disabled the check for the whole protocol: a store that is acknowledged and dropped was
@@ -520,6 +530,7 @@ home mem {
     assert_eq!(search(&abandoned, 2, 1), violation_of("data value"));
 }
 
+/// An order of messages or a guard of the read corrects [`OWN_STORE`]; a weaker guarantee permits the behaviour.
 #[test]
 fn reads_find_the_posted_stores_of_their_own_remote() {
     let property = "program order of one line";
@@ -547,6 +558,7 @@ fn reads_find_the_posted_stores_of_their_own_remote() {
     }
 }
 
+/// Two posted stores of one remote must not overtake each other, in a channel or at the home.
 #[test]
 fn posted_stores_of_a_remote_are_performed_in_order() {
     let property = "program order of one line";

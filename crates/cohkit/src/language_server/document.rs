@@ -22,12 +22,17 @@ const MAX_ROWS: usize = 12;
 
 /// A document with the contents that the editor has.
 pub(super) struct Document {
+    /// URI by which the editor names the document.
     uri: Uri,
+    /// Path of the URI; empty if the URI has no valid one.
     path: PathBuf,
+    /// Contents of the document in the editor.
     text: String,
+    /// Positions of the lines of `text`.
     line_index: LineIndex,
+    /// Diagnostics, mentions of names, blocks, used files, and the protocol if there are no errors.
     pub(super) analysis: Analysis,
-    /// Rows of both agents, computed when first requested.
+    /// Rows of both agents, each with its agent's name; computed when first requested.
     rows: OnceCell<Vec<(&'static str, Row)>>,
 }
 
@@ -53,10 +58,12 @@ impl Document {
         }
     }
 
+    /// Returns the URI by which the editor names the document.
     pub(super) fn uri(&self) -> &Uri {
         &self.uri
     }
 
+    /// Returns the contents of the document in the editor.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
@@ -77,10 +84,12 @@ impl Document {
         self.line_index.range(&self.text, span)
     }
 
+    /// Location of a span: the document's URI and the range.
     pub(super) fn location(&self, span: Span) -> Location {
         Location::new(self.uri.clone(), self.range(span))
     }
 
+    /// Text of a span; empty if the span is not within the document.
     pub(super) fn text_at(&self, span: Span) -> &str {
         let words = self.text.get(span.start as usize..span.end as usize);
         words.unwrap_or_default()
@@ -200,18 +209,18 @@ impl Document {
     /// Names and keywords that fit at a position.
     pub(super) fn completions(&self, position: Position) -> Vec<CompletionItem> {
         let byte = self.line_index.byte(&self.text, position);
-        let Some(expected) = text::expected_at(&self.text, byte) else {
+        let Some(completion) = text::complete_at(&self.text, byte) else {
             return Vec::new();
         };
         let mut blocks = self.analysis.blocks.iter();
-        let agent = expected.agent;
+        let agent = completion.agent;
         let agent = agent.and_then(|start| blocks.find(|block| block.start == start));
         // States and variables are local to an agent.
         let fits = |mention: &&Mention| {
             let is_local = ["state", "variable"].contains(&mention.kind);
             let is_in_agent =
                 agent.is_none_or(|block| (block.start..block.end).contains(&mention.span.start));
-            let kinds = expected.names.as_ref();
+            let kinds = completion.names.as_ref();
             kinds.is_none_or(|names| names.contains(&mention.kind)) && (is_in_agent || !is_local)
         };
         let names: BTreeSet<(&str, &str)> = self
@@ -226,7 +235,7 @@ impl Document {
             detail: Some(kind.to_string()),
             ..CompletionItem::default()
         });
-        let words = expected.words.iter().map(|word| CompletionItem {
+        let words = completion.words.iter().map(|word| CompletionItem {
             label: word.to_string(),
             kind: Some(CompletionItemKind::KEYWORD),
             ..CompletionItem::default()
@@ -244,6 +253,7 @@ impl Document {
         (formatted != self.text).then(|| TextEdit::new(self.range(full_span), formatted))
     }
 
+    /// Mentions that are declarations, in their order in the file.
     fn declarations(&self) -> impl Iterator<Item = &Mention> {
         let mentions = self.analysis.mentions.iter();
         mentions.filter(|mention| mention.span == mention.declaration)
@@ -283,6 +293,7 @@ impl Document {
         deprecated,
         reason = "the type has the field, and no other constructor"
     )]
+    /// Entry of the document's outline. `span` is the whole construct, and `name_span` its name.
     fn symbol(
         &self,
         name: &str,
@@ -312,6 +323,7 @@ impl Document {
     }
 }
 
+/// Kind of a completion item for a kind of names.
 fn completion_kind(kind: &str) -> CompletionItemKind {
     match kind {
         "state" => CompletionItemKind::ENUM_MEMBER,

@@ -9,22 +9,31 @@ const MAX_MESSAGE_BYTES: u64 = 64 << 20;
 /// Maximum length of a header line in bytes.
 const MAX_HEADER_LINE_BYTES: u64 = 200;
 
-/// Error codes of JSON-RPC and of the language server protocol.
+/// Error code of JSON-RPC: the message is not JSON.
 pub(super) const PARSE_ERROR: i32 = -32700;
+/// Error code of JSON-RPC: the message is no valid request, or not allowed now.
 pub(super) const INVALID_REQUEST: i32 = -32600;
+/// Error code of JSON-RPC: the server does not support the method.
 pub(super) const METHOD_NOT_FOUND: i32 = -32601;
+/// Error code of JSON-RPC: the parameters do not fit the method.
 pub(super) const INVALID_PARAMS: i32 = -32602;
+/// Error code of the language server protocol: a request came before `initialize`.
 pub(super) const SERVER_NOT_INITIALIZED: i32 = -32002;
+/// Error code of the language server protocol: a valid request failed.
 pub(super) const REQUEST_FAILED: i32 = -32803;
 
 /// Message from an editor.
 pub(super) enum Message {
     /// A request, which expects the response with this identifier.
     Request {
+        /// Identifier that the response repeats: a number or a string.
         id: Value,
+        /// Method name, such as `textDocument/hover`.
         method: String,
+        /// Parameters of the method; null if there are none.
         params: Value,
     },
+    /// A notification, which has no response.
     Notification {
         method: String,
         params: Value,

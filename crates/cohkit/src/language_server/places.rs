@@ -6,6 +6,7 @@ use lsp_types::{Position, Range};
 /// Start and end of each line, in bytes; the end excludes the line terminator.
 #[derive(Debug)]
 pub(super) struct LineIndex {
+    /// Start and end offset of each line; never empty, as an empty text has one line.
     lines: Vec<(usize, usize)>,
 }
 
@@ -43,6 +44,7 @@ impl LineIndex {
         Position::new(line as u32, units as u32)
     }
 
+    /// Range of a span of bytes; its end is not before its start.
     pub(super) fn range(&self, text: &str, span: Span) -> Range {
         let start = self.position(text, span.start);
         Range::new(start, self.position(text, span.end).max(start))
@@ -64,7 +66,7 @@ impl LineIndex {
         following.next().map_or(end, |(offset, _)| start + offset) as u32
     }
 
-    /// Line of the text, counted from 0.
+    /// Contents of a line, without its terminator. `line` counts from 0, and must exist.
     pub(super) fn line<'t>(&self, text: &'t str, line: u32) -> &'t str {
         let (start, end) = self.lines[line as usize];
         &text[start..end]

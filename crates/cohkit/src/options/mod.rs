@@ -7,7 +7,7 @@ mod output;
 mod package;
 mod rtl;
 mod run;
-mod simulated;
+mod simulation;
 mod workload;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -24,9 +24,10 @@ pub(crate) use output::{Form, Output};
 pub(crate) use package::{Explore, Report, Reproduce, Sweep};
 pub(crate) use rtl::{Emit, Measure, Rtl, RtlCommand, RtlTest, Synth};
 pub(crate) use run::Run;
-pub(crate) use simulated::{ExecutorOptions, HomeKind, Play, ReportOptions, Sim, TimelineOptions};
+pub(crate) use simulation::{ExecutorOptions, HomeKind, Play, ReportOptions, Sim, TimelineOptions};
 pub(crate) use workload::WorkParser;
 
+/// Table of exit codes below the help of each command; it must agree with the module `exit_code`.
 const EXIT_CODES: &str = "\
 Exit codes:
     0  success: verified, or completed
@@ -104,6 +105,7 @@ pub(crate) enum Shell {
     Fish,
 }
 
+/// Folders of completion scripts, below the help of `completions`.
 const COMPLETIONS: &str = "\
 Where shells look for the script:
   bash  ~/.local/share/bash-completion/completions/cohkit

@@ -50,12 +50,14 @@ impl Output {
 }
 
 impl Form {
-    /// Returns a value as JSON, CSV or statistics, as requested.
+    /// Returns a value as JSON, CSV or statistics, as requested; JSON if nothing is. The command line is added
+    /// to the JSON.
     pub fn format_output(&self, value: Value, console: &Console) -> String {
         self.defined(value, None, console)
     }
 
-    /// Returns a value in the requested form, with definitions behind statistics.
+    /// Returns a value in the requested form. Statistics in gem5's format are followed by the definitions of
+    /// `statistics`.
     pub fn defined(
         &self,
         mut value: Value,

@@ -128,6 +128,7 @@ pub(crate) struct Synth {
     pub form: Form,
 }
 
+/// Parses a number of ROM rows; `all` is the maximum, which is limited to the reachable rows later.
 fn mutated_rows(text: &str) -> Result<u64, String> {
     match text {
         "all" => Ok(u64::MAX),
@@ -137,6 +138,7 @@ fn mutated_rows(text: &str) -> Result<u64, String> {
     }
 }
 
+/// Parses a number of units: a power of two from 1 to 64.
 fn units(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(units @ 1..=64usize) if units.is_power_of_two() => Ok(units),
@@ -189,6 +191,7 @@ pub(crate) struct Measure {
     pub form: Form,
 }
 
+/// Parses a number of units in two slices: a power of two from 2 to 64.
 fn units_of_two_slices(text: &str) -> Result<usize, String> {
     match units(text) {
         Ok(units) if units > 1 => Ok(units),

@@ -8,7 +8,7 @@ use crate::options::{ExecutorOptions, HomeKind};
 use cohkit_api::files;
 use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_api::source::Source;
-use cohkit_rtl::lockstep::build::Printed;
+use cohkit_rtl::lockstep::build::PrintedHome;
 use cohkit_rtl::lockstep::shapes::Shape;
 use cohkit_rtl::print::{image, package};
 use cohkit_rtl::verilated::Verilated;
@@ -16,8 +16,11 @@ use cohkit_sim::platform::Platform;
 use cohkit_sim::simulation::ClockedHomeFactory;
 use std::sync::Arc;
 
-/// Returns the RTL home that replaces the simulator's home, if the options ask for it. Builds it in the platform's size
-/// if it is missing.
+/// Returns the RTL home that replaces the simulator's home; `None` if the options ask for the simulator's. Builds the
+/// home in the platform's size if it is missing.
+///
+/// # Errors
+/// The home has no RTL, does not fit the platform, or cannot be built.
 pub(crate) fn build_rtl_home(
     options: &ExecutorOptions,
     source: &Source,
@@ -38,7 +41,7 @@ pub(crate) fn build_rtl_home(
         .clone()
         .unwrap_or_else(default_cache_folder);
     files::make_folder(&cache)?;
-    let printed = Printed {
+    let printed = PrintedHome {
         protocol: &protocol.name,
         rom: &rom,
         package: &text,
@@ -90,5 +93,5 @@ fn shape(platform: &Platform) -> Result<Shape, Failure> {
         );
     }
     let set_bits = (sets / (slices * units)).trailing_zeros();
-    Ok(Shape::whole(units as usize, set_bits, ways as usize))
+    Ok(Shape::for_cache(units as usize, set_bits, ways as usize))
 }

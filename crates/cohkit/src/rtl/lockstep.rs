@@ -11,10 +11,10 @@ use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_api::source::Source;
 use cohkit_base::words::counted;
 use cohkit_rtl::lockstep::bench::{Report, Run};
-use cohkit_rtl::lockstep::build::Printed;
+use cohkit_rtl::lockstep::build::PrintedHome;
 use cohkit_rtl::lockstep::reachability::ReachabilityGraph;
 use cohkit_rtl::lockstep::setup::Mismatch;
-use cohkit_rtl::lockstep::setup::{Failed, Setup, Waveform};
+use cohkit_rtl::lockstep::setup::{RunError, Setup, Waveform};
 use cohkit_rtl::lockstep::shapes::Shape;
 use cohkit_rtl::lockstep::shapes::{of_seed, SHAPES};
 use cohkit_rtl::print::package;
@@ -29,12 +29,17 @@ const WAVEFORM_CYCLES: u64 = 2000;
 /// Results of all runs.
 #[derive(Default)]
 struct Totals {
-    /// Numbers of seeds and of messages for each shape so far.
+    /// Numbers of seeds and of messages by shape, in the order of [`SHAPES`].
     shapes: [(u64, u64); SHAPES.len()],
+    /// Number of messages that remote and home exchanged.
     messages: u64,
+    /// Number of responses to local operations of the device.
     local_responses: u64,
+    /// Number of lines that the directory evicted.
     evictions: u64,
+    /// Number of illegal messages, local operations and unlocks that the home dropped or rejected.
     illegal_inputs: u64,
+    /// Number of simulated clock cycles.
     cycles: u64,
     /// True for each state and event whose row a run has used.
     covered: Vec<Vec<bool>>,
@@ -42,12 +47,14 @@ struct Totals {
     mismatch: Option<(u64, Box<Mismatch>)>,
     /// Reason why the requested waveform of the mismatch is missing.
     waveform_error: Option<String>,
-    /// Mutated ROM rows: number of those that were detected, and list of those that were not.
+    /// Number of mutated ROM rows whose mutation lockstep detected.
     detected: u64,
+    /// State and event of each mutated ROM row whose mutation lockstep did not detect.
     undetected: Vec<(usize, usize)>,
 }
 
 impl Totals {
+    /// Adds the counts and the coverage of one run without a mismatch.
     fn add(&mut self, report: &Report, rom: &Rom) {
         self.messages += report.messages;
         self.local_responses += report.answers;
@@ -62,8 +69,11 @@ impl Totals {
 
 /// Libraries of the RTL, built for each shape that a seed has.
 struct Builds<'a> {
+    /// Folder of built libraries.
     cache: &'a Path,
-    printed: Printed<'a>,
+    /// Protocol, ROM and package that all shapes have in common.
+    printed: PrintedHome<'a>,
+    /// Library of each shape in the order of [`SHAPES`]; `None` before it is needed.
     libraries: [Option<PathBuf>; SHAPES.len()],
 }
 
@@ -118,6 +128,8 @@ fn last_seed(options: &RtlTest) -> Result<u64, Failure> {
     Ok(last_seed)
 }
 
+/// Runs all seeds until the first mismatch, and mutates ROM rows if the options ask for it. The outcome is
+/// [`ExitStatus::Violated`] after a mismatch or an undetected mutation.
 pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatus, Failure> {
     let last_seed = last_seed(options)?;
     let source = Source::read(&options.file, console.terminal.colour)?;
@@ -130,7 +142,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatu
         .clone()
         .unwrap_or_else(default_cache_folder);
     files::make_folder(&cache)?;
-    let printed = Printed {
+    let printed = PrintedHome {
         protocol: &protocol.name,
         rom: &rom,
         package: &package,
@@ -235,7 +247,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatu
 fn write_traces(setup: &Setup, run: Run, file: &Path) -> Result<(), Failure> {
     let sequences = match setup.traces(run) {
         Ok(sequences) => sequences,
-        Err(Failed::Mismatch(_)) => {
+        Err(RunError::Mismatch(_)) => {
             let message = "error: the repeated run for the trace ends in a mismatch";
             return Err(Failure::new(ExitStatus::CouldNotRun, message));
         }
@@ -291,7 +303,7 @@ fn reachable_rows(setup: &Setup) -> Vec<(usize, usize)> {
 }
 
 /// Checks that the repeated run ended in a mismatch again, and that its waveform was written.
-fn check_waveform(rerun: Result<Report, Failed>, file: &Path) -> Result<(), Failure> {
+fn check_waveform(rerun: Result<Report, RunError>, file: &Path) -> Result<(), Failure> {
     let failure = |reason: &str| {
         Err(Failure::new(
             ExitStatus::CouldNotRun,
@@ -312,11 +324,12 @@ fn check_waveform(rerun: Result<Report, Failed>, file: &Path) -> Result<(), Fail
     }
 }
 
-fn into_mismatch(error: Failed) -> Result<Box<Mismatch>, Failure> {
+/// Returns the mismatch, or the failure if the run ended for another reason.
+fn into_mismatch(error: RunError) -> Result<Box<Mismatch>, Failure> {
     match error {
-        Failed::Mismatch(mismatch) => Ok(mismatch),
-        Failed::Stopped => Err(interrupted()),
-        Failed::Tool(reason) => Err(Failure::new(
+        RunError::Mismatch(mismatch) => Ok(mismatch),
+        RunError::Stopped => Err(interrupted()),
+        RunError::Tool(reason) => Err(Failure::new(
             ExitStatus::CouldNotRun,
             format!("error: {reason}"),
         )),
@@ -336,6 +349,7 @@ pub(super) fn default_cache_folder() -> PathBuf {
         .join("cohkit/rtl")
 }
 
+/// Reachable rows that no run has used, as state and event.
 fn uncovered_rows(setup: &Setup, total: &Totals) -> Vec<(usize, usize)> {
     reachable_rows(setup)
         .into_iter()
@@ -354,6 +368,7 @@ fn reproduce_command(options: &RtlTest, seed: u64) -> String {
     )
 }
 
+/// Name of a row for users: its state and event.
 fn row_name(setup: &Setup, (state, event): (usize, usize)) -> String {
     format!(
         "{} on {}",
@@ -361,6 +376,7 @@ fn row_name(setup: &Setup, (state, event): (usize, usize)) -> String {
     )
 }
 
+/// Result as text: the first mismatch with its chart, or the numbers of all runs.
 fn text(
     options: &RtlTest,
     source: &Source,
@@ -396,9 +412,9 @@ fn text(
         counted(options.seeds, "seed"),
         rows - uncovered.len(),
         counted(total.cycles, "cycle"),
-        counted(total.local_responses, "local answer"),
+        counted(total.local_responses, "local response"),
         counted(total.evictions, "eviction"),
-        counted(total.illegal_inputs, "stranger"),
+        counted(total.illegal_inputs, "illegal input"),
     );
     let seeds = SHAPES.iter().zip(total.shapes);
     let seeds = seeds.filter(|(_, (seeds, _))| *seeds > 0);
@@ -439,7 +455,7 @@ fn shape_json(name: &str, shape: &Shape, (seeds, messages): (u64, u64)) -> serde
         "reads": shape.reads,
         "writes": shape.writes,
         "locals": shape.locals,
-        "waiting": shape.waiting,
+        "waiting": shape.max_deferred,
         "store_slots": shape.store_slots,
         "change_depth": shape.change_depth,
         "recall_delay_cycles": 1_u64 << shape.recall_delay_log2,
@@ -448,6 +464,7 @@ fn shape_json(name: &str, shape: &Shape, (seeds, messages): (u64, u64)) -> serde
     })
 }
 
+/// Result as JSON, described in `docs/output.md`.
 fn json(
     options: &RtlTest,
     source: &Source,
@@ -511,7 +528,7 @@ mod tests {
         std::fs::write(path_of("whole.fst"), "something").expect("the file can be written");
         std::fs::write(path_of("empty.fst"), "").expect("the file can be written");
         let rerun = || {
-            Err(Failed::Mismatch(Box::new(Mismatch {
+            Err(RunError::Mismatch(Box::new(Mismatch {
                 check: Check::Comparison,
                 description: "something else".into(),
                 cycle: 7,
@@ -519,7 +536,7 @@ mod tests {
             })))
         };
         check_waveform(rerun(), &path_of("whole.fst")).expect("the run ends in the same mismatch");
-        let tool = Failed::Tool("no such tool".into());
+        let tool = RunError::Tool("no such tool".into());
         for (rerun, file, expected) in [
             (rerun(), "empty.fst", "is the disk full?"),
             (rerun(), "nowhere/none.fst", "its folder does not exist"),
@@ -535,7 +552,7 @@ mod tests {
             assert_eq!(failure.outcome, ExitStatus::CouldNotRun);
             assert!(failure.message.contains(expected), "{}", failure.message);
         }
-        let stop_failure = check_waveform(Err(Failed::Stopped), &path_of("whole.fst"))
+        let stop_failure = check_waveform(Err(RunError::Stopped), &path_of("whole.fst"))
             .expect_err("it was stopped");
         assert_eq!(stop_failure.outcome, ExitStatus::Interrupted);
     }

@@ -10,9 +10,9 @@ use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_api::source::Source;
 use cohkit_base::words::counted;
 use cohkit_rtl::lockstep::bench::{Pattern, Rate, Traffic};
-use cohkit_rtl::lockstep::build::Printed;
+use cohkit_rtl::lockstep::build::PrintedHome;
 use cohkit_rtl::lockstep::measure::{latencies, parts, rate, Latency, Scenario};
-use cohkit_rtl::lockstep::setup::{Failed, Setup};
+use cohkit_rtl::lockstep::setup::{RunError, Setup};
 use cohkit_rtl::lockstep::shapes::{Endpoint, Shape};
 use cohkit_rtl::print::package;
 use cohkit_rtl::rom::Rom;
@@ -30,9 +30,11 @@ const SATURATION: f64 = 0.95;
 
 /// A measured stream of operations.
 struct Stream {
+    /// Description of the operations, for users.
     name: &'static str,
     /// Memory latency in nanoseconds; `None` for RAM behind the home.
     memory: Option<f64>,
+    /// Measured lines and port activity in the middle half of the stream.
     rate: Rate,
     /// Most utilised port, and its utilisation.
     bottleneck: (String, f64),
@@ -51,6 +53,10 @@ fn ns_to_cycles(nanoseconds: f64) -> u64 {
     ((nanoseconds * CLOCK as f64 / 1000.0).round() as u64).max(1)
 }
 
+/// Measures latencies and throughput of the RTL, and prints them, or the platform's table of them.
+///
+/// # Errors
+/// The home has no RTL, a tool is missing, or the RTL differs from the controllers.
 pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<ExitStatus, Failure> {
     let source = Source::read(&options.file, console.terminal.colour)?;
     let (home, rom) = compile(&source, console)?;
@@ -62,12 +68,12 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<ExitSt
         .clone()
         .unwrap_or_else(default_cache_folder);
     files::make_folder(&cache)?;
-    let mut shape = Shape::whole(options.units / 2, 7, 16);
+    let mut shape = Shape::for_cache(options.units / 2, 7, 16);
     if options.invalidation_engine {
         shape.endpoint = Endpoint::Invalidation;
         shape.memory_lines = options.lines.div_ceil(2).next_power_of_two();
     }
-    let printed = Printed {
+    let printed = PrintedHome {
         protocol: &protocol.name,
         rom: &rom,
         package: &package,
@@ -88,9 +94,9 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<ExitSt
         stop: console.interrupted,
     };
     let to_failure = |error| match error {
-        Failed::Stopped => interrupted(),
-        Failed::Tool(reason) => Failure::new(ExitStatus::CouldNotRun, format!("error: {reason}")),
-        Failed::Mismatch(mismatch) => {
+        RunError::Stopped => interrupted(),
+        RunError::Tool(reason) => Failure::new(ExitStatus::CouldNotRun, format!("error: {reason}")),
+        RunError::Mismatch(mismatch) => {
             let (cycle, description) = (mismatch.cycle, mismatch.description);
             let text = format!(
                 "error: the RTL differs from the controllers in cycle {cycle}: {description}"
@@ -128,7 +134,8 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<ExitSt
     Ok(ExitStatus::Success)
 }
 
-/// Streams to measure: name, memory latency if any, and scenario.
+/// Streams to measure: name, memory latency in nanoseconds (`None` with the invalidation engine, whose memory is
+/// RAM), and scenario.
 fn streams_to_measure(options: &Measure, rom: &Rom) -> Vec<(&'static str, Option<f64>, Scenario)> {
     let max_outstanding = options.units * options.outstanding;
     let scenario = |traffic, preparation, pattern, memory: f64, delay: f64| Scenario {
@@ -181,7 +188,8 @@ fn streams_to_measure(options: &Measure, rom: &Rom) -> Vec<(&'static str, Option
     streams
 }
 
-/// Returns the most utilised port and its utilisation. There are two of each port, one per slice.
+/// Returns the name of the most utilised port, and its utilisation from 0 to 1. There are two of each port, one per
+/// slice, whose transfers are added.
 fn bottleneck(setup: &Setup, rate: &Rate) -> (String, f64) {
     let ports = &rate.ports;
     let mut port_counts = Vec::new();
@@ -210,6 +218,7 @@ fn bottleneck(setup: &Setup, rate: &Rate) -> (String, f64) {
     (name, utilisation(count))
 }
 
+/// Lines completed per clock cycle of the home.
 fn lines_per_cycle(rate: &Rate) -> f64 {
     rate.lines as f64 / rate.cycles.max(1) as f64
 }
@@ -225,6 +234,7 @@ fn lines_per_unit_and_round_trip(rate: &Rate, units: usize) -> f64 {
     lines_per_cycle(rate) * ns_to_cycles(REMOTE_ROUND_TRIP_NS) as f64 / units as f64
 }
 
+/// Result as text: latencies in cycles, then a row per stream.
 fn text(options: &Measure, source: &Source, latencies: &[Latency], streams: &[Stream]) -> String {
     let mut text = format!(
         "{}: {} of 128 sets of 16 ways, at {CLOCK} MHz\n",
@@ -286,6 +296,7 @@ fn text(options: &Measure, source: &Source, latencies: &[Latency], streams: &[St
     text
 }
 
+/// Result as JSON, described in `docs/output.md`.
 fn json(
     options: &Measure,
     source: &Source,

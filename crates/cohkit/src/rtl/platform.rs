@@ -8,7 +8,8 @@ use cohkit_rtl::CLOCK;
 use cohkit_units::{self as units, Unit};
 use std::fmt::Write;
 
-/// Quantities of a simulated home with the timing of this RTL, as TOML.
+/// Quantities of a simulated home with the timing of this RTL, as TOML. `file` is the name of the protocol file, and
+/// `parts` are the measured times.
 pub(super) fn table(setup: &Setup, file: &str, parts: &Parts) -> String {
     let shape = &setup.shape;
     let mut text =
@@ -26,7 +27,7 @@ pub(super) fn table(setup: &Setup, file: &str, parts: &Parts) -> String {
     quantity("units", count(shape.units), rtl);
     quantity("max_reads", count(shape.reads), rtl);
     quantity("max_writes", count(shape.writes), rtl);
-    quantity("stall_entries", count(shape.waiting), rtl);
+    quantity("stall_entries", count(shape.max_deferred), rtl);
     quantity(
         "queue_entries",
         count(1),
@@ -50,12 +51,12 @@ pub(super) fn table(setup: &Setup, file: &str, parts: &Parts) -> String {
         ),
         (
             "completion_latency",
-            parts.resume,
+            parts.completion_latency,
             "from memory's read data to the last beat of the message with them",
         ),
         (
             "completion_occupancy",
-            parts.resume_occupancy,
+            parts.completion_occupancy,
             "of its unit by read data of memory",
         ),
         (

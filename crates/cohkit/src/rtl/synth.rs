@@ -16,8 +16,9 @@ use cohkit_rtl::synth::yosys::{find, Slice, Yosys, TOP};
 use serde_json::json;
 use std::fmt::Write;
 
-/// Sets of each unit's directory, as a power of two, and ways of a set.
+/// Number of sets of each unit's directory, as a power of two.
 const SET_BITS: u32 = 7;
+/// Number of ways of a set.
 const WAYS: usize = 16;
 /// Size of the address range in bytes, as a power of two.
 const RANGE_BITS: u32 = 36;
@@ -36,19 +37,27 @@ const PUBLISHED_UNITS: usize = 64;
 
 /// Result for one configuration.
 struct Configuration {
+    /// Number of units in all slices.
     units: usize,
+    /// Number of slices: 1 for a single unit, otherwise 2.
     slices: usize,
+    /// Resources of all slices together.
     size: Size,
+    /// Module types other than the top, with their instances and resources in all slices, and the levels of their
+    /// longest path.
     modules: Vec<(ModuleSize, u32)>,
+    /// Longest paths of one slice, from register or memory.
     paths: Vec<Path>,
 }
 
 impl Configuration {
+    /// Levels of the longest path that starts at a register or at a memory; 0 if there is none.
     fn depth(&self, start: Start) -> u32 {
         let paths = self.paths.iter().filter(|path| path.start == start);
         paths.map(|path| path.levels).max().unwrap_or(0)
     }
 
+    /// Name for users, such as `64 units`.
     fn name(&self) -> String {
         counted(self.units as u64, "unit")
     }
@@ -58,6 +67,10 @@ impl Configuration {
 /// of experiments/published.toml.
 const PUBLISHED: [f64; 2] = [6.86, 5.93];
 
+/// Maps each configuration with Yosys, and prints its resources and longest paths.
+///
+/// # Errors
+/// The home has no RTL, or Yosys is missing or fails.
 pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<ExitStatus, Failure> {
     let source = Source::read(&options.file, console.terminal.colour)?;
     let (home, rom) = compile(&source, console)?;
@@ -158,10 +171,12 @@ pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<ExitStatus
     Ok(ExitStatus::Success)
 }
 
+/// Share of a total, in percent.
 fn percent(part: f64, total: f64) -> f64 {
     100.0 * part / total
 }
 
+/// Result of one configuration as text.
 fn text(configuration: &Configuration, source: &Source) -> String {
     let Size { lut, ff, uram, .. } = configuration.size;
     let bram36 = configuration.size.bram36();
@@ -230,6 +245,7 @@ fn text(configuration: &Configuration, source: &Source) -> String {
     text
 }
 
+/// Result of one configuration as JSON, described in `docs/output.md`.
 fn json(
     configuration: &Configuration,
     options: &Synth,

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
+/// Path of a shipped Murphi model.
 fn model(name: &str) -> PathBuf {
     let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
     models.join(name)
@@ -26,10 +27,12 @@ fn run_command(mut command: Command) -> Output {
     command.output().expect("the command starts")
 }
 
+/// Number of entries of a folder; 0 if it does not exist.
 fn file_count(folder: &Path) -> usize {
     fs::read_dir(folder).map_or(0, Iterator::count)
 }
 
+/// Sends a signal, such as `-KILL`, to a command.
 #[cfg(unix)]
 fn signal(child: &Child, name: &str) {
     let status = Command::new("kill")

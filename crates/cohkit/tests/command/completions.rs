@@ -3,6 +3,7 @@
 use crate::{cohkit, text};
 use std::process::Command;
 
+/// Completion script for a shell.
 fn script(shell: &str) -> String {
     let output = cohkit(["completions", shell])
         .output()

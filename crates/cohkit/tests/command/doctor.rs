@@ -42,12 +42,14 @@ fn doctor_output(path: &OsStr) -> (String, Vec<Value>) {
     (table, tools)
 }
 
+/// Problem of the tool of this name; empty if the tool is usable.
 fn problem<'a>(tools: &'a [Value], name: &str) -> &'a str {
     let tool = tools.iter().find(|tool| tool["name"] == name);
     let tool = tool.unwrap_or_else(|| panic!("there is no {name}"));
     tool["run"]["problem"].as_str().unwrap_or_default()
 }
 
+/// Writes an executable file.
 fn write_program(folder: &Path, name: &str, lines: &str) {
     let file = folder.join(name);
     std::fs::write(&file, lines).expect("the file can be written");

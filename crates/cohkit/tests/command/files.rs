@@ -247,6 +247,7 @@ fn interrupted_run_leaves_no_timeline() {
     );
 }
 
+/// A correct model of two states.
 const MODEL: &str = "var a: boolean; startstate begin a := false; end; rule begin a := !a; end;";
 
 #[test]

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
+/// A file with the same words and comments as [`FORMATTED`].
 const UNFORMATTED: &str =
     "protocol p \"t\" # noted\nremote cache {\nstates { I }\nI|load|send Get|I\n}\n";
 const FORMATTED: &str =

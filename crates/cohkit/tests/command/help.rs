@@ -17,6 +17,7 @@ fn commands(words: &[String]) -> Vec<Vec<String>> {
     names.map(|name| [words, &[name.into()]].concat()).collect()
 }
 
+/// Help of a command in 80 columns; `flag` selects the short or the long form.
 fn help(words: &[String], flag: &str) -> String {
     let mut command = cohkit(words.iter().map(String::as_str).chain([flag]));
     let output = command

@@ -13,9 +13,13 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// An editor with its own server.
 struct Editor {
+    /// Process of the server.
     server: Child,
+    /// Standard input of the server; `None` once it is closed.
     input: Option<ChildStdin>,
+    /// Messages of the server, which another thread reads.
     messages: Receiver<Value>,
+    /// Number of requests so far, and identifier of the last one.
     request_count: u64,
 }
 
@@ -41,6 +45,7 @@ fn read_message(output: &mut BufReader<ChildStdout>) -> Option<Value> {
 }
 
 impl Editor {
+    /// Starts a server without any message.
     fn start() -> Editor {
         let mut command = cohkit(["language-server"]);
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -64,6 +69,7 @@ impl Editor {
         }
     }
 
+    /// Starts a server and performs the initialisation.
     fn start_initialised() -> Editor {
         let mut editor = Editor::start();
         let response = editor.request(
@@ -75,10 +81,12 @@ impl Editor {
         editor
     }
 
+    /// Sends a message.
     fn send(&mut self, message: &Value) {
         self.send_bytes(message.to_string().as_bytes());
     }
 
+    /// Sends a body, which need not be valid JSON.
     fn send_bytes(&mut self, body: &[u8]) {
         let input = self.input.as_mut().expect("the input is open");
         write!(input, "Content-Length: {}\r\n\r\n", body.len())
@@ -87,15 +95,18 @@ impl Editor {
         input.flush().expect("the output can be flushed");
     }
 
+    /// Receives the next message of the server.
     fn receive(&mut self) -> Value {
         let message = self.messages.recv_timeout(RESPONSE_TIMEOUT);
         message.expect("the server says something")
     }
 
+    /// Sends a notification.
     fn notify(&mut self, method: &str, params: Value) {
         self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
     }
 
+    /// Sends a request, and returns its response.
     fn request(&mut self, method: &str, params: Value) -> Value {
         self.request_count += 1;
         let id = self.request_count;
@@ -112,6 +123,7 @@ impl Editor {
         self.published_diagnostics(uri)
     }
 
+    /// Replaces the contents of a document, and returns its diagnostics.
     fn change(&mut self, uri: &str, text: &str) -> Vec<Value> {
         let document = json!({ "uri": uri, "version": 2 });
         let changes = json!([{ "text": text }]);
@@ -125,6 +137,7 @@ impl Editor {
         self.notify("textDocument/didClose", params);
     }
 
+    /// Receives the diagnostics of a document, which must be the next message.
     fn published_diagnostics(&mut self, uri: &str) -> Vec<Value> {
         let notification = self.receive();
         assert_eq!(
@@ -138,6 +151,7 @@ impl Editor {
             .clone()
     }
 
+    /// Sends a request about a position, counted from 0, and returns its result.
     fn request_at(&mut self, method: &str, uri: &str, (line, character): (usize, usize)) -> Value {
         let position = json!({ "line": line, "character": character });
         let params = json!({ "textDocument": { "uri": uri }, "position": position });
@@ -146,6 +160,7 @@ impl Editor {
         response["result"].clone()
     }
 
+    /// Returns the outline of a document.
     fn symbols(&mut self, uri: &str) -> Vec<Value> {
         let params = json!({ "textDocument": { "uri": uri } });
         let response = self.request("textDocument/documentSymbol", params);
@@ -160,6 +175,7 @@ impl Editor {
     }
 }
 
+/// Returns path and contents of all shipped protocols, sorted by path.
 fn protocols() -> Vec<(PathBuf, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols");
     let folder = folder.canonicalize().expect("the path exists");
@@ -176,6 +192,7 @@ fn protocols() -> Vec<(PathBuf, String)> {
         .collect()
 }
 
+/// URI of a file.
 fn uri(file: &Path) -> String {
     format!("file://{}", file.display())
 }
@@ -943,6 +960,7 @@ fn missing_files_have_no_definitions() {
 struct Random(u64);
 
 impl Random {
+    /// Returns a number below `bound`; 0 counts as 1.
     fn next_below(&mut self, bound: usize) -> usize {
         self.0 = self
             .0

@@ -11,6 +11,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// Runs `cohkit library` for a folder.
 fn write_library(folder: &Path) -> Output {
     let mut command = cohkit(["library"]);
     command.arg(folder).output().expect("the command starts")

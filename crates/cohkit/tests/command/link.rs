@@ -3,6 +3,7 @@
 use crate::{cohkit, text};
 use serde_json::Value;
 
+/// JSON output of `cohkit link`, which must succeed.
 fn link_json(arguments: &[&str]) -> Value {
     let mut command = cohkit(["link", "--json"]);
     let output = command

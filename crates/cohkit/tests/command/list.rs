@@ -5,6 +5,7 @@ use expect_test::expect_file;
 use serde_json::Value;
 use std::fs::File;
 
+/// JSON output of a command, which must succeed.
 fn json(arguments: &[&str]) -> Value {
     let output = cohkit(arguments)
         .args(["--json"])

@@ -449,7 +449,7 @@ fn forbidden_outcome_exits_with_1_and_a_chart() {
 /// Regression: "none of 0 ends" returned exit code 0.
 #[test]
 fn endless_threads_are_a_violation_with_a_chart() {
-    let verdicts = "../litmus/tests/litmus/counts/verdicts";
+    let verdicts = "../litmus/tests/litmus/counting_faults/verdicts";
     for file in ["p01_slot_kept.coh", "m02_partial_livelock.coh"] {
         let path = format!("{verdicts}/{file}");
         let (code, stdout, stderr) = litmus(&["SB", "--protocol", &path]);

@@ -6,7 +6,7 @@ mod doctor;
 mod files;
 mod fmt;
 mod help;
-mod judged;
+mod known_verdicts;
 mod language_server;
 mod library;
 mod limits;
@@ -75,6 +75,7 @@ fn interrupt(child: &mut std::process::Child) {
     assert!(kill_status.expect("kill runs").success());
 }
 
+/// Output as text, which must be UTF-8.
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
 }
@@ -89,6 +90,7 @@ fn transcript(output: &Output) -> String {
     )
 }
 
+/// Compares exit code and output of a command with the expected ones.
 fn check(arguments: &[&str], expected: Expect) {
     let output = cohkit(arguments).output().expect("the command starts");
     expected.assert_eq(&transcript(&output));
@@ -326,7 +328,7 @@ fn json_records_a_command_line_that_a_shell_repeats() {
     let recorded = run(&mut cohkit(words));
     assert_eq!(
         recorded,
-        r#"cohkit check 'my cache'"'"'s text.coh' --threads 1 --json"#
+        r"cohkit check 'my cache'\''s text.coh' --threads 1 --json"
     );
     let shell_command = recorded.as_str().expect("a JSON string").replacen(
         "cohkit",

@@ -43,6 +43,7 @@ fn check(folder: &Path, file: &str, options: &[&str]) -> (i32, String, String) {
     (code, text(&stdout), text(&stderr))
 }
 
+/// The only entry of a JSON output.
 fn entry(json: &str) -> Value {
     let mut entries: Vec<Value> = serde_json::from_str(json).expect("a list as JSON");
     assert_eq!(entries.len(), 1);

@@ -1,7 +1,8 @@
-//! `cohkit mutants`.
+//! Tests of `cohkit mutants`: verdicts on single mutants, and protocols that cannot be mutated.
 
 use crate::{cohkit, text};
 
+/// Exit code, standard output and standard error.
 fn mutants(arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = cohkit(["mutants"])
         .args(arguments)

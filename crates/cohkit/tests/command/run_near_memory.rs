@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
+/// Returns the root of the repository.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -60,117 +61,178 @@ fn run(folder: &Path, words: &[&str]) -> Output {
     command.output().expect("the command starts")
 }
 
+/// Asserts that the output contains each of these parts.
+#[track_caller]
+fn assert_contains(output: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(output.contains(part), "{part} in {output}");
+    }
+}
+
+/// Returns the number of the first line that contains the pattern, from 1.
+fn line_of(source: &str, pattern: &str) -> usize {
+    let position = source.lines().position(|line| line.contains(pattern));
+    position.expect("the text is found") + 1
+}
+
+/// Accesses of the channel program `stray`, by their numbers in `stray.c`.
+mod stray_access {
+    pub const NONE: &str = "0";
+    pub const STORE_TO_FAR_MEMORY: &str = "2";
+    pub const FETCH_BEYOND_GRANT: &str = "3";
+    pub const FETCH_MORE_THAN_GRANT: &str = "4";
+    pub const STORE_TO_INSTRUCTIONS: &str = "5";
+    pub const FETCH_UNALIGNED: &str = "7";
+    pub const PERMITTED_COPIES: &str = "8";
+    pub const COPY_BEYOND_SCRATCHPAD: &str = "9";
+    pub const COPY_ZERO_LINES: &str = "10";
+    pub const STORE_TO_CONSTANTS: &str = "11";
+}
+
+/// Runs `stray` and its host program with an access of [`stray_access`].
+fn run_stray(folder: &Path, options: &[&str], access: &str) -> String {
+    let words = [
+        "--channel-program",
+        "stray=stray.elf",
+        "stray-host.elf",
+        access,
+    ];
+    transcript(&run(folder, &[options, &words].concat()))
+}
+
+/// A store to far memory stops the channel program. The host then starts another program on the same core.
 #[test]
 fn channel_violation_names_its_line_and_the_host_continues() {
     let Some(folder) = compile_programs(&["stray"], [&[], &[]]) else {
         return;
     };
-    let folder = folder.path();
-    let run = |words: &[&str]| transcript(&run(folder, words));
-    let source = include_str!("../../../nearmemory/tests/programs/stray.c");
-    let line = source.lines().position(|line| line.contains("case 2:"));
-    let line = line.expect("the text is found") + 1;
-    let output = run(&[
-        "--channel-program",
-        "stray=stray.elf",
-        "stray-host.elf",
-        "2",
-    ]);
+    let access = stray_access::STORE_TO_FAR_MEMORY;
+    let output = run_stray(folder.path(), &[], access);
     assert!(
         output.starts_with("exit code 0\nstate 5 status -1 cause 7 value 0x4000000000 word 42 far 0\nagain 0 state 3 status 9\n"),
         "{output}"
     );
-    for part in [
-        "core 0 stops the channel program `stray`: store/AMO access fault at 0x4000000000 (far memory; a core accesses it only through its copy engine), at 0x",
-        "sd s0, 0(a0)\n  in channel + ",
-        &format!(", stray.c:{line}\n"),
+    let source = include_str!("../../../nearmemory/tests/programs/stray.c");
+    let line = line_of(source, &format!("case {access}:"));
+    assert_contains(
+        &output,
+        &[
+            "core 0 stops the channel program `stray`: store/AMO access fault at 0x4000000000 (far memory; a core accesses it only through its copy engine), at 0x",
+            "sd s0, 0(a0)\n  in channel + ",
+            &format!(", stray.c:{line}\n"),
+        ],
+    );
+}
+
+/// The message names the reason that applies, not every possible one.
+#[test]
+fn access_fault_names_the_violated_rule() {
+    use stray_access::*;
+
+    let Some(folder) = compile_programs(&["stray"], [&[], &[]]) else {
+        return;
+    };
+    for (access, address, reason) in [
+        (FETCH_BEYOND_GRANT, "0x200038", "a copy of 1 line from 0x4000001000 on, which is partly outside the far memory that the host granted it"),
+        (FETCH_MORE_THAN_GRANT, "0x200038", "a copy of 33 lines from 0x4000000000 on, which is partly outside the far memory that the host granted it"),
+        (STORE_TO_INSTRUCTIONS, "0x10", "of its instructions, which are read-only"),
+        (FETCH_UNALIGNED, "0x200038", "a copy with far memory at 0x4000000008, which is not aligned to lines of 128 bytes"),
+        (COPY_BEYOND_SCRATCHPAD, "0x200040", "a copy of 2 lines from line 511 of the scratchpad on, which has 512"),
+        (COPY_ZERO_LINES, "0x200040", "a copy of zero lines"),
+        (STORE_TO_CONSTANTS, "0x1", "of its constants, which are read-only"),
     ] {
-        assert!(output.contains(part), "{part} in {output}");
+        let output = run_stray(folder.path(), &[], access);
+        let (fault, reason) = (
+            format!(" store/AMO access fault at {address}"),
+            format!(" ({reason}), at 0x"),
+        );
+        assert_contains(&output, &[&fault, &reason]);
     }
-    // The message names the reason that applies, not every possible one.
-    for (case, address, reason) in [
-        ("3", "0x200038", "a copy of 1 line from 0x4000001000 on, which is partly outside the far memory that the host granted it"),
-        ("4", "0x200038", "a copy of 33 lines from 0x4000000000 on, which is partly outside the far memory that the host granted it"),
-        ("5", "0x10", "of its instructions, which are read-only"),
-        ("7", "0x200038", "a copy with far memory at 0x4000000008, which is not aligned to lines of 128 bytes"),
-        ("9", "0x200040", "a copy of 2 lines from line 511 of the scratchpad on, which has 512"),
-        ("10", "0x200040", "a copy of zero lines"),
-        ("11", "0x1", "of its constants, which are read-only"),
-    ] {
-        let output = run(&["--channel-program", "stray=stray.elf", "stray-host.elf", case]);
-        for part in [&format!(" store/AMO access fault at {address}"), &format!(" ({reason}), at 0x")] {
-            assert!(output.contains(part), "{part} in {output}");
-        }
-    }
-    // Without `--channel-program` there are neither near-memory cores nor far memory.
-    let output = run(&["stray-host.elf"]);
-    for part in [
-        "exit code 1\n",
-        "error: stray-host.elf: load access fault at 0x7100000858, at 0x",
-        "\n  help: `--channel-program NAME=PROGRAM` runs it on a machine with far memory and cores beside it, as docs/nearmemory.md shows\n",
-    ] {
-        assert!(output.contains(part), "{part} in {output}");
-    }
-    // Counters are the same in every run.
-    let with_counters = [
-        "--counters",
-        "--timed",
-        "--channel-program",
-        "stray=stray.elf",
-        "stray-host.elf",
-        "8",
-    ];
-    let output = run(&with_counters);
+}
+
+/// Without `--channel-program` there are neither near-memory cores nor far memory.
+#[test]
+fn machine_without_channel_program_has_no_far_memory() {
+    let Some(folder) = compile_programs(&["stray"], [&[], &[]]) else {
+        return;
+    };
+    let output = transcript(&run(folder.path(), &["stray-host.elf"]));
+    assert_contains(
+        &output,
+        &[
+            "exit code 1\n",
+            "error: stray-host.elf: load access fault at 0x7100000858, at 0x",
+            "\n  help: `--channel-program NAME=PROGRAM` runs it on a machine with far memory and cores beside it, as docs/nearmemory.md shows\n",
+        ],
+    );
+}
+
+/// Output of the host program of `stray` if all accesses are permitted.
+const PERMITTED_OUTPUT: &str =
+    "exit code 0\nstate 3 status 9 cause 0 value 0 word 42 far 42\nagain 0 state 3 status 9\n";
+
+#[test]
+fn counters_are_the_same_in_every_run() {
+    let Some(folder) = compile_programs(&["stray"], [&[], &[]]) else {
+        return;
+    };
+    let run_with_counters = || {
+        let options = ["--counters", "--timed"];
+        run_stray(folder.path(), &options, stray_access::PERMITTED_COPIES)
+    };
+    let output = run_with_counters();
+    assert!(output.starts_with(PERMITTED_OUTPUT), "{output}");
     assert!(output.contains("\nmcc 0: lines fetched: 1\n"), "{output}");
-    assert_eq!(output, run(&with_counters));
-    // Functional simulation does not change the behaviour of programs.
-    let functional = run(&[
-        "--fast",
-        "--channel-program",
-        "stray=stray.elf",
-        "stray-host.elf",
-        "8",
-    ]);
-    let expected =
-        "exit code 0\nstate 3 status 9 cause 0 value 0 word 42 far 42\nagain 0 state 3 status 9\n";
-    assert!(
-        functional == expected && output.starts_with(expected),
-        "{functional} {output}"
-    );
-    let rejected = run(&[
-        "--fast",
-        "--races",
-        "--channel-program",
-        "stray=stray.elf",
-        "stray-host.elf",
-    ]);
-    assert!(
-        rejected.contains("'--fast' cannot be used with '--races'"),
-        "{rejected}"
-    );
-    // No channel program has this name.
-    let output = run(&[
-        "--channel-program",
-        "other=stray.elf",
-        "stray-host.elf",
-        "2",
-    ]);
+    assert_eq!(output, run_with_counters());
+}
+
+#[test]
+fn functional_simulation_does_not_change_results() {
+    let Some(folder) = compile_programs(&["stray"], [&[], &[]]) else {
+        return;
+    };
+    let output = run_stray(folder.path(), &["--fast"], stray_access::PERMITTED_COPIES);
+    assert_eq!(output, PERMITTED_OUTPUT);
+}
+
+/// Races need simulated time, which functional simulation does not have.
+#[test]
+fn functional_simulation_cannot_report_races() {
+    let Some(folder) = compile_programs(&["stray"], [&[], &[]]) else {
+        return;
+    };
+    let options = ["--fast", "--races"];
+    let output = run_stray(folder.path(), &options, stray_access::NONE);
+    assert_contains(&output, &["'--fast' cannot be used with '--races'"]);
+}
+
+#[test]
+fn missing_channel_program_is_named() {
+    let Some(folder) = compile_programs(&["stray"], [&[], &[]]) else {
+        return;
+    };
+    let folder = folder.path();
+    let words = ["--channel-program", "other=stray.elf", "stray-host.elf"];
     assert_eq!(
-        output,
+        transcript(&run(folder, &words)),
         "exit code 1\nerror -1\n--- stderr\nthe program ends with code 1\nno channel program is named `stray`; there are other\n  help: `--channel-program stray=PROGRAM` names one\n"
     );
     compile(folder, "host", "docs/riscv/accumulator/host.c", &[]);
-    let output = run(&["host.elf"]);
     assert_eq!(
-        output,
+        transcript(&run(folder, &["host.elf"])),
         "exit code 1\nthe program cannot be started: error -1\n--- stderr\nthe program ends with code 1\nno channel program is named `sum`\n  help: `--channel-program sum=PROGRAM` names one\n"
     );
-    // A channel program is rejected as a host program.
-    let output = run(&["--channel-program", "stray=stray.elf", "stray.elf"]);
-    assert!(
-        output.contains("error: stray.elf: this is a channel program, which a host starts\n  help: `--channel-program NAME=PROGRAM`"),
-        "{output}"
-    );
+}
+
+#[test]
+fn channel_program_is_rejected_as_host_program() {
+    let Some(folder) = compile_programs(&["stray"], [&[], &[]]) else {
+        return;
+    };
+    let words = ["--channel-program", "stray=stray.elf", "stray.elf"];
+    let output = transcript(&run(folder.path(), &words));
+    let expected = "error: stray.elf: this is a channel program, which a host starts\n  help: `--channel-program NAME=PROGRAM`";
+    assert_contains(&output, &[expected]);
 }
 
 #[test]
@@ -186,56 +248,80 @@ fn races_name_both_positions_and_fail_the_run() {
     ];
     let output = transcript(&run(folder, &[&["--races"][..], &words].concat()));
     let source = include_str!("../../../nearmemory/tests/programs/forgets-host.c");
-    let load_line = source.lines().position(|line| line.ends_with("// loads"));
-    let load_line = load_line.expect("the text is found") + 1;
+    let load_line = line_of(source, "// loads");
     let channel = include_str!("../../../nearmemory/tests/programs/forgets.c");
-    let store_line = channel.lines().position(|line| line.contains("nm_store("));
-    let store_line = store_line.expect("the text is found") + 1;
+    let store_line = line_of(channel, "nm_store(");
     assert!(output.starts_with("exit code 1\nsum "), "{output}");
-    for part in [
+    assert_contains(&output, &[
         "race: the line at 0x4000000000 is stale when it is loaded\nthe host's core 0 loads it, at 0x",
         &format!(", forgets-host.c:{load_line}\ncore 0 of `forgets` wrote it, at 0x"),
         ", scratchpad.h:",
         // The copy is made by a library function that is inlined into the program.
         &format!(", called at forgets.c:{store_line}\n"),
         "\n1 race\n",
-    ] {
-        assert!(output.contains(part), "{part} in {output}");
-    }
-    // Races are reported only with `--races`.
-    let output = transcript(&run(folder, &words));
+    ]);
+}
+
+/// The racing program of [`races_name_both_positions_and_fail_the_run`] succeeds without `--races`.
+#[test]
+fn races_are_reported_only_on_request() {
+    let Some(folder) = compile_programs(&["forgets"], [&["-DFORGETS=7"]; 2]) else {
+        return;
+    };
+    let words = [
+        "--channel-program",
+        "forgets=forgets.elf",
+        "forgets-host.elf",
+    ];
+    let output = transcript(&run(folder.path(), &words));
     assert!(output.starts_with("exit code 0\nsum "), "{output}");
     assert!(!output.contains("race"), "{output}");
 }
 
+/// Runs the host program of `stray`, which starts a channel program with no access. Returns the exit code and both
+/// outputs without the line between them.
+fn start_stray(folder: &Path, options: &[&str]) -> String {
+    let words = [options, &["stray-host.elf", stray_access::NONE]].concat();
+    let output = transcript(&run(folder, &words));
+    output.replacen("--- stderr\n", "", 1)
+}
+
+/// With `ELSEWHERE`, the channel program claims far memory that the host does not grant.
 #[test]
-fn hostile_programs_and_wrong_options_are_refused() {
+fn program_that_claims_foreign_far_memory_is_refused() {
     let Some(folder) = compile_programs(&["stray"], [&[], &["-DELSEWHERE"]]) else {
         return;
     };
-    let folder = folder.path();
-    let output = |words: &[&str]| {
-        let output = transcript(&run(folder, &[words, &["stray-host.elf", "0"]].concat()));
-        output.replacen("--- stderr\n", "", 1)
+    let output = start_stray(folder.path(), &["--channel-program", "stray=stray.elf"]);
+    let refusal = "core 0 refuses the channel program `stray`: 0x4000100000: the manifest requests far memory here";
+    assert_contains(&output, &[refusal]);
+}
+
+/// Verification rejects a host program; without verification, the machine rejects it.
+#[test]
+fn host_program_is_rejected_as_channel_program() {
+    let Some(folder) = compile_programs(&["stray"], [&[], &[]]) else {
+        return;
     };
-    // Without verification in advance, the core rejects the program: it is not granted this far memory.
-    let rejection = output(&["--channel-program", "stray=stray.elf"]);
-    assert!(
-        rejection.contains("core 0 refuses the channel program `stray`: 0x4000100000: the manifest requests far memory here"),
-        "{rejection}"
-    );
-    // A host program is no channel program: verification rejects it, and without verification the machine.
     let host = ["--channel-program", "stray=stray-host.elf"];
-    let rejection = output(&host);
+    let rejection = start_stray(folder.path(), &host);
     assert!(
         rejection.starts_with("exit code 2\nerror: stray-host.elf: "),
         "{rejection}"
     );
-    let rejection = output(&[&host[..], &["--skip-verification"]].concat());
+    let unverified = [&host[..], &["--skip-verification"]].concat();
+    let rejection = start_stray(folder.path(), &unverified);
     assert!(
         rejection.starts_with("exit code 2\nerror: the channel program `stray`: "),
         "{rejection}"
     );
+}
+
+#[test]
+fn invalid_options_and_settings_are_rejected() {
+    let Some(folder) = compile_programs(&["stray"], [&[], &[]]) else {
+        return;
+    };
     let platform_file = root().join("platforms/enzian-dc-ddr.toml");
     let platform_file = platform_file.display().to_string();
     for (words, expected) in [
@@ -285,7 +371,7 @@ fn hostile_programs_and_wrong_options_are_refused() {
             "error: nowhere.toml: no such file",
         ),
     ] {
-        let output = output(words);
+        let output = start_stray(folder.path(), words);
         assert!(
             output.starts_with("exit code 2\n") && output.contains(expected),
             "{expected} in {output}"
@@ -293,153 +379,220 @@ fn hostile_programs_and_wrong_options_are_refused() {
     }
 }
 
-/// Reports the position of a program that never ends, and the reason why a program is stopped that uses what it did not
-/// request.
+/// Modes of the program `astray`, by their numbers in `astray.c` and `astray-host.c`.
+mod astray_mode {
+    pub const ENDLESS_LOOP: &str = "0";
+    pub const UNREQUESTED_REGISTER_PIPE: &str = "1";
+    pub const UNREQUESTED_FIFO: &str = "2";
+    pub const LINE_BEYOND_SCRATCHPAD: &str = "3";
+    pub const STACK_OVERFLOW: &str = "4";
+    pub const JUMP_TO_DATA: &str = "7";
+    pub const JUMP_TO_FAR_MEMORY: &str = "8";
+    pub const LOAD_ACROSS_LINES: &str = "9";
+    pub const LOCK_BEYOND_SCRATCHPAD: &str = "10";
+    pub const HOST_ATOMIC_ON_FAR_MEMORY: &str = "11";
+    pub const HOST_LINE_BEYOND_SCRATCHPAD: &str = "12";
+    pub const FILL_OWN_FIFO: &str = "13";
+    pub const READ_OWN_EMPTY_FIFO: &str = "14";
+    pub const SEND_THROUGH_OWN_FIFO: &str = "15";
+}
+
+/// Core whose outgoing FIFO in `astray` leads to the core itself.
+const CORE_WITH_OWN_FIFO: &str = "2";
+
+/// Runs `astray` and its host program with a mode of [`astray_mode`], and further arguments of the host program.
+fn run_astray(folder: &Path, options: &[&str], arguments: &[&str]) -> String {
+    let words = ["--channel-program", "astray=astray.elf", "astray-host.elf"];
+    transcript(&run(folder, &[options, &words, arguments].concat()))
+}
+
+/// Programs that reach the limit of instructions: the host waits for a channel program that loops.
 #[test]
 fn positions_of_endless_programs_are_reported() {
     let Some(folder) = compile_programs(&["astray"], [&[], &[]]) else {
         return;
-    };
-    let folder = folder.path();
-    let run = |options: &[&str], case: &str| {
-        let words = [
-            "--channel-program",
-            "astray=astray.elf",
-            "astray-host.elf",
-            case,
-        ];
-        transcript(&run(folder, &[options, &words].concat()))
-    };
-    let line_of = |source: &str, pattern: &str| {
-        let position = source.lines().position(|line| line.contains(pattern));
-        position.expect("the text is found") + 1
     };
     let host = include_str!("../../../nearmemory/tests/programs/astray-host.c");
     let channel = include_str!("../../../nearmemory/tests/programs/astray.c");
     let wait_line = line_of(host, "nm_wait");
     let loop_line = line_of(channel, "for (;;)");
     for options in [&[][..], &["--fast"]] {
-        let output = run(&[options, &["--max-instructions", "100000"]].concat(), "0");
+        let options = [options, &["--max-instructions", "100000"]].concat();
+        let output = run_astray(folder.path(), &options, &[astray_mode::ENDLESS_LOOP]);
         assert!(output.starts_with("exit code 3\n"), "{output}");
-        for part in [
-            "  help: `--max-instructions N` gives them more\nthe host's core 0 is at 0x",
-            &format!(", called at astray-host.c:{wait_line}\n"),
-            "\ncore 0 of `astray` is at 0x",
-            &format!(", astray.c:{loop_line}\n"),
-        ] {
-            assert!(output.contains(part), "{part} in {output}");
-        }
-    }
-    for (case, expected) in [
-        (
-            "1",
-            "(of the register pipe that `NM_REGISTER_PIPE(3)` asks for)",
-        ),
-        ("2", "(of the FIFO that `NM_FIFO(1)` asks for)"),
-        ("3", "(line 512 of the scratchpad, which has 512)"),
-        (
-            "4",
-            "(below its stack; its `NM_CHANNEL` requests 512 bytes)",
-        ),
-        ("7", "\n  in data + 0\n  jumped to from 0x"),
-        (
-            "7",
-            &format!(", astray.c:{}\n", line_of(channel, "case 7:")),
-        ),
-        ("8", " at 0x4000000000\n  jumped to from 0x"),
-        (
-            "8",
-            &format!(", astray.c:{}\n", line_of(channel, "case 8:")),
-        ),
-        (
-            "9",
-            "(an access to two lines of the scratchpad, or an atomic access)",
-        ),
-        (
-            "10",
-            "(a lock of a line outside the scratchpad, which has 512)",
-        ),
-    ] {
-        let output = run(&[], case);
-        assert!(output.starts_with("exit code 0\nstate 5\n"), "{output}");
-        assert!(output.contains(expected), "{expected} in {output}");
-    }
-    // A core cannot wait for its own FIFO.
-    for (case, expected) in [
-        (
-            "13",
-            "store/AMO access fault at 0x220040 (the FIFO from core 2 to itself is full, and only this core can remove a word from it), at 0x",
-        ),
-        (
-            "14",
-            "load access fault at 0x220040 (the FIFO from core 2 to itself is empty, and only this core can add a word to it), at 0x",
-        ),
-    ] {
-        let words = ["--channel-program", "astray=astray.elf", "astray-host.elf", case, "2"];
-        let output = transcript(&self::run(folder, &words));
-        assert!(output.starts_with("exit code 0\nstate 5\n"), "{output}");
-        assert!(output.contains(expected), "{expected} in {output}");
-    }
-    let words = [
-        "--channel-program",
-        "astray=astray.elf",
-        "astray-host.elf",
-        "15",
-        "2",
-    ];
-    assert_eq!(
-        transcript(&self::run(folder, &words)),
-        "exit code 0\nstate 3\n"
-    );
-    let words = [
-        "--channel-program",
-        "astray=astray.elf",
-        "astray-host.elf",
-        "0",
-        "4",
-    ];
-    let output = transcript(&self::run(folder, &words));
-    let expected = "load access fault at 0x7100004800 (of core 4 beside far memory, and there are 4, from 0 on), at 0x";
-    assert!(output.starts_with("exit code 1\n"), "{output}");
-    assert!(output.contains(expected), "{output}");
-    for (case, expected) in [
-        (
-            "11",
-            "store/AMO access fault at 0x4000000000 (atomic access; far memory is not coherent and does not support it), at 0x",
-        ),
-        (
-            "12",
-            "store/AMO access fault at 0x7001010000 (line 512 of the scratchpad of core 1, which has 512), at 0x",
-        ),
-    ] {
-        let words = ["--channel-program", "astray=astray.elf", "astray-host.elf", case];
-        let output = transcript(&self::run(folder, &words));
-        assert!(output.starts_with("exit code 1\n") && output.contains(expected), "{output}");
+        assert_contains(
+            &output,
+            &[
+                "  help: `--max-instructions N` gives them more\nthe host's core 0 is at 0x",
+                &format!(", called at astray-host.c:{wait_line}\n"),
+                "\ncore 0 of `astray` is at 0x",
+                &format!(", astray.c:{loop_line}\n"),
+            ],
+        );
     }
 }
 
-/// A host that sends to a program that has ended, and two cores that store to one line.
+/// The core stops a program that uses a resource that `NM_CHANNEL` does not request, or a line that does not exist.
 #[test]
-fn deadlock_and_two_core_race_name_both_positions() {
-    let Some(folder) = compile_programs(&["gone", "coreww"], [&[], &[]]) else {
+fn fault_names_the_resource_that_the_program_lacks() {
+    use astray_mode::*;
+
+    let Some(folder) = compile_programs(&["astray"], [&[], &[]]) else {
         return;
     };
-    let folder = folder.path();
+    for (mode, expected) in [
+        (
+            UNREQUESTED_REGISTER_PIPE,
+            "(of the register pipe that `NM_REGISTER_PIPE(3)` asks for)",
+        ),
+        (UNREQUESTED_FIFO, "(of the FIFO that `NM_FIFO(1)` asks for)"),
+        (
+            LINE_BEYOND_SCRATCHPAD,
+            "(line 512 of the scratchpad, which has 512)",
+        ),
+        (
+            STACK_OVERFLOW,
+            "(below its stack; its `NM_CHANNEL` requests 512 bytes)",
+        ),
+        (
+            LOAD_ACROSS_LINES,
+            "(an access to two lines of the scratchpad, or an atomic access)",
+        ),
+        (
+            LOCK_BEYOND_SCRATCHPAD,
+            "(a lock of a line outside the scratchpad, which has 512)",
+        ),
+    ] {
+        let output = run_astray(folder.path(), &[], &[mode]);
+        assert!(output.starts_with("exit code 0\nstate 5\n"), "{output}");
+        assert_contains(&output, &[expected]);
+    }
+}
+
+/// The address of the fault is the target, so the message adds the position of the jump.
+#[test]
+fn jump_to_memory_that_is_not_executable_names_its_origin() {
+    let Some(folder) = compile_programs(&["astray"], [&[], &[]]) else {
+        return;
+    };
+    let channel = include_str!("../../../nearmemory/tests/programs/astray.c");
+    for (mode, target) in [
+        (
+            astray_mode::JUMP_TO_DATA,
+            "\n  in data + 0\n  jumped to from 0x",
+        ),
+        (
+            astray_mode::JUMP_TO_FAR_MEMORY,
+            " at 0x4000000000\n  jumped to from 0x",
+        ),
+    ] {
+        let origin = format!(
+            ", astray.c:{}\n",
+            line_of(channel, &format!("case {mode}:"))
+        );
+        let output = run_astray(folder.path(), &[], &[mode]);
+        assert!(output.starts_with("exit code 0\nstate 5\n"), "{output}");
+        assert_contains(&output, &[target, &origin]);
+    }
+}
+
+/// A wait for its own FIFO would never end, so it is a fault.
+#[test]
+fn core_cannot_wait_for_its_own_fifo() {
+    let Some(folder) = compile_programs(&["astray"], [&[], &[]]) else {
+        return;
+    };
+    for (mode, expected) in [
+        (
+            astray_mode::FILL_OWN_FIFO,
+            "store/AMO access fault at 0x220040 (the FIFO from core 2 to itself is full, and only this core can remove a word from it), at 0x",
+        ),
+        (
+            astray_mode::READ_OWN_EMPTY_FIFO,
+            "load access fault at 0x220040 (the FIFO from core 2 to itself is empty, and only this core can add a word to it), at 0x",
+        ),
+    ] {
+        let output = run_astray(folder.path(), &[], &[mode, CORE_WITH_OWN_FIFO]);
+        assert!(output.starts_with("exit code 0\nstate 5\n"), "{output}");
+        assert_contains(&output, &[expected]);
+    }
+}
+
+/// A load from the FIFO waits for the word in flight, which the core has sent before.
+#[test]
+fn core_receives_words_through_its_own_fifo() {
+    let Some(folder) = compile_programs(&["astray"], [&[], &[]]) else {
+        return;
+    };
+    let arguments = [astray_mode::SEND_THROUGH_OWN_FIFO, CORE_WITH_OWN_FIFO];
+    let output = run_astray(folder.path(), &[], &arguments);
+    assert_eq!(output, "exit code 0\nstate 3\n");
+}
+
+#[test]
+fn host_access_to_a_missing_core_is_a_fault() {
+    let Some(folder) = compile_programs(&["astray"], [&[], &[]]) else {
+        return;
+    };
+    let missing_core = "4";
+    let output = run_astray(
+        folder.path(),
+        &[],
+        &[astray_mode::ENDLESS_LOOP, missing_core],
+    );
+    assert!(output.starts_with("exit code 1\n"), "{output}");
+    let expected = "load access fault at 0x7100004800 (of core 4 beside far memory, and there are 4, from 0 on), at 0x";
+    assert_contains(&output, &[expected]);
+}
+
+#[test]
+fn host_fault_names_the_violated_rule() {
+    let Some(folder) = compile_programs(&["astray"], [&[], &[]]) else {
+        return;
+    };
+    for (mode, expected) in [
+        (
+            astray_mode::HOST_ATOMIC_ON_FAR_MEMORY,
+            "store/AMO access fault at 0x4000000000 (atomic access; far memory is not coherent and does not support it), at 0x",
+        ),
+        (
+            astray_mode::HOST_LINE_BEYOND_SCRATCHPAD,
+            "store/AMO access fault at 0x7001010000 (line 512 of the scratchpad of core 1, which has 512), at 0x",
+        ),
+    ] {
+        let output = run_astray(folder.path(), &[], &[mode]);
+        assert!(output.starts_with("exit code 1\n"), "{output}");
+        assert_contains(&output, &[expected]);
+    }
+}
+
+/// The host waits for a message to be taken by a program that has ended.
+#[test]
+fn livelock_names_both_positions() {
+    let Some(folder) = compile_programs(&["gone"], [&[], &[]]) else {
+        return;
+    };
     let output = transcript(&run(
-        folder,
+        folder.path(),
         &["--channel-program", "gone=gone.elf", "gone-host.elf"],
     ));
     assert!(output.starts_with("exit code 1\n"), "{output}");
-    for part in [
+    assert_contains(&output, &[
         "error: gone-host.elf: livelock: no running program can write the polled addresses\nthe host's core 0 polls line 0 of the scratchpad of core 0, at 0x",
         ", called at gone-host.c:",
         "\ncore 0 of `gone` has ended with 0, at 0x",
         "\n  in _start",
-    ] {
-        assert!(output.contains(part), "{part} in {output}");
-    }
+    ]);
+}
+
+/// Two cores store to one line of far memory without synchronisation.
+#[test]
+fn race_of_two_cores_names_both_positions() {
+    let Some(folder) = compile_programs(&["coreww"], [&[], &[]]) else {
+        return;
+    };
     let output = transcript(&run(
-        folder,
+        folder.path(),
         &[
             "--races",
             "--channel-program",
@@ -448,12 +601,10 @@ fn deadlock_and_two_core_race_name_both_positions() {
         ],
     ));
     assert!(output.starts_with("exit code 1\n"), "{output}");
-    for part in [
+    assert_contains(&output, &[
         "race: the line at 0x4000000000 is stored by two programs without synchronisation\ncore 1 of `coreww` stores it, at 0x",
         "\ncore 0 of `coreww` stored it, at 0x",
         ", called at coreww.c:",
         "\n1 race\n",
-    ] {
-        assert!(output.contains(part), "{part} in {output}");
-    }
+    ]);
 }

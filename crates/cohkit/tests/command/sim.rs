@@ -15,6 +15,7 @@ fn sim(arguments: &[&str]) -> (i32, String, String) {
     (code, text(&output.stdout), text(&output.stderr))
 }
 
+/// Arguments of a short run.
 const SHORT_RUN: [&str; 6] = [
     "enzian-dc-ddr",
     "random-write",
@@ -574,6 +575,7 @@ fn each_kind_runs_its_own_workload() {
     }
 }
 
+/// A composition of two levels of caches.
 const TWO_LEVEL_FILE: &str = "../../protocols/two-level.coh";
 
 #[test]

@@ -19,6 +19,7 @@ fn trace(file: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     )
 }
 
+/// Option for the protocol of the traces.
 const MSI: [&str; 2] = ["--protocol", "../../protocols/msi.coh"];
 
 #[test]

@@ -4,8 +4,11 @@ use crate::{cohkit, text};
 use serde_json::Value;
 use std::fs;
 
+/// Protocol whose variables and fields have every type, and whose counterexample shows all of them.
 const EVERY_TYPE_FILE: &str = "../../tests/values/every-type.coh";
+/// State of the home with a value of each type, as all engines must print it.
 const STATE: &str = "X owner=cache 0 sharers={cache 0} first=true copies=1 turn=1 number=7 room[cache 0]=2 slots[1]=3 stores[cache 0][1]=1 served=1 told[directory 0]=2 where={directory 0}";
+/// Messages with values of each type, as all engines must print them.
 const MESSAGES: [&str; 2] = [
     "Data(whom=cache 0, all={cache 0}, first=true, copies=1)",
     "Numbers(turn=1, at=directory 0, number=7)",

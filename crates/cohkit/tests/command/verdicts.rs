@@ -268,7 +268,8 @@ fn threads_are_limited_to_processors() {
     .expect("the command starts");
     let verdicts: serde_json::Value =
         serde_json::from_slice(&output.stdout).expect("the output is JSON");
-    let processors = std::thread::available_parallelism().expect("free memory is known");
+    let processors =
+        std::thread::available_parallelism().expect("the number of processors is known");
     assert_eq!(verdicts[0]["run"]["threads"], processors.get().min(1024));
 }
 

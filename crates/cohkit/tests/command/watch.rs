@@ -13,11 +13,14 @@ const OUTPUT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A command that watches; its output arrives line by line.
 struct Watch {
+    /// Process of the command.
     command: Child,
+    /// Lines of both output streams, in order.
     lines: Receiver<String>,
 }
 
 impl Watch {
+    /// Starts `cohkit check --watch` on files. No line may contain terminal control sequences.
     fn start(files: &[&Path]) -> Watch {
         // Both streams share one pipe, as on a terminal: two pipes would not show the order of lines.
         let (output, stream) = pipe().expect("a pipe");

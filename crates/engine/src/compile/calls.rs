@@ -12,6 +12,7 @@ use crate::visit::{self, Node};
 /// Analysis of a function.
 #[derive(Clone, Default)]
 pub(super) struct FunctionAnalysis {
+    /// True if the function may call itself.
     pub recursive: bool,
     /// True if it may remove elements from multisets, directly or by a call.
     may_remove: bool,
@@ -25,6 +26,7 @@ pub(super) struct FunctionAnalysis {
 
 /// Code of a recursive function, for one combination of passed places.
 pub(super) struct RecursiveCode {
+    /// Function whose code it is.
     function: FunctionId,
     /// Meaning of each parameter.
     passed: Vec<ParameterBinding>,
@@ -50,8 +52,11 @@ enum ParameterBinding {
 /// Target of a function's result, and the label after its code.
 #[derive(Clone, Copy)]
 pub(super) struct ReturnTarget {
+    /// Cells that receive the result.
     to: Location,
+    /// Type of the result; `None` for a procedure.
     ty: Option<TypeId>,
+    /// Label after the code.
     end: Label,
 }
 
@@ -88,7 +93,9 @@ impl FunctionAnalysis {
 
 /// An argument that has been evaluated.
 enum EvaluatedArgument {
+    /// A simple value in a cell.
     Value(Value),
+    /// An array, record or multiset, in these cells.
     Aggregate(Location),
     /// With the multiset elements that contain the place.
     Place(Location, Vec<Element>),
@@ -132,6 +139,7 @@ impl Compiler<'_> {
         (a, self.value(b))
     }
 
+    /// Returns true if the type of an expression is an array, a record or a multiset.
     pub(super) fn is_aggregate(&self, e: &Expr) -> bool {
         let ty = self.model.type_of(e);
         ty.is_some_and(|ty| self.model.bounds(ty).is_none())
@@ -403,6 +411,7 @@ impl Compiler<'_> {
         (arguments, function.result.map_or(no_result, location_of))
     }
 
+    /// Cost of a function's code in nodes, including calls; see [`FunctionAnalysis::cost`].
     pub(super) fn call_cost(&self, id: FunctionId) -> usize {
         self.functions[id.index()].cost
     }
@@ -432,6 +441,7 @@ impl Compiler<'_> {
         }
     }
 
+    /// Emits the code of the recursive function with this index into [`Compiler::recursive_codes`].
     fn emit_recursive_function(&mut self, number: usize) {
         let model = self.model;
         let id = self.recursive_codes[number].function;

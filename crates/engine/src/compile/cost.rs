@@ -28,6 +28,7 @@ pub(super) fn cost(compiler: &Compiler, e: &Expr) -> usize {
     }
 }
 
+/// Approximate number of instructions that locate a place.
 fn place_cost(compiler: &Compiler, place: &Place) -> usize {
     let step = |s: &Step| match s {
         Step::Index(e) => cost(compiler, e),
@@ -84,6 +85,7 @@ pub(super) fn stmt_cost(compiler: &Compiler, s: &Stmt) -> usize {
     }
 }
 
+/// Approximate number of instructions of a call: the arguments and the inlined function.
 fn call_cost(compiler: &Compiler, id: FunctionId, arguments: &[Argument]) -> usize {
     let argument = |a: &Argument| match a {
         Argument::Value(e) => 1 + cost(compiler, e),

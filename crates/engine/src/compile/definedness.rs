@@ -114,8 +114,8 @@ fn element_groups(program: &Program) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Marks all elements of an array if one may be undefined. Permutations of scalarset values exchange packed elements, so
-/// all elements need the same encoding.
+/// Marks all elements of an array if one may be undefined. Permutations of scalarset values exchange packed elements,
+/// so all elements need the same encoding.
 fn merge_array_elements(groups: &[Vec<usize>], undefined: &mut [bool]) {
     for group in groups {
         if group.iter().any(|&slot| undefined[slot]) {
@@ -126,8 +126,11 @@ fn merge_array_elements(groups: &[Vec<usize>], undefined: &mut [bool]) {
 
 /// Cells that may be undefined at the jump targets of a piece of code.
 struct Flow<'a> {
+    /// Program of the piece.
     program: &'a Program,
+    /// First instruction of the piece.
     entry: u32,
+    /// Instructions of the piece.
     code: &'a [Op],
     /// Index of each cell that the piece accesses.
     cells: FxHashMap<Cell, usize>,
@@ -139,10 +142,12 @@ struct Flow<'a> {
     exit_state: Vec<u64>,
 }
 
+/// Bit `i` of a bit set.
 fn get_bit(bits: &[u64], i: usize) -> bool {
     bits[i / 64] >> (i % 64) & 1 != 0
 }
 
+/// Sets bit `i` of a bit set to `value`.
 fn set_bit(bits: &mut [u64], i: usize, value: bool) {
     bits[i / 64] = bits[i / 64] & !(1 << (i % 64)) | (value as u64) << (i % 64);
 }
@@ -158,6 +163,7 @@ fn join(into: &mut [u64], from: &[u64]) -> bool {
 }
 
 impl<'a> Flow<'a> {
+    /// Prepares the analysis of a piece; no cell counts as undefined yet.
     fn new(program: &'a Program, entry: u32) -> Flow<'a> {
         let code = program.piece(entry);
         let mut cells = FxHashMap::default();

@@ -177,9 +177,9 @@ impl Compiler<'_> {
         })
     }
 
-    /// Emits code that jumps, from the first conjunct that does not hold, to the label that `failure_label` returns. Its
-    /// argument is the last parameter that the conjunct reads, or that an earlier conjunct reads which may be an error
-    /// of the model for other values. `last` is the parameter of these earlier conjuncts.
+    /// Emits code that jumps, from the first conjunct that does not hold, to the label that `failure_label` returns.
+    /// Its argument is the last parameter that the conjunct reads, or that an earlier conjunct reads which may be an
+    /// error of the model for other values. `last` is the parameter of these earlier conjuncts.
     fn emit_guard_conjuncts(
         &mut self,
         e: &Expr,

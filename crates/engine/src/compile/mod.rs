@@ -67,6 +67,8 @@ pub(crate) fn compile_with_node_limit(
     model.with_enough_stack(|| compile_recursively(model, notes, uniform_stores, max_nodes))
 }
 
+/// Compiles a model on a stack that is large enough for its nesting. A model whose quantifiers over scalarsets may
+/// fault is compiled twice; the second time these quantifiers evaluate all values.
 fn compile_recursively(
     model: &Model,
     notes: bool,
@@ -107,7 +109,9 @@ fn compile_recursively(
 
 /// Orbits of a model's whole state.
 struct OrbitsOfModel {
+    /// Layout of all slots.
     packing: Packing,
+    /// Permutations of scalarset values; `None` if the model has no symmetry.
     symmetry: Option<Symmetry>,
 }
 
@@ -157,8 +161,8 @@ fn loop_orders(model: &Model, uniform_stores: &UniformStores, next: &mut Cell) -
     orders
 }
 
-/// As [`compile_with_node_limit`]. Quantifiers that bind variables of `exhaustive_quantifiers` evaluate all values, even
-/// once they are decided.
+/// As [`compile_with_node_limit`]. Quantifiers that bind variables of `exhaustive_quantifiers` evaluate all values,
+/// even once they are decided.
 fn compile_without_short_circuit(
     model: &Model,
     notes: bool,
@@ -214,8 +218,11 @@ fn compile_without_short_circuit(
 
 /// Compiler of one model.
 struct Compiler<'a> {
+    /// Valid model.
     model: &'a Model,
+    /// Program built so far.
     program: Program,
+    /// True if notes are compiled.
     notes: bool,
     /// Size limit of rules with separate code; see [`instances`].
     max_nodes: usize,
@@ -225,14 +232,20 @@ struct Compiler<'a> {
     cells: Vec<Cell>,
     /// Values of the bound variables that are constants at this point.
     bound_values: Vec<Option<Number>>,
+    /// Cell of each constant in use, marked by [`CONSTANT`].
     constants: FxHashMap<Number, Cell>,
+    /// Constants in the order of their cells.
     constant_values: Vec<Number>,
+    /// Index of each range in [`Program::bounds`].
     bounds: FxHashMap<(Number, Number), u32>,
+    /// Index of each shape in [`Program::shapes`].
     shapes: FxHashMap<Shape, u32>,
+    /// Index of each violation in [`Program::violations`].
     violation_indices: FxHashMap<Violation, u32>,
-    /// Next free temporary, and the maximum ever in use.
+    /// Next free temporary.
     temporary: Cell,
-    max_temporaries: Cell,
+    /// End of the cells that have been used as temporaries so far.
+    temporaries_end: Cell,
     /// Position of each label of the current piece of code.
     labels: Vec<u32>,
     /// Locations of the aliases in scope.
@@ -241,35 +254,44 @@ struct Compiler<'a> {
     alias_elements: Vec<Vec<Element>>,
     /// Analysis of each function.
     functions: Vec<calls::FunctionAnalysis>,
+    /// Code of recursive functions, one entry per function and combination of passed places. Until the end, calls refer
+    /// to these by index.
     recursive_codes: Vec<calls::RecursiveCode>,
     /// Target of [`Stmt::Return`].
     return_target: Option<calls::ReturnTarget>,
     /// Verdict of code whose assumption does not hold.
     without_assumption: bool,
-    /// Places that must receive equal values in all iterations, for all loops and for the enclosing ones.
+    /// Places that must receive equal values in all iterations, for each loop variable.
     uniform_stores: UniformStores,
+    /// Such places of the enclosing loops.
     watched_places: Vec<LoopPlaces>,
     /// Within such a loop: true if the code takes the values in the order of [`Program::orders`].
     uses_loop_order: Option<bool>,
-    /// Variables of quantifiers that evaluate all values, and of the enclosing quantifiers over scalarsets.
+    /// Variables of quantifiers that evaluate all values.
     exhaustive_quantifiers: Vec<VariableId>,
+    /// Variables of the enclosing quantifiers over scalarsets.
     enclosing_quantifiers: Vec<VariableId>,
-    /// Source line of the current code, and of the start of the next piece.
+    /// Source line of the current code; 0 if unknown.
     line: u32,
+    /// Source line of the start of the next piece.
     first_line: u32,
 }
 
 /// A cell, with bounds of its value.
 #[derive(Clone, Copy)]
 struct Value {
+    /// Cell that holds the value.
     cell: Cell,
+    /// Least value, or [`UNDEFINED`] if the value may be undefined.
     lo: Number,
+    /// Greatest value.
     hi: Number,
 }
 
 /// Location of a place in the frame.
 #[derive(Clone, Copy)]
 struct Location {
+    /// First cell of the place, if `offset` is 0 or absent.
     base: Cell,
     /// Computed part of the address, relative to `base`.
     offset: Option<Cell>,
@@ -296,10 +318,13 @@ struct Element {
     multiset: String,
 }
 
+/// Jump target in the current piece: index into [`Compiler::labels`].
 #[derive(Clone, Copy)]
 struct Label(u32);
 
 impl<'a> Compiler<'a> {
+    /// Lays out the frame: slots of the state, cells of recursive functions, loop orders, and local and bound
+    /// variables. Temporaries and constants follow once their number is known.
     fn new(model: &'a Model, notes: bool, uniform_stores: &UniformStores) -> Self {
         let sizes = model.sizes();
         let mut leaves = Vec::new();
@@ -398,7 +423,7 @@ impl<'a> Compiler<'a> {
             shapes: FxHashMap::default(),
             violation_indices: FxHashMap::default(),
             temporary: next,
-            max_temporaries: next,
+            temporaries_end: next,
             labels: Vec::new(),
             aliases: vec![None; model.variables.len()],
             alias_elements: vec![Vec::new(); model.variables.len()],
@@ -418,7 +443,7 @@ impl<'a> Compiler<'a> {
 
     /// Places constants after the temporaries.
     fn finish(mut self) -> Program {
-        let first = self.max_temporaries;
+        let first = self.temporaries_end;
         match self.functions.iter().any(|f| f.recursive) {
             true => self.program.saved_cells.end = first,
             false => self.program.saved_cells = 0..0,
@@ -449,6 +474,7 @@ impl<'a> Compiler<'a> {
         });
     }
 
+    /// Values of a bound variable; empty if its type is not simple.
     fn domain(&self, bound: VariableId) -> std::ops::RangeInclusive<Number> {
         let (lo, hi) = self
             .model
@@ -548,7 +574,7 @@ impl<'a> Compiler<'a> {
         self.emit(op);
     }
 
-    /// Emits a violation.
+    /// Emits an instruction that reports a violation.
     fn emit_violation(&mut self, violation: &Violation) {
         let violation = self.violation_index(violation);
         self.emit_at(Op::Fail { violation }, |_| String::new());
@@ -586,7 +612,7 @@ impl<'a> Compiler<'a> {
 
     fn new_temporary(&mut self) -> Cell {
         self.temporary += 1;
-        self.max_temporaries = self.max_temporaries.max(self.temporary);
+        self.temporaries_end = self.temporaries_end.max(self.temporary);
         self.temporary - 1
     }
 

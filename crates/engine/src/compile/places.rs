@@ -197,8 +197,11 @@ pub(super) fn encode_reach(len: u32) -> u16 {
 pub(super) struct Leaf {
     /// Name, such as `cells[2].state`.
     pub name: String,
+    /// Type of the leaf; always a simple one.
     pub ty: TypeId,
+    /// Least defined value.
     pub lo: Number,
+    /// Greatest value.
     pub hi: Number,
     /// True for a leaf of a multiset slot.
     pub in_multiset: bool,

@@ -12,6 +12,7 @@ impl Compiler<'_> {
         }
     }
 
+    /// Emits one statement.
     fn stmt(&mut self, stmt: &Stmt) {
         match stmt {
             Stmt::Assign(place, value) => self.watched_store(place, |c| c.assign(place, value)),
@@ -116,8 +117,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// Emits a loop whose iterations may store different values in these places. The body is emitted twice: in the order of
-    /// the model, and in the order of [`Program::orders`] to evaluate other orders.
+    /// Emits a loop whose iterations may store different values in these places. The body is emitted twice: in the
+    /// order of the model, and in the order of [`Program::orders`] to evaluate other orders.
     fn watched_loop(
         &mut self,
         id: VariableId,
@@ -172,7 +173,8 @@ impl Compiler<'_> {
         self.watched_places.truncate(outer_count);
     }
 
-    /// Emits a store. In a watched place, it records a disagreement if an earlier iteration has stored a different value.
+    /// Emits a store. In a watched place, it records a disagreement if an earlier iteration has stored a different
+    /// value.
     fn watched_store(&mut self, place: &Place, store: impl FnOnce(&mut Self)) {
         let watching_loops = self
             .watched_places
@@ -287,7 +289,7 @@ impl Compiler<'_> {
     pub(super) fn allocate_temporaries(&mut self, len: u32) -> Location {
         let base = self.temporary;
         self.temporary += len;
-        self.max_temporaries = self.max_temporaries.max(self.temporary);
+        self.temporaries_end = self.temporaries_end.max(self.temporary);
         Location {
             base,
             offset: None,
@@ -325,6 +327,8 @@ impl Compiler<'_> {
         }
     }
 
+    /// Emits a selection: the first case with a value equal to `subject`, else `otherwise`. The subject is evaluated
+    /// once.
     fn switch(&mut self, subject: &Expr, cases: &[(Vec<Expr>, Vec<Stmt>)], otherwise: &[Stmt]) {
         let subject = self.value(subject);
         let dst = self.new_temporary();
@@ -357,6 +361,7 @@ impl Compiler<'_> {
         self.bind_label(end);
     }
 
+    /// Emits a note. Its values are in consecutive cells from the next free temporary on.
     fn note(&mut self, note: &Note) {
         self.program.notes.push(note.clone());
         let index = self.program.notes.len() as u32 - 1;
@@ -380,6 +385,7 @@ impl Compiler<'_> {
         });
     }
 
+    /// Copies a value to the cell `next`, and advances `next`.
     fn emit_note_value(&mut self, e: &Expr, next: &mut Cell) {
         let value = self.value(e);
         self.emit(Op::Copy {
@@ -389,6 +395,8 @@ impl Compiler<'_> {
         *next += 1;
     }
 
+    /// Emits the values of a phrase, as [`Self::emit_note_value`] does. Cells of a branch that is not taken keep old
+    /// values.
     fn phrase(&mut self, phrase: &[Piece], next: &mut Cell) {
         for piece in phrase {
             match piece {

@@ -214,8 +214,8 @@ impl Compiler<'_> {
         };
         let range_in_numbers = range.filter(|&(lo, hi)| min_number <= lo && hi <= max_number);
         if range_in_numbers.is_none() && self.model.numbers != Model::NUMBERS {
-            // The engines compute with 64 bits only, so narrower numbers are checked here. The empty operand name marks a
-            // result that is not stored.
+            // The engines compute with 64 bits only, so narrower numbers are checked here. The empty operand name
+            // marks a result that is not stored.
             let bounds = self.bounds(min_number, max_number);
             self.emit_at(Op::Check { a: dst, bounds }, |_| String::new());
         }

@@ -40,14 +40,16 @@ pub(crate) enum RunResult {
     Fault(Fault),
 }
 
-/// Result that must be equal in all orders.
+/// Result that must be equal in all orders. Two faults are equal if both or neither exceed a limit of the engine.
 #[derive(PartialEq)]
 enum Outcome {
+    /// State after the body of a rule or start state.
     State {
         /// The packed representative of the state's orbit.
         state: Vec<u64>,
         covered: Vec<bool>,
     },
+    /// Verdict of a condition, or the false verdict of a body whose assumption does not hold.
     Verdict {
         holds: bool,
         /// Number of the rule that was found enabled.

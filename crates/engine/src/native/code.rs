@@ -17,28 +17,39 @@ use rustc_hash::FxHashMap;
 /// Continuations of a piece of code.
 #[derive(Clone, Copy)]
 pub(super) struct Continuations {
+    /// Block for verdict true.
     pub on_true: Block,
+    /// Block for verdict false.
     pub on_false: Block,
+    /// Block for a step that the interpreter must repeat.
     pub on_fault: Block,
 }
 
 /// Translation of one piece of code, into the current block and new ones.
 pub(super) struct Translation<'t, 'f> {
+    /// Program, layout of states, and data of the machine code.
     context: &'t TranslationContext<'t>,
+    /// Builder of the function.
     builder: &'t mut FunctionBuilder<'f>,
     /// Address of the packed state.
     state: Value,
     /// Cells of parameters, with the position of their values: a base address, and an offset in bytes.
     values: &'t [(Cell, Value, i32)],
+    /// Blocks at which the piece ends.
     exits: Continuations,
+    /// Known ranges of cells at the current instruction.
     ranges: Ranges<'t>,
+    /// Variables of the cells that are neither slots, constants nor indexed.
     variables: FxHashMap<Cell, Variable>,
     /// Indexed cells outside the state, with their offsets in the stack slot, in bytes.
     stack_offsets: FxHashMap<Cell, u32>,
+    /// Stack slot of indexed cells outside the state, if there are any.
     stack: Option<StackSlot>,
+    /// Blocks of jump targets, by instruction.
     blocks: FxHashMap<u32, Block>,
 }
 
+/// Flags of accesses that never trap: all addresses are aligned and valid.
 const TRUSTED: MemFlags = MemFlags::trusted();
 
 impl<'t, 'f> Translation<'t, 'f> {
@@ -145,6 +156,7 @@ impl<'t, 'f> Translation<'t, 'f> {
         }
     }
 
+    /// Range of a cell's value at the current instruction.
     fn range(&self, cell: Cell) -> Range {
         self.ranges.get(cell)
     }
@@ -173,7 +185,7 @@ impl<'t, 'f> Translation<'t, 'f> {
         }
     }
 
-    /// Reads a cell.
+    /// Emits code that reads a cell.
     fn read_cell(&mut self, cell: Cell) -> Value {
         if (cell as usize) < self.context.program.slots.len() {
             return self.read_slot(cell);
@@ -204,6 +216,7 @@ impl<'t, 'f> Translation<'t, 'f> {
         }
     }
 
+    /// Reads a slot from the packed state. A slot that is not packed is a constant of the view.
     fn read_slot(&mut self, slot: Cell) -> Value {
         let field = self.context.packing.field(slot);
         if field.mask == 0 {
@@ -230,6 +243,8 @@ impl<'t, 'f> Translation<'t, 'f> {
         self.builder.ins().select(raw, value, undefined)
     }
 
+    /// Writes a slot of the packed state. `range` is the range of `value`; a value that the field cannot encode ends
+    /// the function with a fault.
     fn write_slot(&mut self, slot: Cell, value: Value, range: Range) {
         let field = self.context.packing.field(slot);
         if !field.undefined && range.lo == UNDEFINED {
@@ -451,6 +466,8 @@ impl<'t, 'f> Translation<'t, 'f> {
         true
     }
 
+    /// Emits an operation. Results that the operands' ranges do not exclude, but that have no value, end the function
+    /// with a fault.
     fn arithmetic(&mut self, op: Arithmetic, a: Cell, b: Cell) -> Value {
         let (a_range, b_range) = (self.range(a), self.range(b));
         let (a, b) = (self.read_cell(a), self.read_cell(b));
@@ -636,6 +653,7 @@ impl<'t, 'f> Translation<'t, 'f> {
         self.slot_location(layout, Shape::Varying(layout))
     }
 
+    /// Address of the [`SlotLayout`] of the slot `base + offset`.
     fn layout_address(&mut self, base: Cell, offset: Value) -> Value {
         let size = size_of::<SlotLayout>() as i64;
         let offset = self.emit_product(offset, size);
@@ -643,6 +661,7 @@ impl<'t, 'f> Translation<'t, 'f> {
         self.emit_sum(offset, first)
     }
 
+    /// Computes the position of a slot from the [`SlotLayout`] at the address `layout`.
     fn slot_location(&mut self, layout: Value, shape: Shape) -> SlotLocation {
         let flags = TRUSTED.with_readonly();
         let bit = self.builder.ins().load(types::I64, flags, layout, 0);
@@ -676,6 +695,7 @@ impl<'t, 'f> Translation<'t, 'f> {
         }
     }
 
+    /// Reads a slot at a computed offset, as [`Self::read_slot`] does at a fixed one.
     fn load_slot(&mut self, location: SlotLocation) -> Value {
         let (mask, add, undefined) = self.shape(location.shape);
         let word =
@@ -693,6 +713,7 @@ impl<'t, 'f> Translation<'t, 'f> {
         self.builder.ins().select(is_undefined, no_value, value)
     }
 
+    /// Writes a slot at a computed offset, as [`Self::write_slot`] does at a fixed one.
     fn store_slot(&mut self, location: SlotLocation, value: Value, range: Range) {
         let (mask, add, undefined) = self.shape(location.shape);
         if range.lo == UNDEFINED {
@@ -737,8 +758,11 @@ impl<'t, 'f> Translation<'t, 'f> {
 struct SlotLocation {
     /// Address of its word, less `byte_offset` bytes.
     word: Value,
+    /// Constant part of the address, in bytes.
     byte_offset: i32,
+    /// Position of the slot's lowest bit in the word.
     shift: Value,
+    /// Mask and encoding of the slot.
     shape: Shape,
 }
 

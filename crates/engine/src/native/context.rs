@@ -21,7 +21,9 @@ pub(super) struct SlotLayout {
 
 /// Context of the translation of pieces of code.
 pub(super) struct TranslationContext<'a> {
+    /// Program that is translated.
     pub program: &'a Program,
+    /// Layout of packed states.
     pub packing: &'a Packing,
     /// Values of the slots that are not packed.
     pub frame: &'a [Number],
@@ -35,11 +37,14 @@ pub(super) struct TranslationContext<'a> {
 
 /// Memory that machine code reads.
 pub(super) struct Data {
+    /// Layout of each slot, for accesses at computed offsets.
     pub slot_layouts: Box<[SlotLayout]>,
+    /// Values of each table of the program.
     pub tables: Box<[Box<[i32]>]>,
 }
 
 impl Data {
+    /// Collects the data of a program. `frame` holds the values of slots that are not packed.
     pub fn new(program: &Program, packing: &Packing, frame: &[Number]) -> Data {
         let slot_layout = |slot: usize| {
             let field = packing.field(slot as Cell);
@@ -68,6 +73,8 @@ impl Data {
 }
 
 impl<'a> TranslationContext<'a> {
+    /// Prepares the translation: finds the cells that instructions write, and the ranges of parameters. `frame`
+    /// holds the values of slots that are not packed.
     pub fn new(
         program: &'a Program,
         packing: &'a Packing,

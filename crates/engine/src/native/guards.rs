@@ -20,23 +20,30 @@ const MAX_WINDOW_BITS: u32 = 8;
 /// Adjacent bits of a packed state.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Window {
+    /// Index of the word.
     word: u32,
+    /// Position of the lowest bit in the word.
     shift: u32,
+    /// Number of bits; 0 for a window that no table serves.
     bits: u32,
 }
 
 /// Lookup in a table.
 #[derive(Clone, Copy)]
 struct Lookup {
+    /// Index of the word.
     word: u32,
+    /// Position of the lowest bit in the word.
     shift: u32,
+    /// Mask of the shifted index.
     mask: u32,
     /// Start of the table in [`Guards::tables`].
     table: u32,
 }
 
-/// Rules `64 * i` to `64 * i + 63`.
+/// Guards of the rules `64 * i` to `64 * i + 63` of a view.
 struct Group {
+    /// Tables whose results are combined by conjunction.
     lookups: Vec<Lookup>,
     /// All rules of the group; fewer than 64 in the last group.
     rules: u64,
@@ -46,7 +53,9 @@ struct Group {
 
 /// Guards of all rules of a view, numbered in its order.
 pub(crate) struct Guards {
+    /// Groups in the order of their rules.
     groups: Vec<Group>,
+    /// Concatenated tables: per value of a window, the rules of a group that it does not exclude.
     tables: Vec<u64>,
 }
 
@@ -230,11 +239,13 @@ fn windows(packing: &Packing) -> Vec<Window> {
 
 /// A part of a guard that excludes the rule if it is false.
 struct Conjunct {
-    /// Range of its instructions, as positions in the piece.
+    /// First instruction, as a position in the piece.
     from: usize,
+    /// End of its instructions.
     to: usize,
     /// Packed slots that it reads.
     slots: FxHashSet<Cell>,
+    /// True if its evaluation may fault.
     may_fault: bool,
 }
 

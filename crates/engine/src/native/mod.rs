@@ -85,10 +85,13 @@ pub(crate) struct Expansion {
 
 /// Machine code of a view.
 pub(crate) struct Kernel {
+    /// Length of a packed state in words.
     words: usize,
+    /// Tables that decide guards or parts of them.
     guards: Guards,
     /// Per rule: function for the part of its guard that the tables do not decide.
     remaining_guards: Vec<Option<Function>>,
+    /// Per rule: function of its body; `None` if a parameterised function fires it.
     bodies: Vec<Option<Function>>,
     /// Per rule: functions that fire it for many values of its parameters, in place of a body; empty if no rule needs
     /// them.
@@ -101,14 +104,17 @@ pub(crate) struct Kernel {
     quiescent: Vec<Function>,
     /// Functions that judge the assumptions. A state that violates one is not stored.
     assumptions: Vec<Function>,
+    /// Functions that judge the invariants, several conjuncts each.
     claims: Vec<Function>,
 }
 
 /// A kernel, with the memory of its functions and of the data they read.
 pub(crate) struct Native {
+    /// Functions, valid while this value lives.
     pub kernel: Kernel,
     /// Memory of the functions. The lock is never contended: threads that share a kernel do not access it.
     modules: Mutex<Vec<JITModule>>,
+    /// Data that the functions read by address.
     _data: Data,
 }
 
@@ -265,7 +271,9 @@ fn group_pieces(program: &Program, entries: &[u32]) -> Vec<Vec<u32>> {
 /// A compiled function, with or without parameters.
 #[derive(Clone, Copy)]
 enum CompiledFunction {
+    /// Function of a state alone.
     Plain(Function),
+    /// Function of a state and of parameter values.
     ParameterizedRule(parameterized::Function),
 }
 
@@ -303,12 +311,17 @@ fn compile(
 
 /// Compiler of one thread.
 struct Compiler {
+    /// Module that receives the functions, and owns their memory.
     module: JITModule,
+    /// Reusable context of one function.
     context: cranelift_codegen::Context,
+    /// Reusable memory of function builders.
     builder: FunctionBuilderContext,
 }
 
 impl Compiler {
+    /// Creates a compiler for this machine; `None` if Cranelift does not support it, or its pointers do not have 64
+    /// bits.
     fn new(level: OptimisationLevel) -> Option<Compiler> {
         let mut flags = settings::builder();
         let verify = if cfg!(debug_assertions) {

@@ -11,10 +11,12 @@ pub(super) const MAX_PARAMETERS: usize = 16;
 
 /// A rule, for all values of its parameters.
 pub(super) struct ParameterizedRule {
+    /// Parameters with their ranges.
     parameter_loop: ParameterLoop,
     /// Advances the values to the next ones, including the current ones, for which the guard holds. Does not change the
     /// state.
     next: Function,
+    /// Fires the rule with the current values.
     body: Function,
 }
 
@@ -22,6 +24,7 @@ pub(super) struct ParameterizedRule {
 pub(super) type Values = [i64; MAX_PARAMETERS];
 
 impl ParameterizedRule {
+    /// Combines the functions of a rule. They must be those of this parameter loop.
     pub fn new(
         parameter_loop: &ParameterLoop,
         next: Function,
@@ -62,7 +65,8 @@ impl ParameterizedRule {
         self.parameter_loop.position(|i, _| values[i])
     }
 
-    /// Advances to the next values for which the guard holds, starting with the current ones.
+    /// Advances to the next values for which the guard holds, starting with the current ones. Returns 1, 0 if no such
+    /// values are left, or 2 for a fault of the guard.
     #[allow(unsafe_code)]
     pub fn next_enabled(&self, state: &[u64], values: &mut Values) -> u32 {
         // SAFETY: the function reads the words of a packed state, all of which exist, and accesses as many values as
@@ -70,7 +74,7 @@ impl ParameterizedRule {
         unsafe { (self.next)(state.as_ptr().cast_mut(), values.as_mut_ptr()) }
     }
 
-    /// Fires the rule with these values of its parameters.
+    /// Fires the rule with these values of its parameters. Returns 1, 0 if an assumption fails, or 2 for a fault.
     #[allow(unsafe_code)]
     pub fn fire(&self, state: &mut [u64], values: &mut Values) -> u32 {
         // SAFETY: as in `next_enabled`; the state may be written.

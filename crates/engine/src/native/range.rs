@@ -6,11 +6,15 @@ use crate::program::{Arithmetic, UNDEFINED};
 /// The values `lo`, `lo + step`, … up to `hi`; one value if `step` is 0.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Range {
+    /// Least value.
     pub lo: Number,
+    /// Greatest value.
     pub hi: Number,
+    /// Distance of adjacent values; 0 if there is one value.
     pub step: u64,
 }
 
+/// Greatest common divisor; `gcd(a, 0)` is `a`.
 fn gcd(a: u64, b: u64) -> u64 {
     match b {
         0 => a,
@@ -25,6 +29,7 @@ impl Range {
         hi: Number::MAX,
         step: 1,
     };
+    /// The truth values 0 and 1.
     pub const TRUTH: Range = Range {
         lo: 0,
         hi: 1,
@@ -85,11 +90,15 @@ impl Range {
 /// Possible results of an arithmetic operation, including those outside 64 bits.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct WideRange {
+    /// Least result.
     lo: i128,
+    /// Greatest result.
     hi: i128,
+    /// Distance of adjacent results; 0 if there is one result.
     step: u64,
 }
 
+/// All results from `lo` to `hi`.
 impl WideRange {
     fn between(lo: i128, hi: i128) -> WideRange {
         WideRange {

@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Ranges of cells in a piece of code: valid everywhere in it, and at the current instruction.
 pub(super) struct Ranges<'a> {
+    /// Ranges of slots, constants and parameters.
     context: &'a TranslationContext<'a>,
     /// Ranges of the cells that the piece writes, valid everywhere in it.
     cells: FxHashMap<Cell, Range>,
@@ -16,6 +17,8 @@ pub(super) struct Ranges<'a> {
 }
 
 impl<'a> Ranges<'a> {
+    /// Computes the ranges that hold everywhere in the piece that begins at `entry`, as a fixed
+    /// point over its instructions.
     pub fn of(context: &'a TranslationContext, entry: u32) -> Ranges<'a> {
         let piece = context.program.piece(entry);
         let targets: FxHashSet<u32> = piece.iter().filter_map(target).collect();

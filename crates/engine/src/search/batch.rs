@@ -5,7 +5,7 @@
 //! If a state has a fault, a violated invariant, no move, or no room in the store, its remaining successors are not
 //! entered. The interpreter then repeats this state.
 
-use super::recent::RecentStates;
+use super::recent_states::RecentStates;
 use super::*;
 use crate::native::{with_words, word_count, Kernel, NeedsInterpreter};
 use std::ops::Range;
@@ -27,6 +27,7 @@ pub(super) enum Stop {
 pub(super) trait Successors {
     /// Storage policy of the store.
     type Policy: StorePolicy;
+    /// Store of the states to expand.
     fn store(&self) -> &Store;
     /// Next consecutive states to expand, beginning at `from`; `None` at the end.
     fn next_states(&mut self, from: usize) -> Option<Range<usize>>;
@@ -43,19 +44,25 @@ pub(super) trait Successors {
 /// Reusable buffers of one thread's expansion.
 #[derive(Default)]
 pub(super) struct Workspace {
+    /// Working memory of canonicalisation.
     pub scratch: Scratch,
+    /// Successors found recently, which need no look-up in the table.
     pub recent: RecentStates,
 }
 
 /// States expanded together, and their successors.
 struct Batch<const W: usize> {
+    /// Successors, in the order of their parents.
     states: Vec<[u64; W]>,
+    /// Hash of each successor.
     hashes: Vec<u64>,
+    /// Expanded states, in order.
     parents: Vec<Parent>,
 }
 
 /// A state that was expanded.
 struct Parent {
+    /// Number of the state.
     state: usize,
     /// End of its successors in the batch.
     end: usize,
@@ -63,7 +70,8 @@ struct Parent {
     transitions: u64,
 }
 
-/// Expands states from `from` on.
+/// Expands states from `from` on, until `successors` has no more.
+/// Fails with the reason to stop and the first state that was not expanded completely.
 pub(super) fn expand_native<S: Successors>(
     kernel: &Kernel,
     from: usize,
@@ -90,6 +98,7 @@ pub(super) fn expand_native<S: Successors>(
     result.unwrap_or(Err(Stop::NoMachineCode))
 }
 
+/// As [`expand_native`], for states of at most `W` words.
 fn expand_batches<const W: usize, S: Successors + ?Sized>(
     kernel: &Kernel,
     from: usize,

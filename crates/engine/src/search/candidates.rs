@@ -15,8 +15,11 @@ pub(super) const SLAB_SIZE: usize = 1 << 8;
 /// Maximum number of candidates; no stretch should need as many.
 const MAX_CANDIDATES: usize = 1 << 22;
 
+/// Memory of [`SLAB_SIZE`] candidates.
 struct Slab {
+    /// Parent of each candidate, counted from the first state of the stretch.
     parents: Box<[AtomicU32]>,
+    /// Packed states, concatenated.
     words: Box<[AtomicU64]>,
 }
 
@@ -24,6 +27,7 @@ struct Slab {
 pub(super) struct Candidates {
     /// Words per state.
     words: usize,
+    /// Slabs by number, allocated when a thread first takes them.
     slabs: Vec<OnceLock<Slab>>,
     /// Number of slabs that may be used.
     end: usize,
@@ -31,14 +35,16 @@ pub(super) struct Candidates {
     assigned_slabs: AtomicUsize,
 }
 
-/// CandidateNumbers of candidates that a thread may use next.
+/// Numbers of candidates that a thread may use next.
 #[derive(Default)]
 pub(super) struct CandidateNumbers {
+    /// Next number to use.
     next: u32,
+    /// End of the numbers in the current slab.
     end: u32,
-    /// Slabs of the thread, and the number of those in use. A thread keeps its slabs from stretch to stretch, since
-    /// they are in its own caches.
+    /// Slabs of the thread. A thread keeps its slabs from stretch to stretch, since they are in its own caches.
     slabs: Vec<u32>,
+    /// Number of these slabs that are in use in this stretch.
     used: usize,
 }
 
@@ -55,6 +61,7 @@ impl CandidateNumbers {
 }
 
 impl Candidates {
+    /// Creates an empty collection for states of `words` words.
     pub fn new(words: usize) -> Candidates {
         Candidates {
             words,
@@ -66,7 +73,7 @@ impl Candidates {
         }
     }
 
-    /// Discards all candidates. CandidateNumbers of new ones will be below `numbers`. Returns true if all threads must give up
+    /// Discards all candidates. Numbers of new ones will be below `numbers`. Returns true if all threads must give up
     /// their slabs, because the remaining ones are too few for `new` candidates.
     pub fn clear(&mut self, numbers: usize, new: usize) -> bool {
         self.end = numbers.min(MAX_CANDIDATES) / SLAB_SIZE;
@@ -87,6 +94,7 @@ impl Candidates {
         Some(CANDIDATE | numbers.next)
     }
 
+    /// Continues with the thread's next slab, or a new one. Returns false if none is left.
     #[cold]
     fn take_slab(&self, numbers: &mut CandidateNumbers) -> bool {
         if numbers.used == numbers.slabs.len() {
@@ -108,6 +116,7 @@ impl Candidates {
         true
     }
 
+    /// Slab of an entry, and its position in the slab; `None` if the slab is not allocated.
     #[inline(always)]
     fn slab(&self, entry: u32) -> Option<(&Slab, usize)> {
         let number = (entry & !CANDIDATE) as usize;
@@ -152,6 +161,7 @@ impl Candidates {
         })
     }
 
+    /// Copies the packed state of an entry.
     pub fn read(&self, entry: u32, state: &mut [u64]) {
         if let Some((slab, i)) = self.slab(entry) {
             for (cell, word) in slab.words[i * self.words..].iter().zip(state) {

@@ -38,7 +38,7 @@ pub struct CheckpointError {
     pub component: usize,
     /// Number of the checkpoint in its component.
     pub number: u64,
-    /// Kind of error.
+    /// Reason of the error.
     pub kind: CheckpointErrorKind,
 }
 
@@ -51,9 +51,9 @@ pub enum CheckpointErrorKind {
     OtherModel,
     /// Contents differ from the stored ones.
     Damaged,
-    /// Cannot be read.
+    /// The stored checkpoint cannot be read.
     Unreadable(io::Error),
-    /// Cannot be stored.
+    /// The new checkpoint cannot be stored.
     CannotStore(io::Error),
 }
 
@@ -81,17 +81,27 @@ const MAGIC: [u8; 8] = *b"cohkit\x00\x01";
 /// Numbers at the start of a checkpoint, after [`MAGIC`].
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 struct Header {
+    /// Identity of the search; see [`identity`].
     model: u64,
+    /// Number of the checkpoint in its component, from 0.
     number: u64,
-    /// Number of states in earlier checkpoints, and of their genealogy's bits.
+    /// Number of states in earlier checkpoints.
     states_before: u64,
+    /// Number of bits of the genealogy in earlier checkpoints.
     bits_before: u64,
+    /// Number of states, including those in earlier checkpoints.
     states: u64,
+    /// Number of bits of the genealogy, including those in earlier checkpoints.
     bits: u64,
+    /// Rules fired.
     transitions: u64,
+    /// Steps to the deepest states found.
     depth: u64,
+    /// Number of the next state to expand.
     next: u64,
+    /// End of the current stretch of states.
     stretch_end: u64,
+    /// End of the level of the next state.
     level_end: u64,
     /// Recorded deadlocks: state number plus one; 0 for none.
     deadlocks: [u64; 2],
@@ -99,11 +109,13 @@ struct Header {
     contents: u64,
 }
 
+/// Number of 64-bit numbers in a header, without [`MAGIC`] and the header's own checksum.
 const NUMBER_COUNT: usize = 14;
 /// Length of a header in bytes, including [`MAGIC`] and its own checksum.
 const HEADER_BYTES: usize = 8 * (NUMBER_COUNT + 2);
 
 impl Header {
+    /// Numbers of the header in the order in which they are stored.
     fn numbers(&self) -> [u64; NUMBER_COUNT] {
         [
             self.model,
@@ -123,6 +135,7 @@ impl Header {
         ]
     }
 
+    /// Bytes of the header, with its own checksum at the end.
     fn write(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(
@@ -134,6 +147,9 @@ impl Header {
         bytes
     }
 
+    /// Reads a header.
+    /// Fails with [`CheckpointErrorKind::Format`] or [`CheckpointErrorKind::Damaged`]; the numbers are not checked
+    /// against each other.
     fn read(bytes: &[u8; HEADER_BYTES]) -> Result<Header, CheckpointErrorKind> {
         if bytes[..8] != MAGIC {
             return Err(CheckpointErrorKind::Format);
@@ -260,7 +276,9 @@ fn identity(program: &Program, view: &View) -> u64 {
 
 /// Position of the current search in its sequence of checkpoints.
 pub(super) struct Checkpoints<'a> {
+    /// Storage of the caller.
     checkpoint_sink: &'a dyn CheckpointSink,
+    /// Index of the component in the model.
     component: usize,
     /// Number of the next checkpoint.
     number: u64,
@@ -269,6 +287,7 @@ pub(super) struct Checkpoints<'a> {
 }
 
 impl<'a> Checkpoints<'a> {
+    /// Prepares the checkpoints of a component; none has been stored or loaded yet.
     pub fn new(
         checkpoint_sink: &'a dyn CheckpointSink,
         component: usize,
@@ -287,6 +306,7 @@ impl<'a> Checkpoints<'a> {
         }
     }
 
+    /// Error of the next checkpoint.
     fn checkpoint_error(&self, kind: CheckpointErrorKind) -> CheckpointError {
         CheckpointError {
             component: self.component,

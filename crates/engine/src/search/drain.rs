@@ -22,6 +22,7 @@ const GROUP: usize = 16;
 
 /// Reason why a check ended without a result.
 enum StopReason {
+    /// The search was cancelled.
     Interrupted,
     /// The claims cannot be evaluated in this state.
     Fault(usize, Fault),
@@ -31,6 +32,7 @@ enum StopReason {
 struct StateSet(Vec<u64>);
 
 impl StateSet {
+    /// An empty set for this many states.
     fn new(states: usize) -> StateSet {
         StateSet(vec![0; states.div_ceil(64)])
     }
@@ -375,6 +377,7 @@ impl Search<'_> {
         }
     }
 
+    /// As [`Search::visit_moves`], for one state and by the interpreter.
     fn visit_moves_interpreted(
         &self,
         state: usize,

@@ -14,7 +14,7 @@ mod drain;
 mod goals;
 mod parallel;
 mod path;
-mod recent;
+mod recent_states;
 mod walks;
 mod worker;
 
@@ -206,7 +206,7 @@ pub(crate) const NO_START: u32 = u32::MAX;
 /// A path through the state space.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Path {
-    /// Start state instance.
+    /// Number of the start state, counted over all instances.
     pub start: u32,
     /// Rule instances in order; the last one may fault.
     pub rules: Vec<u32>,
@@ -214,10 +214,15 @@ pub(crate) struct Path {
 
 /// Result of a search.
 pub(crate) struct SearchResult {
+    /// Verdict, with a path to the violation if there is one.
     pub verdict: Verdict,
+    /// States stored; orbits if the search uses symmetry.
     pub states: u64,
+    /// Rules fired from all expanded states.
     pub transitions: u64,
+    /// Steps from a start state to the deepest states found.
     pub depth: u64,
+    /// Memory of states and table, in bytes.
     pub memory: u64,
     /// Shortest paths to a deadlock state of any kind, and to one that is not quiescent.
     /// Recorded only if deadlocks do not end the search.
@@ -227,8 +232,11 @@ pub(crate) struct SearchResult {
 /// Verdict on a component.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Verdict {
+    /// All checked properties hold in all reachable states.
     Holds,
+    /// A check fails at the end of the path.
     FailedCheck(FailedCheck, Path),
+    /// The search gave up, or the property cannot be judged.
     Undecided(Reason),
 }
 
@@ -239,6 +247,7 @@ pub(crate) enum FailedCheck {
     Invariant(u32),
     /// A rule, guard, invariant or start state could not be evaluated.
     Fault(Fault),
+    /// A state without a step to a different state, or without an enabled rule; see [`Deadlock`].
     Deadlock,
     /// Dead end: only spontaneous rules, or none, change the state, and the state is not quiescent.
     /// The number counts the states from which no quiescent state is reachable.
@@ -310,12 +319,17 @@ pub(crate) fn search(
 
 /// State of a search.
 struct Search<'a> {
+    /// Executable form of the model.
     program: &'a Program,
+    /// Component to explore.
     view: &'a View,
     /// See [`Worker::guards`].
     guards: Option<&'a Guards>,
+    /// Limits and callbacks of the caller.
     options: &'a Options<'a>,
+    /// States found so far.
     store: Store,
+    /// Rules fired so far.
     transitions: u64,
     /// Number of steps to the deepest states found.
     depth: u64,
@@ -331,15 +345,22 @@ struct Search<'a> {
     unfinished_transitions: u64,
     /// Number of states loaded from a checkpoint.
     resumed_states: usize,
+    /// Checkpoints of this component; `None` if the caller has no storage, and with hash compaction.
     checkpoints: Option<Checkpoints<'a>>,
+    /// Time when the search began or was resumed.
     start_time: Instant,
+    /// Time of the last call of the progress callback.
     last_report: Instant,
+    /// Numbers of the first deadlock state of any kind, and of the first that is not quiescent. Recorded only if
+    /// deadlocks do not end the search.
     deadlocks: [Option<usize>; 2],
+    /// Machine code; `None` until it pays off, and if it cannot be compiled.
     native: Option<Native>,
     /// Optimisation level of the last request for machine code.
     requested_level: Option<OptimisationLevel>,
     /// Reusable memory of searches with several threads.
     parallel_expansion: Option<ParallelExpansion>,
+    /// Reusable buffers of the expansion with one thread.
     workspace: Workspace,
 }
 
@@ -598,6 +619,7 @@ impl Search<'_> {
         }
     }
 
+    /// As [`Search::expand_native`], for one storage policy.
     fn expand_native_with<K: StorePolicy>(&mut self, end: usize) -> Result<(), Stop> {
         let Some(native) = &self.native else {
             return Err(Stop::NoMachineCode);
@@ -708,20 +730,26 @@ fn estimate_remaining_states(levels: &[u64; 4]) -> Option<u64> {
     shrinking.then(|| (levels[0] as f64 * ratio / (1.0 - ratio)).round() as u64)
 }
 
-/// Successor sink of a search with one thread and machine code.
+/// Source and sink of states in a search with one thread and machine code.
 struct SerialExpansion<'a, K> {
+    /// Storage policy of the store.
     policy: PhantomData<K>,
+    /// Store that receives the successors.
     store: &'a mut Store,
     /// End of the states to be expanded.
     end: usize,
     /// Maximum number of states to store.
     max_states: u64,
+    /// Machine code that judges the successors.
     kernel: &'a Kernel,
+    /// Rules fired by the parents that were completed.
     transitions: u64,
+    /// See [`Options::cancel`].
     cancel: Option<&'a AtomicBool>,
 }
 
 impl<K: StorePolicy> Successors for SerialExpansion<'_, K> {
+    /// Storage policy of the store.
     type Policy = K;
 
     #[inline(always)]

@@ -21,7 +21,9 @@ const PREFETCH_DISTANCE: usize = 16;
 
 /// Data of parallel expansion that is kept from stretch to stretch.
 pub(super) struct ParallelExpansion {
+    /// New states of the current stretch.
     candidates: Candidates,
+    /// Threads that expand stretches.
     team: Team,
     /// Data of each thread.
     thread_states: Vec<ThreadState>,
@@ -30,6 +32,7 @@ pub(super) struct ParallelExpansion {
 }
 
 impl ParallelExpansion {
+    /// Starts the threads, for states of `words` words.
     fn new(words: usize, threads: usize) -> ParallelExpansion {
         let team = Team::new(threads);
         ParallelExpansion {
@@ -44,20 +47,27 @@ impl ParallelExpansion {
 /// Data of one thread that is kept from stretch to stretch.
 #[derive(Default)]
 struct ThreadState {
+    /// Buffers of the expansion.
     workspace: Workspace,
+    /// Numbers of candidates that this thread may use.
     numbers: CandidateNumbers,
+    /// Candidates that this thread found in the current stretch, in the order of their parents.
     candidates_found: Vec<FoundCandidate>,
 }
 
 /// A candidate that a thread found from this parent. Another thread may have found it from an earlier parent.
 struct FoundCandidate {
+    /// Entry of the candidate in the table.
     entry: u32,
+    /// Parent, counted from the first state of the stretch.
     parent: u32,
+    /// Position of the entry in the table.
     position: EntryPosition,
 }
 
 /// A chunk that a thread expands.
 struct Chunk {
+    /// States of the chunk.
     parents: Range<usize>,
     /// Range of its candidates in [`ThreadState::candidates_found`].
     candidates: Range<usize>,
@@ -67,7 +77,9 @@ struct Chunk {
 
 /// Results of one thread.
 struct ThreadResults {
+    /// Rules fired.
     transitions: u64,
+    /// Chunks that the thread expanded, in the order in which it took them.
     chunks: Vec<Chunk>,
     /// Number of entries put into the table.
     entered: usize,
@@ -84,6 +96,8 @@ impl Search<'_> {
         next
     }
 
+    /// Expands a stretch as [`Search::expand_parallel`], with the given reusable data.
+    /// If a thread fails or the state limit is exceeded, removes all candidates from the table and returns `None`.
     fn expand_stretch_parallel(
         &mut self,
         end: usize,
@@ -249,15 +263,19 @@ impl Search<'_> {
 
 /// Data shared by the threads.
 struct SharedSearchData<'a> {
+    /// States known before the stretch; the table also receives candidates.
     store: &'a Store,
+    /// Machine code, if it exists.
     kernel: Option<&'a Kernel>,
     /// See [`Worker::guards`].
     guards: Option<&'a Guards>,
+    /// New states of all threads.
     candidates: &'a Candidates,
     /// Per chunk: number of candidates that an earlier parent has taken over.
     lost_counts: &'a [AtomicUsize],
-    /// First state of the stretch, and the end of the stretch.
+    /// First state of the stretch.
     first: usize,
+    /// End of the stretch.
     end: usize,
     /// Number of the next chunk to take.
     chunk: AtomicUsize,
@@ -265,6 +283,7 @@ struct SharedSearchData<'a> {
     table_is_full: AtomicBool,
     /// True if one thread has to repeat the stretch.
     failed: AtomicBool,
+    /// See [`Options::cancel`].
     cancel: Option<&'a AtomicBool>,
 }
 
@@ -318,15 +337,19 @@ impl SharedSearchData<'_> {
 /// State of one thread.
 struct ThreadExpansion<'a, K> {
     policy: PhantomData<K>,
+    /// Data of all threads.
     shared: &'a SharedSearchData<'a>,
     /// Interpreter that judges invariants if no machine code exists.
     invariant_checker: Worker<'a>,
     /// Number of entries it may put into the table before the table counts as full.
     table_share: usize,
+    /// Numbers of candidates that the thread may use.
     numbers: &'a mut CandidateNumbers,
+    /// Candidates found in this stretch, in the order of their parents.
     candidates_found: &'a mut Vec<FoundCandidate>,
     /// Number of its completed chunks; later ones are in progress.
     completed: usize,
+    /// Results so far, with the chunks taken.
     results: ThreadResults,
 }
 

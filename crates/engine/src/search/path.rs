@@ -3,12 +3,12 @@
 use super::*;
 
 impl Search<'_> {
-    /// Verdict on an failure in a state, with the path to it.
+    /// Verdict on a failure in the state with this number, with the path to it.
     pub(super) fn violation_verdict(&self, state: usize, failure: ExpansionFailure) -> Verdict {
         let (mut path, mut worker) = self.replay_to(state);
         let mut failure = failure;
         if self.view.symmetry.is_some() {
-            // The path may end in another state of the orbit; there the same happens to other values.
+            // The path may end in another state of the orbit, in which the same check fails for other scalarset values.
             let repeated = worker.expand(true, |worker, _| match worker.violated_invariant() {
                 Some(failed_check) => Err(failed_check),
                 None => Ok(()),

@@ -21,6 +21,7 @@ const WALKS_PER_BATCH: usize = 4;
 /// Parameters of the walks.
 #[derive(Clone, Copy)]
 pub(crate) struct WalkParameters {
+    /// Seed of all random choices.
     pub seed: u64,
     /// Steps of all walks together; the walk that reaches this total is the last.
     pub steps: u64,
@@ -32,7 +33,9 @@ pub(crate) struct WalkParameters {
 pub(crate) struct WalkResults {
     /// Never [`Verdict::Holds`].
     pub verdict: Verdict,
+    /// Number of walks.
     pub walks: u64,
+    /// Steps of all walks together.
     pub steps: u64,
     /// Rules fired, including those that were only tried.
     pub transitions: u64,
@@ -50,9 +53,11 @@ pub(crate) struct WalkResults {
 
 /// Result of one walk.
 struct Walk {
+    /// Start state and rules of the walk.
     path: Path,
-    /// ExpansionFailure that ended the walk; `None` if it ended otherwise.
+    /// Violation that ended the walk; `None` if it ended otherwise.
     violation: Option<ExpansionFailure>,
+    /// Rules fired, including those that were only tried.
     transitions: u64,
     /// Hashes of the states on the path.
     hashes: Vec<u64>,
@@ -60,6 +65,7 @@ struct Walk {
 
 /// A possible step from the current state.
 struct PossibleStep {
+    /// Number of the rule with its parameter values.
     rule: u32,
     /// Position of its state in [`Walker::states`], in words.
     state_offset: usize,
@@ -199,14 +205,19 @@ impl SplitMix64 {
 
 /// Walks of one thread.
 struct Walker<'a> {
+    /// Interpreter and buffers of the thread.
     worker: Worker<'a>,
+    /// Machine code, if it exists.
     kernel: Option<&'a Kernel>,
+    /// Seed and limits of the walks.
     parameters: WalkParameters,
+    /// See [`Options::cancel`].
     cancel: Option<&'a AtomicBool>,
     /// Numbers of the rules that led to a different state in the current walk.
     fired: FxHashSet<u32>,
-    /// Possible steps from the current state, and the states they lead to.
+    /// Possible steps from the current state.
     possible_steps: Vec<PossibleStep>,
+    /// Packed states that these steps lead to, concatenated.
     states: Vec<u64>,
 }
 

@@ -7,11 +7,13 @@ use crate::program::Instance;
 pub(super) struct ExpansionFailure {
     /// The rule that was tried; `None` for the state itself.
     pub rule: Option<u32>,
+    /// Check that failed.
     pub failed_check: FailedCheck,
 }
 
 /// Result of the expansion of a state.
 pub(super) struct Expansion {
+    /// Rules fired.
     pub transitions: u64,
     /// True if a rule leads to a different state. With [`Deadlock::Stuck`], true if any rule fires.
     pub moves: bool,
@@ -21,17 +23,24 @@ pub(super) struct Expansion {
 
 /// Machine of one thread, with buffers for two packed states.
 pub(super) struct Worker<'a> {
+    /// Executable form of the model.
     pub program: &'a Program,
+    /// Component to explore.
     pub view: &'a View,
     /// Precomputed guards. If given, rules whose guards they refute are skipped.
     pub guards: Option<&'a Guards>,
+    /// Interpreter; its frame holds the current state.
     pub machine: Machine<'a>,
+    /// Packed state that is being expanded.
     pub parent: Vec<u64>,
+    /// Packed successor, or the state packed last.
     pub child: Vec<u64>,
+    /// Working memory of canonicalisation.
     pub scratch: Scratch,
 }
 
 impl<'a> Worker<'a> {
+    /// Creates a worker. Slots outside the view keep the values of the first start state.
     pub fn new(program: &'a Program, view: &'a View) -> Self {
         let words = view.packing.words;
         let mut machine = Machine::new(program);

@@ -20,8 +20,11 @@ pub(crate) const MAX_STATES: u64 = CANDIDATE as u64;
 
 /// All states reached so far, numbered from 0 in the order in which a search with one thread finds them.
 pub(crate) struct Store {
+    /// Packed states, or their signatures.
     pub states: States,
+    /// Parent of each state.
     pub genealogy: ParentMap,
+    /// Numbers of the states by their hash.
     pub table: Table,
 }
 
@@ -29,18 +32,22 @@ pub(crate) struct Store {
 pub(crate) struct States {
     /// Bytes per state.
     stride: usize,
+    /// Length of a complete packed state in 64-bit words.
     words: usize,
     /// Mask of the stored bits of a state's last word.
     last_word_mask: u64,
     /// Concatenated states, and at least eight more bytes, so that all words can be read completely.
     bytes: Vec<u8>,
+    /// Number of states.
     count: usize,
-    /// Complete states that are not expanded yet, with hash compaction. The other fields except `words` then describe\n    /// signatures.
+    /// Complete states that are not expanded yet, with hash compaction. The other fields except `words` then describe
+    /// signatures.
     unexpanded: Option<Box<UnexpandedStates>>,
 }
 
 /// Storage policy as a type, so that code for each successor is specialised.
 pub(crate) trait StorePolicy: Sync {
+    /// True if only signatures of expanded states are kept.
     const COMPACT: bool;
 }
 
@@ -62,17 +69,20 @@ impl StorePolicy for CompactStates {
 struct UnexpandedStates {
     /// Number of the first state in `states`.
     first: usize,
+    /// These states, without compaction.
     states: States,
     /// Maximum number of states so far.
     max_count: usize,
 }
 
+/// Team for growth by the calling thread alone.
 static SINGLE_THREAD: Team = Team::SINGLE_THREAD;
 
 /// Reserve of the buffer after growth, in bytes.
 const GROWTH_BYTES: usize = 1 << 16;
 
 impl States {
+    /// Storage of complete states.
     fn new(packing: &Packing) -> States {
         let tail_bytes = packing.bytes % 8;
         States {
@@ -88,6 +98,7 @@ impl States {
         }
     }
 
+    /// Storage of signatures, and of complete states until they are expanded.
     fn compact(packing: &Packing) -> States {
         States {
             stride: size_of::<u64>(),
@@ -123,6 +134,7 @@ impl States {
         self.unexpanded.is_some()
     }
 
+    /// Eight bytes from a byte offset on, as a little-endian number.
     #[inline(always)]
     fn word(&self, offset: usize) -> u64 {
         match self.bytes[offset..].first_chunk() {
@@ -131,7 +143,7 @@ impl States {
         }
     }
 
-    /// Reads a state.
+    /// Reads a complete state into `words`. With compaction, only states that are not expanded yet can be read.
     #[inline(always)]
     pub fn read<K: StorePolicy>(&self, state: usize, words: &mut [u64]) {
         if K::COMPACT {
@@ -177,6 +189,7 @@ impl States {
         self.push_words(&[hash(words)])
     }
 
+    /// Appends packed words as they are; returns the number of the state.
     #[inline(always)]
     fn push_words(&mut self, words: &[u64]) -> u32 {
         let offset = self.count * self.stride;
@@ -230,6 +243,7 @@ impl States {
         reservations
     }
 
+    /// Extends the buffer to this length in bytes, on the threads of a team.
     #[cold]
     fn grow(&mut self, bytes: usize, team: &Team) {
         let additional = bytes - self.bytes.len();
@@ -272,7 +286,9 @@ impl StateHashes for States {
 
 /// Space for some consecutive states.
 pub(crate) struct Reservation<'a> {
+    /// Bytes of the states that are still to be stored.
     bytes: &'a mut [u8],
+    /// Bytes per state.
     stride: usize,
     /// Space for the complete states, with hash compaction; `bytes` is then for signatures.
     full_states: Option<Box<Reservation<'a>>>,
@@ -289,6 +305,7 @@ impl Reservation<'_> {
         self.push_words(words)
     }
 
+    /// Stores packed words as they are.
     #[inline(always)]
     fn push_words(&mut self, words: &[u64]) {
         let bytes = std::mem::take(&mut self.bytes);
@@ -307,12 +324,14 @@ impl Reservation<'_> {
 }
 
 impl UnexpandedStates {
+    /// Maximum number of states held at a time so far.
     fn peak_count(&self) -> usize {
         self.max_count.max(self.states.count)
     }
 }
 
 impl Store {
+    /// An empty store; `compact` selects hash compaction.
     pub fn new(packing: &Packing, compact: bool) -> Store {
         Store {
             states: match compact {
@@ -344,7 +363,7 @@ impl Store {
         states + unexpanded + self.table.memory() + self.genealogy.memory()
     }
 
-    /// Reads a state.
+    /// Reads a complete state into `words`.
     pub fn read(&self, state: usize, words: &mut [u64]) {
         match self.states.is_compacted() {
             true => self.states.read::<CompactStates>(state, words),

@@ -4,8 +4,11 @@
 /// one per child therefore suffice: a one advances to the next parent, a zero is a child.
 #[derive(Default)]
 pub(crate) struct ParentMap {
+    /// Bits of all parents in order, lowest bit of each word first.
     bits: Vec<u64>,
+    /// Number of bits.
     len: usize,
+    /// Number of parents so far, each with its bit: the parent of the next child.
     parent: u64,
 }
 

@@ -7,7 +7,7 @@
 //!
 //! Any number of threads look up and insert entries in parallel ([`Table::claim`]), without a lock. Equal states probe
 //! the same positions in the same order, so only one of them is inserted.
-//! Growth requires exclusive access. The table grows in position. Buckets are in the order of hashes, so each entry moves
+//! Growth requires exclusive access. The table grows in place. Buckets are in the order of hashes, so each entry moves
 //! toward the end, where space is free. The old position and the stored bits of the hash almost always determine the
 //! new position. The table is therefore processed in order, and few states are read.
 
@@ -46,6 +46,7 @@ struct Bucket {
     /// Tags: one byte of each entry's hash, 0 if free. Then two bits per entry: its distance in buckets from its first
     /// bucket.
     tags: [AtomicU64; 2],
+    /// Entries of the lanes: number of a state or candidate, and bits of its hash.
     entries: [AtomicU32; LANES],
 }
 
@@ -94,12 +95,14 @@ fn equal_bytes(bytes: [u64; 2], byte: u8) -> u32 {
 }
 
 impl Bucket {
+    /// Both words of tags and distances.
     #[inline(always)]
     fn tags(&self) -> [u64; 2] {
         // Acquire: what a tag refers to was written before the tag.
         [0, 1].map(|half: usize| self.tags[half].load(Ordering::Acquire))
     }
 
+    /// Entry of a lane, no longer inverted.
     #[inline(always)]
     fn entry(&self, lane: usize) -> u32 {
         !self.entries[lane].load(Ordering::Acquire)
@@ -142,7 +145,9 @@ fn lanes_with_tag(tags: [u64; 2], tag: u8) -> u32 {
 /// Position in the table; valid until the table grows.
 #[derive(Clone, Copy)]
 pub(crate) struct EntryPosition {
+    /// Index of the bucket.
     bucket: u32,
+    /// Lane in the bucket, below [`LANES`].
     lane: u32,
 }
 
@@ -158,9 +163,11 @@ pub(crate) enum ClaimResult {
 
 /// Hash table of state numbers.
 pub(crate) struct Table {
+    /// Buckets in the order of the hashes that begin there.
     buckets: Vec<Bucket>,
     /// Width of an entry's number in bits; the bits above, except [`CANDIDATE`], belong to its hash.
     bits: u32,
+    /// Number of entries; candidates count once their stretch has succeeded.
     count: usize,
 }
 
@@ -212,6 +219,7 @@ impl Table {
         (buckets * size_of::<Bucket>()) as u64
     }
 
+    /// First bucket of a hash in this table.
     #[inline(always)]
     fn first_bucket(&self, hash: u64) -> usize {
         first_bucket(hash, self.buckets.len())
@@ -278,7 +286,8 @@ impl Table {
         }
     }
 
-    /// Searches for an entry that `is_equal` accepts, and inserts `new` if none exists, concurrently with other threads.
+    /// Searches for an entry that `is_equal` accepts, and inserts `new` if none exists, concurrently with other
+    /// threads.
     /// Calls `write` before other threads can see the entry. The caller reports insertions by [`Table::add_to_count`].
     #[inline(always)]
     pub fn claim(
@@ -415,6 +424,7 @@ impl Table {
         self.count += 1;
     }
 
+    /// Grows the table in place, until `additional` entries fit. Entries are moved on the threads of `team`.
     #[cold]
     fn grow(&mut self, additional: usize, states: &(impl StateHashes + Sync), team: &Team) {
         let old_bucket_count = self.buckets.len();
@@ -610,18 +620,23 @@ impl Table {
 
 /// Hashes that belong to a bucket: range of their lower halves.
 struct BucketHashRange {
+    /// Least value.
     low: u64,
+    /// Greatest value.
     high: u64,
 }
 
 /// Destination buckets: number of entries in each.
 #[derive(Default)]
 struct TargetBuckets {
+    /// Index of the first of these buckets.
     first_bucket: usize,
+    /// Number of entries in each of the buckets from there on.
     filled: [u8; 2 * GROUP],
 }
 
 impl TargetBuckets {
+    /// Counts the entries of the buckets from `first` on.
     fn count_entries(&mut self, table: &Table, first: usize) {
         self.first_bucket = first;
         for (filled, bucket) in self.filled.iter_mut().zip(&table.buckets[first..]) {
@@ -632,7 +647,9 @@ impl TargetBuckets {
 
 /// Parameters of a table before it grows.
 struct OldLayout {
+    /// Number of buckets.
     buckets: usize,
+    /// Width of entry numbers in bits.
     bits: u32,
 }
 
@@ -645,6 +662,7 @@ impl OldLayout {
         }
     }
 
+    /// Hashes of the bucket `distance` buckets before another one, counted around the end of the table.
     fn range_before(&self, bucket_index: usize, distance: usize) -> BucketHashRange {
         self.hash_range(match bucket_index.checked_sub(distance) {
             Some(bucket) => bucket,

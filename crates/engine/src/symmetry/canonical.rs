@@ -46,7 +46,9 @@ pub(super) struct Layout {
 /// room for all such leaves; they are then exact, not hashes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrow {
+    /// Bits of the leaf.
     pub bits: Bits,
+    /// Element that indexes the leaf.
     pub element: u32,
     /// Distance in leaves to the next element's.
     pub stride: u32,
@@ -61,16 +63,22 @@ pub(super) struct Arrow {
 /// Bits of a packed state.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bits {
+    /// Index of the word.
     pub word: u32,
+    /// Position of the lowest bit in the word.
     pub shift: u32,
+    /// Mask of the unshifted value.
     pub mask: u64,
 }
 
 /// A part of an element's key: adjacent bits after extraction from one word.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
+    /// Index of the word.
     pub word: u32,
+    /// Bits of the word that belong to the key.
     pub mask: u64,
+    /// Element whose key contains the bits.
     pub element: u32,
     /// Bit position in the key.
     pub shift: u32,
@@ -81,14 +89,18 @@ pub(super) struct Part {
 pub(super) struct Member {
     /// Packed value of the first element.
     pub low: u64,
+    /// Number of values that are elements.
     pub count: u32,
+    /// Element of the value `low`; further elements follow in the order of the values.
     pub element: u32,
 }
 
 /// A slot that holds an element.
 #[derive(Clone, Debug)]
 pub(super) struct Holder {
+    /// Bits of the slot.
     pub bits: Bits,
+    /// Values that are elements.
     pub member: Member,
     /// Bit position in the key of the held element.
     pub shift: u32,
@@ -97,6 +109,7 @@ pub(super) struct Holder {
 /// A slot that is not part of a key.
 #[derive(Clone, Debug)]
 pub(super) struct Leaf {
+    /// Bits of the slot.
     pub bits: Bits,
     /// Equal for slots that a permutation may exchange.
     pub seed: u64,
@@ -113,6 +126,7 @@ pub(super) struct Leaf {
 /// element.
 #[derive(Clone, Debug)]
 pub(super) struct MultisetLeaves {
+    /// Range in [`Layout::leaves`].
     pub leaves: Range<usize>,
     /// Leaves per position.
     pub stride: usize,
@@ -121,10 +135,13 @@ pub(super) struct MultisetLeaves {
 /// Working memory of one thread.
 #[derive(Default)]
 pub(crate) struct Scratch {
+    /// Key of each element.
     keys: Vec<u64>,
-    /// Orders of elements, one per level of singling out.
+    /// Orders of elements, one per nested choice of an element among tied ones.
     levels: Vec<Order>,
+    /// Hashes or exact codes of each element's relations, in a pass of colour refinement.
     signatures: Vec<u64>,
+    /// Code of each leaf.
     codes: Vec<u64>,
     /// Packed value of each leaf.
     values: Vec<u64>,
@@ -132,10 +149,13 @@ pub(crate) struct Scratch {
     held_elements: Vec<u32>,
     /// New position of each element.
     positions: Vec<u32>,
+    /// Values of the leaves in the order that is being tried.
     image: Vec<u64>,
-    /// Smallest image so far, and the order that gives it.
+    /// Smallest image so far.
     best_image: Vec<u64>,
+    /// Order that gives the smallest image: the element at each position.
     order: Vec<u32>,
+    /// True if `best_image` and `order` are valid.
     has_best_image: bool,
 }
 
@@ -155,6 +175,7 @@ struct Order {
     representatives: Vec<u32>,
 }
 
+/// Hash of two numbers; not symmetric.
 pub(super) fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a ^ 0x9e37_79b9_7f4a_7c15) * u128::from(b ^ 0xd6e8_feb8_6659_fd93);
     product as u64 ^ (product >> 64) as u64
@@ -212,14 +233,17 @@ fn mix_bits(code: u64) -> u64 {
     (code ^ code >> 29).wrapping_mul(HASH_MULTIPLIER)
 }
 
+/// Odd factor of [`mix_bits`].
 const HASH_MULTIPLIER: u64 = 0xa076_1d64_78bd_642f;
 
 impl Bits {
+    /// Value of these bits in a packed state.
     #[inline(always)]
     pub fn get(self, words: &[u64]) -> u64 {
         words[self.word as usize] >> self.shift & self.mask
     }
 
+    /// Replaces these bits in a packed state by `value`, which must fit.
     #[inline(always)]
     fn set(self, words: &mut [u64], value: u64) {
         let word = &mut words[self.word as usize];
@@ -242,6 +266,7 @@ fn moved_by(value: u64, step: u32) -> u64 {
     value.wrapping_add_signed((step as i32).into())
 }
 
+/// Bit of an element in [`Order::tied`].
 #[inline(always)]
 fn bit(element: u32) -> u64 {
     1 << (element % 64)
@@ -298,6 +323,7 @@ impl Order {
         None
     }
 
+    /// End of the range of tied positions that begins at `position`.
     fn end_of_tie(&self, position: usize) -> usize {
         let rank = self.ranks[self.elements[position] as usize];
         let later_elements = &self.elements[position + 1..];
@@ -371,6 +397,7 @@ impl Layout {
         self.canonicalise_with::<true>(words, scratch);
     }
 
+    /// Canonicalises a state; `BMI2` selects the implementation of [`gather`] and [`scatter`].
     #[inline(always)]
     fn canonicalise_with<const BMI2: bool>(&self, words: &mut [u64], scratch: &mut Scratch) {
         if scratch.levels.is_empty() {
@@ -473,7 +500,7 @@ impl Layout {
         }
     }
 
-    /// Reads all leaves.
+    /// Reads the packed value of each leaf, and the element that it holds.
     #[inline]
     fn read_leaves(&self, words: &[u64], scratch: &mut Scratch) {
         if !self.arrows.is_empty() {

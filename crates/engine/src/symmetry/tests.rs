@@ -95,6 +95,7 @@ fn model(shapes: &[u8], sizes: [u32; 2]) -> Model {
     model
 }
 
+/// All pairs of permutations of the numbers below `size`.
 fn pairs_of_permutations(size: usize) -> impl Iterator<Item = (Vec<i64>, Vec<i64>)> {
     let all_permutations = permutations(size);
     let pairs = all_permutations.clone().into_iter();

@@ -24,9 +24,11 @@ pub(super) enum Effect {
 /// An access to a place in a loop.
 #[derive(Clone, Debug)]
 pub(super) struct Access {
+    /// Place that is accessed, without aliases.
     pub(super) resolved: ResolvedPlace,
     /// The place as spelled in the model.
     pub(super) place: Place,
+    /// Kind of access.
     pub(super) effect: Effect,
     /// Call depth of the access.
     pub(super) call_depth: usize,
@@ -36,9 +38,11 @@ pub(super) struct Access {
 
 /// A loop over a scalarset under analysis.
 pub(super) struct Loop {
+    /// Loop variable.
     pub(super) variable: VariableId,
     /// Call depth of the loop.
     pub(super) call_depth: usize,
+    /// Accesses of the loop's body, including those of called functions.
     pub(super) accesses: Vec<Access>,
     /// Variables that live no longer than one iteration.
     pub(super) local_variables: Vec<VariableId>,

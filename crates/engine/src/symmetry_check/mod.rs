@@ -30,7 +30,7 @@ const MAX_NODES: usize = 1 << 20;
 /// An asymmetric use of scalarsets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AsymmetricUse {
-    /// The scalarsets concerned.
+    /// Scalarsets whose values are used asymmetrically.
     pub sets: Vec<TypeId>,
     /// Reason, as a sentence without its full stop.
     pub reason: String,
@@ -76,6 +76,7 @@ pub fn asymmetric_uses(model: &Model) -> (Vec<AsymmetricUse>, UniformStores) {
     model.with_enough_stack(|| find_asymmetric_uses(model))
 }
 
+/// As [`asymmetric_uses`], on a stack that is large enough.
 fn find_asymmetric_uses(model: &Model) -> (Vec<AsymmetricUse>, UniformStores) {
     let all_sets: Vec<TypeId> = (0..model.types.len() as u32).map(TypeId).collect();
     let all_sets: Vec<TypeId> = all_sets.into_iter().filter(|&t| is_set(model, t)).collect();
@@ -145,6 +146,7 @@ fn find_asymmetric_uses(model: &Model) -> (Vec<AsymmetricUse>, UniformStores) {
     (reports, analysis.uniform_stores)
 }
 
+/// Returns true if a type is a scalarset of at least two values.
 fn is_set(model: &Model, ty: TypeId) -> bool {
     matches!(model.ty(ty), Type::Scalarset(2..))
 }
@@ -175,6 +177,7 @@ fn sets_in_first(model: &Model, ty: TypeId, sets: &mut Vec<TypeId>) {
 
 /// Analysis of a model, with what is known at the current statement.
 struct AsymmetryAnalysis<'a> {
+    /// Valid model.
     model: &'a Model,
     /// Places of the aliases in scope.
     places: Vec<Option<ResolvedPlace>>,
@@ -182,6 +185,7 @@ struct AsymmetryAnalysis<'a> {
     values: Vec<Option<SymbolicValue>>,
     /// The loops around the current statement, outermost first.
     loops: Vec<Loop>,
+    /// Slot numbers in scope.
     slots: Slots,
     /// Pairs of values that are known to differ at the current statement.
     inequalities: Vec<(SymbolicValue, SymbolicValue)>,
@@ -191,7 +195,9 @@ struct AsymmetryAnalysis<'a> {
     calls: Vec<FunctionId>,
     /// Number of syntax nodes analysed so far.
     nodes: usize,
+    /// Uses found so far, without duplicates.
     reports: BTreeMap<(AsymmetryLocation, String), AsymmetricUse>,
+    /// Stores that must be checked at run time, by loop.
     uniform_stores: UniformStores,
 }
 
@@ -206,6 +212,7 @@ impl AsymmetryAnalysis<'_> {
         block.iter().for_each(|s| self.stmt(s));
     }
 
+    /// Analyses one statement in its context of loops and calls.
     fn stmt(&mut self, stmt: &Stmt) {
         if !self.count_node() {
             return;
@@ -336,6 +343,7 @@ impl AsymmetryAnalysis<'_> {
         self.record_removal(to);
     }
 
+    /// Records an asymmetric use, unless one with this location and reason is known.
     fn report(&mut self, sets: Vec<TypeId>, reason: String, location: AsymmetryLocation) {
         let report = AsymmetricUse {
             sets,
@@ -357,6 +365,7 @@ impl AsymmetryAnalysis<'_> {
             .for_each(|l| l.local_variables.push(id));
     }
 
+    /// Begins the analysis of a loop that binds `variable`.
     fn open_loop(&mut self, variable: VariableId) {
         self.begin_lifetime(variable);
         self.loops.push(Loop {
@@ -498,6 +507,8 @@ impl AsymmetryAnalysis<'_> {
         self.record_store(to);
     }
 
+    /// Analyses an assignment. In a loop, sums and Boolean accumulations of the assigned place are distinguished from
+    /// other stores.
     fn assign(&mut self, to: &Place, e: &Expr) {
         if self.loops.is_empty() {
             self.indices(to);
@@ -583,7 +594,7 @@ impl AsymmetryAnalysis<'_> {
         parts.into_iter().for_each(|e| self.expr(e));
     }
 
-    /// Analyses an expression.
+    /// Analyses an expression and everything in it.
     fn expr(&mut self, e: &Expr) {
         use Operator::*;
         if !self.count_node() {
@@ -661,6 +672,7 @@ impl AsymmetryAnalysis<'_> {
         }
     }
 
+    /// Analyses a call with its arguments. A recursive call is not entered; it marks the loops that contain it.
     fn call(&mut self, id: FunctionId, arguments: &[Argument]) {
         let model = self.model;
         let function = &model.functions[id.index()];

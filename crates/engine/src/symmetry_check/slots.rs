@@ -15,8 +15,9 @@ pub(super) struct Slots {
     freed: BTreeSet<VariableId>,
 }
 
+/// A slot number held by a variable.
 struct Slot {
-    /// The multiset.
+    /// Multiset whose slots the number counts.
     multiset: ResolvedPlace,
     /// The scalarsets by whose values the multiset is sorted.
     sets: Vec<TypeId>,
@@ -25,6 +26,7 @@ struct Slot {
 }
 
 impl Slots {
+    /// No variable holds a slot number yet.
     pub fn new(model: &Model) -> Slots {
         Slots {
             by_variable: model.variables.iter().map(|_| None).collect(),
@@ -166,6 +168,7 @@ impl AsymmetryAnalysis<'_> {
         }
     }
 
+    /// Marks the slot numbers of multisets that may lie in this variable: other elements may occupy their slots now.
     fn mark_stale(&mut self, root: VariableId) {
         let unknown = |id: VariableId| self.model.variable(id).role == Role::Alias;
         for slot in self.slots.by_variable.iter_mut().flatten() {

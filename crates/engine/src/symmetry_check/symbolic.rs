@@ -97,13 +97,16 @@ impl AsymmetryAnalysis<'_> {
 /// equal values.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct SymbolicValue {
+    /// Canonical form of the expression.
     pub text: String,
+    /// Variables that the expression reads.
     pub variables: Vec<VariableId>,
 }
 
 /// A step of a path, as far as it is known.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum PathStep {
+    /// Name of a field of a record.
     Field(String),
     /// An index; `None` if unknown.
     Index(Option<SymbolicValue>),
@@ -112,10 +115,13 @@ pub(super) enum PathStep {
 /// A place with all aliases resolved.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct ResolvedPlace {
+    /// Variable that is not an alias.
     pub root: VariableId,
+    /// Steps from the variable to the place.
     pub path: Vec<PathStep>,
 }
 
+/// Text of the undefined value.
 pub(super) const UNDEFINE: &str = "undefine";
 
 /// A value that reads no variables.

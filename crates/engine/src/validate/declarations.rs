@@ -3,6 +3,8 @@
 use super::*;
 
 impl Validator<'_> {
+    /// Checks that types refer to earlier types only, have sensible sizes, and together need at
+    /// most [`MAX_SLOTS`] slots.
     pub(super) fn check_types(&mut self) {
         let model = self.model;
         self.location = "types".into();
@@ -115,6 +117,7 @@ impl Validator<'_> {
         }
     }
 
+    /// Checks the types of variables, and that names of state variables are unique.
     pub(super) fn check_variables(&mut self) {
         let mut known_names = FxHashSet::default();
         for variable in &self.model.variables {
@@ -130,6 +133,7 @@ impl Validator<'_> {
         }
     }
 
+    /// Checks that tables have simple types and one value in range per index.
     pub(super) fn check_tables(&mut self) {
         let model = self.model;
         for table in &model.tables {

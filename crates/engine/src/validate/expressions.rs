@@ -3,6 +3,14 @@
 use super::*;
 
 impl Validator<'_> {
+    /// Returns a label's name if it is known, and otherwise its position.
+    fn describe_invalid_label(&self, position: u32) -> String {
+        match self.unknown_labels.get((u32::MAX - position) as usize) {
+            Some(name) => format!("`{name}`"),
+            None => format!("at position {position}"),
+        }
+    }
+
     /// Kind of an expression; `None` after a reported error.
     pub(super) fn kind_of_expr(&mut self, e: &Expr) -> Option<Kind> {
         let model = self.model;
@@ -15,6 +23,7 @@ impl Validator<'_> {
                     ..
                 }) if (*label as usize) < labels.len() => Some(Kind::Enum(*ty)),
                 Some(named) => {
+                    let label = self.describe_invalid_label(*label);
                     self.error(format!("type `{}` has no label {label}", named.name));
                     None
                 }
@@ -144,6 +153,8 @@ impl Validator<'_> {
         }
     }
 
+    /// Kind of a binary expression, after a check of its operands; `None` if an error was reported
+    /// for an operand.
     pub(super) fn kind_of_binary(&mut self, op: Operator, a: &Expr, b: &Expr) -> Option<Kind> {
         use Operator::*;
         match op {

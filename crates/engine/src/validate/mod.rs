@@ -28,7 +28,14 @@ const MAX_SPELT_INDICES: u32 = 8;
 impl Model {
     /// Returns all errors of the model. The engine requires a model without errors.
     pub fn validate(&self) -> Vec<ModelError> {
-        self.with_enough_stack(|| validate(self))
+        self.validate_named(&[])
+    }
+
+    /// Returns all errors of the model. `unknown_labels` holds the names that [`Builder::label`] did not find.
+    ///
+    /// [`Builder::label`]: crate::build::Builder::label
+    pub(crate) fn validate_named(&self, unknown_labels: &[String]) -> Vec<ModelError> {
+        self.with_enough_stack(|| validate(self, unknown_labels))
     }
 
     /// Returns the kind of a type's values.
@@ -66,6 +73,7 @@ impl Model {
         self.spell_in_indices(place, 0)
     }
 
+    /// As [`Model::spell`], inside `depth` indices of other places.
     fn spell_in_indices(&self, place: &Place, depth: u32) -> String {
         let variable = self.variable(place.variable);
         if let Some(spoken_name) = &variable.spoken_name {
@@ -81,6 +89,7 @@ impl Model {
         text
     }
 
+    /// Text of an index at this depth.
     fn spell_index(&self, e: &Expr, depth: u32) -> String {
         match e {
             Expr::Int(n) => n.to_string(),
@@ -112,9 +121,11 @@ impl Model {
     }
 }
 
-fn validate(model: &Model) -> Vec<ModelError> {
+/// Finds all errors of a model. Later checks are skipped if an earlier group found errors.
+fn validate(model: &Model, unknown_labels: &[String]) -> Vec<ModelError> {
     let mut v = Validator {
         model,
+        unknown_labels,
         location: String::new(),
         scope: Vec::new(),
         callable_count: 0,
@@ -135,7 +146,10 @@ fn validate(model: &Model) -> Vec<ModelError> {
 
 /// Checker of one model. Its methods append errors to `errors` and continue.
 struct Validator<'a> {
+    /// Model to check.
     model: &'a Model,
+    /// Names of labels that no enumeration has, by their distance from the highest position.
+    unknown_labels: &'a [String],
     /// Part of the model that is being checked, such as a rule, for messages.
     location: String,
     /// Bound and local variables in scope.
@@ -144,6 +158,7 @@ struct Validator<'a> {
     callable_count: usize,
     /// In a function, its result type; `None` outside functions.
     result: Option<Option<TypeId>>,
+    /// Errors found so far.
     errors: Vec<ModelError>,
 }
 

@@ -3,6 +3,7 @@
 use super::*;
 
 impl Validator<'_> {
+    /// Checks a statement and everything in it.
     pub(super) fn check_stmt(&mut self, stmt: &Stmt) {
         match stmt {
             Stmt::Assign(place, value) => {
@@ -134,6 +135,7 @@ impl Validator<'_> {
         }
     }
 
+    /// Checks the values of a note.
     pub(super) fn check_note(&mut self, note: &Note) {
         match note {
             Note::Event { values, phrase, .. } => {
@@ -151,6 +153,7 @@ impl Validator<'_> {
         }
     }
 
+    /// Checks the values, agents and conditions of a phrase.
     pub(super) fn check_phrase(&mut self, phrase: &[Piece]) {
         for piece in phrase {
             match piece {
@@ -176,6 +179,7 @@ impl Validator<'_> {
         self.kind_of_place(place)
     }
 
+    /// Brings an alias into scope, which must have the type of its place.
     pub(super) fn bind_alias(&mut self, id: VariableId, place: &Place) {
         let kind = self.kind_of_place(place);
         self.bring_into_scope(id, Role::Alias);

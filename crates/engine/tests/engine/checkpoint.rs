@@ -12,18 +12,24 @@ use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Mutex;
 
+/// Checkpoints by component and number.
 type Files = BTreeMap<(usize, u64), Vec<u8>>;
 
-/// Checkpoint sink in memory. A checkpoint is due at every `interval`-th call of `is_due`; the search may be interrupted at one
-/// of these calls.
+/// Checkpoint sink in memory. A checkpoint is due at every `interval`-th call of `is_due`; the search may be
+/// interrupted at one of these calls.
 #[derive(Default)]
 struct MemorySink {
+    /// Checkpoints stored so far.
     files: Mutex<Files>,
+    /// Number of calls of `is_due` from one checkpoint to the next.
     interval: u64,
     /// Call of `is_due` at which the search is interrupted; 0 for never.
     interrupt_call: u64,
+    /// Number of calls of `is_due` so far.
     calls: AtomicU64,
+    /// Flag that cancels the search.
     interrupt: AtomicBool,
+    /// True if no checkpoint can be stored.
     is_full: bool,
 }
 
@@ -57,6 +63,7 @@ impl CheckpointSink for MemorySink {
     }
 }
 
+/// Sink with checkpoints of an earlier run.
 fn memory_sink(files: Files, interval: u64, interrupt_call: u64) -> MemorySink {
     MemorySink {
         files: Mutex::new(files),
@@ -66,6 +73,7 @@ fn memory_sink(files: Files, interval: u64, interrupt_call: u64) -> MemorySink {
     }
 }
 
+/// Model of the library, given by its file name without extension.
 fn library_model(name: &str) -> Model {
     let path = format!("{}/../../models/{name}.m", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).unwrap();
@@ -74,6 +82,7 @@ fn library_model(name: &str) -> Model {
         .model
 }
 
+/// Returns true if the search was cancelled.
 fn is_interrupted(report: &Report) -> bool {
     let reason = Reason::Interrupted;
     report.outcome == Outcome::Undecided { reason }
@@ -104,6 +113,7 @@ fn check_in_pieces(model: &Model, options: &Options, stretches: u64) -> (Report,
     unreachable!()
 }
 
+/// Cases are a model, its options, and the least number of interruptions if each run expands one stretch.
 #[test]
 fn resumed_search_gives_the_same_report() {
     let mut broken = models::peterson(5);
@@ -162,6 +172,7 @@ fn resumed_search_gives_the_same_report() {
     }
 }
 
+/// A checkpoint is written when the limit is reached, also in the middle of an expansion.
 #[test]
 fn limited_search_resumes_with_a_higher_limit() {
     let model = models::peterson(5);
@@ -224,6 +235,7 @@ fn all_checkpoints(model: &Model) -> Files {
     sink.files.into_inner().unwrap()
 }
 
+/// The search was killed, so no checkpoint was written at its end.
 #[test]
 fn search_resumes_after_any_checkpoint() {
     let model = models::peterson(5);
@@ -259,6 +271,8 @@ fn checkpoint_error(model: &Model, options: &Options, files: Files) -> Checkpoin
     }
 }
 
+/// Checkpoints of another model or other options, with one changed bit, cut, extended, or stored under another
+/// number.
 #[test]
 fn foreign_and_damaged_checkpoints_are_rejected() {
     let model = library_model("peterson_2");
@@ -321,6 +335,7 @@ fn prefix(bytes: &[u8], end: usize) -> Vec<u8> {
     bytes[..end].to_vec()
 }
 
+/// The first checkpoint cannot be stored.
 #[test]
 fn storage_error_ends_the_search() {
     let full = MemorySink {

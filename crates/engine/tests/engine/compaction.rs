@@ -9,6 +9,7 @@ use cohkit_murphi::{read, Dialect};
 
 use cohkit_testing::models;
 
+/// Report with hash compaction, checked to be equal for both engines and any number of threads.
 fn check_compacted(model: &Model, options: &Options) -> Report {
     let run = |threads, engine| {
         let options = Options {
@@ -35,6 +36,7 @@ fn without_compaction_fields(report: &Report) -> Report {
     }
 }
 
+/// Without an omission, only memory and the bound of the omission probability differ.
 #[test]
 fn signatures_and_full_states_agree() {
     let mut broken = models::peterson(4);
@@ -106,6 +108,7 @@ fn documented_memory_per_state_is_measured() {
     }
 }
 
+/// Drain needs all states again after the search, when only signatures are left.
 #[test]
 fn hash_compaction_leaves_drain_undecided() {
     let model = models::drain(models::Ending::Answered);

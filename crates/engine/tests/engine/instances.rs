@@ -43,6 +43,7 @@ fn without_memory(report: Report) -> Report {
     }
 }
 
+/// With `max_nodes: 0`, every rule with parameters has one piece of code for all combinations.
 #[test]
 fn shared_and_separate_code_give_equal_reports() {
     let (mut compared, mut violated) = (0, 0);
@@ -88,6 +89,7 @@ fn shared_and_separate_code_give_equal_reports() {
     assert!(compared > 400 && violated > 20, "{compared}, {violated}");
 }
 
+/// Each random choice is made among all combinations, in the order of their numbers.
 #[test]
 fn random_walks_are_independent_of_shared_rule_code() {
     let simulation = Simulation {
@@ -125,6 +127,7 @@ end;
 rule \"wrap\" a = 40 ==> begin a := 1; c := (c + 1) % 3; end;
 ";
 
+/// Model of a Murphi text without errors.
 fn many_model(text: &str) -> Model {
     read("many", text, Dialect::Any).unwrap().model
 }

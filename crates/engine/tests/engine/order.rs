@@ -4,6 +4,7 @@
 use cohkit_engine::{check, Options, Outcome, Report};
 use cohkit_murphi as murphi;
 
+/// Report on a Murphi text, and the warnings of its reader.
 fn check_text(text: &str, symmetry: bool) -> (Report, Vec<String>) {
     let read = murphi::read("text", text, Default::default());
     let read = read.unwrap_or_else(|errors| panic!("{}", errors[0].render("text", text, false)));
@@ -48,6 +49,7 @@ fn model(functions: &str, go: &str, claim: &str) -> String {
     )
 }
 
+/// The quantifier stores values in `got`; the last one stored depends on the order in which it visits them.
 #[test]
 fn quantified_claims_with_side_effects_are_asymmetric() {
     let take = "function take(n: S): boolean; begin got := n; return true; end;
@@ -68,6 +70,7 @@ fn quantified_claims_with_side_effects_are_asymmetric() {
     }
 }
 
+/// The functions change only their own locals.
 #[test]
 fn read_only_quantifiers_keep_symmetry() {
     let even = "function even(n: S): boolean;
@@ -77,6 +80,8 @@ fn read_only_quantifiers_keep_symmetry() {
     assert!(report.symmetric, "{warnings:?}");
 }
 
+/// A place of the union that one iteration reads and another writes is found, although the labels have equal
+/// positions in their enumerations.
 #[test]
 fn labels_of_several_enumerations_differ() {
     let text = "type E: enum {A0, A1}; F: enum {B0, B1}; S: scalarset(2); U: union {E, F};
@@ -111,6 +116,7 @@ fn labels_of_several_enumerations_differ() {
     );
 }
 
+/// Slot numbers that are compared, index another array, outlive their element, or are used for another multiset.
 #[test]
 fn observable_slot_numbers_are_asymmetric() {
     let slot_pair_rule = |guard: &str, body: &str| {
@@ -153,6 +159,7 @@ fn observable_slot_numbers_are_asymmetric() {
     assert_asymmetric(&text, "it may be used for another multiset than its own");
 }
 
+/// Slot numbers that only name and remove elements.
 #[test]
 fn element_naming_slots_keep_symmetry() {
     let go = "choose i: m do choose j: m do

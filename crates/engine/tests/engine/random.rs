@@ -12,10 +12,12 @@ use proptest::prelude::*;
 struct Choices<'a>(std::slice::Iter<'a, u8>);
 
 impl Choices<'_> {
+    /// A choice below `n`.
     fn below(&mut self, n: usize) -> usize {
         self.0.next().map_or(0, |&b| b as usize % n)
     }
 
+    /// One of these options.
     fn pick<T: Clone>(&mut self, options: &[T]) -> T {
         options[self.below(options.len())].clone()
     }
@@ -24,11 +26,15 @@ impl Choices<'_> {
 /// The variables of one group. Groups rarely interact, so many models split into independent parts.
 #[derive(Clone)]
 struct Group {
+    /// A number from 0 to 2.
     number: VariableId,
+    /// A truth value.
     flag: VariableId,
+    /// Numbers from 0 to 2, indexed by such a number.
     cells: VariableId,
 }
 
+/// A random number expression, which may be out of range or have no value.
 fn number(c: &mut Choices, group: &Group, parameter: VariableId, depth: usize) -> Expr {
     match c.below(if depth == 0 { 4 } else { 8 }) {
         0 => group.number.into(),
@@ -45,6 +51,7 @@ fn number(c: &mut Choices, group: &Group, parameter: VariableId, depth: usize) -
     }
 }
 
+/// A random condition.
 fn claim(c: &mut Choices, group: &Group, parameter: VariableId, depth: usize) -> Expr {
     match c.below(if depth == 0 { 3 } else { 6 }) {
         0 => group.flag.into(),
@@ -56,6 +63,7 @@ fn claim(c: &mut Choices, group: &Group, parameter: VariableId, depth: usize) ->
     }
 }
 
+/// A random statement; some may store a number out of range.
 fn statement(c: &mut Choices, group: &Group, parameter: VariableId, depth: usize) -> Stmt {
     match c.below(if depth == 0 { 6 } else { 8 }) {
         0 => group.number.set((group.number + 1) % 3),
@@ -82,6 +90,7 @@ fn statement(c: &mut Choices, group: &Group, parameter: VariableId, depth: usize
     }
 }
 
+/// A valid model with one to three groups of variables.
 fn random_model(bytes: &[u8]) -> Model {
     let mut c = Choices(bytes.iter());
     let mut m = Builder::new("random");
@@ -153,6 +162,7 @@ fn verdict(outcome: &Outcome) -> (String, usize) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
+    /// The engines and numbers of threads give equal reports; decomposition gives the same verdict and counts.
     #[test]
     fn flat_and_decomposed_searches_agree(bytes in proptest::collection::vec(any::<u8>(), 20..250)) {
         let model = random_model(&bytes);
@@ -274,6 +284,7 @@ proptest! {
     }
 }
 
+/// Guards against a generator whose models all have one trivial outcome.
 #[test]
 fn random_models_are_worth_checking() {
     // With the same generator, many models verify with more than one part, and every kind of violation occurs.

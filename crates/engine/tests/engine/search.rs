@@ -13,6 +13,7 @@ use cohkit_murphi::{read, Dialect};
 use models::Ending;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
+/// Options without decomposition into independent parts.
 fn flat() -> Options<'static> {
     Options {
         decompose: false,
@@ -20,6 +21,7 @@ fn flat() -> Options<'static> {
     }
 }
 
+/// Report on a model that is valid and needs no checkpoint.
 fn run(model: &Model, options: &Options) -> Report {
     check(model, options).unwrap()
 }
@@ -66,6 +68,7 @@ fn summary(report: &Report) -> String {
     )
 }
 
+/// Numbers of states and transitions, and depths, that must not change.
 #[test]
 fn known_models_have_their_verdicts_and_counts() {
     let pinned = [
@@ -97,6 +100,7 @@ fn known_models_have_their_verdicts_and_counts() {
     assert_eq!(summaries, expected);
 }
 
+/// In both models a refused request never completes; in the second one it is retried forever.
 #[test]
 fn dead_end_and_livelock_are_distinguished() {
     for (ending, word) in [(Ending::Stuck, "dead end"), (Ending::Retried, "livelock")] {
@@ -125,6 +129,7 @@ fn dead_end_and_livelock_are_distinguished() {
     }
 }
 
+/// The rendered trace, its JSON, and the errors of paths that the model does not have.
 #[test]
 fn trace_lists_changes_and_replays() {
     let model = models::overflow();
@@ -167,6 +172,7 @@ start: from 1
     );
 }
 
+/// Models that are correct, violated, deadlocked or limited.
 #[test]
 fn any_engine_and_number_of_threads_give_the_same_report() {
     let mut broken = models::peterson(4);
@@ -208,6 +214,7 @@ fn any_engine_and_number_of_threads_give_the_same_report() {
     }
 }
 
+/// Machine code adds to the time that the preparation of the model takes.
 #[test]
 fn compilation_time_is_reported_separately() {
     let model = models::peterson(4);
@@ -225,6 +232,7 @@ fn compilation_time_is_reported_separately() {
     assert!(interpreted > 0 && compiling(Engine::Native) > interpreted);
 }
 
+/// Each limit of the search in turn; 88,560 states are all that the model has.
 #[test]
 fn limits_end_undecided_with_coverage_counts() {
     let model = models::peterson(5);
@@ -292,6 +300,7 @@ fn limits_end_undecided_with_coverage_counts() {
         .all(|p| p.status == Status::Undecided));
 }
 
+/// Copies of a small message ring, which with a final state can stop permanently; all stopped rings are a deadlock.
 #[test]
 fn independent_parts_give_the_counts_of_the_whole() {
     for (parts, final_state) in [(2, false), (3, false), (2, true), (3, true)] {
@@ -330,6 +339,7 @@ fn independent_parts_give_the_counts_of_the_whole() {
 #[derive(Debug)]
 struct RecordingRenderer;
 
+/// Events of one trace so far.
 struct RecordedEvents(Sequence);
 
 impl TraceRenderer for RecordingRenderer {

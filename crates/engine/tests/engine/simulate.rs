@@ -11,6 +11,7 @@ use cohkit_murphi::{read, Dialect};
 
 use cohkit_testing::models;
 
+/// Twenty walks, if none ends before its maximum length.
 const SHORT: Simulation = Simulation {
     seed: 0,
     steps: 2000,
@@ -46,6 +47,7 @@ fn counter(max: i32) -> Builder {
     m
 }
 
+/// Every walk has the maximum length, since some step always leads to another state.
 #[test]
 fn walks_without_violation_are_undecided() {
     let report = walk(&counter(5).build().unwrap(), &SHORT);
@@ -81,6 +83,8 @@ fn violation_path_is_shortened_and_replays() {
     assert_eq!(replay(&model, trace.start_index, &rules).unwrap(), **trace);
 }
 
+/// A step that leaves the range of a variable, and a state without a step to another one. Without the check of
+/// deadlocks, such a state only ends its walk.
 #[test]
 fn faults_and_deadlocks_are_found() {
     let mut m = counter(5);
@@ -114,6 +118,7 @@ fn faults_and_deadlocks_are_found() {
     assert_eq!((walks.walks, walks.steps, report.depth), (2000, 2000, 1));
 }
 
+/// Walks with another seed visit other states.
 #[test]
 fn walks_visit_only_reachable_states() {
     let model = models::peterson(4);
@@ -153,6 +158,7 @@ fn walks_watch_loops_over_scalarsets() {
     assert_eq!(report.outcome, Outcome::Undecided { reason });
 }
 
+/// Models without a start state, and with one that the assumption excludes.
 #[test]
 fn walks_begin_only_in_start_states() {
     for text in [

@@ -27,6 +27,7 @@ fn graphs(nodes: u32) -> Builder {
     m
 }
 
+/// Report on a model that is valid and needs no checkpoint.
 fn run(model: &Model, options: Options) -> Report {
     check(model, &options).unwrap()
 }
@@ -55,6 +56,7 @@ fn check_reduced(model: &Model) -> Report {
     expected
 }
 
+/// The reachable states up to symmetry are the graphs up to isomorphism.
 #[test]
 fn graphs_up_to_isomorphism() {
     // Numbers of directed graphs on n unlabelled nodes (OEIS A000273), and 2^(n(n-1)) with labels.
@@ -76,6 +78,7 @@ fn graphs_up_to_isomorphism() {
     }
 }
 
+/// A trace through representatives is made of steps of actual states, and is a shortest one.
 #[test]
 fn counterexamples_under_symmetry_replay() {
     // A triangle needs three edges. The trace consists of actual steps, not of steps up to a permutation.
@@ -127,6 +130,7 @@ fn counterexamples_under_symmetry_replay() {
     assert_eq!(outs, ins);
 }
 
+/// Model of a Murphi text without errors.
 fn murphi(text: &str) -> Model {
     cohkit_murphi::read("text", text, Default::default())
         .unwrap()
@@ -147,6 +151,7 @@ fn owners(shared_ownership: bool) -> Model {
     ))
 }
 
+/// At most one node owns the thing, so the order of the loop in `look` does not matter.
 #[test]
 fn irrelevant_loop_order_keeps_symmetry() {
     let report = check_reduced(&owners(false));
@@ -272,6 +277,7 @@ fn order_dependent_deadlock_is_undecided() {
     assert_eq!((report.outcome, report.states), (Outcome::Verified, 1));
 }
 
+/// Nine values have 362,880 orders.
 #[test]
 fn too_many_orders_are_not_tried() {
     let model = murphi(

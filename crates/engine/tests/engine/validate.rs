@@ -25,6 +25,7 @@ fn errors(
     }
 }
 
+/// The parts of the model that the other test breaks, in their correct form.
 #[test]
 fn valid_model_has_no_errors() {
     let messages = errors(|m, n, c, cells, i| {
@@ -45,6 +46,7 @@ fn valid_model_has_no_errors() {
     assert_eq!(messages, Vec::<String>::new());
 }
 
+/// One seeded error per case.
 #[test]
 fn errors_name_their_location() {
     let message =
@@ -62,7 +64,7 @@ fn errors_name_their_location() {
             let blue = m.label(TypeId(2), "blue");
             m.invariant("never", c.is_not(blue))
         }),
-        "invariant `never`: type `color` has no label 4294967295"
+        "invariant `never`: type `color` has no label `blue`"
     );
     assert_eq!(
         message(|m, _, c, cells, i| m.invariant("scope", cells.at(i).is(c))),

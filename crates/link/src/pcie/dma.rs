@@ -82,7 +82,7 @@ enum Timer {
     Detection(u64),
 }
 
-// Kinds of messages, in the upper bits of their labels.
+// Kinds of messages, in the upper bits of their labels. The lower bits hold the number of the transfer.
 const DOORBELL: u64 = 1 << 60;
 const DATA: u64 = 2 << 60;
 /// Last data of a transfer.
@@ -101,25 +101,36 @@ const WORD_BYTES: u16 = 8;
 /// Distance between the buffers of transfers in bytes. Each buffer starts at a page boundary.
 const BUFFER_DISTANCE: u64 = 1 << 20;
 
-/// Runs all transfers. Returns the start and end of each, in ticks.
+/// Runs all transfers over a link of `lanes` lanes with a delay of `delay` ticks per direction. Returns the start and
+/// end of each, in ticks: from its doorbell to the detection of its status word.
 pub fn run(engine: &Engine, ends: Parameters, lanes: u32, delay: u64) -> Vec<(u64, u64)> {
     TransferRun::new(engine, ends, lanes, delay).finish()
 }
 
+/// State of a run: both ends, the events outside the link, and the progress of each transfer.
 struct TransferRun<'e> {
+    /// Parameters of the engine.
     engine: &'e Engine,
+    /// Maximum bytes of data per packet.
     payload: u64,
     /// End 0 is the host, end 1 the engine.
     bench: Testbench<End<Message>>,
+    /// Messages that each end has not accepted yet, apart from read requests.
     outgoing: [VecDeque<Message>; 2],
+    /// Pending events with their times in ticks, earliest first.
     timers: BinaryHeap<Reverse<(u64, Timer)>>,
+    /// Reads of descriptors (even names) and of data (odd names): twice the number of the transfer, or one more.
     requester: Requester,
+    /// Read requests that the engine's end has not accepted yet.
     requests: VecDeque<Message>,
+    /// Start and end of each transfer in ticks, by number; the end is 0 until it is detected.
     times: Vec<(u64, u64)>,
+    /// Number of transfers whose end was detected.
     completed: u64,
 }
 
 impl<'e> TransferRun<'e> {
+    /// Connects the ends and waits until they have exchanged credits.
     fn new(engine: &'e Engine, ends: Parameters, lanes: u32, delay: u64) -> TransferRun<'e> {
         let payload = ends.payload.into();
         let ends = [End::new(ends.clone()), End::new(ends)];
@@ -139,6 +150,7 @@ impl<'e> TransferRun<'e> {
         }
     }
 
+    /// Runs until the end of the last transfer.
     fn finish(mut self) -> Vec<(u64, u64)> {
         for _ in 0..self.engine.queue.min(self.engine.transfers) {
             self.start_transfer();
@@ -166,10 +178,12 @@ impl<'e> TransferRun<'e> {
         self.times
     }
 
+    /// Schedules an event `delay` ticks from now.
     fn schedule_timer(&mut self, delay: u64, timer: Timer) {
         self.timers.push(Reverse((self.bench.now + delay, timer)));
     }
 
+    /// Queues a posted write at a side.
     fn write(&mut self, side: usize, bytes: u16, label: u64) {
         self.outgoing[side].push_back(Message {
             circuit: POSTED,
@@ -211,6 +225,7 @@ impl<'e> TransferRun<'e> {
         }
     }
 
+    /// Carries out an event outside the link.
     fn handle_timer(&mut self, timer: Timer) {
         match timer {
             Timer::DescriptorFetch(number) => {
@@ -285,6 +300,7 @@ impl<'e> TransferRun<'e> {
         }
     }
 
+    /// Reacts to a message that has arrived at either side.
     fn handle_message(&mut self, message: Message) {
         let engine = self.engine;
         let number = message.label & !KIND_MASK;

@@ -1,7 +1,7 @@
 //! One end of a PCIe link: three classes with credits for headers and data, numbered packets with replay, and data link
 //! layer packets (DLLPs) that acknowledge packets and return credits.
 
-use super::numbered::{Arrival, Receiver, Sender};
+use super::sequence_numbers::{Arrival, Receiver, Sender};
 use crate::crc::{Checksum, ErrorPattern};
 use crate::layer::{Layer, Message, Rejection, Shortage, WireUnit};
 use std::collections::VecDeque;
@@ -12,6 +12,7 @@ pub const POSTED: u8 = 0;
 pub const NON_POSTED: u8 = 1;
 /// Completions.
 pub const COMPLETIONS: u8 = 2;
+/// Names of the classes, by their numbers.
 const CIRCUIT_NAMES: [&str; 3] = ["posted", "non-posted", "completions"];
 /// Bytes of data per data credit.
 const DATA_CREDIT_BYTES: u64 = 16;
@@ -23,17 +24,17 @@ const COUNTER_MODULUS: [u64; 2] = [256, 4096];
 /// Parameters of an end.
 #[derive(Clone, Debug)]
 pub struct Parameters {
-    /// Bytes of a packet of each class without data, including framing.
+    /// Bytes on the wire of a packet of each class without data, including framing.
     pub headers: [u64; 3],
     /// Maximum bytes of data per packet.
     pub payload: u16,
     /// Receive buffer of each class: headers, and 16-byte units of data. 0 means infinite credits.
     pub capacity: [[u64; 2]; 3],
-    /// One acknowledgement and one credit return are sent per this many received bytes.
+    /// Number of received bytes per acknowledgement, and per credit return.
     pub limit: u64,
-    /// Retry timeout: bytes sent before unacknowledged packets are resent.
+    /// Retry timeout: number of bytes sent without progress before unacknowledged packets are resent.
     pub retry_timeout_bytes: u64,
-    /// Bytes sent before unchanged credits are repeated, so that a lost credit return has no lasting effect.
+    /// Number of bytes sent before unchanged credits are repeated, so that a lost credit return has no lasting effect.
     pub refresh: u64,
     /// Capacity of the transmit queue of each class, in packets.
     pub queue_capacity: usize,
@@ -59,8 +60,8 @@ impl Parameters {
         }
     }
 
-    /// Adapts the retry timeout to a link with up to `bytes_in_flight` bytes in flight per direction. It must exceed
-    /// the round trip, or intact packets are resent.
+    /// Returns parameters whose retry timeout suits a link with up to `bytes_in_flight` bytes in flight per direction:
+    /// at least four times that number. The timeout must exceed the round trip, or intact packets are resent.
     #[must_use]
     pub fn with_bytes_in_flight(self, bytes_in_flight: u64) -> Parameters {
         Parameters {
@@ -72,11 +73,11 @@ impl Parameters {
 
 /// Contents of a transaction layer packet (TLP).
 pub trait Body: Clone {
-    /// Message class.
+    /// Message class: [`POSTED`], [`NON_POSTED`] or [`COMPLETIONS`].
     fn class(&self) -> u8;
-    /// Bytes of data.
+    /// Number of bytes of data.
     fn bytes(&self) -> u16;
-    /// Corrupts the contents, as an undetected bit error does.
+    /// Corrupts the contents, as an undetected bit error does. `bit` is the index of the flipped bit in the packet.
     fn corrupt(&mut self, bit: u64);
     /// Takes the contents out of a packet, which need not keep them.
     fn take(&mut self) -> Self {
@@ -108,7 +109,7 @@ pub enum Content<T> {
     AckNak(u16, bool),
     /// Total credits ever granted to a class, as (headers, data) modulo the counter size.
     Credits(u8, [u16; 2]),
-    /// Idle.
+    /// No contents: a filler where nothing else is to be sent.
     Idle,
 }
 
@@ -117,7 +118,9 @@ pub enum Content<T> {
 pub struct Packet<T> {
     /// Contents.
     pub content: Content<T>,
+    /// Bytes on the wire.
     bytes: u64,
+    /// Flipped bits.
     errors: ErrorPattern,
 }
 
@@ -194,16 +197,19 @@ struct Flow {
 
 /// One end of a PCIe link.
 pub struct End<T> {
+    /// Parameters, with the capacities limited to half of the counters.
     parameters: Parameters,
     /// Outgoing direction.
     pub sender: Sender<T>,
     /// Incoming direction.
     pub receiver: Receiver,
+    /// Flow control of each class.
     flows: [Flow; 3],
     /// Queued packets of each class, with their position in the order of submission.
     waiting: [VecDeque<(u64, T)>; 3],
     /// Total number of queued packets.
     waiting_count: usize,
+    /// Received packets of each class, with their position in the order of arrival.
     received: [VecDeque<(u64, T)>; 3],
     /// Number of packets submitted for transmission, and received.
     packet_counts: [u64; 2],
@@ -213,18 +219,23 @@ pub struct End<T> {
     bytes_since_return: [u64; 2],
     /// Bytes sent since the last progress of the sender.
     bytes_since_progress: u64,
+    /// Number of accepted packets at the last acknowledgement sent.
     acknowledged: u64,
+    /// True if the next acknowledgement must be a NAK.
     nak_due: bool,
+    /// Class at which the search for the next credit return begins; 3 stands for class 0.
     next_credit_class: usize,
     /// Number of classes whose credits are sent even if unchanged: at the start, and for periodic repetition.
     forced_credit_returns: usize,
+    /// Bytes sent since the last repetition of all credits.
     bytes_since_refresh: u64,
-    /// Packets received without credit.
+    /// Number of times that a received packet exceeded a credit limit, for headers and data separately.
     pub overrun: u64,
     /// Packets received damaged.
     pub damaged: u64,
 }
 
+/// Returns the credits that a packet consumes, as (headers, data).
 fn credit_cost(body: &impl Body) -> [u64; 2] {
     [1, u64::from(body.bytes()).div_ceil(DATA_CREDIT_BYTES)]
 }
@@ -287,6 +298,7 @@ impl<T: Body> End<T> {
             .map(|(_, class)| class)
     }
 
+    /// Takes the next queued packet that may leave, and consumes its credits.
     fn new_packet(&mut self) -> Option<Content<T>> {
         if self.waiting_count == 0 || !self.sender.has_room() {
             return None;
@@ -302,6 +314,7 @@ impl<T: Body> End<T> {
         Some(Content::Body(number, body))
     }
 
+    /// Stores the body of an accepted packet, which occupies its credits until it is taken.
     fn receive_body(&mut self, body: T) {
         let class = usize::from(body.class());
         let capacity = self.parameters.capacity[class];
@@ -340,6 +353,7 @@ impl<T: Body> End<T> {
         Content::Credits(class as u8, totals)
     }
 
+    /// Selects the contents of the next packet: due acknowledgements and credits first, then resent and new packets.
     fn next_content(&mut self) -> Content<T> {
         let limit = self.parameters.limit;
         if self.nak_due || self.owed[0] >= limit {
@@ -366,13 +380,13 @@ impl<T: Body> End<T> {
         Content::Idle
     }
 
-    /// True if the transmit queue of a class is not full.
+    /// Returns true if the transmit queue of a class is not full; false for a class that does not exist.
     pub fn has_room(&self, class: u8) -> bool {
         let waiting = self.waiting.get(usize::from(class));
         waiting.is_some_and(|waiting| waiting.len() < self.parameters.queue_capacity)
     }
 
-    /// Queues a packet for transmission.
+    /// Queues a packet for transmission, in the queue of its class.
     ///
     /// # Errors
     /// See [`Layer::send`].
@@ -402,7 +416,7 @@ impl<T: Body> End<T> {
         received.is_some_and(|received| !received.is_empty())
     }
 
-    /// Packet that [`End::take`] would return.
+    /// Packet that [`End::take`] would return: the first of its class, unless an earlier posted request is left.
     fn peek(&self, class: usize) -> Option<&T> {
         let posted = self.received[0].front().map_or(u64::MAX, |first| first.0);
         let (position, body) = self.received.get(class)?.front()?;
@@ -425,7 +439,7 @@ impl<T: Body> End<T> {
         Some(body)
     }
 
-    /// Returns the next packet to send.
+    /// Returns the next packet to send, which is idle if nothing else is due.
     pub fn next_packet(&mut self) -> Packet<T> {
         let mut packet = Packet::default();
         self.transmit_packet(&mut packet);
@@ -456,6 +470,7 @@ impl<T: Body> End<T> {
         self.account_sent_bytes(packet.bytes);
     }
 
+    /// True if credits were granted to the partner that it has not received yet.
     fn has_new_credits(&self) -> bool {
         self.flows
             .iter()
@@ -513,7 +528,8 @@ impl<T: Body> End<T> {
         self.bytes_since_return = self.bytes_since_return.map(|since| since + bytes);
     }
 
-    /// Processes a received packet.
+    /// Processes a received packet: a body, an acknowledgement or credits. A damaged body causes a NAK; other damaged
+    /// packets are ignored.
     pub fn receive(&mut self, packet: &mut Packet<T>) {
         if packet.is_idle() {
             return;
@@ -574,8 +590,8 @@ impl<T: Body> End<T> {
         self.sender.disable_replay();
     }
 
-    /// See [`Layer::is_at_rest`].
-    pub fn is_at_rest(&self) -> bool {
+    /// See [`Layer::is_quiescent`].
+    pub fn is_quiescent(&self) -> bool {
         self.sender.is_settled()
             && !self.has_queued_messages()
             && self.acknowledged == self.receiver.accepted_units()
@@ -655,8 +671,8 @@ impl Layer for End<Message> {
         self.sender.is_settled()
     }
 
-    fn is_at_rest(&self) -> bool {
-        End::is_at_rest(self)
+    fn is_quiescent(&self) -> bool {
+        End::is_quiescent(self)
     }
 
     /// Always empty: credit returns carry totals, so the next one compensates for a lost one.

@@ -2,8 +2,8 @@
 
 pub mod dma;
 mod end;
-mod numbered;
 pub mod reads;
+mod sequence_numbers;
 
 use crate::lanes::Ratio;
 
@@ -45,7 +45,8 @@ impl Pcie {
         self.raw().times(numerator, denominator)
     }
 
-    /// Bytes on the wire for a write of `bytes` bytes.
+    /// Bytes on the wire for a write of `bytes` bytes, split into packets of at most [`Pcie::payload`] bytes of
+    /// data.
     pub fn write(&self, bytes: u64) -> u64 {
         bytes + REQUEST_BYTES * bytes.div_ceil(self.payload)
     }

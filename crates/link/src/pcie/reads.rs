@@ -24,7 +24,7 @@ impl Span {
         u64::from(self.tag) | self.offset << 16 | self.bytes << 32
     }
 
-    /// Decodes a label.
+    /// Decodes a label that [`Span::label`] has encoded.
     pub fn of(label: u64) -> Span {
         Span {
             tag: label as u16,
@@ -36,21 +36,27 @@ impl Span {
 
 /// Error: unexpected completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unexpected {
+pub struct UnexpectedCompletion {
     /// Tag of the completion.
     pub tag: u16,
 }
 
+/// A request that waits for completions.
 #[derive(Clone, Copy)]
 struct OpenRequest {
+    /// Name of the read to which the request belongs.
     read: u64,
+    /// Bytes that have not arrived yet.
     remaining: u64,
 }
 
 /// Requester side.
 pub struct Requester {
+    /// Maximum bytes per request.
     max_request_bytes: u64,
+    /// Tags of no outstanding request, in the order of their use.
     free_tags: VecDeque<u16>,
+    /// Outstanding request of each tag.
     open_requests: Vec<Option<OpenRequest>>,
     /// Reads not fully requested yet: (name, address, bytes).
     queued_reads: VecDeque<(u64, u64, u64)>,
@@ -81,7 +87,7 @@ impl Requester {
         self.queued_reads.len()
     }
 
-    /// Number of outstanding requests.
+    /// Number of outstanding requests, each of which occupies a tag.
     pub fn open_request_count(&self) -> usize {
         self.open_requests.len() - self.free_tags.len()
     }
@@ -119,9 +125,9 @@ impl Requester {
     ///
     /// # Errors
     /// No outstanding request has this tag, or the completion is not the next one of its request.
-    pub fn complete(&mut self, completion: Message) -> Result<Option<u64>, Unexpected> {
+    pub fn complete(&mut self, completion: Message) -> Result<Option<u64>, UnexpectedCompletion> {
         let span = Span::of(completion.label);
-        let unexpected = Unexpected { tag: span.tag };
+        let unexpected = UnexpectedCompletion { tag: span.tag };
         let slot = self
             .open_requests
             .get_mut(usize::from(span.tag))
@@ -161,7 +167,7 @@ pub struct Completer {
 }
 
 impl Completer {
-    /// Completions of a request, in order.
+    /// Completions of a request, in order. The request must be one of [`Requester::next_request`].
     pub fn completions(self, request: Message) -> impl Iterator<Item = Message> {
         let mut span = Span::of(request.label);
         std::iter::from_fn(move || {
@@ -234,7 +240,7 @@ mod tests {
         let last = requester.next_request().expect("a tag is free again");
         assert_eq!(Span::of(last.label).tag, spans[2].tag);
         assert_eq!(requester.complete(completion(spans[0])), Ok(None));
-        let twice = Unexpected { tag: spans[0].tag };
+        let twice = UnexpectedCompletion { tag: spans[0].tag };
         assert_eq!(requester.complete(completion(spans[0])), Err(twice));
         assert_eq!(
             requester.complete(completion(Span::of(last.label))),

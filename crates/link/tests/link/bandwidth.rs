@@ -8,6 +8,7 @@ use common::Link;
 /// One-way delay in slots.
 const DELAY: usize = 20;
 
+/// Bandwidths in hundredths of GiB/s of one link, and of both.
 #[test]
 fn rates_match_the_published_figures() {
     let lanes = Lanes::ECI;
@@ -52,6 +53,7 @@ fn measure_steady_flow(
     (traffic.words - start.0, traffic.messages() - start.1)
 }
 
+/// Driven ends reach the formula exactly, because 17 blocks hold 7 lines.
 #[test]
 fn block_bandwidth_matches_the_formula() {
     for is_bidirectional in [false, true] {
@@ -91,6 +93,8 @@ fn credits_limit_one_circuit_on_a_long_link() {
     assert!((20_000..30_000).contains(&words), "{words}");
 }
 
+/// A receiver clock takes 3 words of a circuit with data, which is less than the lanes carry; two
+/// circuits suffice.
 #[test]
 fn slow_circuit_needs_a_second_one_for_full_bandwidth() {
     let clock = Ratio::new(322_265_625, 1);

@@ -1,8 +1,11 @@
 //! DMA transfers over PCIe, compared with the sum of their parts.
 
 use cohkit_link::pcie::dma::{Control, Direction};
-use cohkit_link::rates::{Kind, LinkConfig, DMA_DESCRIPTOR, DMA_MEMORY, DMA_START, DMA_WAY};
+use cohkit_link::rates::{
+    Kind, LinkConfig, DMA_DESCRIPTOR, DMA_MEMORY, DMA_ONE_WAY_DELAY, DMA_START,
+};
 
+/// A PCIe generation 3 link with a delay in nanoseconds.
 fn link_config(lanes: u32, delay: u64) -> LinkConfig {
     LinkConfig {
         lanes,
@@ -21,7 +24,7 @@ fn wire(lanes: u32, bytes: u64) -> f64 {
 fn transfer_latency_is_the_sum_of_its_steps() {
     let [memory, detection] = DMA_MEMORY.map(|ns| ns as f64);
     let start = DMA_START as f64;
-    for (lanes, delay) in [(16, DMA_WAY), (8, 50)] {
+    for (lanes, delay) in [(16, DMA_ONE_WAY_DELAY), (8, 50)] {
         let one_way = delay as f64;
         let transfers = |control| link_config(lanes, delay).transfers(64, control).unwrap();
         let [to_device, to_host] = transfers(Control::Descriptors);
@@ -65,14 +68,15 @@ fn transfer_latency_is_the_sum_of_its_steps() {
 /// The latency of host memory is fitted to a 64-byte read over 8 lanes: about 550 ns.
 #[test]
 fn read_latency_matches_the_measurement() {
-    let read = 2.0 * DMA_WAY as f64 + wire(8, 24) + DMA_MEMORY[0] as f64 + wire(8, 20 + 64);
+    let read =
+        2.0 * DMA_ONE_WAY_DELAY as f64 + wire(8, 24) + DMA_MEMORY[0] as f64 + wire(8, 20 + 64);
     assert!((read - 550.0).abs() < 5.0, "{read}");
 }
 
 /// Large transfers saturate the lanes; small ones are limited by their descriptors.
 #[test]
 fn large_transfers_reach_the_rate_of_the_link() {
-    let link_config = link_config(16, DMA_WAY);
+    let link_config = link_config(16, DMA_ONE_WAY_DELAY);
     let flows = link_config.rates().flows;
     let rate_of = |name: &str| {
         flows

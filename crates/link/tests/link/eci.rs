@@ -56,7 +56,7 @@ fn lost_credit_is_reported_during_traffic() {
                     }]
                 );
                 assert_eq!(first.circuits()[6], "requests, even");
-                assert!(!first.is_at_rest());
+                assert!(!first.is_quiescent());
             }
         }
     }

@@ -36,6 +36,7 @@ fn bit_errors_preserve_exactly_once_in_order_delivery() {
     }
 }
 
+/// Both directions lose all blocks in flight, ten times.
 #[test]
 fn link_failure_loses_no_message() {
     for seed in seeds(20) {
@@ -136,6 +137,7 @@ fn malformed_messages_are_rejected() {
     assert_eq!(end.send(4, &line), Err(Rejection::Full));
 }
 
+/// Share of the bandwidth that is left with bit errors in one direction.
 #[test]
 fn replay_cost_matches_the_formula() {
     let (delay, rate) = (20, 2.5e-5);

@@ -11,7 +11,8 @@ use cohkit_link::{Layer, Message, Rejection};
 use common::ends::{assert_share, ccix, eci, flits, pcie, run_full_queues, DELAY, LANES, TICKS};
 use common::{seeds, SeedReport};
 
-/// Sends random messages on random circuits until enough were sent in each direction, with `faults` injected faults.
+/// Sends random messages on random circuits until 500 were sent in each direction. The seed determines the bit error
+/// rate and the times at which the link goes down. No credit may be missing at any time.
 fn send_with_faults<L: Layer>(name: &str, ends: [L; 2], sizes: &[&[u16]], seed: u64) {
     let mut random = RandomGenerator::new(seed);
     let rate = [0.0, 1e-5, 5e-5, 1e-4][seed as usize % 4];
@@ -64,6 +65,7 @@ fn send_with_faults<L: Layer>(name: &str, ends: [L; 2], sizes: &[&[u16]], seed: 
     }
 }
 
+/// One test per link layer: its ends, and the data sizes of the messages on each circuit.
 macro_rules! fault_tests {
     ($test:ident, $ends:expr, $sizes:expr) => {
         #[test]
@@ -76,6 +78,7 @@ macro_rules! fault_tests {
     };
 }
 
+/// Data sizes of messages with lines, in bytes.
 const LINES: &[u16] = &[32, 64, 128];
 
 fault_tests!(
@@ -109,6 +112,7 @@ fault_tests!(
     &[&[0], &[0], &[64]]
 );
 
+/// Messages per flit at saturation, for both formats and directions.
 #[test]
 fn flit_bandwidth_matches_the_formula() {
     for (format, read, write) in [
@@ -140,6 +144,7 @@ fn flit_bandwidth_matches_the_formula() {
     }
 }
 
+/// The only message that 68-byte flits lack is the host's response to a back-invalidate snoop.
 #[test]
 fn small_flits_reject_back_invalidation() {
     for (format, side) in [
@@ -164,6 +169,7 @@ fn small_flits_reject_back_invalidation() {
     }
 }
 
+/// Errors in single bytes of a 256-byte flit are corrected; 68-byte flits have no correction.
 #[test]
 fn error_correction_reduces_flit_retransmissions() {
     let count_errors = |format| {
@@ -315,6 +321,7 @@ fn run_at_random_times<L: Layer>(
     (records, steps)
 }
 
+/// Idle units are only counted, which must not change any arrival.
 #[test]
 fn skipping_idle_slots_preserves_results() {
     fn assert_equivalent<L: Layer>(name: &str, ends: fn() -> [L; 2], sizes: &[u16], seed: u64) {

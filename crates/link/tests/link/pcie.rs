@@ -71,6 +71,7 @@ fn messages_per_packet() -> [u16; 2] {
     })
 }
 
+/// Credit returns carry totals, so that the next one makes up for a lost one.
 #[test]
 fn cumulative_credit_return_recovers_from_loss() {
     let mut bench = Testbench::new(pcie(), 16, DELAY, 0.0, 0);
@@ -98,6 +99,7 @@ fn cumulative_credit_return_recovers_from_loss() {
     assert!(bench.traffic[0].messages() > 300);
 }
 
+/// PCIe's ordering rules: posted writes pass the other classes, and no class passes a posted write.
 #[test]
 fn writes_pass_stalled_packets_and_no_packet_passes_writes() {
     let [mut sender, mut receiver] = pcie();
@@ -220,8 +222,10 @@ fn ticks_to_rest(bench: &mut Testbench<pcie::End<Message>>) -> u64 {
     bench.now - start
 }
 
+/// Retry timeout of [`pcie::Parameters::new`], 64 KiB, in ticks.
 const RETRY_TIMEOUT_TICKS: u64 = (64 << 10) * LANE_BYTE / LANES as u64;
 
+/// A NAK requests the damaged packet again, so the sender does not wait for its timeout.
 #[test]
 fn damaged_packet_is_resent_before_the_retry_timeout() {
     let mut bench = bench_at_rest();
@@ -242,6 +246,7 @@ fn damaged_packet_is_resent_before_the_retry_timeout() {
     assert_eq!(bench.ends()[0].sender.replayed, 3);
 }
 
+/// Without a NAK, only the timeout shows that an acknowledgement is missing.
 #[test]
 fn lost_acknowledgement_is_resent_after_the_retry_timeout() {
     let mut bench = bench_at_rest();
@@ -261,6 +266,7 @@ fn lost_acknowledgement_is_resent_after_the_retry_timeout() {
     assert_eq!(bench.ends()[1].receiver.repeated, 1);
 }
 
+/// Credits are repeated periodically, so a link recovers even if all initial credits are lost.
 #[test]
 fn lost_initial_credits_are_resent() {
     let mut bench = Testbench::new(pcie(), LANES, DELAY, 0.0, 0);

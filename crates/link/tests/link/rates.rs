@@ -1,8 +1,9 @@
-//! Output of the command: driven ends reach the rates of the formulas.
+//! Output of `cohkit link`: driven ends reach the rates of the formulas.
 
 use cohkit_link::cxl::Flits;
 use cohkit_link::rates::{Flow, Kind, LinkConfig};
 
+/// Asserts that all measured rates are within 0.3 % of their formulas, without a resent unit.
 fn assert_rates_match_formulas(config: &LinkConfig) {
     let rates = config.rates();
     assert!(rates
@@ -79,6 +80,7 @@ fn first_bidirectional_flow(config: &LinkConfig) -> Flow {
         .expect("each link has one")
 }
 
+/// Credits bound the data per round trip on long links; on noisy links, resent units cost bandwidth.
 #[test]
 fn long_links_are_credit_bound_and_noisy_ones_replay_bound() {
     for kind in [Kind::Eci, Kind::Pcie(16), Kind::Cxl(Flits::Small)] {

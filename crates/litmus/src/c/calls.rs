@@ -234,6 +234,7 @@ impl<'t> Reader<'_, 't> {
         }
     }
 
+    /// Returns the error for a call of an unsupported function, with a suggestion.
     fn reject_function(&self, name: Piece) -> Result<Operand> {
         let message = format!("`{}` is no function that is supported here", name.text);
         let text = name.text;
@@ -440,6 +441,8 @@ impl<'t> Reader<'_, 't> {
 /// Storage of the expected value of a compare-and-exchange, which receives the old value on failure.
 #[derive(Clone, Copy)]
 enum ExpectedStorage {
+    /// A local variable.
     Variable(Register),
+    /// A shared location.
     Location(Address),
 }

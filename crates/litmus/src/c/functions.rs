@@ -44,12 +44,16 @@ pub(super) enum Function {
 /// Return value of an atomic read and write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ReturnedValue {
+    /// The old value.
     Before,
+    /// The new value.
     After,
+    /// No value.
     Nothing,
 }
 
-/// Functions of C11 and of the Linux kernel, without the suffixes that state an order.
+/// Functions of C11 and of the Linux kernel, without the suffixes that state an order. The order in the effect is
+/// that of a function without suffix.
 pub(super) const FUNCTIONS: [(&str, Function); 60] = {
     use self::Function as F;
     use self::Order::{Acquire, AcquireRelease, Relaxed, Release, Sequential};

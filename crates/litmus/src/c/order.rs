@@ -1,16 +1,22 @@
-//! Memory orders of accesses.
+//! Memory orders of accesses in C.
 
 /// Memory order of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Order {
+    /// No order; also that of plain accesses.
     Relaxed,
+    /// Before all later accesses.
     Acquire,
+    /// After all earlier accesses.
     Release,
+    /// Acquire and release.
     AcquireRelease,
+    /// Sequentially consistent: acquire and release, and releases stay before later sequentially consistent loads.
     Sequential,
 }
 
 impl Order {
+    /// Names in C11, each with its order.
     pub(super) const ALL: [(&'static str, Order); 5] = [
         ("memory_order_relaxed", Order::Relaxed),
         ("memory_order_acquire", Order::Acquire),
@@ -19,6 +25,7 @@ impl Order {
         ("memory_order_seq_cst", Order::Sequential),
     ];
 
+    /// Returns true if an access of this order acquires.
     pub(super) fn acquires(self) -> bool {
         matches!(
             self,
@@ -26,6 +33,7 @@ impl Order {
         )
     }
 
+    /// Returns true if an access of this order releases.
     pub(super) fn releases(self) -> bool {
         matches!(
             self,

@@ -7,7 +7,7 @@ use super::tokens::TYPES;
 use crate::condition::{location, MAX_INSTRUCTIONS, MAX_THREADS};
 use crate::piece::{error_at, error_with_help, Piece, Result};
 use crate::program::{
-    Acquire, Address, Claim, Instruction, Location, Observed, Operand, Operation, Program,
+    Acquire, Address, Claim, Instruction, Location, Observable, Operand, Operation, Program,
     Register, StoreVariant, Thread,
 };
 
@@ -26,18 +26,22 @@ pub(crate) fn variable(thread: &mut Thread, piece: Piece) -> Result<Register> {
     error_with_help(piece, message, suggestion(piece.text, "variable", names))
 }
 
-/// Recursive-descent reader of the threads.
+/// Recursive-descent reader of the threads. Methods consume tokens from `position` on.
 pub(super) struct Reader<'r, 't> {
+    /// All tokens of the threads, without comments.
     pub(super) tokens: Vec<Piece<'t>>,
     /// True if some thread waits for a grace period. Otherwise read-side critical sections have no effect and are
     /// dropped.
     pub(super) has_grace_period: bool,
+    /// Index of the next token.
     pub(super) position: usize,
     /// End of the code, empty.
     pub(super) end: Piece<'t>,
+    /// Program that receives the threads.
     pub(super) program: &'r mut Program,
     /// Parameters of the thread: shared locations by name.
     pub(super) shared: Vec<(&'t str, Location)>,
+    /// The current thread so far; its number is the number of threads in `program`.
     pub(super) thread: Thread,
     /// First access whose location is known only at run time.
     pub(super) indirect: Option<Piece<'t>>,
@@ -49,18 +53,21 @@ impl<'t> Reader<'_, 't> {
         self.tokens.get(self.position).copied().unwrap_or(self.end)
     }
 
+    /// Consumes and returns the next token, or an empty one at the end.
     pub(super) fn next(&mut self) -> Piece<'t> {
         let token = self.peek();
         self.position += 1;
         token
     }
 
+    /// Consumes the next token if it is `text`. Returns true if it was.
     pub(super) fn consume_if(&mut self, text: &str) -> bool {
         let matches = self.peek().text == text;
         self.position += usize::from(matches);
         matches
     }
 
+    /// Consumes the next token, which must be `text`.
     pub(super) fn expect(&mut self, text: &str) -> Result<Piece<'t>> {
         let token = self.next();
         match token.text == text {
@@ -294,10 +301,11 @@ impl<'t> Reader<'_, 't> {
     /// Restricts the test's executions to those in which a register of this thread has this final value.
     pub(super) fn require(&mut self, register: Register, value: i64) {
         let thread = self.program.threads.len();
-        let observed = Observed::Register(thread, register);
+        let observed = Observable::Register(thread, register);
         self.program.require(Claim::Equals(observed, value));
     }
 
+    /// Emits a computation into a new temporary and returns its operand. Constants are computed at once.
     pub(super) fn compute(
         &mut self,
         token: Piece,

@@ -2,7 +2,7 @@
 
 use super::event::{Event, Kind};
 use super::thread_paths::ThreadPath;
-use crate::program::{Class, Observed, Outcome, Program};
+use crate::program::{Class, Observable, Outcome, Program};
 
 /// A candidate execution.
 pub struct Execution<'e> {
@@ -12,6 +12,7 @@ pub struct Execution<'e> {
     pub from: Vec<Option<usize>>,
     /// Coherence position of each write, by event: number of earlier writes of its location.
     pub rank: Vec<usize>,
+    /// Path of each thread, by thread.
     pub(super) paths: Vec<&'e ThreadPath>,
 }
 
@@ -148,8 +149,8 @@ impl Execution<'_> {
     /// Returns the outcome of the execution, or `None` if the test's filter excludes it.
     pub fn outcome(&self, program: &Program) -> Option<Outcome> {
         program.outcome(|observed| match *observed {
-            Observed::Register(thread, register) => self.paths[thread].registers[register],
-            Observed::Location(location) => {
+            Observable::Register(thread, register) => self.paths[thread].registers[register],
+            Observable::Location(location) => {
                 let writes = (0..self.events.len()).filter(|&e| {
                     self.events[e].kind == Kind::Write && self.events[e].at == location
                 });

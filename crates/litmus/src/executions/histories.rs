@@ -4,27 +4,36 @@ use super::event::{Event, Kind};
 use super::limits::MAX_CANDIDATES;
 use crate::program::Location;
 
-/// History of one location: the write that each read reads from, and the order of the writes.
+/// History of one location. Events are referred to by their indices in the execution.
 pub(super) struct History {
+    /// Each read with the write that it reads from; `None` for the initial value.
     pub(super) from: Vec<(usize, Option<usize>)>,
+    /// Writes in coherence order.
     pub(super) order: Vec<usize>,
 }
 
 /// Enumeration of the histories of one location.
 pub(super) struct HistorySearch<'e> {
+    /// All events of the execution.
     events: &'e [Event],
+    /// Reads of the location, in the order of events.
     reads: Vec<usize>,
+    /// Writes of the location, in the order of events.
     writes: Vec<usize>,
-    /// Initial value.
+    /// Initial value of the location.
     initial_value: i64,
     /// True to enumerate coherent histories only.
     coherent: bool,
+    /// Writes ordered so far.
     order: Vec<usize>,
+    /// Reads with their sources so far.
     from: Vec<(usize, Option<usize>)>,
+    /// Histories found so far.
     pub(super) histories: Vec<History>,
 }
 
 impl<'e> HistorySearch<'e> {
+    /// Prepares the search for a location; with `coherent`, for coherent histories only.
     pub(super) fn new(
         events: &'e [Event],
         location: Location,
@@ -48,7 +57,8 @@ impl<'e> HistorySearch<'e> {
         }
     }
 
-    /// Enumerates every order of the writes that begins with `self.order`.
+    /// Enumerates every order of the writes that begins with `self.order`. `count` is increased by the number of
+    /// visited candidates; the search stops above the limit.
     pub(super) fn extend_order(&mut self, count: &mut usize) {
         *count += 1;
         if *count > MAX_CANDIDATES {

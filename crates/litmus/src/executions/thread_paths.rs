@@ -12,9 +12,11 @@ use crate::program::{
 /// Path of a thread by itself, with one choice of the values that its reads return.
 #[derive(Clone)]
 pub(super) struct ThreadPath {
+    /// Events in program order.
     pub(super) events: Vec<Event>,
     /// Fences: classes that they order, and number of events before the fence.
     pub(super) fences: Vec<(Class, Class, usize)>,
+    /// Values at the end of the path, by register.
     pub(super) registers: Vec<i64>,
     /// Read-side critical sections: number of events before the begin and before the end.
     pub(super) sections: Vec<(usize, usize)>,
@@ -30,7 +32,7 @@ pub(super) fn thread_paths(program: &Program) -> Option<Vec<Vec<ThreadPath>>> {
     find_thread_paths(program, &mut false)
 }
 
-/// As [`thread_paths`]; sets `has_invalid_address` if an access is to the address of no location.
+/// Returns the paths of [`thread_paths`]. Sets `has_invalid_address` if an access is to the address of no location.
 pub(super) fn find_thread_paths(
     program: &Program,
     has_invalid_address: &mut bool,
@@ -56,6 +58,8 @@ pub(super) fn find_thread_paths(
     thread_paths_with_values(program, &values, has_invalid_address)
 }
 
+/// Returns all paths of each thread, where a read of location L returns any value of `values[L]`. `None` if there are
+/// too many, or after an access to the address of no location.
 fn thread_paths_with_values(
     program: &Program,
     values: &[BTreeSet<i64>],
@@ -97,21 +101,27 @@ fn thread_paths_with_values(
 
 /// Enumeration of the paths of one thread.
 struct PathSearch<'w> {
+    /// Instructions of the thread.
     code: &'w [Instruction],
+    /// Number of the thread.
     thread: usize,
+    /// Values that a read may return, by location.
     values: &'w [BTreeSet<i64>],
+    /// The path so far.
     path: ThreadPath,
-    /// Events that each register depends on, as a bit set.
+    /// Events that each register depends on, as a bit set of their numbers in the thread.
     depends: Vec<u64>,
-    /// Events that only selected each register's value.
+    /// Events that only selected each register's value, in the same form.
     picks: Vec<u64>,
-    /// Number in the thread of the read that holds the reservation.
+    /// Number in the thread of the read that holds the reservation; `None` without a reservation.
     reserved: Option<usize>,
+    /// Events that earlier branches depend on, in the same form.
     control: u64,
     /// Events that only selected the values that `control` depends on.
     control_picks: u64,
     /// Control and address dependencies at the last instruction-synchronisation fence.
     synchronised: u64,
+    /// Complete paths found so far.
     paths: Vec<ThreadPath>,
     /// Number of events of all paths found.
     event_count: usize,
@@ -121,13 +131,16 @@ struct PathSearch<'w> {
 
 /// Location of an access, with the events that it depends on and those that selected it, as bit sets.
 #[derive(Clone, Copy)]
-struct Located {
+struct ResolvedAddress {
+    /// Location of the access.
     location: Location,
+    /// Events that the address depends on.
     depends: u64,
+    /// Events that only selected the address.
     picks: u64,
 }
 
-/// Saved state of a [`PathSearch`], for backtracking.
+/// Saved state of a [`PathSearch`], for backtracking. The fields are those of the search.
 struct SavedState {
     path: ThreadPath,
     depends: Vec<u64>,
@@ -158,9 +171,9 @@ impl PathSearch<'_> {
     }
 
     /// Returns the location of an access, the events that it depends on, and those that selected it.
-    fn locate(&mut self, address: Address) -> Option<Located> {
+    fn locate(&mut self, address: Address) -> Option<ResolvedAddress> {
         match address {
-            Address::Direct(location) => Some(Located {
+            Address::Direct(location) => Some(ResolvedAddress {
                 location,
                 depends: 0,
                 picks: 0,
@@ -170,7 +183,7 @@ impl PathSearch<'_> {
                 let location =
                     location.filter(|&location| usize::from(location) < self.values.len());
                 self.has_invalid_address |= location.is_none();
-                Some(Located {
+                Some(ResolvedAddress {
                     location: location?,
                     depends: self.depends[register],
                     picks: self.picks[register],
@@ -179,7 +192,13 @@ impl PathSearch<'_> {
         }
     }
 
-    fn event(&mut self, instruction_index: usize, kind: Kind, access: Located) -> &mut Event {
+    /// Adds an event with the dependencies of its address and of earlier branches. The caller completes it.
+    fn event(
+        &mut self,
+        instruction_index: usize,
+        kind: Kind,
+        access: ResolvedAddress,
+    ) -> &mut Event {
         self.path.events.push(Event {
             thread: self.thread,
             instruction_index,
@@ -335,7 +354,7 @@ impl PathSearch<'_> {
     fn add_write(
         &mut self,
         instruction_index: usize,
-        access: Located,
+        access: ResolvedAddress,
         value: Operand,
     ) -> &mut Event {
         let (picks, (value, sources)) = (self.picks(value), self.value(value));
@@ -423,7 +442,7 @@ impl PathSearch<'_> {
         &mut self,
         instruction_index: usize,
         instruction: Instruction,
-        access: Located,
+        access: ResolvedAddress,
         read_value: i64,
     ) {
         let Instruction::Atomic {

@@ -1,12 +1,13 @@
 //! Reader for tests in C, with the atomic accesses of C11.
 
 use cohkit_litmus::axioms::{self, Model};
-use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::herd::read;
-use cohkit_litmus::models::ends;
+use cohkit_litmus::models::outcomes;
 use cohkit_litmus::print::print;
 use cohkit_litmus::program::Program;
 
+/// Message passing: release consistency forbids the outcome of its condition.
 const MP: &str = "\
 C MP
 {}
@@ -31,14 +32,14 @@ fn test(text: &str) -> Program {
 
 fn allowed(text: &str, model: Model) -> bool {
     let test = test(text);
-    let ends = axioms::outcomes(&test, model).unwrap();
+    let outcomes = axioms::outcomes(&test, model).unwrap();
     // The test printed in assembly has the same verdict.
     let printed = print(&test).unwrap();
     let printed_outcomes = axioms::outcomes(&self::test(&printed), model).unwrap();
-    let satisfies = |program: &Program, ends: &std::collections::BTreeSet<_>| {
-        ends.iter().any(|end| program.holds(end))
+    let satisfies = |program: &Program, outcomes: &std::collections::BTreeSet<_>| {
+        outcomes.iter().any(|outcome| program.holds(outcome))
     };
-    let is_allowed = satisfies(&test, &ends);
+    let is_allowed = satisfies(&test, &outcomes);
     assert_eq!(
         is_allowed,
         satisfies(&self::test(&printed), &printed_outcomes),
@@ -47,6 +48,7 @@ fn allowed(text: &str, model: Model) -> bool {
     is_allowed
 }
 
+/// Each weakened order of `MP` makes the outcome possible; fences of the same order forbid it again.
 #[test]
 fn orders_of_accesses_are_kept() {
     let relaxed = |text: &str, order: &str| text.replace(order, "memory_order_relaxed");
@@ -82,6 +84,7 @@ fn orders_of_accesses_are_kept() {
     ));
 }
 
+/// The functions without an order are sequentially consistent. Release and acquire are weaker.
 #[test]
 fn seq_cst_accesses_forbid_store_buffering() {
     let sb = |store: &str, load: &str| {
@@ -130,35 +133,38 @@ forall ((0:r1=1 /\\ 0:r2=5 /\\ 0:r3=3 /\\ n=7 /\\ (1:r1=1 /\\ 1:r0=7 /\\ l=4 \\/
      \\/ (0:r1=0 /\\ 0:r2=-1 /\\ 0:r3=6 /\\ n=4 /\\ 1:r1=0 /\\ l=5))
 ";
     let program = test(text);
-    for cores in [Cores::InOrder, Cores::StoreBuffer] {
-        let ends = ends(&program, cores);
-        let outcomes: Vec<String> = ends.iter().map(|end| program.format_outcome(end)).collect();
-        assert!(program.is_satisfied(&ends), "{}", outcomes.join("\n"));
-        assert!(ends.len() >= 2, "{}", outcomes.join("\n"));
+    for cores in [CoreKind::InOrder, CoreKind::StoreBuffer] {
+        let outcomes = outcomes(&program, cores);
+        let texts: Vec<String> = outcomes
+            .iter()
+            .map(|outcome| program.format_outcome(outcome))
+            .collect();
+        assert!(program.is_satisfied(&outcomes), "{}", texts.join("\n"));
+        assert!(outcomes.len() >= 2, "{}", texts.join("\n"));
     }
     let sc = axioms::outcomes(&program, Model::Sc).unwrap();
-    assert_eq!(sc, ends(&program, Cores::InOrder));
+    assert_eq!(sc, outcomes(&program, CoreKind::InOrder));
 }
 
 /// A failed compare-and-exchange has its failure order: with an acquire, a later read does not return an old value.
 #[test]
 fn failed_exchange_has_its_failure_order() {
-    let ends = |orders: &str| {
+    let is_allowed = |orders: &str| {
         let exchange =
             format!("0;\n  int r9 = atomic_compare_exchange_strong_explicit(y, &r0, 2, {orders})");
         let text = MP.replace("atomic_load_explicit(y, memory_order_acquire)", &exchange);
         assert_ne!(text, MP);
         let program = test(&text);
-        let ends = axioms::outcomes(&program, Model::Rc).unwrap();
-        ends.iter().any(|end| program.holds(end))
+        let outcomes = axioms::outcomes(&program, Model::Rc).unwrap();
+        outcomes.iter().any(|outcome| program.holds(outcome))
     };
     let [relaxed, release] = ["relaxed", "release"].map(|order| format!("memory_order_{order}"));
     for success in [&relaxed, &release] {
-        assert!(ends(&format!("{success}, memory_order_relaxed")));
-        assert!(!ends(&format!("{success}, memory_order_acquire")));
-        assert!(!ends(&format!("{success}, memory_order_seq_cst")));
+        assert!(is_allowed(&format!("{success}, memory_order_relaxed")));
+        assert!(!is_allowed(&format!("{success}, memory_order_acquire")));
+        assert!(!is_allowed(&format!("{success}, memory_order_seq_cst")));
     }
-    assert!(!ends("memory_order_acquire, memory_order_relaxed"));
+    assert!(!is_allowed("memory_order_acquire, memory_order_relaxed"));
 }
 
 /// `(*x` among statements does not begin a comment, even if a comment ends later. Before, between and after threads it

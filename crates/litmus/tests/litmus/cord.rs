@@ -3,23 +3,25 @@
 //! A fault is the protocol file with some words replaced. A program refutes it by an outcome that release consistency
 //! forbids, by threads that wait for ever, or by a violated property. A system refutes it by a shortest trace.
 
-use crate::texts;
+use crate::protocol_files;
 
 use cohkit_check::system::{model, Options as Lowered};
 use cohkit_engine::{check, Options as Search, Outcome};
 use cohkit_litmus::axioms::{allowed, Model};
-use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::cycles::named;
 use cohkit_litmus::herd;
 use cohkit_litmus::program::Program;
-use cohkit_litmus::run::{run, Found, Options};
+use cohkit_litmus::run::{run, Options, RunResult};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::parse;
-use cohkit_system::world::StepError;
-use texts::home;
+use cohkit_system::state::StepError;
+use protocol_files::home;
 use Refutation::{Shape, System, Written};
 
+/// Stores that are ordered at the directories, with release consistency.
 const CORD: &str = include_str!("../../../../ordering/cord.coh");
+/// The same with total store order.
 const CORD_TSO: &str = include_str!("../../../../ordering/tso/cord.coh");
 
 /// Programs other than cycles: with a cached copy of a written location, and with more epochs than epoch numbers.
@@ -44,18 +46,24 @@ enum Refutation {
     System(&'static str),
 }
 
+/// A fault of `cord`, and its refutation.
 struct Fault {
+    /// Behaviour of the faulty protocol.
     description: &'static str,
     /// Words of the protocol file, and their replacements.
     words: &'static [(&'static str, &'static str)],
+    /// Program or system that must refute the fault.
     refuted_by: Refutation,
     /// Part of the refutation: an outcome or a message.
     expected: &'static str,
 }
 
+/// Outcome of message passing: the flag is seen, and the data is old.
 const HANDED_OVER: &str = "1:X0=1; 1:X2=0";
+/// Description of threads that reach no outcome.
 const DEADLOCK: &str = "wait forever";
 
+/// Faults in the counts, turns, notifications and waits by which directories order stores.
 const FAULTS: &[Fault] = &[
     Fault {
         description: "a notification is sent before the stores are there",
@@ -277,6 +285,7 @@ fn read(text: &str) -> Protocol {
     })
 }
 
+/// Returns the program of [`PROGRAMS`] with this name.
 fn stored_program(name: &str) -> Program {
     let mut programs = PROGRAMS.iter().map(|text| {
         herd::read(text).unwrap_or_else(|error| panic!("{}", error.render("program", text, false)))
@@ -288,7 +297,7 @@ fn stored_program(name: &str) -> Program {
 /// Returns the first forbidden outcome, violation or deadlock of a program on a protocol, if any.
 fn by_program(protocol: &Protocol, program: &Program) -> Option<String> {
     let options = Options {
-        cores: Cores::Relaxed(
+        cores: CoreKind::Relaxed(
             protocol
                 .program_order
                 .expect("the protocol declares its program order"),
@@ -296,13 +305,13 @@ fn by_program(protocol: &Protocol, program: &Program) -> Option<String> {
         ..Options::default()
     };
     match run(protocol, home(protocol), program, &options, &mut || true) {
-        Found::Ends { ends, .. } => {
+        RunResult::Outcomes { outcomes, .. } => {
             let allowed = allowed(program, Model::Rc).unwrap();
-            let forbidden = ends.iter().find(|end| !allowed.contains(end))?;
+            let forbidden = outcomes.iter().find(|outcome| !allowed.contains(outcome))?;
             Some(program.format_outcome(forbidden))
         }
-        Found::Stuck { .. } => Some(DEADLOCK.to_string()),
-        Found::Wrong(StepError::Violated(violation)) => Some(violation.what),
+        RunResult::Stuck { .. } => Some(DEADLOCK.to_string()),
+        RunResult::Error(StepError::Violated(violation)) => Some(violation.description),
         other => panic!("{}: {other:?}", program.name),
     }
 }
@@ -330,6 +339,7 @@ fn by_system(protocol: &Protocol, name: &str) -> Option<String> {
     }
 }
 
+/// Applies each fault, and compares the refutation with the expected one.
 #[test]
 fn every_fault_is_refuted_by_its_named_check() {
     let mut failures = Vec::new();

@@ -1,14 +1,15 @@
 //! Reader for tests in the format of the herd tools.
 
 use cohkit_litmus::axioms::{self, Model};
-use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::executions;
 use cohkit_litmus::herd::read;
-use cohkit_litmus::models::{self, ends, outcomes_within};
+use cohkit_litmus::models::{self, outcomes, outcomes_within};
 use cohkit_litmus::print::print;
 use cohkit_litmus::program::Program;
 use std::collections::BTreeSet;
 
+/// Store buffering, in Intel syntax.
 const SB: &str = "\
 AArch64 SB
 \"PodWR Fre PodWR Fre\"
@@ -28,24 +29,24 @@ exists (0:X2=0 /\\ 1:X2=0)
 fn condition_is_read_from_the_file() {
     let test = read(SB).unwrap();
     assert_eq!((test.name.as_str(), test.threads.len()), ("SB", 2));
-    assert!(!test.is_satisfied(&ends(&test, Cores::InOrder)));
-    assert!(test.is_satisfied(&ends(&test, Cores::StoreBuffer)));
+    assert!(!test.is_satisfied(&outcomes(&test, CoreKind::InOrder)));
+    assert!(test.is_satisfied(&outcomes(&test, CoreKind::StoreBuffer)));
     // A full barrier forbids the outcome, a barrier of stores alone does not.
     let barrier = |kind: &str| {
         let row = format!("DMB {kind} | DMB {kind};\n LDR W2,[X3] |");
         let text = SB.replace("LDR W2,[X3] |", &row);
         let test = read(&text).unwrap_or_else(|e| panic!("{}", e.render("t", &text, false)));
-        test.is_satisfied(&ends(&test, Cores::StoreBuffer))
+        test.is_satisfied(&outcomes(&test, CoreKind::StoreBuffer))
     };
     assert!(!barrier("SY"));
     assert!(barrier("ST"));
     // An acquire after a release forbids it too, and so does an atomic access.
     let ordered = SB.replace("STR", "STLR").replace("LDR", "LDAR");
     let test = read(&ordered).unwrap();
-    assert!(!test.is_satisfied(&ends(&test, Cores::StoreBuffer)));
+    assert!(!test.is_satisfied(&outcomes(&test, CoreKind::StoreBuffer)));
     let swapped = SB.replace("STR W0,[X1]", "SWPAL W0,W4,[X1]");
     let test = read(&swapped).unwrap();
-    assert!(!test.is_satisfied(&ends(&test, Cores::StoreBuffer)));
+    assert!(!test.is_satisfied(&outcomes(&test, CoreKind::StoreBuffer)));
 }
 
 #[test]
@@ -65,15 +66,15 @@ AND W8,W7,#2 ;
 forall (0:X3=5 /\\ 0:X4=7 /\\ 0:X5=2 /\\ (not x=4) /\\ [y]=7 /\\ 0:X9=16 /\\ 0:X7=3 /\\ (0:X8=2 \\/ 0:X8=3))
 ";
     let test = read(text).unwrap();
-    assert!(test.is_satisfied(&ends(&test, Cores::InOrder)));
+    assert!(test.is_satisfied(&outcomes(&test, CoreKind::InOrder)));
     let changed = text.replace("0:X4=7", "0:X4=8");
     assert!(!read(&changed)
         .unwrap()
-        .is_satisfied(&ends(&test, Cores::InOrder)));
+        .is_satisfied(&outcomes(&test, CoreKind::InOrder)));
     let negated = text.replace("forall", "~exists");
     assert!(!read(&negated)
         .unwrap()
-        .is_satisfied(&ends(&test, Cores::InOrder)));
+        .is_satisfied(&outcomes(&test, CoreKind::InOrder)));
 }
 
 /// Other line endings, blanks in the condition, and types before registers do not change the test.
@@ -82,8 +83,8 @@ fn layout_does_not_change_a_test() {
     let original = read(SB).unwrap();
     // Compare by name: register numbers may differ.
     let named_outcomes = |test: &Program| {
-        let ends = ends(test, Cores::StoreBuffer).into_iter();
-        let outcomes = ends.map(|end| (test.format_outcome(&end), test.holds(&end)));
+        let outcomes = outcomes(test, CoreKind::StoreBuffer).into_iter();
+        let outcomes = outcomes.map(|end| (test.format_outcome(&end), test.holds(&end)));
         outcomes.collect::<BTreeSet<_>>()
     };
     for (from, to) in [
@@ -122,23 +123,23 @@ fn branch_and_instruction_fence_order_later_reads() {
         ("DMB LD", false),
     ] {
         let program = test(between);
-        let ends = axioms::outcomes(&program, Model::Rc).unwrap();
-        assert_eq!(program.is_satisfied(&ends), allowed, "{between}");
+        let outcomes = axioms::outcomes(&program, Model::Rc).unwrap();
+        assert_eq!(program.is_satisfied(&outcomes), allowed, "{between}");
         // `ISB` is not a memory fence: stores may remain in the store buffer.
         assert_eq!(
             axioms::outcomes(&program, Model::Tso).unwrap(),
-            models::ends(&program, Cores::StoreBuffer),
+            models::outcomes(&program, CoreKind::StoreBuffer),
             "{between}"
         );
         let printed = print(&program).unwrap();
         assert_eq!(
             axioms::outcomes(&read(&printed).unwrap(), Model::Rc).unwrap(),
-            ends
+            outcomes
         );
     }
     let buffered = SB.replace("LDR W2,[X3] |", "ISB | ISB;\n LDR W2,[X3] |");
     let test = read(&buffered).unwrap();
-    assert!(test.is_satisfied(&ends(&test, Cores::StoreBuffer)));
+    assert!(test.is_satisfied(&outcomes(&test, CoreKind::StoreBuffer)));
 }
 
 /// Size limits are reported before memory runs out. Eight threads that write and read have millions of states, and a
@@ -146,12 +147,12 @@ fn branch_and_instruction_fence_order_later_reads() {
 #[test]
 fn oversized_tests_are_rejected_before_memory_runs_out() {
     let test = read(SB).unwrap();
-    let outcomes = ends(&test, Cores::StoreBuffer);
+    let outcomes = outcomes(&test, CoreKind::StoreBuffer);
     assert_eq!(
-        outcomes_within(&test, Cores::StoreBuffer, 100),
+        outcomes_within(&test, CoreKind::StoreBuffer, 100),
         Some(outcomes)
     );
-    assert_eq!(outcomes_within(&test, Cores::StoreBuffer, 10), None);
+    assert_eq!(outcomes_within(&test, CoreKind::StoreBuffer, 10), None);
     let reads = " | LDR W5,[X1] ;\n".repeat(50);
     let text = SB.replace("exists", &format!("{reads}exists"));
     let error = axioms::outcomes(&read(&text).unwrap(), Model::Rc).unwrap_err();
@@ -357,8 +358,11 @@ fn mutated_texts_never_make_the_reader_panic() {
 
 /// Returns the outcomes of a test under a model, formatted.
 fn formatted_outcomes(test: &Program, model: Model) -> BTreeSet<String> {
-    let ends = axioms::allowed(test, model).unwrap();
-    ends.iter().map(|end| test.format_outcome(end)).collect()
+    let outcomes = axioms::allowed(test, model).unwrap();
+    outcomes
+        .iter()
+        .map(|outcome| test.format_outcome(outcome))
+        .collect()
 }
 
 fn parse_test(text: &str) -> Program {
@@ -399,8 +403,8 @@ exists (0:ecx=3 /\\ 0:edx=2 /\\ 1:eax=2 /\\ 1:ebx=1 /\\ 1:rdx=1 /\\ x=1 /\\ y=2)
         .each_ref()
         .map(|test| formatted_outcomes(test, Model::Tso));
     assert_eq!(intel, att);
-    let ends = axioms::allowed(&tests[1], Model::Tso).unwrap();
-    assert!(tests[1].is_satisfied(&ends));
+    let outcomes = axioms::allowed(&tests[1], Model::Tso).unwrap();
+    assert!(tests[1].is_satisfied(&outcomes));
 }
 
 /// Executions that the filter excludes have no outcome, with the operational and with the axiomatic models.
@@ -411,10 +415,17 @@ fn filters_exclude_executions_from_the_outcomes() {
     let filtered = parse_test(&SB.replace(condition, with_filter));
     assert_eq!(formatted_outcomes(&filtered, Model::Armv8).len(), 2);
     for (model, count) in [(Model::Sc, 2), (Model::Tso, 2), (Model::Rc, 2)] {
-        let ends = axioms::outcomes(&filtered, model).unwrap();
-        assert_eq!(ends.len(), count, "{model}");
-        assert_eq!(axioms::allowed(&filtered, model).unwrap(), ends, "{model}");
-        assert!(ends.iter().all(|end| filtered.holds(end)), "{model}");
+        let outcomes = axioms::outcomes(&filtered, model).unwrap();
+        assert_eq!(outcomes.len(), count, "{model}");
+        assert_eq!(
+            axioms::allowed(&filtered, model).unwrap(),
+            outcomes,
+            "{model}"
+        );
+        assert!(
+            outcomes.iter().all(|outcome| filtered.holds(outcome)),
+            "{model}"
+        );
     }
 }
 
@@ -522,11 +533,11 @@ fn grace_periods_forbid_cycles_with_no_more_critical_sections() {
             claims.join(" /\\ ")
         ));
         for model in [Model::Armv8, Model::RiscV, Model::Rc] {
-            let ends = axioms::allowed(&test, model).unwrap();
-            assert_eq!(test.is_satisfied(&ends), allowed, "{threads}, {model}");
+            let outcomes = axioms::allowed(&test, model).unwrap();
+            assert_eq!(test.is_satisfied(&outcomes), allowed, "{threads}, {model}");
         }
-        let ends = axioms::allowed(&test, Model::Sc).unwrap();
-        assert_eq!(test.is_satisfied(&ends), threads == "GA", "{threads}");
+        let outcomes = axioms::allowed(&test, Model::Sc).unwrap();
+        assert_eq!(test.is_satisfied(&outcomes), threads == "GA", "{threads}");
     }
 }
 
@@ -609,19 +620,22 @@ fn dialects_of_public_suites_have_their_verdicts() {
     for ((file, text), (name, model, is_satisfied)) in files.iter().zip(verdicts) {
         assert_eq!(file, name);
         let test = read(text).unwrap_or_else(|e| panic!("{}", e.render(file, text, false)));
-        let ends = axioms::allowed(&test, model).unwrap();
-        if test.is_satisfied(&ends) != is_satisfied {
-            let outcomes: Vec<String> = ends.iter().map(|end| test.format_outcome(end)).collect();
+        let outcomes = axioms::allowed(&test, model).unwrap();
+        if test.is_satisfied(&outcomes) != is_satisfied {
+            let outcomes: Vec<String> = outcomes
+                .iter()
+                .map(|outcome| test.format_outcome(outcome))
+                .collect();
             failures.push(format!("{name}, {model}:\n  {}", outcomes.join("\n  ")));
         }
         // The operational and the axiomatic models agree.
         for (model, cores) in [
-            (Model::Sc, Cores::InOrder),
-            (Model::Tso, Cores::StoreBuffer),
+            (Model::Sc, CoreKind::InOrder),
+            (Model::Tso, CoreKind::StoreBuffer),
         ] {
             if !test.requires_axiomatic_model() {
                 let axioms = axioms::outcomes(&test, model).unwrap();
-                assert_eq!(axioms, models::ends(&test, cores), "{name}, {model}");
+                assert_eq!(axioms, models::outcomes(&test, cores), "{name}, {model}");
             }
         }
         // The printed test has the same verdict.
@@ -632,7 +646,7 @@ fn dialects_of_public_suites_have_their_verdicts() {
                 axioms::outcomes(test, Model::Sc)
                     .unwrap()
                     .iter()
-                    .filter(|end| test.holds(end))
+                    .filter(|outcome| test.holds(outcome))
                     .count()
             };
             assert_eq!(count(&test) > 0, count(&reread) > 0, "{printed}");

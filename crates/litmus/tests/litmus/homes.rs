@@ -3,18 +3,18 @@
 //! The protocols order write-through stores by acknowledgements, epochs or sequence numbers. Each must show only the
 //! outcomes that its guaranteed memory model allows, and each seeded fault must show a forbidden outcome.
 
-use crate::texts;
+use crate::protocol_files;
 
 use cohkit_base::sequence::Action;
 use cohkit_litmus::axioms::{allowed, Model};
-use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::cycles::{classic, named};
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::program::Outcome;
-use cohkit_litmus::run::{run, run_on, shortest, Found, Options};
+use cohkit_litmus::run::{run, run_on, shortest_path, Options, RunResult};
 use cohkit_protocol::protocol::{Home, Protocol};
+use protocol_files::read;
 use std::collections::BTreeSet;
-use texts::read;
 
 /// Stores that are ordered at the source, which waits for acknowledgements.
 const SO: &str = include_str!("../../../../ordering/so.coh");
@@ -42,12 +42,12 @@ fn first_failure(protocol: &Protocol, max_threads: usize) -> Option<String> {
         panic!("a home written as rows")
     };
     let options = Options {
-        cores: Cores::Relaxed(
+        cores: CoreKind::Relaxed(
             protocol
                 .program_order
                 .expect("the protocol declares its program order"),
         ),
-        gives_up: 0,
+        max_spontaneous_evictions: 0,
         ..Options::default()
     };
     let model = protocol.guarantee.model.expect("a guarantee");
@@ -58,17 +58,17 @@ fn first_failure(protocol: &Protocol, max_threads: usize) -> Option<String> {
     for group in Lines::groups(protocol, candidates.collect()) {
         let (threads, locations) = (group[0].threads.len(), group[0].locations.len());
         let (threads, locations) = (threads as u8, locations as u8);
-        let mut lines = Lines::new(protocol, home, threads, locations, options.room);
+        let mut lines = Lines::new(protocol, home, threads, locations, options.channel_capacity);
         for program in &group {
             let failure = match run_on(&mut lines, program, &options, &mut || true) {
-                Found::Ends { ends: outcomes, .. } => {
+                RunResult::Outcomes { outcomes, .. } => {
                     let allowed = allowed(program, model).unwrap();
                     let forbidden = outcomes.iter().find(|outcome| !allowed.contains(outcome));
                     forbidden
                         .map(|outcome| format!("ends with {}", program.format_outcome(outcome)))
                 }
                 // Some protocols have no access that reads and writes atomically.
-                Found::Cannot(_) => continue,
+                RunResult::UnsupportedProgram(_) => continue,
                 other => Some(format!("{other:?}")),
             };
             programs += 1;
@@ -81,6 +81,7 @@ fn first_failure(protocol: &Protocol, max_threads: usize) -> Option<String> {
     None
 }
 
+/// The unchanged protocol, with which the faults below are compared.
 #[test]
 fn home_ordered_stores_are_release_consistent() {
     assert_eq!(first_failure(&read(ORDERED), 3), None);
@@ -168,7 +169,7 @@ fn condition_results(text: &str, name: &str) -> (bool, bool) {
         panic!("a home written as rows")
     };
     let options = Options {
-        cores: Cores::Relaxed(
+        cores: CoreKind::Relaxed(
             protocol
                 .program_order
                 .expect("the protocol declares its program order"),
@@ -176,7 +177,7 @@ fn condition_results(text: &str, name: &str) -> (bool, bool) {
         ..Options::default()
     };
     let found = run(&protocol, home, &program, &options, &mut || true);
-    let Found::Ends { ends: outcomes, .. } = found else {
+    let RunResult::Outcomes { outcomes, .. } = found else {
         panic!("{name}: {found:?}")
     };
     let holds = |outcome: &_| program.holds(outcome);
@@ -184,6 +185,7 @@ fn condition_results(text: &str, name: &str) -> (bool, bool) {
     (outcomes.iter().any(holds), allowed.iter().any(holds))
 }
 
+/// Programs of up to three threads.
 #[test]
 fn source_and_number_ordering_are_release_consistent() {
     for text in [SO, SEQ] {
@@ -286,6 +288,7 @@ fn faults_of_total_store_order_at_homes_are_refuted_by_programs() {
     assert!(missed.is_empty(), "{missed:#?}");
 }
 
+/// Three threads have too many states for a test; the example `orderings` runs them.
 #[test]
 fn directory_ordering_is_release_consistent_for_two_threads() {
     assert_eq!(first_failure(&read(CORD), 2), None);
@@ -317,16 +320,16 @@ fn shortest_path_lists_received_messages_in_order() {
         panic!("a home written as rows")
     };
     let options = Options {
-        cores: Cores::Relaxed(
+        cores: CoreKind::Relaxed(
             protocol
                 .program_order
                 .expect("the protocol declares its program order"),
         ),
         ..Options::default()
     };
-    let mut lines = Lines::new(&protocol, home, 3, 3, options.room);
+    let mut lines = Lines::new(&protocol, home, 3, 3, options.channel_capacity);
     let is_goal = |outcome: Option<&Outcome>| outcome.is_some_and(|outcome| program.holds(outcome));
-    let path = shortest(&mut lines, &program, &options, &is_goal, &mut || true)
+    let path = shortest_path(&mut lines, &program, &options, &is_goal, &mut || true)
         .expect("a path to the outcome");
     let chart = path.chart;
     assert_eq!(
@@ -370,7 +373,7 @@ fn shortest_path_lists_received_messages_in_order() {
         "finds x = 0",
     ];
     assert_eq!(last_thread_actions.collect::<Vec<_>>(), expected);
-    let no_path = shortest(&mut lines, &program, &options, &|_| false, &mut || true);
+    let no_path = shortest_path(&mut lines, &program, &options, &|_| false, &mut || true);
     assert_eq!(no_path, None);
 }
 
@@ -399,12 +402,12 @@ fn ordered_home_to_home_messages_arrive_in_order() {
             };
             run(protocol, home, &program, &Options::default(), &mut || true)
         };
-        let Found::Ends { ends: outcomes, .. } = run_on_protocol(&protocol) else {
+        let RunResult::Outcomes { outcomes, .. } = run_on_protocol(&protocol) else {
             panic!("{name}: {:?}", run_on_protocol(&protocol))
         };
-        let expected = cohkit_litmus::models::ends(&program, Cores::InOrder);
+        let expected = cohkit_litmus::models::outcomes(&program, CoreKind::InOrder);
         assert_eq!(outcomes, expected, "{name}");
-        violations += usize::from(matches!(run_on_protocol(&unordered), Found::Wrong(_)));
+        violations += usize::from(matches!(run_on_protocol(&unordered), RunResult::Error(_)));
     }
     assert!(violations > 0);
 }

@@ -1,21 +1,21 @@
 //! Programs whose threads run on several kinds of caches with different rows.
 
-use crate::texts;
+use crate::protocol_files;
 
 use cohkit_litmus::axioms::Model;
 use cohkit_litmus::conformance_report::{self, check_conformance, ConformanceVerdict};
-use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::cycles::{classic, named};
 use cohkit_litmus::kinds::Kinds;
 use cohkit_litmus::lines::Lines;
-use cohkit_litmus::models::ends;
+use cohkit_litmus::models::outcomes;
 use cohkit_litmus::program::{Instruction, Program};
-use cohkit_litmus::run::{run_on, run_placed, shortest, Found, Options};
-use cohkit_litmus::timed::{self, observe_placed, Level, Machine, ObserveError};
+use cohkit_litmus::run::{run_on, run_on_kinds, shortest_path, Options, RunResult};
+use cohkit_litmus::timed::{self, observe_on_kinds, Level, Machine, ObserveError};
 use cohkit_protocol::protocol::Protocol;
+use protocol_files::{home, read};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use texts::{home, read};
 
 /// Protocol with caches, and with devices that have none. Devices read and write at the home, and write only after a
 /// grant.
@@ -48,7 +48,7 @@ fn with_change(text: &str, from: &str, to: &str) -> String {
     text.replace(from, to)
 }
 
-fn options(cores: Cores) -> Options {
+fn options(cores: CoreKind) -> Options {
     Options {
         cores,
         ..Options::default()
@@ -59,14 +59,14 @@ fn options(cores: Cores) -> Options {
 fn run_in_all_placements(
     protocol: &Protocol,
     program: &Program,
-    cores: Cores,
-) -> BTreeMap<String, Found> {
+    cores: CoreKind,
+) -> BTreeMap<String, RunResult> {
     let placements = Kinds::all_placements(protocol, program)
         .expect("few enough placements")
         .into_iter();
     let results = placements.map(|kinds| {
         let system = (protocol, home(protocol));
-        let result = run_placed(system, &kinds, program, &options(cores), &mut || true);
+        let result = run_on_kinds(system, &kinds, program, &options(cores), &mut || true);
         (kinds.names(protocol).join(" "), result)
     });
     results.collect()
@@ -85,6 +85,7 @@ fn shapes(threads: usize) -> Vec<Program> {
         .collect()
 }
 
+/// Kinds with equal rows and symmetric threads reduce the number of placements.
 #[test]
 fn threads_are_placed_in_every_way_up_to_symmetry() {
     let protocol = read(MIXED);
@@ -112,14 +113,14 @@ fn threads_are_placed_in_every_way_up_to_symmetry() {
     let outcomes_on = |text: &str| {
         let kinds = Kinds::parse(text, &protocol, &shape).expect("kinds");
         let system = (&protocol, home(&protocol));
-        match run_placed(
+        match run_on_kinds(
             system,
             &kinds,
             &shape,
-            &options(Cores::InOrder),
+            &options(CoreKind::InOrder),
             &mut || true,
         ) {
-            Found::Ends { ends, states } => (ends, states),
+            RunResult::Outcomes { outcomes, states } => (outcomes, states),
             unexpected => panic!("{unexpected:?}"),
         }
     };
@@ -136,14 +137,14 @@ fn every_placement_gives_exactly_the_core_model() {
         .iter()
         .filter(|p| p.threads.len() < 3 || !p.name.contains('+'))
     {
-        for cores in [Cores::InOrder, Cores::StoreBuffer] {
-            let allowed = ends(program, cores);
+        for cores in [CoreKind::InOrder, CoreKind::StoreBuffer] {
+            let allowed = outcomes(program, cores);
             for (kinds, found) in run_in_all_placements(&protocol, program, cores) {
                 let name = &program.name;
-                let Found::Ends { ends, .. } = found else {
+                let RunResult::Outcomes { outcomes, .. } = found else {
                     panic!("{name} on {kinds}, {cores:?}: {found:?}")
                 };
-                assert_eq!(ends, allowed, "{name} on {kinds}, {cores:?}");
+                assert_eq!(outcomes, allowed, "{name} on {kinds}, {cores:?}");
                 *placed.entry(program.threads.len()).or_default() += 1;
             }
         }
@@ -178,12 +179,19 @@ fn shipped_kinds_show_exactly_the_allowed_outcomes() {
             for kinds in [[0, 0], [0, 1], [1, 0]] {
                 let names = kinds.map(|kind: usize| protocol.kinds[kind].name.as_str());
                 let kinds = Kinds::parse(&names.join(","), &protocol, &program).expect("kinds");
-                for cores in [Cores::InOrder, Cores::StoreBuffer] {
+                for cores in [CoreKind::InOrder, CoreKind::StoreBuffer] {
                     let home = home(2);
                     let system = (&protocol, &home);
-                    match run_placed(system, &kinds, &program, &options(cores), &mut || true) {
-                        Found::Ends { ends: found, .. } => {
-                            assert_eq!(found, ends(&program, cores), "{name}: {}", protocol.name);
+                    match run_on_kinds(system, &kinds, &program, &options(cores), &mut || true) {
+                        RunResult::Outcomes {
+                            outcomes: found, ..
+                        } => {
+                            assert_eq!(
+                                found,
+                                outcomes(&program, cores),
+                                "{name}: {}",
+                                protocol.name
+                            );
                         }
                         other => panic!("{name} on {}: {other:?}", protocol.name),
                     }
@@ -193,25 +201,30 @@ fn shipped_kinds_show_exactly_the_allowed_outcomes() {
     }
 }
 
+/// Devices without rows for stores cannot run the writing thread.
 #[test]
 fn missing_row_is_reported_with_kind_and_access() {
     let protocol = read(&readers());
     let shape = named("MP").expect("a shape");
-    let results = run_in_all_placements(&protocol, &shape, Cores::InOrder);
+    let results = run_in_all_placements(&protocol, &shape, CoreKind::InOrder);
     let lacking = "`device` of mixed has no row for an access that writes, and P0 needs one";
     for kinds in ["device cache", "device device"] {
-        assert_eq!(results[kinds], Found::Lacks(lacking.into()), "{kinds}");
+        assert_eq!(
+            results[kinds],
+            RunResult::UnsupportedPlacement(lacking.into()),
+            "{kinds}"
+        );
     }
-    let allowed = ends(&shape, Cores::InOrder);
+    let allowed = outcomes(&shape, CoreKind::InOrder);
     for kinds in ["cache cache", "cache device"] {
         assert!(
-            matches!(&results[kinds], Found::Ends { ends, .. } if *ends == allowed),
+            matches!(&results[kinds], RunResult::Outcomes { outcomes, .. } if *outcomes == allowed),
             "{kinds}"
         );
     }
     // The simulator reports the same.
     let kinds = Kinds::parse("device,cache", &protocol, &shape).expect("kinds");
-    let run = observe_on(&protocol, &kinds, &shape, (Cores::InOrder, 1));
+    let run = observe_on(&protocol, &kinds, &shape, (CoreKind::InOrder, 1));
     assert_eq!(run, Err(ObserveError::Lacks(lacking.into())));
     for (text, expected) in [
         ("cache", "`cache` names 1 kind, and MP has 2 threads"),
@@ -256,9 +269,9 @@ fn kind_fault_is_found_only_on_that_kind() {
     for (kind, from, to) in faults {
         let protocol = read(&with_change(MIXED, from, to));
         let shape = named("2+2W").expect("a shape");
-        let results = run_in_all_placements(&protocol, &shape, Cores::InOrder);
+        let results = run_in_all_placements(&protocol, &shape, CoreKind::InOrder);
         for (kinds, result) in &results {
-            let is_allowed = matches!(result, Found::Ends { ends: outcomes, .. } if *outcomes == ends(&shape, Cores::InOrder));
+            let is_allowed = matches!(result, RunResult::Outcomes { outcomes: found, .. } if *found == outcomes(&shape, CoreKind::InOrder));
             assert_eq!(
                 is_allowed,
                 !kinds.contains(kind),
@@ -319,14 +332,14 @@ fn chart_lifelines_are_threads() {
     let kinds = Kinds::parse("device,cache", &protocol, &shape).expect("kinds");
     let mut lines = Lines::new(&protocol, home(&protocol), kinds, 2, 7);
     let options = Options {
-        gives_up: 0,
-        ..options(Cores::InOrder)
+        max_spontaneous_evictions: 0,
+        ..options(CoreKind::InOrder)
     };
     assert!(matches!(
         run_on(&mut lines, &shape, &options, &mut || true),
-        Found::Ends { .. }
+        RunResult::Outcomes { .. }
     ));
-    let chart = shortest(
+    let chart = shortest_path(
         &mut lines,
         &shape,
         &options,
@@ -347,11 +360,12 @@ fn chart_lifelines_are_threads() {
     assert!(sent.contains(&(2, "Data".into(), 1)), "{sent:?}");
 }
 
+/// Runs a program `runs` times in the simulator, with each thread on a cache of its kind.
 fn observe_on(
     protocol: &Protocol,
     kinds: &Kinds,
     program: &Program,
-    (cores, runs): (Cores, u64),
+    (cores, runs): (CoreKind, u64),
 ) -> Result<timed::SeedOutcomes, ObserveError> {
     let upper = Level {
         protocol,
@@ -364,7 +378,7 @@ fn observe_on(
         runs,
         seed: 0,
     };
-    observe_placed(&machines, kinds, program, &options, &mut || true)
+    observe_on_kinds(&machines, kinds, program, &options, &mut || true)
 }
 
 /// In the simulator, all outcomes are allowed in every placement, and store buffers have an effect.
@@ -374,7 +388,7 @@ fn simulated_placements_show_only_allowed_outcomes() {
     let mut buffered = 0;
     for program in shapes(2) {
         for kinds in Kinds::all_placements(&protocol, &program).expect("few enough placements") {
-            for cores in [Cores::InOrder, Cores::StoreBuffer] {
+            for cores in [CoreKind::InOrder, CoreKind::StoreBuffer] {
                 let observed = observe_on(&protocol, &kinds, &program, (cores, 20))
                     .expect("the program can be simulated");
                 let (name, placement) = (&program.name, kinds.names(&protocol).join(" "));
@@ -383,11 +397,18 @@ fn simulated_placements_show_only_allowed_outcomes() {
                     (&None, 20),
                     "{name} on {placement}"
                 );
-                let allowed = ends(&program, cores);
-                let forbidden = observed.ends.keys().find(|end| !allowed.contains(end));
+                let allowed = outcomes(&program, cores);
+                let forbidden = observed
+                    .counts
+                    .keys()
+                    .find(|outcome| !allowed.contains(outcome));
                 assert_eq!(forbidden, None, "{name} on {placement}, {cores:?}");
-                let sc = ends(&program, Cores::InOrder);
-                buffered += observed.ends.keys().filter(|end| !sc.contains(end)).count();
+                let sc = outcomes(&program, CoreKind::InOrder);
+                buffered += observed
+                    .counts
+                    .keys()
+                    .filter(|outcome| !sc.contains(outcome))
+                    .count();
             }
         }
     }
@@ -405,7 +426,7 @@ fn simulation_finds_a_kind_fault_with_its_seed() {
     let protocol = read(&faulty);
     let shape = named("2+2W").expect("a shape");
     let kinds = Kinds::parse("cache,device", &protocol, &shape).expect("kinds");
-    let observed = observe_on(&protocol, &kinds, &shape, (Cores::InOrder, 500))
+    let observed = observe_on(&protocol, &kinds, &shape, (CoreKind::InOrder, 500))
         .expect("the program can be simulated");
     let (failure, seed) = observed.failure.expect("the simulation finds the fault");
     assert!(failure.contains("cache"), "seed {seed}: {failure}");

@@ -1,18 +1,18 @@
 //! Tests of `cohkit-litmus` through its public interface and against independent references, in one binary.
 
-mod breadth;
 mod c;
 mod cord;
-mod counts;
+mod counting_faults;
 mod herd;
 mod homes;
 mod kinds;
-mod mixes;
+mod protocol_files;
 mod protocols;
-mod published;
+mod published_verdicts;
 mod self_invalidate;
+mod shape_generator;
 mod shapes;
 mod shortest;
+mod store_variants;
 mod tables;
-mod texts;
 mod timed;

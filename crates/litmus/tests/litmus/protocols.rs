@@ -1,15 +1,17 @@
 //! Programs on protocols, compared with the same programs on sequentially consistent memory.
 
-use cohkit_litmus::cores::Cores;
-use cohkit_litmus::models::ends;
-use cohkit_litmus::program::{Observed, Outcome, Program};
-use cohkit_litmus::run::{run, Found, Options};
+use cohkit_litmus::cores::CoreKind;
+use cohkit_litmus::models::outcomes;
+use cohkit_litmus::program::{Observable, Outcome, Program};
+use cohkit_litmus::run::{run, Options, RunResult};
 use cohkit_litmus::shapes::{all, program, Step};
 use cohkit_protocol::construct;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::parse;
 
+/// A write, in the notation of [`shape`].
 const W: bool = true;
+/// A read, in the notation of [`shape`].
 const R: bool = false;
 
 /// Returns a program of accesses such as (W, 0), a write of the first location.
@@ -26,13 +28,13 @@ fn shape(threads: &[&[(bool, u8)]]) -> Program {
 }
 
 /// Returns true if an outcome has these register values, thread by thread.
-fn has_outcome(ends: &std::collections::BTreeSet<Outcome>, values: &[i64]) -> bool {
+fn has_outcome(outcomes: &std::collections::BTreeSet<Outcome>, values: &[i64]) -> bool {
     let registers = |end: &Outcome| -> Vec<i64> {
         let registers = end.0.iter();
-        let registers = registers.filter(|(o, _)| matches!(o, Observed::Register(..)));
+        let registers = registers.filter(|(o, _)| matches!(o, Observable::Register(..)));
         registers.map(|(_, &value)| value).collect()
     };
-    ends.iter().any(|end| registers(end) == values)
+    outcomes.iter().any(|outcome| registers(outcome) == values)
 }
 
 /// Known verdicts on classic shapes: sequential consistency forbids all of them, and total store order allows one.
@@ -71,20 +73,21 @@ fn models_match_known_verdicts_of_classic_shapes() {
     for (name, threads, values, tso) in shapes {
         let program = shape(threads);
         assert!(
-            !has_outcome(&ends(&program, Cores::InOrder), values),
+            !has_outcome(&outcomes(&program, CoreKind::InOrder), values),
             "{name}"
         );
-        let buffered = ends(&program, Cores::StoreBuffer);
+        let buffered = outcomes(&program, CoreKind::StoreBuffer);
         assert_eq!(has_outcome(&buffered, values), tso, "{name}");
     }
 }
 
+/// Compares the outcomes of all programs of two threads with two accesses each.
 #[test]
 fn full_fences_reduce_tso_to_sc() {
     for program in all(2, 2, true) {
         let (sc, tso) = (
-            ends(&program, Cores::InOrder),
-            ends(&program, Cores::StoreBuffer),
+            outcomes(&program, CoreKind::InOrder),
+            outcomes(&program, CoreKind::StoreBuffer),
         );
         assert_eq!(sc, tso, "{}", program.name);
     }
@@ -92,8 +95,8 @@ fn full_fences_reduce_tso_to_sc() {
     // R, where the other thread only writes.
     let weaker = all(2, 2, false).into_iter().filter(|program| {
         let (sc, tso) = (
-            ends(program, Cores::InOrder),
-            ends(program, Cores::StoreBuffer),
+            outcomes(program, CoreKind::InOrder),
+            outcomes(program, CoreKind::StoreBuffer),
         );
         assert!(sc.is_subset(&tso), "{}", program.name);
         sc != tso
@@ -110,25 +113,25 @@ fn shipped(name: &str) -> Protocol {
 
 /// Checks that the outcomes of each program on a protocol are exactly those on sequentially consistent memory. Returns
 /// the number of states visited.
-fn assert_sc_outcomes(name: &str, programs: &[Program], gives_up: u8) -> usize {
+fn assert_sc_outcomes(name: &str, programs: &[Program], max_spontaneous_evictions: u8) -> usize {
     let protocol = shipped(name);
     let mut visited = 0;
     for program in programs {
         let home = construct::home(&protocol, program.threads.len() as u16).unwrap();
-        for cores in [Cores::InOrder, Cores::StoreBuffer] {
+        for cores in [CoreKind::InOrder, CoreKind::StoreBuffer] {
             let options = Options {
                 cores,
-                gives_up,
+                max_spontaneous_evictions,
                 ..Options::default()
             };
             match run(&protocol, &home, program, &options, &mut || true) {
-                Found::Ends {
-                    ends: outcomes,
+                RunResult::Outcomes {
+                    outcomes: found,
                     states,
                 } => {
                     assert_eq!(
-                        outcomes,
-                        ends(program, cores),
+                        found,
+                        outcomes(program, cores),
                         "{name}: {}, {cores:?}",
                         program.name
                     );
@@ -141,6 +144,8 @@ fn assert_sc_outcomes(name: &str, programs: &[Program], gives_up: u8) -> usize {
     visited
 }
 
+/// Compares in-order cores and store buffers before coherent caches with the same cores on sequentially consistent
+/// memory.
 #[test]
 fn store_buffers_turn_sc_caches_into_tso() {
     let programs = all(2, 2, false);

@@ -1,17 +1,18 @@
 //! Caches whose copies may be stale, with a protocol that guarantees only a memory model.
 
 use cohkit_litmus::axioms::{allowed, Model};
-use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::herd;
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::program::Program;
-use cohkit_litmus::run::{run_on, Found, Options};
+use cohkit_litmus::run::{run_on, Options, RunResult};
 use cohkit_litmus::timed::{self, observe, Level, Machine};
 use cohkit_litmus::warm_caches::{conformance_programs, named};
 use cohkit_protocol::protocol::{Home, Protocol};
 use cohkit_protocol::text;
 use std::collections::BTreeSet;
 
+/// Caches that drop all copies at an acquire, and are not invalidated.
 const TEXT: &str = include_str!("../../../../protocols/self-invalidate.coh");
 
 /// Returns the protocol with one replacement in its file.
@@ -20,12 +21,13 @@ fn with_change(from: &str, to: &str) -> Protocol {
     text::parse(&TEXT.replace(from, to)).expect("the protocol is valid")
 }
 
-/// Runs each program of at most `threads` threads and passes it with its result to `visit`, until `visit` returns false.
+/// Runs each program of at most `threads` threads and passes it with its result to `visit`, until `visit` returns
+/// false.
 fn run(
     protocol: &Protocol,
     threads: usize,
-    gives_up: u8,
-    visit: &mut dyn FnMut(&Program, Found) -> bool,
+    max_spontaneous_evictions: u8,
+    visit: &mut dyn FnMut(&Program, RunResult) -> bool,
 ) {
     let Home::Controller(home) = &protocol.home else {
         unreachable!("it is written as rows")
@@ -36,16 +38,16 @@ fn run(
         let threads = programs[0].threads.len() as u8;
         let locations = programs.iter().map(|p| p.locations.len()).max();
         let options = Options {
-            cores: Cores::Relaxed(
+            cores: CoreKind::Relaxed(
                 protocol
                     .program_order
                     .expect("the protocol declares its program order"),
             ),
-            gives_up,
+            max_spontaneous_evictions,
             ..Options::default()
         };
         let locations = locations.unwrap_or(0) as u8;
-        let mut lines = Lines::new(protocol, home, threads, locations, options.room);
+        let mut lines = Lines::new(protocol, home, threads, locations, options.channel_capacity);
         for program in programs {
             let result = run_on(&mut lines, &program, &options, &mut || true);
             if !visit(&program, result) {
@@ -55,19 +57,20 @@ fn run(
     }
 }
 
+/// The protocol forbids no outcome that release consistency allows, except for atomic accesses.
 #[test]
 fn two_thread_programs_show_exactly_the_rc_outcomes() {
     let protocol = text::parse(TEXT).expect("the protocol is valid");
     let mut programs = 0;
     run(&protocol, 2, 1, &mut |program, found| {
-        let Found::Ends { ends, .. } = found else {
+        let RunResult::Outcomes { outcomes, .. } = found else {
             panic!("{}: {found:?}", program.name)
         };
         let allowed = allowed(program, Model::Rc).expect("the program is small enough");
         // The home performs an atomic access in one step. The model also allows its write to come later than its read.
         match program.name.contains("+swp") {
-            true => assert!(ends.is_subset(&allowed), "{}", program.name),
-            false => assert_eq!(ends, allowed, "{}", program.name),
+            true => assert!(outcomes.is_subset(&allowed), "{}", program.name),
+            false => assert_eq!(outcomes, allowed, "{}", program.name),
         }
         programs += 1;
         true
@@ -93,7 +96,7 @@ fn isb_after_a_branch_prevents_stale_reads() {
         let program =
             herd::read(&test).unwrap_or_else(|e| panic!("{}", e.render("t", &test, false)));
         let options = Options {
-            cores: Cores::Relaxed(
+            cores: CoreKind::Relaxed(
                 protocol
                     .program_order
                     .expect("the protocol declares its program order"),
@@ -101,17 +104,17 @@ fn isb_after_a_branch_prevents_stale_reads() {
             ..Options::default()
         };
         let result = run_on(
-            &mut Lines::new(&protocol, home, 2, 2, options.room),
+            &mut Lines::new(&protocol, home, 2, 2, options.channel_capacity),
             &program,
             &options,
             &mut || true,
         );
-        let Found::Ends { ends, .. } = result else {
+        let RunResult::Outcomes { outcomes, .. } = result else {
             panic!("{result:?}")
         };
         let allowed = allowed(&program, Model::Rc).expect("the program is small enough");
-        assert!(ends.is_subset(&allowed), "{instruction}");
-        has_stale_read.push(ends.iter().any(|end| program.holds(end)));
+        assert!(outcomes.is_subset(&allowed), "{instruction}");
+        has_stale_read.push(outcomes.iter().any(|outcome| program.holds(outcome)));
     }
     assert_eq!(has_stale_read, [false, true]);
 }
@@ -121,7 +124,8 @@ fn failing_programs(protocol: &Protocol) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     run(protocol, 2, 0, &mut |program, found| {
         let allowed = allowed(program, Model::Rc).expect("the program is small enough");
-        let is_allowed = matches!(&found, Found::Ends { ends, .. } if ends.is_subset(&allowed));
+        let is_allowed =
+            matches!(&found, RunResult::Outcomes { outcomes, .. } if outcomes.is_subset(&allowed));
         if !is_allowed {
             names.insert(program.name.clone());
         }
@@ -130,6 +134,7 @@ fn failing_programs(protocol: &Protocol) -> BTreeSet<String> {
     names
 }
 
+/// Each rule of the protocol is necessary: without it some program has a forbidden outcome.
 #[test]
 fn classic_shapes_refute_each_removed_rule() {
     let transitions = "every V becomes I, every IV becomes IN";
@@ -167,7 +172,7 @@ fn simulate(protocol: &Protocol, program: &Program, runs: u64) -> timed::SeedOut
     };
     let machine = Machine { upper, lower: None };
     let options = timed::Options {
-        cores: Cores::Relaxed(
+        cores: CoreKind::Relaxed(
             protocol
                 .program_order
                 .expect("the protocol declares its program order"),
@@ -178,6 +183,7 @@ fn simulate(protocol: &Protocol, program: &Program, runs: u64) -> timed::SeedOut
     observe(&[machine], program, &options, &mut || true).expect("the program can be simulated")
 }
 
+/// The simulator shows forbidden outcomes of a cache that keeps its copies at an acquire.
 #[test]
 fn simulated_outcomes_are_allowed_and_show_kept_copies() {
     let protocol = text::parse(TEXT).expect("the protocol is valid");
@@ -188,7 +194,10 @@ fn simulated_outcomes_are_allowed_and_show_kept_copies() {
     let forbidden = |observed: &timed::SeedOutcomes, program: &Program| {
         assert_eq!(observed.failure, None, "{}", program.name);
         let allowed = allowed(program, Model::Rc).expect("the program is small enough");
-        observed.ends.keys().any(|end| !allowed.contains(end))
+        observed
+            .counts
+            .keys()
+            .any(|outcome| !allowed.contains(outcome))
     };
     let mut forbidden_count = 0;
     for name in [
@@ -202,8 +211,12 @@ fn simulated_outcomes_are_allowed_and_show_kept_copies() {
     ] {
         let warm = named(&format!("{name}+warm")).expect("a known shape");
         let observed = simulate(&protocol, &warm, 60);
-        assert!(!forbidden(&observed, &warm), "{name}: {:?}", observed.ends);
-        assert!(observed.ends.len() > 1, "{name}: {:?}", observed.ends);
+        assert!(
+            !forbidden(&observed, &warm),
+            "{name}: {:?}",
+            observed.counts
+        );
+        assert!(observed.counts.len() > 1, "{name}: {:?}", observed.counts);
         forbidden_count += usize::from(forbidden(&simulate(&faulty, &warm, 200), &warm));
     }
     assert!(forbidden_count > 1, "{forbidden_count}");

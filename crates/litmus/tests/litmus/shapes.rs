@@ -1,14 +1,14 @@
 //! The classic shapes: outcomes under memory models and on protocols.
 
 use cohkit_litmus::axioms::{self, Model};
-use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::cycles::classic;
 use cohkit_litmus::herd;
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::models;
 use cohkit_litmus::print::print;
 use cohkit_litmus::program::Program;
-use cohkit_litmus::run::{run_below, run_on, Found, Options};
+use cohkit_litmus::run::{run_on, run_on_two_levels, Options, RunResult};
 use cohkit_litmus::shapes;
 use cohkit_protocol::construct;
 use cohkit_protocol::orders::{Issue, Orders};
@@ -17,10 +17,11 @@ use cohkit_protocol::text::parse;
 use std::collections::{BTreeMap, BTreeSet};
 
 fn allowed(program: &Program, model: Model) -> bool {
-    let ends = axioms::outcomes(program, model).unwrap();
-    ends.iter().any(|end| program.holds(end))
+    let outcomes = axioms::outcomes(program, model).unwrap();
+    outcomes.iter().any(|outcome| program.holds(outcome))
 }
 
+/// Shapes with equal names would be counted twice.
 #[test]
 fn classic_shapes_are_numerous_and_unique() {
     let shapes = classic();
@@ -45,25 +46,25 @@ fn operational_and_axiomatic_models_agree() {
     for shape in classic() {
         let mut stronger_outcomes = BTreeSet::new();
         for (model, cores) in [
-            (Model::Sc, Cores::InOrder),
-            (Model::Tso, Cores::StoreBuffer),
-            (Model::Rc, Cores::Relaxed(Orders::default())),
+            (Model::Sc, CoreKind::InOrder),
+            (Model::Tso, CoreKind::StoreBuffer),
+            (Model::Rc, CoreKind::Relaxed(Orders::default())),
         ] {
-            let ends = axioms::outcomes(&shape, model).unwrap();
-            let (name, operational) = (&shape.name, models::ends(&shape, cores));
+            let outcomes = axioms::outcomes(&shape, model).unwrap();
+            let (name, operational) = (&shape.name, models::outcomes(&shape, cores));
             // These cores perform an atomic access in one step. The model also allows its write to come later than its
             // read.
             match model == Model::Rc && name.contains("+swp") {
-                true => assert!(operational.is_subset(&ends), "{name}, {model}"),
-                false => assert_eq!(ends, operational, "{name}, {model}"),
+                true => assert!(operational.is_subset(&outcomes), "{name}, {model}"),
+                false => assert_eq!(outcomes, operational, "{name}, {model}"),
             }
             // Each model allows all outcomes of the stronger one.
             assert!(
-                stronger_outcomes.is_subset(&ends),
+                stronger_outcomes.is_subset(&outcomes),
                 "{}, {model}",
                 shape.name
             );
-            stronger_outcomes = ends;
+            stronger_outcomes = outcomes;
         }
     }
 }
@@ -83,15 +84,16 @@ fn windows_with_orders_of_another_core_equal_that_core() {
     }
     for shape in classic() {
         for (orders, cores) in [
-            (all_orders, Cores::InOrder),
-            (stores_later, Cores::StoreBuffer),
+            (all_orders, CoreKind::InOrder),
+            (stores_later, CoreKind::StoreBuffer),
         ] {
-            let relaxed = models::ends(&shape, Cores::Relaxed(orders));
-            assert_eq!(relaxed, models::ends(&shape, cores), "{}", shape.name);
+            let relaxed = models::outcomes(&shape, CoreKind::Relaxed(orders));
+            assert_eq!(relaxed, models::outcomes(&shape, cores), "{}", shape.name);
         }
     }
 }
 
+/// A full fence between all accesses of each thread leaves only sequentially consistent outcomes.
 #[test]
 fn full_fences_restore_sequential_consistency() {
     for shape in classic() {
@@ -182,8 +184,9 @@ fn printed_shapes_round_trip() {
         assert_eq!(read.name, shape.name);
         for (model, _) in Model::ALL {
             let outcomes = |program: &Program| -> BTreeSet<(String, bool)> {
-                let ends = axioms::outcomes(program, model).unwrap();
-                ends.iter()
+                let outcomes = axioms::outcomes(program, model).unwrap();
+                outcomes
+                    .iter()
                     .map(|end| (program.format_outcome(end), program.holds(end)))
                     .collect()
             };
@@ -200,25 +203,28 @@ fn shipped(name: &str) -> Protocol {
 
 /// Checks that the outcomes of each shape on a protocol are exactly those on sequentially consistent memory. Returns
 /// the number of shapes.
-fn check_exact_outcomes(name: &str, shapes: &[(Program, u8)], all_cores: &[Cores]) -> usize {
+fn check_exact_outcomes(name: &str, shapes: &[(Program, u8)], all_cores: &[CoreKind]) -> usize {
     let protocol = shipped(name);
     let mut count = 0;
     for threads in 1..=4 {
         let home = construct::home(&protocol, threads as u16).unwrap();
         let mut lines = Lines::new(&protocol, &home, threads as u8, 4, 7);
-        for (shape, gives_up) in shapes.iter().filter(|s| s.0.threads.len() == threads) {
+        for (shape, max_spontaneous_evictions) in
+            shapes.iter().filter(|s| s.0.threads.len() == threads)
+        {
             for &cores in all_cores {
-                let (gives_up, max_states) = (*gives_up, 100_000_000);
+                let (max_spontaneous_evictions, max_states) =
+                    (*max_spontaneous_evictions, 100_000_000);
                 let options = Options {
                     cores,
-                    gives_up,
+                    max_spontaneous_evictions,
                     max_states,
                     ..Options::default()
                 };
                 match run_on(&mut lines, shape, &options, &mut || true) {
-                    Found::Ends { ends, .. } => {
-                        let expected = models::ends(shape, cores);
-                        assert_eq!(ends, expected, "{name}: {}, {cores:?}", shape.name);
+                    RunResult::Outcomes { outcomes, .. } => {
+                        let expected = models::outcomes(shape, cores);
+                        assert_eq!(outcomes, expected, "{name}: {}, {cores:?}", shape.name);
                     }
                     other => panic!("{name}: {}, {cores:?}: {other:?}", shape.name),
                 }
@@ -250,20 +256,24 @@ fn large() -> Vec<(Program, u8)> {
     large.map(|shape| (shape, 0)).collect()
 }
 
-const CORES: [Cores; 2] = [Cores::InOrder, Cores::StoreBuffer];
+/// Kinds of cores with which coherent caches give sequential consistency and total store order.
+const CORES: [CoreKind; 2] = [CoreKind::InOrder, CoreKind::StoreBuffer];
 
+/// No outcome is missing, and none is forbidden.
 #[test]
 fn msi_shows_exactly_the_allowed_outcomes() {
     assert!(check_exact_outcomes("msi", &small(), &CORES) >= 100);
     check_exact_outcomes("msi", &large(), &CORES);
 }
 
+/// No outcome is missing, and none is forbidden.
 #[test]
 fn mesi_shows_exactly_the_allowed_outcomes() {
     assert!(check_exact_outcomes("mesi", &small(), &CORES) >= 100);
     check_exact_outcomes("mesi", &large(), &CORES);
 }
 
+/// Only shapes without variations, because MOESI has more states.
 #[test]
 fn moesi_shows_exactly_the_allowed_outcomes_of_plain_shapes() {
     let plain = |(shape, _): &(Program, u8)| !shape.name.contains('+');
@@ -272,30 +282,30 @@ fn moesi_shows_exactly_the_allowed_outcomes_of_plain_shapes() {
 }
 
 /// As [`check_exact_outcomes`], with threads on the L1s of two levels, and over all assignments of threads to L2s.
-fn check_exact_outcomes_below(shapes: &[(Program, u8)], all_cores: &[Cores]) -> usize {
+fn check_exact_outcomes_below(shapes: &[(Program, u8)], all_cores: &[CoreKind]) -> usize {
     let [outer, inner] = ["mesi", "mesi-l1"].map(shipped);
     let mut groups: BTreeMap<(usize, u8), Vec<Program>> = BTreeMap::new();
-    for (shape, gives_up) in shapes {
-        let group = groups.entry((shape.threads.len(), *gives_up));
+    for (shape, max_spontaneous_evictions) in shapes {
+        let group = groups.entry((shape.threads.len(), *max_spontaneous_evictions));
         group.or_default().push(shape.clone());
     }
-    for ((threads, gives_up), shapes) in groups {
+    for ((threads, max_spontaneous_evictions), shapes) in groups {
         let home = |protocol| construct::home(protocol, threads as u16).unwrap();
         let (outer_home, inner_home) = (home(&outer), home(&inner));
         for &cores in all_cores {
             let options = Options {
                 cores,
-                gives_up,
+                max_spontaneous_evictions,
                 max_states: 100_000_000,
                 ..Options::default()
             };
             let levels = [(&outer, &outer_home), (&inner, &inner_home)];
-            let results = run_below(levels, &shapes, &options, &mut || true);
+            let results = run_on_two_levels(levels, &shapes, &options, &mut || true);
             for (shape, found) in shapes.iter().zip(results) {
                 match found {
-                    Found::Ends { ends, .. } => {
-                        let expected = models::ends(shape, cores);
-                        assert_eq!(ends, expected, "{}, {cores:?}", shape.name);
+                    RunResult::Outcomes { outcomes, .. } => {
+                        let expected = models::outcomes(shape, cores);
+                        assert_eq!(outcomes, expected, "{}, {cores:?}", shape.name);
                     }
                     other => panic!("{}, {cores:?}: {other:?}", shape.name),
                 }
@@ -314,12 +324,14 @@ fn two_levels_show_exactly_the_allowed_two_thread_outcomes() {
         .into_iter()
         .flat_map(|fenced| shapes::all(2, 2, fenced));
     let programs: Vec<Program> = classic_shapes.chain(generated).collect();
-    let numbers = |gives_up| move |shape: &Program| (shape.clone(), gives_up);
+    let numbers = |max_spontaneous_evictions| {
+        move |shape: &Program| (shape.clone(), max_spontaneous_evictions)
+    };
     let without_evictions: Vec<(Program, u8)> = programs.iter().map(numbers(0)).collect();
     assert!(check_exact_outcomes_below(&without_evictions, &CORES) >= 100);
     let plain = programs.iter().filter(|shape| !shape.name.contains('+'));
     let with_eviction: Vec<(Program, u8)> = plain.map(numbers(1)).collect();
-    assert!(check_exact_outcomes_below(&with_eviction, &[Cores::InOrder]) >= 10);
+    assert!(check_exact_outcomes_below(&with_eviction, &[CoreKind::InOrder]) >= 10);
 }
 
 /// Runs all shapes of up to three threads on two levels, with one spontaneous eviction for those of two threads, on

@@ -4,24 +4,24 @@
 //! numbered lines nor the search with `run`. Its threads are lists of loads and stores that wait for each other
 //! according to the protocol's orders.
 
-use crate::texts;
+use crate::protocol_files;
 
-use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::cycles::named;
 use cohkit_litmus::herd;
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::program::{
-    Acquire, Instruction, Observed, Operand, Operation, Outcome, Program, Quantifier,
+    Acquire, Instruction, Observable, Operand, Operation, Outcome, Program, Quantifier,
 };
-use cohkit_litmus::run::{shortest, Options};
+use cohkit_litmus::run::{shortest_path, Options};
 use cohkit_protocol::orders::Issue;
 use cohkit_protocol::protocol::{Permission, Protocol};
 use cohkit_protocol::threads::Accesses;
 use cohkit_system::data::{Data, Extent};
-use cohkit_system::world::{Operation as OfMemory, Payload, Step, System, World};
+use cohkit_system::state::{Operation as OfMemory, Payload, Step, System, SystemState};
+use protocol_files::{home, read};
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
-use texts::{home, read};
 
 /// Number of writes of each line, and its last value.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -41,7 +41,7 @@ impl Data for Numbers {
         self.0[usize::from(line)]
     }
 
-    fn current(&self, line: u8, copy: &(u32, i64)) -> bool {
+    fn is_current(&self, line: u8, copy: &(u32, i64)) -> bool {
         self.0[usize::from(line)] == *copy
     }
 
@@ -59,10 +59,13 @@ impl Data for Numbers {
 /// A load into a register, or a store of a number.
 #[derive(Clone, Copy, PartialEq)]
 struct Access {
+    /// Location accessed.
     location: usize,
+    /// Kind of the access, which the protocol's orders distinguish.
     issue: Issue,
     /// True if an acquire waits for earlier releases.
     full: bool,
+    /// Destination register of a load, or the value of a store (`Err`).
     operand: Result<usize, i64>,
 }
 
@@ -116,16 +119,23 @@ fn accesses(program: &Program, thread: usize) -> Vec<Access> {
 /// number of spontaneous evictions and downgrades.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct State {
-    world: World<Numbers>,
-    ended: Vec<Vec<Option<i64>>>,
-    gives_up: u8,
+    /// Caches and homes of all lines.
+    world: SystemState<Numbers>,
+    /// Per thread and access, the value found; `None` until the access completes.
+    completed: Vec<Vec<Option<i64>>>,
+    /// Remaining number of spontaneous evictions and downgrades.
+    max_spontaneous_evictions: u8,
 }
 
 /// Oracle for a program on a protocol's caches, with cores that keep the orders `waits`.
 struct Oracle<'o> {
+    /// System with one cache per thread.
     system: System<'o>,
+    /// The program.
     program: &'o Program,
+    /// Accesses of each thread in program order.
     threads: Vec<Vec<Access>>,
+    /// True if the second access must wait for the first, whatever their locations.
     waits: &'o dyn Fn(Issue, Issue) -> bool,
 }
 
@@ -151,55 +161,57 @@ impl<'o> Oracle<'o> {
         let number = self.system.protocol.homes as u8;
         let lines = (0..).zip(homes).map(|(index, home)| index * number + home);
         let lines: Vec<u8> = lines.collect();
-        let mut world: World<Numbers> = World::new(&self.system);
+        let mut world: SystemState<Numbers> = SystemState::new(&self.system);
         for (&line, &value) in lines.iter().zip(&self.program.initial) {
             world.data.0[usize::from(line)].1 = value;
             world.lines[usize::from(line)].memory.1 = value;
         }
         let state = State {
             world,
-            ended: self.threads.iter().map(|t| vec![None; t.len()]).collect(),
-            gives_up: Options::default().gives_up,
+            completed: self.threads.iter().map(|t| vec![None; t.len()]).collect(),
+            max_spontaneous_evictions: Options::default().max_spontaneous_evictions,
         };
         (state, lines)
     }
 
     /// Returns true if an access of a thread may begin: no earlier access must complete first.
     fn may_begin(&self, state: &State, thread: usize, index: usize) -> bool {
-        let (code, ended) = (&self.threads[thread], &state.ended[thread]);
+        let (code, completed) = (&self.threads[thread], &state.completed[thread]);
         let later = &code[index];
-        let allows = |(earlier, ended): (&Access, &Option<i64>)| {
-            ended.is_some()
+        let allows = |(earlier, completed): (&Access, &Option<i64>)| {
+            completed.is_some()
                 || earlier.location != later.location
                     && !(self.waits)(earlier.issue, later.issue)
                     && !(later.full && earlier.issue == Issue::Release)
         };
-        let mut earlier = code.iter().zip(ended).take(index);
-        ended[index].is_none() && earlier.all(allows)
+        let mut earlier = code.iter().zip(completed).take(index);
+        completed[index].is_none() && earlier.all(allows)
     }
 
     /// Returns the successors of a state. The flag is false for spontaneous evictions and downgrades.
     fn next(&self, state: &State, lines: &[u8]) -> Vec<(State, bool)> {
         let mut successors = Vec::new();
-        let mut push = |world: World<Numbers>, ended: Vec<_>, gives_up: bool| {
-            let mut next = State {
-                world,
-                ended: state.ended.clone(),
-                gives_up: state.gives_up - u8::from(gives_up),
-            };
-            for (remote, line, found) in ended {
-                let thread = usize::from(remote);
-                let is_match = |(access, ended): (&Access, &Option<i64>)| {
-                    lines[access.location] == line && ended.is_none()
+        let mut push =
+            |world: SystemState<Numbers>, completed: Vec<_>, max_spontaneous_evictions: bool| {
+                let mut next = State {
+                    world,
+                    completed: state.completed.clone(),
+                    max_spontaneous_evictions: state.max_spontaneous_evictions
+                        - u8::from(max_spontaneous_evictions),
                 };
-                let mut code = self.threads[thread].iter().zip(&state.ended[thread]);
-                let place = code.position(is_match).expect("the access has begun");
-                next.ended[thread][place] = Some(found);
-            }
-            successors.push((next, !gives_up));
-        };
-        let read_values = |ended: Vec<cohkit_system::world::CompletedAccess<Numbers>>| {
-            let read_values = ended.into_iter();
+                for (remote, line, found) in completed {
+                    let thread = usize::from(remote);
+                    let is_match = |(access, completed): (&Access, &Option<i64>)| {
+                        lines[access.location] == line && completed.is_none()
+                    };
+                    let mut code = self.threads[thread].iter().zip(&state.completed[thread]);
+                    let place = code.position(is_match).expect("the access has begun");
+                    next.completed[thread][place] = Some(found);
+                }
+                successors.push((next, !max_spontaneous_evictions));
+            };
+        let read_values = |completed: Vec<cohkit_system::state::CompletedAccess<Numbers>>| {
+            let read_values = completed.into_iter();
             let read_values = read_values.map(|access| {
                 (
                     access.remote,
@@ -223,7 +235,7 @@ impl<'o> Oracle<'o> {
                     Issue::Fence => None,
                 };
                 let line_and_remote = (lines[access.location], thread as u8);
-                let (mut world, mut ended) = (state.world.clone(), Vec::new());
+                let (mut world, mut completed) = (state.world.clone(), Vec::new());
                 let request = (
                     access_kind.expect("an access"),
                     access.operand.err().unwrap_or_default(),
@@ -233,21 +245,23 @@ impl<'o> Oracle<'o> {
                     line_and_remote,
                     request.0,
                     request.1,
-                    &mut ended,
+                    &mut completed,
                 );
                 if result.expect("no property is violated") {
-                    push(world, read_values(ended), false);
+                    push(world, read_values(completed), false);
                 }
             }
         }
         for step in state.world.steps(&self.system) {
-            let gives_up = match step {
+            let max_spontaneous_evictions = match step {
                 // Threads begin hits, and there is no device.
-                Step::Hit(..) | Step::Asks(..) | Step::Writes(_) | Step::Unlock(_) => continue,
+                Step::Hit(..) | Step::RequestLocal(..) | Step::DeviceWrite(_) | Step::Unlock(_) => {
+                    continue
+                }
                 Step::Access(_, _, access) => {
                     if !access.about_line()
                         || access.needs() > Permission::None
-                        || state.gives_up == 0
+                        || state.max_spontaneous_evictions == 0
                     {
                         continue;
                     }
@@ -255,10 +269,10 @@ impl<'o> Oracle<'o> {
                 }
                 _ => false,
             };
-            let (mut world, mut ended) = (state.world.clone(), Vec::new());
-            let result = world.take_recording(&self.system, step, &mut ended);
+            let (mut world, mut completed) = (state.world.clone(), Vec::new());
+            let result = world.take_recording(&self.system, step, &mut completed);
             if result.expect("no property is violated") {
-                push(world, read_values(ended), gives_up);
+                push(world, read_values(completed), max_spontaneous_evictions);
             }
         }
         successors
@@ -266,7 +280,7 @@ impl<'o> Oracle<'o> {
 
     /// Returns the outcome of a state if all accesses have completed and all writes are performed.
     fn end(&self, state: &State, lines: &[u8]) -> Option<Outcome> {
-        let all_completed = state.ended.iter().flatten().all(Option::is_some);
+        let all_completed = state.completed.iter().flatten().all(Option::is_some);
         let mut flights = state.world.network.flights();
         let write_in_flight = flights.any(|flight| matches!(flight.carried, Payload::Write(..)))
             || state.world.lines.iter().any(|line| {
@@ -276,14 +290,14 @@ impl<'o> Oracle<'o> {
             return None;
         }
         let register = |thread: usize, register| {
-            let loads = self.threads[thread].iter().zip(&state.ended[thread]);
+            let loads = self.threads[thread].iter().zip(&state.completed[thread]);
             let mut loads = loads.rev();
             let last_load = loads.find(|(access, _)| access.operand == Ok(register));
-            last_load.map_or(0, |(_, ended)| ended.unwrap_or_default())
+            last_load.map_or(0, |(_, completed)| completed.unwrap_or_default())
         };
-        let value = |observed: &Observed| match *observed {
-            Observed::Register(thread, number) => register(thread, number),
-            Observed::Location(location) => {
+        let value = |observed: &Observable| match *observed {
+            Observable::Register(thread, number) => register(thread, number),
+            Observable::Location(location) => {
                 state.world.data.0[usize::from(lines[usize::from(location)])].1
             }
         };
@@ -354,17 +368,18 @@ enum SearchOrder {
 }
 
 /// Returns the orders that a kind of core keeps.
-fn kept_orders(cores: Cores) -> Box<dyn Fn(Issue, Issue) -> bool> {
+fn kept_orders(cores: CoreKind) -> Box<dyn Fn(Issue, Issue) -> bool> {
     match cores {
-        Cores::InOrder => Box::new(|_, _| true),
-        Cores::StoreBuffer => Box::new(|earlier, later| {
+        CoreKind::InOrder => Box::new(|_, _| true),
+        CoreKind::StoreBuffer => Box::new(|earlier, later| {
             let stores = |issue| matches!(issue, Issue::Store | Issue::Release);
             !stores(earlier) || stores(later)
         }),
-        Cores::Relaxed(orders) => Box::new(move |earlier, later| orders.waits(earlier, later)),
+        CoreKind::Relaxed(orders) => Box::new(move |earlier, later| orders.waits(earlier, later)),
     }
 }
 
+/// Compares the lengths of reported paths with those that the oracle finds.
 #[test]
 fn reported_path_is_shortest() {
     let file = |text| herd::read(text).expect("a test");
@@ -388,7 +403,7 @@ fn reported_path_is_shortest() {
     ];
     for (text, program) in cases {
         let protocol = read(text);
-        let cores = Cores::Relaxed(protocol.program_order.unwrap_or_default());
+        let cores = CoreKind::Relaxed(protocol.program_order.unwrap_or_default());
         let options = Options {
             cores,
             ..Options::default()
@@ -397,8 +412,14 @@ fn reported_path_is_shortest() {
             |end: &Outcome| program.holds(end) == (program.quantifier != Quantifier::Forall);
         let is_goal = |end: Option<&Outcome>| end.is_some_and(decides);
         let (threads, locations) = (program.threads.len() as u8, program.locations.len() as u8);
-        let mut lines = Lines::new(&protocol, home(&protocol), threads, locations, options.room);
-        let reported = shortest(&mut lines, &program, &options, &is_goal, &mut || true);
+        let mut lines = Lines::new(
+            &protocol,
+            home(&protocol),
+            threads,
+            locations,
+            options.channel_capacity,
+        );
+        let reported = shortest_path(&mut lines, &program, &options, &is_goal, &mut || true);
         let reported = reported.map(|path| path.steps);
         let waits = kept_orders(cores);
         let oracle = Oracle::new(&protocol, &program, &waits);

@@ -1,22 +1,22 @@
 //! Occupancy of the tables of `cord`, which cores must not overflow, and its number of messages.
 
-use crate::texts;
+use crate::protocol_files;
 
 use cohkit_base::sequence::Action;
 use cohkit_litmus::axioms::{allowed, Model};
-use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::herd;
 use cohkit_litmus::lines::Lines;
 use cohkit_litmus::machine::MachineState;
 use cohkit_litmus::program::{
     Claim, Instruction, Operand, Program, Quantifier, StoreVariant, Thread,
 };
-use cohkit_litmus::run::{run_on, shortest, Found, Options, Placement};
+use cohkit_litmus::run::{run_on, shortest_path, Options, Placement, RunResult};
 use cohkit_litmus::shape_generator::files;
 use cohkit_litmus::timed::{self, Level};
 use cohkit_litmus::values::Values;
 use cohkit_protocol::protocol::Protocol;
-use texts::{home, read};
+use protocol_files::{home, read};
 
 const SO: &str = include_str!("../../../../ordering/so.coh");
 const MP: &str = include_str!("../../../../ordering/mp.coh");
@@ -44,14 +44,15 @@ fn sized(text: &str, sizes: &[(&str, u16)]) -> String {
     text.lines().map(line).collect()
 }
 
+/// Returns options for cores that keep the protocol's orders, without spontaneous evictions.
 fn options(protocol: &Protocol) -> Options {
     Options {
-        cores: Cores::Relaxed(
+        cores: CoreKind::Relaxed(
             protocol
                 .program_order
                 .expect("the protocol declares its program order"),
         ),
-        gives_up: 0,
+        max_spontaneous_evictions: 0,
         ..Options::default()
     }
 }
@@ -59,11 +60,17 @@ fn options(protocol: &Protocol) -> Options {
 /// Sizes of the tables of a core and of a home.
 #[derive(Clone, Copy, Debug)]
 struct Tables {
+    /// Number of epoch numbers.
     epochs: u16,
+    /// Maximum number of stores of one epoch at one home.
     most: u16,
+    /// Homes whose stores of an epoch a core counts.
     counters: u16,
+    /// Epoch ends of a core that may be unacknowledged.
     entries: u16,
+    /// Epochs per core whose stores a home counts.
     slots: u16,
+    /// Releases per core whose notifications a home counts.
     notes: u16,
 }
 
@@ -169,17 +176,23 @@ fn first_violation(text: &str, tables: Tables, programs: &[Program]) -> Option<S
     let options = options(&protocol);
     for group in Lines::groups(&protocol, programs.to_vec()) {
         let locations = group[0].locations.len() as u8;
-        let mut lines = Lines::new(&protocol, home(&protocol), 2, locations, options.room);
+        let mut lines = Lines::new(
+            &protocol,
+            home(&protocol),
+            2,
+            locations,
+            options.channel_capacity,
+        );
         for program in &group {
             let name = &program.name;
             match run_on(&mut lines, program, &options, &mut || true) {
-                Found::Ends { ends, .. } => {
+                RunResult::Outcomes { outcomes, .. } => {
                     let allowed = allowed(program, Model::Rc).expect("a small program");
-                    if let Some(end) = ends.iter().find(|end| !allowed.contains(end)) {
+                    if let Some(end) = outcomes.iter().find(|outcome| !allowed.contains(outcome)) {
                         return Some(format!("{name} ends with {}", program.format_outcome(end)));
                     }
                 }
-                Found::Stuck { .. } => return Some(format!("{name} waits for ever")),
+                RunResult::Stuck { .. } => return Some(format!("{name} waits for ever")),
                 other => return Some(format!("{name}: {other:?}")),
             }
         }
@@ -193,6 +206,7 @@ fn first_violation(text: &str, tables: Tables, programs: &[Program]) -> Option<S
     None
 }
 
+/// With small tables, stores wait for free entries instead of overflowing a table.
 #[test]
 fn smallest_tables_keep_release_consistency() {
     let programs = programs();
@@ -229,7 +243,10 @@ fn simulated_programs_complete_with_the_smallest_tables() {
                 "{name}: {tables:?}"
             );
             let allowed = allowed(&program, Model::Rc).expect("a small program");
-            let forbidden = observed.ends.keys().find(|end| !allowed.contains(end));
+            let forbidden = observed
+                .counts
+                .keys()
+                .find(|outcome| !allowed.contains(outcome));
             assert_eq!(forbidden, None, "{name}: {tables:?}");
         }
     }
@@ -339,12 +356,18 @@ fn rounds(name: &str, locations: usize, rounds: &[(&[u8], usize)]) -> Program {
 fn messages(text: &str, program: &Program) -> Vec<String> {
     let protocol = read(text);
     let options = Options {
-        placed: Placement::InTurn,
+        placement: Placement::RoundRobin,
         ..options(&protocol)
     };
     let locations = program.locations.len() as u8;
-    let mut lines = Lines::new(&protocol, home(&protocol), 1, locations, options.room);
-    let path = shortest(
+    let mut lines = Lines::new(
+        &protocol,
+        home(&protocol),
+        1,
+        locations,
+        options.channel_capacity,
+    );
+    let path = shortest_path(
         &mut lines,
         program,
         &options,

@@ -1,10 +1,10 @@
 //! Shapes in the simulator: all outcomes are allowed by the models, and there is more than one.
 
 use cohkit_litmus::axioms::{self, Model};
-use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::cycles::{classic, named};
 use cohkit_litmus::herd;
-use cohkit_litmus::models::ends;
+use cohkit_litmus::models::outcomes;
 use cohkit_litmus::program::Program;
 use cohkit_litmus::timed::{
     clusters, observe, Level, Machine, ObserveError, Options, SeedOutcomes,
@@ -19,6 +19,7 @@ fn text(name: &str) -> String {
     std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap()
 }
 
+/// Returns a level of caches with a home for their number.
 fn level(protocol: &Protocol, caches: u16) -> Level<'_> {
     Level {
         home: construct::home(protocol, caches).unwrap(),
@@ -44,11 +45,12 @@ fn two_levels<'p>([upper, lower]: [&'p Protocol; 2], program: &Program) -> Vec<M
     machines.collect()
 }
 
-fn observe_one(protocol: &Protocol, program: &Program, cores: Cores, runs: u64) -> SeedOutcomes {
+fn observe_one(protocol: &Protocol, program: &Program, cores: CoreKind, runs: u64) -> SeedOutcomes {
     observe_on(&[one_level(protocol, program)], program, cores, runs)
 }
 
-fn observe_on(machines: &[Machine], program: &Program, cores: Cores, runs: u64) -> SeedOutcomes {
+/// Runs a program on machines with the seeds from 0 to `runs` - 1.
+fn observe_on(machines: &[Machine], program: &Program, cores: CoreKind, runs: u64) -> SeedOutcomes {
     let options = Options {
         cores,
         runs,
@@ -64,17 +66,18 @@ fn check_outcomes(name: &str) {
     check_each_shape((name, 40), &|shape| vec![one_level(&protocol, shape)]);
 }
 
+/// Checks each classic shape as [`check_outcomes`] does, with `runs` runs on the machines that `machines` returns.
 fn check_each_shape<'p>(
     (name, runs): (&str, u64),
     machines: &dyn Fn(&Program) -> Vec<Machine<'p>>,
 ) {
     for shape in classic() {
         let machines = machines(&shape);
-        for cores in [Cores::InOrder, Cores::StoreBuffer] {
+        for cores in [CoreKind::InOrder, CoreKind::StoreBuffer] {
             let observed = observe_on(&machines, &shape, cores, runs);
             assert_eq!(observed.failure, None, "{name}: {}, {cores:?}", shape.name);
-            let allowed = ends(&shape, cores);
-            for (end, (_, seed)) in &observed.ends {
+            let allowed = outcomes(&shape, cores);
+            for (end, (_, seed)) in &observed.counts {
                 let outcome = shape.format_outcome(end);
                 let test = &shape.name;
                 assert!(
@@ -84,7 +87,7 @@ fn check_each_shape<'p>(
             }
             let minimum = allowed.len().min(2);
             assert!(
-                observed.ends.len() >= minimum,
+                observed.counts.len() >= minimum,
                 "{name}: {}, {cores:?}",
                 shape.name
             );
@@ -92,16 +95,19 @@ fn check_each_shape<'p>(
     }
 }
 
+/// A simulation that always has the same order of events would show a single outcome.
 #[test]
 fn simulated_msi_shows_several_allowed_outcomes() {
     check_outcomes("msi");
 }
 
+/// A simulation that always has the same order of events would show a single outcome.
 #[test]
 fn simulated_mesi_shows_several_allowed_outcomes() {
     check_outcomes("mesi");
 }
 
+/// Threads share L2s in all distributions.
 #[test]
 fn two_levels_show_several_allowed_outcomes() {
     let [upper, lower] = ["mesi", "mesi-l1"].map(|name| parse(&text(name)).unwrap());
@@ -110,6 +116,7 @@ fn two_levels_show_several_allowed_outcomes() {
     });
 }
 
+/// Fault: the L2 acknowledges a recall before the L1 that owns the line has invalidated its copy.
 #[test]
 fn stale_l1_line_is_found_with_its_seed() {
     let upper = parse(&text("mesi")).unwrap();
@@ -120,11 +127,11 @@ fn stale_l1_line_is_found_with_its_seed() {
     let lower = parse(&lower.replace(row, faulty_row)).unwrap();
     let shape = named("MP").unwrap();
     let machines = two_levels([&upper, &lower], &shape);
-    let observed = observe_on(&machines, &shape, Cores::InOrder, 1000);
+    let observed = observe_on(&machines, &shape, CoreKind::InOrder, 1000);
     let (failure, seed) = observed.failure.unwrap();
     assert!(failure.contains("l1 0.0"), "{failure}");
     let options = Options {
-        cores: Cores::InOrder,
+        cores: CoreKind::InOrder,
         runs: 1,
         seed,
     };
@@ -137,8 +144,11 @@ fn stale_l1_line_is_found_with_its_seed() {
 fn policy_home_shows_the_allowed_outcomes() {
     let protocol = parse(&text("msi-policy")).unwrap();
     let shape = named("SB").unwrap();
-    let observed = observe_one(&protocol, &shape, Cores::InOrder, 100);
-    assert!(observed.ends.keys().eq(ends(&shape, Cores::InOrder).iter()));
+    let observed = observe_one(&protocol, &shape, CoreKind::InOrder, 100);
+    assert!(observed
+        .counts
+        .keys()
+        .eq(outcomes(&shape, CoreKind::InOrder).iter()));
 }
 
 /// Store buffers have an effect: outcomes occur that total store order allows and sequential consistency forbids.
@@ -147,13 +157,14 @@ fn store_buffers_show_tso_outcomes() {
     let protocol = parse(&text("mesi")).unwrap();
     for name in ["SB", "R", "RWC", "3.SB", "Z6.4", "SB+dmb.sy+po", "SB+polqs"] {
         let shape = named(name).unwrap();
-        let holds = |observed: &SeedOutcomes| observed.ends.keys().any(|end| shape.holds(end));
+        let holds =
+            |observed: &SeedOutcomes| observed.counts.keys().any(|outcome| shape.holds(outcome));
         assert!(
-            holds(&observe_one(&protocol, &shape, Cores::StoreBuffer, 300)),
+            holds(&observe_one(&protocol, &shape, CoreKind::StoreBuffer, 300)),
             "{name}"
         );
         assert!(
-            !holds(&observe_one(&protocol, &shape, Cores::InOrder, 300)),
+            !holds(&observe_one(&protocol, &shape, CoreKind::InOrder, 300)),
             "{name}"
         );
     }
@@ -164,7 +175,7 @@ fn store_buffers_show_tso_outcomes() {
 #[test]
 fn windows_show_outcomes_that_tso_forbids() {
     let protocol = parse(&text("mesi")).unwrap();
-    let windows = Cores::Relaxed(Orders::default());
+    let windows = CoreKind::Relaxed(Orders::default());
     for (name, weak) in [
         ("MP", true),
         ("LB", true),
@@ -178,17 +189,21 @@ fn windows_show_outcomes_that_tso_forbids() {
         assert_eq!(observed.failure, None, "{name}");
         let allowed = axioms::outcomes(&shape, Model::Rc).unwrap();
         assert!(
-            observed.ends.keys().all(|end| allowed.contains(end)),
+            observed
+                .counts
+                .keys()
+                .all(|outcome| allowed.contains(outcome)),
             "{name}"
         );
         assert_eq!(
-            observed.ends.keys().any(|end| shape.holds(end)),
+            observed.counts.keys().any(|outcome| shape.holds(outcome)),
             weak,
             "{name}"
         );
     }
 }
 
+/// All executions of this test have the same outcome, so one wrong value fails the test.
 #[test]
 fn instructions_and_initial_values_have_their_semantics() {
     let test = "\
@@ -206,17 +221,17 @@ forall ([x]=17 /\\ [y]=2 /\\ 0:X4=-3 /\\ 0:X5=2 /\\ 0:X6=2)
 ";
     let program = herd::read(test).unwrap_or_else(|e| panic!("{}", e.render("t", test, false)));
     let protocol = parse(&text("msi")).unwrap();
-    for cores in [Cores::InOrder, Cores::StoreBuffer] {
+    for cores in [CoreKind::InOrder, CoreKind::StoreBuffer] {
         let observed = observe_one(&protocol, &program, cores, 100);
         assert!(
-            observed.ends.keys().all(|end| program.holds(end)),
+            observed.counts.keys().all(|outcome| program.holds(outcome)),
             "{:?}",
-            observed.ends
+            observed.counts
         );
         assert!(
-            observed.ends.keys().eq(ends(&program, cores).iter()),
+            observed.counts.keys().eq(outcomes(&program, cores).iter()),
             "{:?}",
-            observed.ends
+            observed.counts
         );
     }
 }
@@ -231,13 +246,13 @@ fn protocol_faults_are_reported_with_their_seed() {
     let faulty_row = format!("{}| stay", &row[..row.rfind('|').unwrap()]);
     let protocol = parse(&text.replace(row, &faulty_row)).unwrap();
     let shape = named("MP").unwrap();
-    let (failure, seed) = observe_one(&protocol, &shape, Cores::InOrder, 1000)
+    let (failure, seed) = observe_one(&protocol, &shape, CoreKind::InOrder, 1000)
         .failure
         .unwrap();
     assert!(failure.contains("write"), "{failure}");
     let machines = [one_level(&protocol, &shape)];
     let options = Options {
-        cores: Cores::InOrder,
+        cores: CoreKind::InOrder,
         runs: 1,
         seed,
     };
@@ -245,6 +260,7 @@ fn protocol_faults_are_reported_with_their_seed() {
     assert_eq!(rerun.failure, Some((failure, seed)));
 }
 
+/// Caches without a writable copy cannot perform atomic accesses; the reason is reported.
 #[test]
 fn written_through_caches_run_all_but_atomic_accesses() {
     let protocol = parse(&text("write-through")).unwrap();
@@ -252,7 +268,7 @@ fn written_through_caches_run_all_but_atomic_accesses() {
     for shape in classic() {
         let machines = [one_level(&protocol, &shape)];
         let options = Options {
-            cores: Cores::InOrder,
+            cores: CoreKind::InOrder,
             runs: 20,
             seed: 0,
         };
@@ -263,8 +279,8 @@ fn written_through_caches_run_all_but_atomic_accesses() {
             }
             Ok(observed) => {
                 assert_eq!(observed.failure, None, "{}", shape.name);
-                let allowed = ends(&shape, Cores::InOrder);
-                for end in observed.ends.keys() {
+                let allowed = outcomes(&shape, CoreKind::InOrder);
+                for end in observed.counts.keys() {
                     assert!(
                         allowed.contains(end),
                         "{}: {}",
@@ -280,13 +296,14 @@ fn written_through_caches_run_all_but_atomic_accesses() {
     assert!(ran > 100 && rejected > 5, "{ran}, {rejected}");
 }
 
+/// Stores that are ordered at the homes, without caches.
 const ORDERED: &str = include_str!("../../../../tests/homes/ordered-at-homes.coh");
 
 /// Runs each classic program `runs` times on a protocol, with cores that keep its declared orders. Returns the total
 /// number of outcomes seen and the total allowed by release consistency, or the first program with another outcome.
 fn run_classic(text: &str, runs: u64) -> Result<(usize, usize), String> {
     let protocol = parse(text).unwrap();
-    let cores = Cores::Relaxed(
+    let cores = CoreKind::Relaxed(
         protocol
             .program_order
             .expect("the protocol declares its program order"),
@@ -312,7 +329,7 @@ fn run_classic(text: &str, runs: u64) -> Result<(usize, usize), String> {
             return Err(format!("{name}, seed {seed}: {failure}"));
         }
         let allowed = axioms::allowed(&shape, Model::Rc).unwrap();
-        for (end, (_, seed)) in &observed.ends {
+        for (end, (_, seed)) in &observed.counts {
             if !allowed.contains(end) {
                 return Err(format!(
                     "{name}, seed {seed}: {}",
@@ -320,19 +337,21 @@ fn run_classic(text: &str, runs: u64) -> Result<(usize, usize), String> {
                 ));
             }
         }
-        sum = (sum.0 + observed.ends.len(), sum.1 + allowed.len());
+        sum = (sum.0 + observed.counts.len(), sum.1 + allowed.len());
         programs += 1;
     }
     assert!(programs > 150, "{programs}");
     Ok(sum)
 }
 
+/// The random delays show most of the allowed outcomes.
 #[test]
 fn simulated_home_ordered_stores_are_release_consistent() {
     let (observed, allowed) = run_classic(ORDERED, 60).unwrap();
     assert!(observed * 3 > allowed * 2, "{observed} of {allowed}");
 }
 
+/// The same for the protocols of `ordering`, with fewer runs.
 #[test]
 fn written_through_stores_are_release_consistent() {
     for name in ["so", "seq", "cord", "wb"] {
@@ -344,6 +363,7 @@ fn written_through_stores_are_release_consistent() {
     }
 }
 
+/// Each fault drops one wait of the verified protocol.
 #[test]
 fn simulation_finds_faults_of_the_order_at_homes() {
     for (original, replacement) in [

@@ -20,13 +20,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Maximum number of failures that are reduced and printed; the others are only counted.
 const MAX_PRINTED: u64 = 5;
 
+/// Counts of all threads. Each counts models unless noted.
 #[derive(Default)]
 struct Tally {
+    /// Index of the next model.
     next_model: AtomicU64,
+    /// Verified by all engines.
     verified: AtomicU64,
+    /// Violated according to all engines.
     violated: AtomicU64,
+    /// Rejected by the front end or the checker.
     rejected: AtomicU64,
+    /// Disagreements.
     failures: AtomicU64,
+    /// Number of states of all verified models.
     states: AtomicU64,
 }
 
@@ -77,6 +84,7 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(failures > 0))
 }
 
+/// Judges the model of a seed, and counts the result. A disagreement is reduced and printed.
 fn check_model(seed: u64, against: &str, folder: &Path, tally: &Tally) {
     let judge = |text: &str| match against {
         "rumur" => judge::rumur(text, folder),

@@ -2,21 +2,33 @@
 
 use super::*;
 
-/// Precedence of expressions. An operand of lower precedence than its position requires gets parentheses.
+/// Precedence of expressions; higher binds tighter. An operand of lower precedence than its position requires gets
+/// parentheses.
 pub(super) mod precedence {
+    /// `?:`.
     pub const CONDITIONAL: u8 = 1;
+    /// `->`.
     pub const IMPLIES: u8 = 2;
+    /// Disjunction of truth values.
     pub const OR: u8 = 3;
+    /// Conjunction of truth values.
     pub const AND: u8 = 4;
+    /// `!`.
     pub const NOT: u8 = 5;
+    /// Comparisons.
     pub const COMPARE: u8 = 6;
+    /// Operators on bits, and shifts.
     pub const BITS: u8 = 7;
+    /// `+` and `-`.
     pub const SUM: u8 = 8;
+    /// `*`, `/`, `%` and negative numbers.
     pub const PRODUCT: u8 = 9;
+    /// Names, literals, calls, and expressions with their own delimiters.
     pub const ATOM: u8 = 10;
 }
 
 impl Printer<'_> {
+    /// Returns the text of a call.
     pub(super) fn call(&self, id: FunctionId, arguments: &[Argument]) -> String {
         let argument = |a: &Argument| match a {
             Argument::Value(e) => self.expr(e, 0),
@@ -27,6 +39,7 @@ impl Printer<'_> {
         format!("{name}({})", arguments.join(", "))
     }
 
+    /// Returns the text of a place: a variable with its fields and indices.
     pub(super) fn place(&self, place: &Place) -> String {
         let mut text = match &self.meanings[place.variable.index()] {
             Some(meaning) => meaning.clone(),
@@ -65,6 +78,7 @@ impl Printer<'_> {
         }
     }
 
+    /// Returns an expression as text, without parentheses around it, and its precedence.
     pub(super) fn expr_with_precedence(&self, e: &Expr) -> (String, u8) {
         use precedence::*;
         match e {
@@ -154,12 +168,14 @@ impl Printer<'_> {
         }
     }
 
+    /// Returns the text of a claim about all values of a variable's type. `quantifier` is `forall` or `exists`.
     pub(super) fn quantified(&self, quantifier: &str, id: VariableId, body: &Expr) -> String {
         let ty = self.model.variable(id).ty.index();
         let (name, ty) = (&self.names.variables[id.index()], &self.names.types[ty]);
         format!("{quantifier} {name}: {ty} do {} end", self.expr(body, 0))
     }
 
+    /// Returns the text of a claim about numbers in steps. `quantifier` is `forall` or `exists`.
     pub(super) fn quantified_steps(
         &self,
         quantifier: &str,
@@ -247,6 +263,8 @@ impl Printer<'_> {
         }
     }
 
+    /// Returns the text of a value converted between a union and a member type, and its precedence. Values of unions
+    /// are printed as numbers, so a conversion adds or subtracts the member's offset.
     pub(super) fn convert(&self, to: TypeId, e: &Expr) -> (String, u8) {
         if self.for_readers {
             return self.expr_with_precedence(e);
@@ -268,6 +286,7 @@ impl Printer<'_> {
         }
     }
 
+    /// Returns the text of a test that a value of a union belongs to a member type, and its precedence.
     pub(super) fn is_member(&self, e: &Expr, ty: TypeId) -> (String, u8) {
         if self.for_readers {
             let ty = &self.names.types[ty.index()];

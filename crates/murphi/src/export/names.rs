@@ -11,20 +11,26 @@ const KEYWORDS: &str = "alias array assert assume begin boolean by case choose c
     true type undefine undefined union until var while externfun externproc log log10 exp sin cos tan fabs floor \
     ceil sqrt fmod pow asin acos atan sinh cosh tanh";
 
-/// A unique identifier for everything that Murphi names.
+/// A unique identifier for everything that Murphi names. Indices are those of the model.
 #[derive(Clone)]
 pub(super) struct Names {
+    /// Names of types.
     pub types: Vec<String>,
+    /// Names of variables. State variables keep their own names if possible.
     pub variables: Vec<String>,
+    /// Names of the functions that print tables.
     pub tables: Vec<String>,
+    /// Names of functions.
     pub functions: Vec<String>,
+    /// Names of the values of enumerations, by type and index of the value.
     pub labels: FxHashMap<(u32, u32), String>,
+    /// Name of the boolean of [`Style::Drain`].
     pub drain_flag: String,
     /// Name of a constant that makes Rumur compute in 64 bits.
     pub wide_constant: String,
 }
 
-/// Turns a string into an identifier that is not in `used_names`, and adds it there.
+/// Returns an identifier that resembles a string, is no keyword and is not in `used_names`, and adds it there.
 pub(super) fn identifier(text: &str, used_names: &mut FxHashSet<String>) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let mut name: String = text.chars().map(safe).collect();
@@ -48,6 +54,7 @@ fn is_keyword(word: &str) -> bool {
 }
 
 impl Names {
+    /// Chooses the names of a model's printed text.
     pub fn new(model: &Model) -> Names {
         let mut used_names = FxHashSet::default();
         let mut labels = FxHashMap::default();

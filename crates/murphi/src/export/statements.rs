@@ -3,10 +3,12 @@
 use super::*;
 
 impl Printer<'_> {
+    /// Prints statements in order.
     pub(super) fn print_block(&mut self, block: &[Stmt]) {
         block.iter().for_each(|s| self.print_stmt(s));
     }
 
+    /// Prints one statement, which may take several lines.
     pub(super) fn print_stmt(&mut self, stmt: &Stmt) {
         match stmt {
             Stmt::Assign(place, value) => self.print_assignment(place, value),
@@ -139,10 +141,12 @@ impl Printer<'_> {
         }
     }
 
+    /// Returns true if a place of this model can be undefined.
     pub(super) fn may_be_undefined(&self, place: &Place) -> bool {
         self.model.undefined && self.model.variable(place.variable).role != Role::Bound
     }
 
+    /// Prints a loop over numbers in steps.
     pub(super) fn print_for_steps(&mut self, id: VariableId, steps: &Steps, body: &[Stmt]) {
         let name = self.names.variables[id.index()].clone();
         let [from, to, by] = [&steps.from, &steps.to, &steps.by].map(|e| self.expr(e, 0));

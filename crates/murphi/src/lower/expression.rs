@@ -1,8 +1,9 @@
-//! Lowering of expressions.
+//! Lowering of expressions, with checks of their types. Methods return `None` after they have reported an error.
 
 use super::*;
 
 impl<'t> Lowering<'t, '_> {
+    /// Returns a value that is no variable. The result is never `None`.
     fn simple_value(expr: M, kind: Kind, span: Span) -> Option<Typed> {
         Some(Typed {
             expr,
@@ -14,7 +15,7 @@ impl<'t> Lowering<'t, '_> {
         })
     }
 
-    /// A variable, a field or an element, read where its value is needed.
+    /// Returns a variable, a field or an element, read where its value is needed.
     pub(super) fn read_place(&self, place: Place, access: Access, ty: TypeId, span: Span) -> Typed {
         // CMurphi compares undefined values of these types.
         let allows_undefined = matches!(self.model.ty(ty), Type::Scalarset(_) | Type::Union(_));
@@ -32,6 +33,7 @@ impl<'t> Lowering<'t, '_> {
         }
     }
 
+    /// Lowers an expression of any type.
     pub(super) fn expr(&mut self, e: &Expr<'t>) -> Option<Typed> {
         match &e.kind {
             ExprKind::Number(digits) => self.number(*digits),
@@ -95,6 +97,7 @@ impl<'t> Lowering<'t, '_> {
         }
     }
 
+    /// Lowers a test that a value of a union belongs to a member type.
     fn is_member(&mut self, a: &Expr<'t>, ty: &TypeExpr<'t>, span: Span) -> Option<Typed> {
         let (typed, to) = (self.expr(a), self.type_expr(ty));
         let (typed, to) = (typed?, to?);
@@ -119,7 +122,8 @@ impl<'t> Lowering<'t, '_> {
         Self::simple_value(expr, Kind::Bool, span)
     }
 
-    /// Lowers a claim about each slot of a multiset, with a name for the slot.
+    /// Lowers a claim about each slot of a multiset, with a name for the slot. Returns the multiset, the variable of
+    /// the name, and the claim.
     pub(super) fn lower_slot_claim(
         &mut self,
         name: Name<'t>,
@@ -143,7 +147,7 @@ impl<'t> Lowering<'t, '_> {
         self.intern(format!("0..{hi}"), Type::Range { lo: 0, hi })
     }
 
-    /// A multiset with its capacity.
+    /// Lowers a multiset, and returns its place and capacity.
     pub(super) fn multiset(&mut self, e: &Expr<'t>) -> Option<(Place, u32)> {
         let typed = self.expr(e)?;
         let kind = self.kind_name(typed.kind);
@@ -157,6 +161,7 @@ impl<'t> Lowering<'t, '_> {
         None
     }
 
+    /// Lowers a number. `span` is the position of its digits.
     fn number(&mut self, span: Span) -> Option<Typed> {
         let digits = self.text_of(span);
         let has_several_digits = digits.len() > 1 && digits.bytes().all(|b| b.is_ascii_digit());
@@ -180,6 +185,7 @@ impl<'t> Lowering<'t, '_> {
         }
     }
 
+    /// Lowers a name that is used as a value.
     fn name(&mut self, name: Name<'t>) -> Option<Typed> {
         match self.find(name.text).map(|s| s.meaning.clone()) {
             Some(Meaning::Constant(value, kind) | Meaning::ConstantAlias(value, kind)) => {
@@ -224,6 +230,7 @@ impl<'t> Lowering<'t, '_> {
         }
     }
 
+    /// Lowers a field of a record.
     fn field(&mut self, base: &Expr<'t>, name: Name<'t>, span: Span) -> Option<Typed> {
         let typed = self.expr(base)?;
         let fields = match typed.ty.map(|ty| self.model.ty(ty)) {
@@ -259,6 +266,7 @@ impl<'t> Lowering<'t, '_> {
         typed.into_place()
     }
 
+    /// Lowers an element of an array, or of a multiset by the name of a slot.
     fn index(&mut self, base: &Expr<'t>, index: &Expr<'t>, span: Span) -> Option<Typed> {
         let (typed, position) = (self.expr(base), self.expr(index));
         let (typed, position) = (typed?, position?);
@@ -290,6 +298,7 @@ impl<'t> Lowering<'t, '_> {
         }
     }
 
+    /// Lowers an operator with one operand.
     fn unary(&mut self, op: UnaryOperator, a: &Expr<'t>, span: Span) -> Option<Typed> {
         if op == UnaryOperator::Not {
             let a = self.boolean(a, "the operand of `!`")?;
@@ -305,18 +314,19 @@ impl<'t> Lowering<'t, '_> {
         Self::simple_value(expr, Kind::Int, span)
     }
 
-    /// An expression that must be a boolean.
+    /// Lowers an expression that must be a boolean. `description` names the expression in messages.
     pub(super) fn boolean(&mut self, e: &Expr<'t>, description: &str) -> Option<M> {
         let typed = self.expr(e)?;
         self.require_kind(typed, Kind::Bool, description)
     }
 
-    /// An expression that must be a number.
+    /// Lowers an expression that must be a number. `description` names the expression in messages.
     pub(super) fn integer(&mut self, e: &Expr<'t>, description: &str) -> Option<M> {
         let typed = self.expr(e)?;
         self.require_kind(typed, Kind::Int, description)
     }
 
+    /// Returns the expression if its value is of the expected kind, or reports an error.
     fn require_kind(&mut self, typed: Typed, expected: Kind, description: &str) -> Option<M> {
         if !self.has_value(&typed) {
             return None;
@@ -333,7 +343,7 @@ impl<'t> Lowering<'t, '_> {
         None
     }
 
-    /// Rejects the word `undefined` where a value is needed.
+    /// Returns true unless the expression is the word `undefined`, which is reported as an error.
     fn has_value(&mut self, typed: &Typed) -> bool {
         if typed.is_undefined {
             self.error(typed.span, "`undefined` is no value to compute with")
@@ -376,7 +386,8 @@ impl<'t> Lowering<'t, '_> {
         self.require_kind(typed, kind, description)
     }
 
-    /// A value to be stored. An undefined variable may be copied, except in Rumur's dialect.
+    /// Lowers a value to be stored in a place of this type. An undefined variable may be copied, except in Rumur's
+    /// dialect.
     pub(super) fn lower_copied_value(
         &mut self,
         e: &Expr<'t>,
@@ -392,7 +403,7 @@ impl<'t> Lowering<'t, '_> {
         }
     }
 
-    /// A value to be passed. An undefined variable is passed without an error.
+    /// Lowers a value to be passed to a parameter of this type. An undefined variable is passed without an error.
     fn lower_passed_value(
         &mut self,
         e: &Expr<'t>,
@@ -408,7 +419,7 @@ impl<'t> Lowering<'t, '_> {
         self.coerce(typed, target_type, description)
     }
 
-    /// Converts two values to one kind.
+    /// Converts two values to one kind: a value of a member type to the union. `span` is the position of both.
     pub(super) fn unify(
         &mut self,
         mut a: Typed,
@@ -440,6 +451,7 @@ impl<'t> Lowering<'t, '_> {
         None
     }
 
+    /// Lowers an operator with two operands. `sign` is the position of the operator.
     fn binary(
         &mut self,
         op: BinaryOperator,
@@ -530,6 +542,7 @@ impl<'t> Lowering<'t, '_> {
         }
     }
 
+    /// Lowers a claim about all values (`is_universal`) or some value of each of several names, outermost first.
     fn quantified(
         &mut self,
         is_universal: bool,
@@ -551,7 +564,8 @@ impl<'t> Lowering<'t, '_> {
         })
     }
 
-    /// Lowers a construct in which a name takes each value of a type, or numbers in steps.
+    /// Lowers a construct in which a name takes each value of a type, or numbers in steps. `f` lowers the inner part,
+    /// with the variable and the steps, if any. Errors inside are reported even if the domain is invalid.
     pub(super) fn with_quantifier<T>(
         &mut self,
         quantifier: &Quantifier<'t>,
@@ -598,9 +612,10 @@ impl<'t> Lowering<'t, '_> {
         result
     }
 
-    /// Counts the combinations of values of the enclosing names. Warns if they are so many that a single state takes
-    /// seconds or minutes.
+    /// Counts the combinations of values of the enclosing names. Warns above `MAX_COMBINATIONS`, where a single state
+    /// takes seconds or minutes.
     fn count_combinations(&mut self, id: VariableId, has_steps: bool, span: Span) {
+        /// Number of combinations above which a warning is given.
         const MAX_COMBINATIONS: u64 = 10_000_000;
         let ty = self.model.variable(id).ty;
         // The count is unknown for steps whose bounds are not constant.
@@ -623,6 +638,7 @@ impl<'t> Lowering<'t, '_> {
         }
     }
 
+    /// Lowers the values of a quantified name: their type, and the steps if they are given as such.
     fn domain(&mut self, domain: &Domain<'t>) -> Option<(TypeId, Option<Steps>)> {
         match domain {
             Domain::Type(expr) => {
@@ -679,6 +695,7 @@ impl<'t> Lowering<'t, '_> {
         }
     }
 
+    /// Lowers the size of steps, which must not be 0. Only Rumur allows a size that is not constant.
     fn step(&mut self, by: &Expr<'t>) -> Option<M> {
         let e = self.integer(by, "a step")?;
         match self.fold(&e) {
@@ -841,6 +858,7 @@ impl<'t> Lowering<'t, '_> {
         .note("a copy in a variable of its own is the same everywhere");
     }
 
+    /// Lowers an argument for a parameter of a function: a place for a `var` parameter, otherwise a value.
     fn argument(&mut self, parameter: VariableId, e: &Expr<'t>) -> Option<Argument> {
         let Variable { name, ty, role, .. } = self.model.variable(parameter).clone();
         let description = format!("the argument for `{name}`");

@@ -27,8 +27,11 @@ enum Meaning {
     Constant(M, Kind),
     /// An alias of a constant, which is a constant too.
     ConstantAlias(M, Kind),
+    /// A declared type.
     Type(TypeId),
+    /// A variable of any role, with the permitted use.
     Variable(VariableId, Access),
+    /// A function or procedure.
     Function(FunctionId),
     /// A name whose declaration has a reported error.
     Invalid,
@@ -37,6 +40,7 @@ enum Meaning {
 /// Permitted use of a variable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Access {
+    /// A variable of the state, a local variable or a `var` parameter.
     Writable,
     /// A parameter that was not declared `var`.
     Parameter,
@@ -61,28 +65,34 @@ impl Access {
     }
 }
 
+/// A declared name.
 #[derive(Clone, Debug)]
 struct Symbol {
+    /// Meaning of the name.
     meaning: Meaning,
+    /// Position of the declaration.
     span: Span,
 }
 
-/// An expression with its type and properties.
+/// A lowered expression with its type and properties.
 #[derive(Clone, Debug)]
 struct Typed {
+    /// The expression.
     expr: M,
+    /// Kind of its value; meaningless for the word `undefined`.
     kind: Kind,
-    /// Its exact type, if it has one.
+    /// Its exact type; `None` for constants and results of operators.
     ty: Option<TypeId>,
     /// Access to its place, if `expr` reads a variable, a field or an element.
     access: Option<Access>,
     /// True for the word `undefined`.
     is_undefined: bool,
+    /// Position of the expression.
     span: Span,
 }
 
 impl Typed {
-    /// Its place, if it is a variable, a field or an element.
+    /// Returns its place and the permitted use, if it is a variable, a field or an element.
     fn into_place(self) -> Option<(Place, Access)> {
         match (self.expr, self.access) {
             (M::Read(place) | M::Peek(place), Some(access)) => Some((place, access)),
@@ -94,7 +104,7 @@ impl Typed {
 /// Changes of a function, except those of its own variables.
 #[derive(Clone, Debug, Default)]
 struct Effects {
-    /// Position of its first change of the state.
+    /// Position of its first change of the state; `None` if it does not change the state.
     state: Option<Span>,
     /// Variables of the state that it changes.
     variables: Vec<VariableId>,
@@ -102,39 +112,52 @@ struct Effects {
     parameters: Vec<VariableId>,
 }
 
+/// Lowering of one text. Methods return `None` after they have reported an error, and go on with
+/// other parts.
 struct Lowering<'t, 's> {
+    /// The whole text, to which spans refer.
     text: &'t str,
+    /// Dialect whose rules apply.
     dialect: Dialect,
     /// True if a read of an undefined value of a scalarset or union is an error of the model.
     is_strict: bool,
+    /// Receiver of diagnostics.
     sink: &'s mut Sink,
+    /// The model so far.
     model: Model,
+    /// Names of each scope, innermost last.
     scopes: Vec<FxHashMap<&'t str, Symbol>>,
-    /// Effects of each lowered function.
+    /// Effects of each lowered function, by its index in the model.
     effects: Vec<Effects>,
     /// Effects of the current function.
     current_effects: Effects,
-    /// Value parameters of the current function.
+    /// Value parameters of the current function; empty outside of functions.
     value_parameters: Vec<VariableId>,
-    /// Result type of the current function.
+    /// Result type of the current function: `None` outside of functions, `Some(None)` in a
+    /// procedure.
     result: Option<Option<TypeId>>,
     /// The construct being lowered if it must not change the state: "a guard".
     pure_construct: Option<&'static str>,
-    /// The variable that each alias refers to.
+    /// The variable that each alias refers to, which may be an alias too.
     roots: FxHashMap<VariableId, VariableId>,
-    /// Start of each line, as a byte offset.
+    /// Byte offset of each line feed.
     lines: Vec<u32>,
-    /// Numbers of rules, start states and properties so far, for their default names.
+    /// Numbers of rules, start states and properties so far, for their default names, in this
+    /// order.
     counts: [u32; 3],
     /// Position at which each name of a loop or slot is bound.
     binding_spans: FxHashMap<VariableId, Span>,
-    /// Per line, the place cleared by a statement that begins there.
+    /// Position of the place that the first `clear` statement of a line clears, by line number
+    /// from 1.
     clears: FxHashMap<u32, Span>,
-    /// Number of combinations of values of the current rulesets, loops and quantifiers.
+    /// Number of combinations of values of the current rulesets, loops and quantifiers; 1 outside
+    /// of them.
     combinations: u64,
 }
 
-/// Lowers a file to a model, which is valid if the sink has no errors.
+/// Lowers a file to a model, which is valid if the sink has no errors. `name` becomes the model's
+/// name. With `is_strict` a read of an undefined value of a scalarset or union is an error of the
+/// model.
 pub(super) fn lower(
     name: &str,
     text: &str,
@@ -285,6 +308,7 @@ impl<'t> Lowering<'t, '_> {
         self.lines.partition_point(|&newline| newline < span.start) as u32 + 1
     }
 
+    /// Runs `f` in a new scope of names.
     fn scoped<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
         self.scopes.push(FxHashMap::default());
         let result = f(self);
@@ -292,6 +316,7 @@ impl<'t> Lowering<'t, '_> {
         result
     }
 
+    /// Declares a name in the innermost scope, or reports that the name is declared there already.
     fn declare(&mut self, name: Name<'t>, meaning: Meaning) {
         let symbol = Symbol {
             meaning,
@@ -315,7 +340,8 @@ impl<'t> Lowering<'t, '_> {
         self.scopes.iter().rev().find_map(|scope| scope.get(name))
     }
 
-    /// Reports an undeclared name, and suggests similar names.
+    /// Reports an undeclared name, and suggests similar names whose meaning `is_candidate`
+    /// accepts. `kind` is the expected kind of name as a noun.
     fn report_unknown(&mut self, name: Name, kind: &str, is_candidate: fn(&Meaning) -> bool) {
         let mut names: Vec<&str> = (self.scopes.iter().flatten())
             .filter(|(_, symbol)| is_candidate(&symbol.meaning))
@@ -329,6 +355,7 @@ impl<'t> Lowering<'t, '_> {
             .note(help);
     }
 
+    /// Adds a variable to the model, without a declared name.
     fn variable(&mut self, name: &str, ty: TypeId, role: Role) -> VariableId {
         self.model.variables.push(Variable {
             name: name.into(),
@@ -380,6 +407,7 @@ impl<'t> Lowering<'t, '_> {
         }
     }
 
+    /// Lowers a function or procedure, and declares its name.
     fn function(&mut self, function: &Function<'t>) {
         let name = function.name;
         let result = function.result.as_ref().map(|ty| self.type_expr(ty));

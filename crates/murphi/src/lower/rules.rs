@@ -3,9 +3,11 @@
 use super::*;
 use cohkit_engine::model::Stmt as S;
 
-/// Binding of an alias.
+/// Binding of a declared alias, which the enclosed rules or statements need.
 pub(super) enum AliasBinding {
+    /// A variable that denotes this place.
     Place(VariableId, Place),
+    /// A variable that holds this value.
     Value(VariableId, M),
     /// The name of a loop or a constant, which needs no variable.
     Constant,
@@ -16,14 +18,16 @@ pub(super) enum AliasBinding {
 pub(super) enum RuleScope {
     /// A parameter, and a condition on its values.
     Parameter(VariableId, Option<M>),
+    /// A variable that denotes a place.
     Alias(VariableId, Place),
+    /// A variable that holds a value.
     Value(VariableId, M),
     /// A slot of a multiset, which must hold an element.
     Slot(VariableId, Place),
 }
 
 impl<'t> Lowering<'t, '_> {
-    /// Declares an alias of an expression.
+    /// Declares an alias of an expression. `None` after a reported error.
     pub(super) fn alias(&mut self, name: Name<'t>, e: &Expr<'t>) -> Option<AliasBinding> {
         let Some(typed) = self.expr(e) else {
             self.declare(name, Meaning::Invalid);
@@ -59,6 +63,7 @@ impl<'t> Lowering<'t, '_> {
         Some(AliasBinding::Value(id, typed.expr))
     }
 
+    /// Lowers a rule with all rules inside. `enclosing` is the same before and after the call.
     pub(super) fn rule(&mut self, rule: &Rule<'t>, enclosing: &mut Vec<RuleScope>) {
         let depth = enclosing.len();
         match &rule.kind {
@@ -149,6 +154,7 @@ impl<'t> Lowering<'t, '_> {
         }
     }
 
+    /// Lowers the rules of a ruleset for each of its parameters. Leaves the parameters in `enclosing`.
     fn ruleset(
         &mut self,
         quantifiers: &[Quantifier<'t>],
@@ -184,7 +190,7 @@ impl<'t> Lowering<'t, '_> {
         });
     }
 
-    /// A condition on a state, which must not change the state.
+    /// Lowers a condition on a state, which must not change the state. `construct` names the condition in messages.
     fn claim(&mut self, e: &Expr<'t>, construct: &'static str) -> Option<M> {
         let line = self.line(e.span);
         self.pure_construct = Some(construct);
@@ -193,6 +199,7 @@ impl<'t> Lowering<'t, '_> {
         Some(M::Line(line, Box::new(claim?)))
     }
 
+    /// Lowers the local declarations and statements of a body in a scope of their own.
     fn body(&mut self, locals: &[Decl<'t>], body: &[Stmt<'t>]) -> Vec<S> {
         self.scoped(|l| {
             let mut statements = Vec::new();
@@ -204,6 +211,7 @@ impl<'t> Lowering<'t, '_> {
         })
     }
 
+    /// Lowers a property of all states. Each kind joins the conditions of the enclosing constructs in its own way.
     fn property(&mut self, property: &Property<'t>, enclosing: &[RuleScope]) {
         self.counts[2] += 1;
         let (number, line) = (self.counts[2], self.line(property.span));
@@ -254,6 +262,7 @@ impl<'t> Lowering<'t, '_> {
     }
 }
 
+/// Returns the parameters of the enclosing rulesets and slots, outermost first.
 fn parameters(enclosing: &[RuleScope]) -> Vec<VariableId> {
     let parameter = |scope: &RuleScope| match scope {
         RuleScope::Parameter(id, _) | RuleScope::Slot(id, _) => Some(*id),
@@ -262,7 +271,7 @@ fn parameters(enclosing: &[RuleScope]) -> Vec<VariableId> {
     enclosing.iter().filter_map(parameter).collect()
 }
 
-/// A claim within the enclosing constructs, whose conditions are joined to it.
+/// Returns a claim within the enclosing constructs, whose conditions `join` joins to the claim.
 fn enclose_claim(enclosing: &[RuleScope], claim: M, join: fn(M, M) -> M) -> M {
     enclosing
         .iter()

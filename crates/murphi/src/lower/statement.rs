@@ -3,11 +3,13 @@
 use super::*;
 use cohkit_engine::model::Stmt as S;
 
-/// Maximum number of iterations of a loop; CMurphi has its own limit.
+/// Maximum number of iterations of a `while` loop, except in CMurphi's dialect.
 const MAX_ITERATIONS: u32 = 1_000_000;
+/// Maximum number of iterations of a `while` loop in CMurphi's dialect.
 const MAX_CMURPHI_ITERATIONS: u32 = 1000;
 
 impl<'t> Lowering<'t, '_> {
+    /// Lowers statements, each with its line. Statements with errors are missing.
     pub(super) fn block(&mut self, block: &[Stmt<'t>]) -> Vec<S> {
         let mut statements = Vec::new();
         for stmt in block {
@@ -20,10 +22,12 @@ impl<'t> Lowering<'t, '_> {
         statements
     }
 
+    /// Lowers statements in a scope of their own.
     fn scoped_block(&mut self, block: &[Stmt<'t>]) -> Vec<S> {
         self.scoped(|l| l.block(block))
     }
 
+    /// Lowers one statement, which may become several or none. `None` after a reported error.
     fn stmt(&mut self, stmt: &Stmt<'t>) -> Option<Vec<S>> {
         match &stmt.kind {
             StmtKind::Assign(to, value) => {
@@ -122,6 +126,7 @@ impl<'t> Lowering<'t, '_> {
         }
     }
 
+    /// Lowers a `switch`, whose cases must agree with the type of the subject.
     fn switch(
         &mut self,
         subject: &Expr<'t>,
@@ -158,7 +163,7 @@ impl<'t> Lowering<'t, '_> {
         Some(S::Switch(subject.expr, lowered?, otherwise))
     }
 
-    /// A block with aliases of places and values.
+    /// Lowers a block with aliases of places and values. The innermost scope holds the names.
     fn aliases(&mut self, aliases: &[(Name<'t>, Expr<'t>)], body: &[Stmt<'t>]) -> Option<Vec<S>> {
         let mut bindings = Vec::new();
         for (name, e) in aliases {
@@ -179,6 +184,7 @@ impl<'t> Lowering<'t, '_> {
         Some(statements)
     }
 
+    /// Lowers a `clear` of a place. `stmt` is the position of the statement.
     fn clear(&mut self, e: &Expr<'t>, stmt: Span) -> Option<S> {
         let (place, ty) = self.target(e, "cleared")?;
         if self.contains_scalarset(ty) {
@@ -193,8 +199,8 @@ impl<'t> Lowering<'t, '_> {
         Some(S::Clear(place))
     }
 
-    /// Records a case. The first of equal cases is taken; in CMurphi's dialect a repeated case is an error, as no C++
-    /// compiler accepts the generated program.
+    /// Records a constant case. The first of equal cases is taken; in CMurphi's dialect a repeated case is an error,
+    /// as no C++ compiler accepts the generated program.
     fn record_case(&mut self, n: Number, span: Span, earlier_cases: &mut Vec<(Number, Span)>) {
         let first = earlier_cases.iter().find(|s| s.0 == n).map(|s| s.1);
         if let (Some(first), Dialect::CMurphi) = (first, self.dialect) {
@@ -205,7 +211,7 @@ impl<'t> Lowering<'t, '_> {
         earlier_cases.push((n, span));
     }
 
-    /// A value of a `switch` case.
+    /// Lowers a value of a `switch` case, converted to the kind of the subject.
     fn case(&mut self, value: &Expr<'t>, subject: Option<Typed>) -> Option<M> {
         let typed = self.expr(value)?;
         if self.fold(&typed.expr).is_none() {
@@ -249,7 +255,8 @@ impl<'t> Lowering<'t, '_> {
         }
     }
 
-    /// The place that a statement changes.
+    /// Lowers the place that a statement changes, and records the change. Reports an error if the place must not be
+    /// changed; `action` is a participle for the message.
     fn target(&mut self, e: &Expr<'t>, action: &str) -> Option<(Place, TypeId)> {
         let typed = self.expr(e)?;
         let span = typed.span;
@@ -280,6 +287,7 @@ impl<'t> Lowering<'t, '_> {
         }
     }
 
+    /// Lowers a loop with one or several variables.
     fn for_stmt(&mut self, quantifiers: &[Quantifier<'t>], body: &[Stmt<'t>]) -> Option<S> {
         let (first, inner_quantifiers) = quantifiers.split_first()?;
         let is_assigned = self.dialect != Dialect::CMurphi && assigns(body, first.name.text);
@@ -308,6 +316,7 @@ impl<'t> Lowering<'t, '_> {
         })
     }
 
+    /// Lowers a property among statements, which refers to the state at this point.
     fn statement_property(&mut self, property: &Property<'t>) -> Option<Vec<S>> {
         let claim = self.boolean(&property.claim, "the claim")?;
         let claim_text = self.text_of(property.claim.span);
@@ -327,6 +336,7 @@ impl<'t> Lowering<'t, '_> {
         })
     }
 
+    /// Lowers a `return`, whose value must agree with the current function. `span` is the position of the statement.
     fn return_stmt(&mut self, e: Option<&Expr<'t>>, span: Span) -> Option<Vec<S>> {
         match (e, self.result) {
             (None, None | Some(None)) => Some(vec![S::Return(None)]),

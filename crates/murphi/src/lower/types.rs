@@ -7,11 +7,12 @@ use super::*;
 const MAX_SCALARSET_SIZE: Number = 1 << 20;
 
 impl<'t> Lowering<'t, '_> {
+    /// Lowers a type without a declared name. `None` after a reported error.
     pub(super) fn type_expr(&mut self, ty: &TypeExpr<'t>) -> Option<TypeId> {
         self.type_named(ty, None)
     }
 
-    /// Lowers a type; a new type gets the name.
+    /// Lowers a type. A new type gets `name`, or its own text if `name` is `None`.
     pub(super) fn type_named(&mut self, ty: &TypeExpr<'t>, name: Option<&str>) -> Option<TypeId> {
         let shape = match &ty.kind {
             TypeKind::Invalid => return None,
@@ -52,6 +53,7 @@ impl<'t> Lowering<'t, '_> {
         }
     }
 
+    /// Returns the declared type of this name, or reports that there is none.
     fn known_type(&mut self, name: Name<'t>) -> Option<TypeId> {
         match self.find(name.text).map(|s| s.meaning.clone()) {
             Some(Meaning::Type(ty)) => return Some(ty),
@@ -65,6 +67,7 @@ impl<'t> Lowering<'t, '_> {
         None
     }
 
+    /// Lowers a range, whose bounds must be constants.
     fn range_type(&mut self, span: Span, lo: &Expr<'t>, hi: &Expr<'t>) -> Option<Type> {
         let (lo, hi) = (self.constant_number(lo), self.constant_number(hi));
         let (lo, hi) = (lo?, hi?);
@@ -81,6 +84,7 @@ impl<'t> Lowering<'t, '_> {
         Some(Type::Range { lo, hi })
     }
 
+    /// Lowers a scalarset of 1 to [`MAX_SCALARSET_SIZE`] values.
     fn scalarset_type(&mut self, size: &Expr<'t>) -> Option<Type> {
         let value = self.constant_number(size)?;
         let bound = match value {
@@ -93,6 +97,7 @@ impl<'t> Lowering<'t, '_> {
         None
     }
 
+    /// Lowers a union of different enumerations and scalarsets.
     fn union_type(&mut self, span: Span, members: &[TypeExpr<'t>]) -> Option<Type> {
         let ids: Vec<Option<TypeId>> = members.iter().map(|m| self.type_expr(m)).collect();
         let mut member_types = Vec::new();
@@ -117,6 +122,7 @@ impl<'t> Lowering<'t, '_> {
         Some(Type::Union(member_types))
     }
 
+    /// Lowers a multiset, whose capacity is a constant of at least 1.
     fn multiset_type(&mut self, capacity: &Expr<'t>, element: &TypeExpr<'t>) -> Option<Type> {
         let (value, span) = (self.constant_number(capacity), capacity.span);
         let element = self.type_expr(element)?;
@@ -131,6 +137,7 @@ impl<'t> Lowering<'t, '_> {
         None
     }
 
+    /// Lowers an array, whose index must be of a simple type.
     fn array_type(&mut self, index: &TypeExpr<'t>, element: &TypeExpr<'t>) -> Option<Type> {
         let (i, element) = (self.type_expr(index), self.type_expr(element));
         let (i, element) = (i?, element?);
@@ -142,6 +149,7 @@ impl<'t> Lowering<'t, '_> {
         Some(Type::Array { index: i, element })
     }
 
+    /// Lowers a record, whose fields have different names.
     fn record_type(&mut self, field_groups: &[(Vec<Name<'t>>, TypeExpr<'t>)]) -> Option<Type> {
         let mut fields: Vec<(String, TypeId)> = Vec::new();
         let mut is_valid = true;
@@ -162,6 +170,7 @@ impl<'t> Lowering<'t, '_> {
         is_valid.then_some(Type::Record(fields))
     }
 
+    /// Adds a type to the model.
     fn new_type(&mut self, name: String, ty: Type) -> TypeId {
         self.model.types.push(NamedType { name, ty });
         TypeId(self.model.types.len() as u32 - 1)

@@ -38,10 +38,15 @@ pub(super) fn is_operator(token: Token) -> bool {
 }
 
 impl<'t> Parser<'t, '_> {
+    /// Parses an expression of any precedence, one nesting level deeper.
     pub(super) fn expr(&mut self) -> ParseResult<Expr<'t>> {
         self.nested(Self::conditional)
     }
 
+    /// Returns the expression with its depth: one more than the greatest of `depths`, those of its operands.
+    ///
+    /// # Errors
+    /// The depth exceeds the maximum.
     fn make_expr(
         &mut self,
         span: Span,
@@ -67,6 +72,7 @@ impl<'t> Parser<'t, '_> {
         self.make_expr(span, kind, &depths)
     }
 
+    /// Parses `a ? b : c`, or an expression that binds tighter.
     fn conditional(&mut self) -> ParseResult<Expr<'t>> {
         let condition = self.implication()?;
         if !self.accept(Token::QuestionMark) {
@@ -85,6 +91,7 @@ impl<'t> Parser<'t, '_> {
         self.make_expr(span, kind, &depths)
     }
 
+    /// Parses `a -> b`, which associates to the right, or an expression that binds tighter.
     fn implication(&mut self) -> ParseResult<Expr<'t>> {
         let a = self.left_associative(0)?;
         if !self.is_token(Token::Implies) {
@@ -95,7 +102,8 @@ impl<'t> Parser<'t, '_> {
         self.binary(BinaryOperator::Implies, sign, a, b)
     }
 
-    /// Left-associative operators, from a level on.
+    /// Parses an operator of `LEVELS` from `level` on, or an expression that binds tighter. The operators associate to
+    /// the left.
     fn left_associative(&mut self, level: usize) -> ParseResult<Expr<'t>> {
         const LEVELS: [(Token, BinaryOperator); 5] = [
             (Token::OrOr, BinaryOperator::OrElse),
@@ -124,8 +132,8 @@ impl<'t> Parser<'t, '_> {
         self.chain(operator.1, operands, signs)
     }
 
-    /// Operands that an associative operator joins. Many operands become a balanced tree of small depth. The tree
-    /// evaluates them in the same order and stops at the same operand.
+    /// Joins the operands of an associative operator, of which `signs` are the positions. Many operands become a
+    /// balanced tree of small depth. The tree evaluates them in the same order and stops at the same operand.
     fn chain(
         &mut self,
         op: BinaryOperator,
@@ -181,6 +189,7 @@ impl<'t> Parser<'t, '_> {
         })
     }
 
+    /// Parses one comparison, or an expression that binds tighter. Comparisons do not associate.
     fn comparison(&mut self) -> ParseResult<Expr<'t>> {
         let a = self.shifts()?;
         let Some(op) = self.comparison_operator() else {
@@ -217,6 +226,7 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
+    /// Parses a sum, or an expression that binds tighter.
     pub(super) fn sum(&mut self) -> ParseResult<Expr<'t>> {
         let mut a = self.product()?;
         loop {
@@ -246,6 +256,7 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
+    /// Parses a sign, `~` or `!` with its operand, or an expression that binds tighter.
     fn unary(&mut self) -> ParseResult<Expr<'t>> {
         let (op, start) = match self.token() {
             Token::Plus => (UnaryOperator::Plus, self.span()),
@@ -264,7 +275,7 @@ impl<'t> Parser<'t, '_> {
         self.make_expr(span, ExprKind::Unary(op, Box::new(e)), &depths)
     }
 
-    /// A designator or another operand.
+    /// Parses an operand with its fields and indices.
     pub(super) fn postfix(&mut self) -> ParseResult<Expr<'t>> {
         let mut e = self.operand()?;
         loop {
@@ -288,6 +299,7 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
+    /// Parses a literal, a name, a call, a quantified expression, or an expression in parentheses.
     fn operand(&mut self) -> ParseResult<Expr<'t>> {
         let start = self.span();
         match self.token() {
@@ -355,6 +367,7 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
+    /// Parses arguments in parentheses. Returns them with the position of the closing parenthesis.
     pub(super) fn arguments(&mut self) -> ParseResult<(Vec<Expr<'t>>, Span)> {
         self.expect(Token::OpenParenthesis, "`(`")?;
         let mut arguments = Vec::new();
@@ -368,6 +381,7 @@ impl<'t> Parser<'t, '_> {
         Ok((arguments, end))
     }
 
+    /// Parses `forall` (`is_universal`) or `exists`. The current token is the quantifier.
     fn quantified(&mut self, is_universal: bool) -> ParseResult<Expr<'t>> {
         let start = self.next().1;
         let quantifiers = self.quantifiers()?;
@@ -387,7 +401,7 @@ impl<'t> Parser<'t, '_> {
         self.make_expr(span, kind, &depths)
     }
 
-    /// `do`, or a colon, which CMurphi also accepts.
+    /// Consumes `do`, or a colon, which CMurphi also accepts.
     pub(super) fn do_or_colon(&mut self) -> ParseResult<()> {
         if self.is_token(Token::Colon) {
             let span = self.next().1;
@@ -397,6 +411,7 @@ impl<'t> Parser<'t, '_> {
         self.expect_do()
     }
 
+    /// Parses names with their domains, separated by semicolons or commas.
     pub(super) fn quantifiers(&mut self) -> ParseResult<Vec<Quantifier<'t>>> {
         let mut quantifiers = Vec::new();
         loop {
@@ -424,7 +439,7 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
-    /// The value of a number; `None` if it is too large.
+    /// Returns the value of a number at a position; `None` if it does not fit 64 bits.
     pub(super) fn number(&mut self, span: Span) -> Option<i64> {
         crate::parse_number(self.text_of(span), self.dialect)
     }

@@ -17,27 +17,38 @@ use std::rc::Rc;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReportedError;
 
+/// Result of a production: the syntax node, or the marker of a reported error.
 type ParseResult<T> = Result<T, ReportedError>;
 
-/// Maximum nesting depth of a text that can be read on any stack.
+/// Maximum nesting depth of a text that can be read on a stack of any usual size, in levels.
 pub(super) const MAX_SHALLOW_DEPTH: u32 = 300;
 
-/// Maximum nesting depth of a text that is read on a large stack.
+/// Maximum nesting depth of a text that is read on a large stack, in levels.
 pub(super) const MAX_DEPTH: u32 = 10_000;
 
+/// Recursive-descent parser of one text. Each production consumes its tokens, or reports an error and returns
+/// [`ReportedError`].
 pub(super) struct Parser<'t, 's> {
+    /// The whole text, to which the spans of tokens refer.
     text: &'t str,
+    /// All tokens; the last one is [`Token::End`].
     tokens: &'s [(Token, Span)],
+    /// Index of the current token.
     position: usize,
+    /// Dialect whose rules apply.
     dialect: Dialect,
+    /// Receiver of diagnostics.
     sink: &'s mut Sink,
+    /// Current nesting depth of types, rules, statements and expressions.
     depth: u32,
+    /// Maximum nesting depth, in levels.
     max_depth: u32,
     /// True if the text exceeds `max_depth`.
     pub is_too_deep: bool,
 }
 
 impl<'t, 's> Parser<'t, 's> {
+    /// Creates a parser at the first token. `tokens` ends with [`Token::End`].
     pub fn new(
         text: &'t str,
         tokens: &'s [(Token, Span)],
@@ -61,6 +72,7 @@ impl<'t, 's> Parser<'t, 's> {
         self.tokens[self.position].0
     }
 
+    /// Returns the token that is `offset` tokens after the current one, or the last token.
     fn peek_token(&self, offset: usize) -> Token {
         let last = self.tokens.len() - 1;
         self.tokens[(self.position + offset).min(last)].0
@@ -75,6 +87,7 @@ impl<'t, 's> Parser<'t, 's> {
         self.tokens[self.position.saturating_sub(1)].1
     }
 
+    /// Returns the current token and advances to the next one. The parser never moves beyond the last token.
     fn next(&mut self) -> (Token, Span) {
         let token = self.tokens[self.position];
         self.position = (self.position + 1).min(self.tokens.len() - 1);
@@ -93,6 +106,7 @@ impl<'t, 's> Parser<'t, 's> {
         self.token() == Token::Keyword(keyword)
     }
 
+    /// Consumes the current token if it is this one. Returns true if it was.
     fn accept(&mut self, token: Token) -> bool {
         let matches = self.is_token(token);
         if matches {
@@ -105,7 +119,7 @@ impl<'t, 's> Parser<'t, 's> {
         self.accept(Token::Keyword(keyword))
     }
 
-    /// Reports that the current token is not `description`.
+    /// Reports that the current token is not `description`, a noun phrase.
     fn report_expected(&mut self, description: &str) -> ReportedError {
         let span = self.span();
         match self.token() {
@@ -126,6 +140,7 @@ impl<'t, 's> Parser<'t, 's> {
         ReportedError
     }
 
+    /// Consumes this token and returns its position, or reports that `description` is expected.
     fn expect(&mut self, token: Token, description: &str) -> ParseResult<Span> {
         match self.is_token(token) {
             true => Ok(self.next().1),
@@ -157,6 +172,7 @@ impl<'t, 's> Parser<'t, 's> {
         ReportedError
     }
 
+    /// Parses one level deeper, or reports that the text is nested too deeply.
     fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> ParseResult<T>) -> ParseResult<T> {
         if self.depth == self.max_depth {
             let span = self.span();
@@ -168,7 +184,7 @@ impl<'t, 's> Parser<'t, 's> {
         result
     }
 
-    /// True if a name is `offset` tokens ahead.
+    /// Returns true if a name is `offset` tokens ahead. A keyword that only one dialect reserves may be a name.
     fn is_name(&self, offset: usize) -> bool {
         match self.peek_token(offset) {
             Token::Identifier => true,
@@ -177,6 +193,7 @@ impl<'t, 's> Parser<'t, 's> {
         }
     }
 
+    /// Parses a name. Reports an error if the dialect reserves the word, and accepts the name nevertheless.
     fn name(&mut self, description: &str) -> ParseResult<Name<'t>> {
         if !self.is_name(0) {
             if let Token::Keyword(keyword) = self.token() {
@@ -237,7 +254,8 @@ impl<'t, 's> Parser<'t, 's> {
         Ok(names)
     }
 
-    /// Semicolons between declarations, functions or rules. Rumur needs none of them.
+    /// Consumes semicolons between declarations, functions or rules. Reports a missing one if the dialect is CMurphi's
+    /// and `is_required` is true. Rumur needs none of them.
     fn semicolons(&mut self, is_required: bool) {
         let span = self.span();
         let mut count = 0;
@@ -253,7 +271,7 @@ impl<'t, 's> Parser<'t, 's> {
         }
     }
 
-    /// The end of a block.
+    /// Consumes the end of a block: `end` or one of `keywords`, of which the first names the block in messages.
     fn end(&mut self, keywords: &[Keyword]) -> ParseResult<()> {
         if let Token::Keyword(keyword) = self.token() {
             if keyword == Keyword::End || keywords.contains(&keyword) {
@@ -265,6 +283,7 @@ impl<'t, 's> Parser<'t, 's> {
         Err(self.report_expected(&format!("`end` or `{end_keyword}`")))
     }
 
+    /// Parses all items of the text. Items with an error are missing; the sink holds the errors.
     pub fn file(&mut self) -> Vec<Item<'t>> {
         let mut items = Vec::new();
         // The latest section so far, in CMurphi's order.
@@ -295,7 +314,8 @@ impl<'t, 's> Parser<'t, 's> {
         while self.accept(Token::Semicolon) {}
     }
 
-    /// Skips to the start of a declaration, a function or a rule.
+    /// Skips to the start of a declaration, a function or a rule after an error. `start` is the index of the token at
+    /// which the failed item began; at least one token is skipped.
     fn recover(&mut self, start: usize) {
         self.depth = 0;
         if self.position == start {
@@ -320,6 +340,8 @@ impl<'t, 's> Parser<'t, 's> {
         }
     }
 
+    /// Parses a section of declarations, a function or a rule, and adds it to `items`. Declarations before an error
+    /// are added too.
     fn item(&mut self, items: &mut Vec<Item<'t>>) -> ParseResult<()> {
         match self.token() {
             Token::Keyword(Keyword::Const | Keyword::Type | Keyword::Var) => {
@@ -357,7 +379,7 @@ impl<'t, 's> Parser<'t, 's> {
         }
     }
 
-    /// Declarations in front of a body.
+    /// Parses the declarations in front of a body.
     fn locals(&mut self) -> ParseResult<Vec<Decl<'t>>> {
         let mut decls = Vec::new();
         while let Token::Keyword(Keyword::Const | Keyword::Type | Keyword::Var) = self.token() {
@@ -366,7 +388,7 @@ impl<'t, 's> Parser<'t, 's> {
         Ok(decls)
     }
 
-    /// A section: `const`, `type` or `var` with its declarations.
+    /// Parses a section: `const`, `type` or `var` with its declarations, which are added to `decls`.
     fn section(&mut self, decls: &mut Vec<Decl<'t>>) -> ParseResult<()> {
         let (section_token, _) = self.next();
         while self.is_name(0) && matches!(self.peek_token(1), Token::Colon | Token::Comma) {
@@ -390,7 +412,7 @@ impl<'t, 's> Parser<'t, 's> {
         Ok(())
     }
 
-    /// The names of constants or types in front of a colon. Only Rumur allows several.
+    /// Parses the names of constants or types in front of a colon, and the colon. Only Rumur allows several.
     fn declared_names(&mut self, description: &str) -> ParseResult<Vec<Name<'t>>> {
         let names = self.names(description)?;
         if let [_, second, ..] = names[..] {
@@ -408,6 +430,7 @@ impl<'t, 's> Parser<'t, 's> {
         self.nested(Self::type_expr_unnested)
     }
 
+    /// Parses a type at the current nesting depth.
     fn type_expr_unnested(&mut self) -> ParseResult<TypeExpr<'t>> {
         let start = self.span();
         let kind = match self.token() {
@@ -481,6 +504,7 @@ impl<'t, 's> Parser<'t, 's> {
         })
     }
 
+    /// Parses `union { types }`. Rumur reads unions, but cannot check them.
     fn union_type(&mut self) -> ParseResult<TypeKind<'t>> {
         let start = self.span();
         self.next();
@@ -498,6 +522,7 @@ impl<'t, 's> Parser<'t, 's> {
         Ok(TypeKind::Union(members))
     }
 
+    /// Parses `record` with its fields.
     fn record_type(&mut self) -> ParseResult<TypeKind<'t>> {
         self.next();
         let mut fields = Vec::new();
@@ -521,6 +546,7 @@ impl<'t, 's> Parser<'t, 's> {
         next == Token::DotDot || expression::is_operator(next)
     }
 
+    /// Parses a function or procedure.
     fn function(&mut self) -> ParseResult<Function<'t>> {
         let is_procedure = self.next().0 == Token::Keyword(Keyword::Procedure);
         let name = self.name("a function's name")?;
@@ -593,6 +619,7 @@ impl<'t, 's> Parser<'t, 's> {
         })
     }
 
+    /// Parses rules up to `end` or one of `keywords`.
     fn rules(&mut self, keywords: &[Keyword]) -> ParseResult<Vec<Rule<'t>>> {
         let mut rules = Vec::new();
         self.skip_semicolons();
@@ -612,6 +639,7 @@ impl<'t, 's> Parser<'t, 's> {
         }
     }
 
+    /// Consumes a string, the name of a rule or property. Returns its contents; `None` if no string follows.
     fn title(&mut self) -> Option<String> {
         (self.is_token(Token::String)).then(|| {
             let span = self.next().1;
@@ -619,6 +647,7 @@ impl<'t, 's> Parser<'t, 's> {
         })
     }
 
+    /// Parses a rule, a start state, a property, or a ruleset, alias or `choose` with its rules.
     fn rule(&mut self) -> ParseResult<Rule<'t>> {
         let start = self.span();
         let kind = match self.token() {
@@ -681,6 +710,7 @@ impl<'t, 's> Parser<'t, 's> {
         self.expect_key(Keyword::Do).map(drop)
     }
 
+    /// Parses the aliases in front of `do`.
     fn aliases(&mut self) -> ParseResult<Vec<(Name<'t>, Expr<'t>)>> {
         let mut aliases = Vec::new();
         loop {
@@ -695,6 +725,7 @@ impl<'t, 's> Parser<'t, 's> {
         }
     }
 
+    /// Parses `rule` with its priority, title, guard and body.
     fn simple_rule(&mut self) -> ParseResult<RuleKind<'t>> {
         self.next();
         let priority = self.priority();
@@ -727,7 +758,8 @@ impl<'t, 's> Parser<'t, 's> {
         })
     }
 
-    /// A number directly behind `rule`. If an operator follows, the number belongs to the guard instead.
+    /// Parses a number directly behind `rule`, with its position. If an operator follows, the number belongs to the
+    /// guard instead, and the result is `None`.
     fn priority(&mut self) -> Option<(i64, Span)> {
         let start = self.span();
         let sign_count = self.is_token(Token::Minus) as usize;

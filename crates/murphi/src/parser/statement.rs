@@ -232,6 +232,7 @@ impl<'t> Parser<'t, '_> {
         Ok(StmtKind::MultisetRemovePred(name, multiset, condition))
     }
 
+    /// Parses a statement that begins with a name.
     fn assignment_or_call(&mut self) -> ParseResult<StmtKind<'t>> {
         if !self.is_name(0) {
             return Err(self.report_expected("a statement"));
@@ -254,6 +255,7 @@ impl<'t> Parser<'t, '_> {
         Ok(StmtKind::Assign(target, value))
     }
 
+    /// Parses `if` with its `elsif` and `else` parts. The current token is `if`.
     fn if_stmt(&mut self) -> ParseResult<StmtKind<'t>> {
         let mut cases = Vec::new();
         let mut otherwise = Vec::new();
@@ -276,6 +278,7 @@ impl<'t> Parser<'t, '_> {
         Ok(StmtKind::If(cases, otherwise))
     }
 
+    /// Parses `switch` with its cases. The current token is `switch`.
     fn switch_stmt(&mut self) -> ParseResult<StmtKind<'t>> {
         self.next();
         let subject = self.expr()?;

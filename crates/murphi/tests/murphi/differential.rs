@@ -10,13 +10,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Numbers of verified, violated and rejected models, and the failures with the command that reproduces each.
 #[derive(Default)]
 struct Tally {
+    /// Number of models that all engines verify.
     verified: usize,
+    /// Number of models in which all engines find a violation.
     violated: usize,
+    /// Number of models that the front end or the checker rejects.
     rejected: usize,
+    /// Number of verified models with fewer states up to symmetry.
     with_symmetry: usize,
+    /// Disagreements, each with the command that repeats the comparison.
     failures: Vec<String>,
 }
 
+/// Compares the models with the seeds from 0 to `count` - 1: our engines with each other, or with Rumur if `against`
+/// is `rumur`.
 fn compare_all(count: usize, against: &str) -> Tally {
     let next = AtomicUsize::new(0);
     let compare_models = || {
@@ -72,6 +79,7 @@ fn assert_agreement(tally: &Tally, count: usize) {
     assert!(tally.violated * 10 >= count, "{} violated", tally.violated);
 }
 
+/// Interpreted, compiled, parallel and symmetric searches of many small models.
 #[test]
 fn own_engines_agree_on_random_models() {
     const COUNT: usize = 20_000;
@@ -84,6 +92,7 @@ fn own_engines_agree_on_random_models() {
     );
 }
 
+/// An independent checker, on a small sample.
 #[test]
 fn rumur_agrees_on_random_models() {
     const COUNT: usize = 300;
@@ -189,6 +198,7 @@ fn edge_model(seed: u64) -> String {
     .replace("isundefined(x)", "isundefined(w)")
 }
 
+/// Overflow and undefined values must be the same errors in compiled code.
 #[test]
 fn native_engine_matches_interpreter_near_number_limits() {
     let (mut verified, mut violated) = (0, 0);

@@ -1,6 +1,6 @@
 //! Tests of `cohkit-murphi` through its public interface and against independent references, in one binary.
 
-mod any_murphi;
+mod arbitrary_text;
 mod differential;
 mod model_library;
 mod murphi;

@@ -1,26 +1,29 @@
 //! The library of Murphi models under `models/`: the first lines of each model are complete, its README lists them, and
 //! our results agree with them.
 //!
-//! `UPDATE_EXPECT=1` rewrites the list from the models.
+//! `UPDATE_EXPECT=1` rewrites the rows of the README from the models.
 
 use cohkit_engine::model::{Deadlock, Model};
 use cohkit_engine::trace::replay;
 use cohkit_engine::{check, Options, Outcome, Property, Report};
 use cohkit_murphi::{read, Dialect};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The card of a model: the keys and the description in its first lines.
 struct Card {
+    /// File name of the model.
     file: String,
+    /// Whole file.
     text: String,
+    /// Values by key.
     keys: BTreeMap<String, String>,
     /// The comment after the keys, as one line.
     description: String,
 }
 
+/// Permitted keys in their order.
 const KEYS: [&str; 9] = [
     "verdict",
     "property",
@@ -37,6 +40,7 @@ fn models_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models")
 }
 
+/// Reads the cards of all models, sorted by file name.
 fn cards() -> Vec<Card> {
     let mut paths: Vec<PathBuf> = std::fs::read_dir(models_folder())
         .unwrap()
@@ -122,33 +126,26 @@ impl Card {
         }
         title
     }
-}
 
-fn table_of_models(cards: &[Card]) -> String {
-    let mut list = String::from(
-        "| Model | What it is | Dialect | Verdict | States | Orbits |\n|---|---|---|---|---:|---:|\n",
-    );
-    for card in cards {
-        let verdict = match (card.get("property"), card.number("steps")) {
+    /// The row of the model in a table of the README.
+    fn row(&self) -> String {
+        let verdict = match (self.get("property"), self.number("steps")) {
             (Some(property), Some(steps)) => format!("violated after {steps}: {property}"),
             (Some(property), None) => format!("violated: {property}"),
-            _ => card.get("verdict").unwrap().to_owned(),
+            _ => self.get("verdict").unwrap().to_owned(),
         };
-        writeln!(
-            list,
-            "| [`{0}`]({0}) | {1} | {2} | {3} | {4} | {5} |",
-            card.file,
-            card.title(),
-            card.get("dialect").unwrap(),
-            verdict,
-            card.get("states").unwrap_or(""),
-            card.get("orbits").unwrap_or(""),
+        format!(
+            "| [`{0}`]({0}) | {1} | {2} | {verdict} | {3} | {4} |",
+            self.file,
+            self.title(),
+            self.get("dialect").unwrap(),
+            self.get("states").unwrap_or(""),
+            self.get("orbits").unwrap_or(""),
         )
-        .unwrap();
     }
-    list
 }
 
+/// Values that depend on each other must be consistent.
 #[test]
 fn model_cards_have_valid_keys() {
     for card in cards() {
@@ -205,20 +202,40 @@ fn model_cards_have_valid_keys() {
     }
 }
 
+/// Compares the rows of the README with the cards. Its headings, which group the rows, are written by hand.
 #[test]
 fn readme_lists_every_model() {
     let path = models_folder().join("README.md");
     let text = std::fs::read_to_string(&path).unwrap();
-    let start = text.find("| Model |").expect("a table of models");
-    let introduction = &text[..start];
-    let expected = format!("{introduction}{}", table_of_models(&cards()));
+    let mut rows: BTreeMap<String, String> = cards()
+        .iter()
+        .map(|card| (card.file.clone(), card.row()))
+        .collect();
+    let mut expected = String::new();
+    for line in text.lines() {
+        let listed = line
+            .strip_prefix("| [`")
+            .and_then(|rest| rest.split_once('`'))
+            .map(|(file, _)| file);
+        let row = listed.map(|file| {
+            rows.remove(file)
+                .unwrap_or_else(|| panic!("{file}: not a model, or listed twice"))
+        });
+        expected.push_str(row.as_deref().unwrap_or(line));
+        expected.push('\n');
+    }
+    assert!(
+        rows.is_empty(),
+        "add to a table of models/README.md: {:?}",
+        rows.keys()
+    );
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(&path, expected).unwrap();
         return;
     }
     assert!(
         text == expected,
-        "models/README.md is not what the models say; UPDATE_EXPECT=1 writes it anew"
+        "rows of models/README.md differ from the models; UPDATE_EXPECT=1 rewrites them"
     );
 }
 
@@ -356,6 +373,8 @@ fn card_property(property: &Property, message: &str) -> String {
     }
 }
 
+/// Explores the models, and compares the results with their cards. Slow models are explored only if
+/// `COHKIT_WHOLE_LIBRARY` is set, or if they have few states up to symmetry.
 #[test]
 fn models_match_their_cards() {
     let include_slow = std::env::var_os("COHKIT_WHOLE_LIBRARY").is_some();
@@ -393,6 +412,7 @@ fn models_match_their_cards() {
     assert!(errors_found.is_empty(), "{}", errors_found.join("\n"));
 }
 
+/// A shared model is accepted in both dialects. A model for CMurphi alone is rejected in Rumur's dialect.
 #[test]
 fn shared_models_are_read_in_every_dialect() {
     for card in cards() {
@@ -416,6 +436,7 @@ fn shared_models_are_read_in_every_dialect() {
     }
 }
 
+/// Probable mistakes in shipped models would be misleading examples.
 #[test]
 fn library_models_have_no_warnings() {
     for card in cards() {

@@ -26,8 +26,11 @@ use expect_test::expect_file;
 use rumur::{require, rumur_text, Compiled};
 use std::path::{Path, PathBuf};
 
+/// A test case: a file of `tests/murphi`.
 struct Case {
+    /// Path of the file.
     path: PathBuf,
+    /// Whole file.
     text: String,
 }
 
@@ -79,6 +82,7 @@ impl Case {
     }
 }
 
+/// Returns all test cases, sorted by path.
 fn cases() -> Vec<Case> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/murphi");
     let files = std::fs::read_dir(&folder)
@@ -102,6 +106,7 @@ fn run(model: &Model, options: &Options) -> Report {
     check(model, options).unwrap_or_else(|errors| panic!("{}: {errors:?}", model.name))
 }
 
+/// Returns options for a search of every state.
 fn unreduced_options() -> Options<'static> {
     Options {
         decompose: false,
@@ -119,6 +124,7 @@ fn verdict(report: &Report) -> &'static str {
     }
 }
 
+/// Compares verdict, states, diagnostics and trace of each case with its first lines and its `.txt` file.
 #[test]
 fn test_cases_have_their_stated_verdicts() {
     let mut mismatches = Vec::new();
@@ -206,6 +212,7 @@ fn undefined_scalarset_read_causes_a_warning() {
     assert_eq!(undefined_read("rule", Dialect::Any), None);
 }
 
+/// Two threads give the same report as one, and decomposition the same verdict and size.
 #[test]
 fn threads_and_decomposition_agree() {
     for case in cases() {
@@ -236,6 +243,7 @@ fn threads_and_decomposition_agree() {
     }
 }
 
+/// A model that is printed and read again has the same verdict and number of states.
 #[test]
 fn printed_models_round_trip() {
     let mut printed = 0;
@@ -266,6 +274,7 @@ fn printed_models_round_trip() {
     assert!(printed > 20, "only {printed}");
 }
 
+/// An independent checker gives the same verdict and number of states.
 #[test]
 fn rumur_agrees_on_test_cases() {
     if !require("rumur") {
@@ -295,6 +304,8 @@ fn rumur_agrees_on_test_cases() {
     assert!(mismatches.is_empty(), "{}", mismatches.join("\n"));
 }
 
+/// Compares our result for a case with Rumur's. The error describes the difference. Cases that declare a difference
+/// are skipped.
 fn compare(case: &Case, folder: &Path) -> Result<(), String> {
     let Ok(model) = case.read() else {
         return Ok(());

@@ -10,6 +10,7 @@ use cohkit_murphi::Style;
 use models::Ending;
 use rumur::{require, rumur, Compiled};
 
+/// Returns models that are built without a text, some of them with violations.
 fn models_to_compare() -> Vec<Model> {
     let mut unsafe_model = models::peterson(3);
     unsafe_model.rules[2].guard = Expr::Bool(true);
@@ -28,6 +29,7 @@ fn models_to_compare() -> Vec<Model> {
     ]
 }
 
+/// Exports each model as it is.
 #[test]
 fn rumur_agrees_in_verdict_and_count() {
     if !require("rumur") {
@@ -62,6 +64,8 @@ fn rumur_agrees_in_verdict_and_count() {
     }
 }
 
+/// Exports the models with quiescent states in the form in which Rumur's liveness is equivalent to
+/// drain.
 #[test]
 fn rumur_agrees_on_drain() {
     if !require("rumur") {

@@ -17,6 +17,7 @@ use std::path::Path;
 /// Distance between the numbers of judged mutants: about 150 mutants over all protocols.
 const STRIDE: usize = 50;
 
+/// A surviving mutant that is not listed as equivalent shows a gap in the checks.
 #[test]
 fn sampled_mutants_do_not_survive() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -126,14 +127,14 @@ fn count_taken(protocol: &Protocol, rows: &BTreeSet<Row>) -> Vec<Vec<Option<u128
         }
     };
     let lowering = system::Options::default();
-    let modelled = system::modelled(protocol, &home, remotes, 1, &lowering).unwrap();
+    let system_model = system::system_model(protocol, &home, remotes, 1, &lowering).unwrap();
     let options = Options::default();
-    let report = check(&modelled.model, &options).unwrap();
+    let report = check(&system_model.model, &options).unwrap();
     assert_eq!(report.outcome, Outcome::Verified);
-    let coverage = coverage(&modelled.model, &report, &options).unwrap();
+    let coverage = coverage(&system_model.model, &report, &options).unwrap();
     let mut counts = vec![Vec::new(); rows.len()];
     for (is_home, controller) in [(false, &protocol.remote), (true, &home)] {
-        let count = modelled.taken(is_home, controller, &coverage);
+        let count = system_model.row_counts(is_home, controller, &coverage);
         for (rule, count) in controller.rules.iter().zip(count) {
             let state = &controller.states[rule.state.index()].name;
             let Event::Message(message) = rule.event else {

@@ -7,14 +7,11 @@ use cohkit_protocol::protocol::{Home, Protocol};
 use cohkit_protocol::remotes::Remotes;
 use cohkit_protocol::text::{composes, parse};
 use cohkit_system::data::{Current, Data, Words};
-use cohkit_system::world::{explore, Found, Step, System, World};
+use cohkit_system::state::{explore, Found, Step, System, SystemState, DEFAULT_CHANNEL_CAPACITY};
 use std::path::Path;
 
 /// Maximum number of states to visit, in breadth-first order. With words, the number of states is unbounded.
 const MAX_STATES: usize = 2_000;
-
-/// Channel capacity, in messages.
-const CHANNEL_CAPACITY: u16 = 7;
 
 /// Depth of the first violation.
 #[derive(Clone, Copy)]
@@ -27,11 +24,11 @@ enum FirstViolation {
 }
 
 fn first_violation<D: Data>(system: &System) -> FirstViolation {
-    let result: Found<World<D>, Step> = explore(system, World::new(system), MAX_STATES);
+    let result: Found<SystemState<D>, Step> = explore(system, SystemState::new(system), MAX_STATES);
     match result {
-        Found::Wrong { path, .. } => FirstViolation::After(path.len()),
+        Found::Violated { path, .. } => FirstViolation::After(path.len()),
         Found::Safe { .. } => FirstViolation::Never,
-        Found::TooMany { .. } => FirstViolation::Later,
+        Found::LimitReached { .. } => FirstViolation::Later,
     }
 }
 
@@ -56,7 +53,7 @@ fn find_disagreement(
         home,
         remotes,
         protocol.homes as u8,
-        CHANNEL_CAPACITY,
+        DEFAULT_CHANNEL_CAPACITY,
     );
     match (
         first_violation::<Current>(&system),
@@ -110,12 +107,14 @@ fn compare_mutants(one_in: usize) -> usize {
     count
 }
 
+/// A sample of the mutants, for every test run.
 #[test]
 fn abstractions_agree_on_sampled_mutants() {
     let count = compare_mutants(50);
     assert!(count > 120, "{count}");
 }
 
+/// Every mutant, for `make soak`.
 #[test]
 #[ignore = "minutes, for `make soak`"]
 fn abstractions_agree_on_all_mutants() {

@@ -28,13 +28,19 @@ fn channel_of_access(mcc: usize, address: u64) -> Option<SyncChannel> {
 
 /// Memory interface of a near-memory core, before its permissions are checked.
 pub(crate) struct MccPort<'a> {
+    /// The device, with the core's memory.
     pub device: &'a mut Device,
+    /// Events, and observers of the access.
     pub queue: &'a mut Queue,
+    /// Index of the core.
     pub mcc: usize,
+    /// Time of the access, in picoseconds.
     pub now: Time,
     /// Program counter of the accessing instruction.
     pc: u64,
+    /// Additional latency of the last access, in clock cycles.
     extra_latency: u64,
+    /// Reason for which the last access waits.
     pub stall_reason: StallReason,
 }
 
@@ -51,6 +57,7 @@ impl<'a> MccPort<'a> {
         }
     }
 
+    /// True if another event must happen before this access; the access is then retried.
     #[inline(always)]
     fn stalls_for_event(&mut self) -> bool {
         let is_early = self.queue.next_event_time() < self.now;
@@ -60,6 +67,7 @@ impl<'a> MccPort<'a> {
         is_early
     }
 
+    /// Records that the access waits for an event.
     fn stall_access<T>(&mut self) -> Reply<T> {
         self.stall_reason = StallReason::Blocked;
         Reply::Wait
@@ -88,6 +96,8 @@ impl<'a> MccPort<'a> {
         (peer < self.device.mccs.len()).then_some((peer, offset % FIFO_STRIDE))
     }
 
+    /// Executes a load from the FIFOs; the offsets are described at [`FIFOS`]. Waits for a word, but faults if the
+    /// core waits for a word of its own that is not in flight.
     fn load_fifo(&mut self, peer: usize, offset: u64) -> Reply<u64> {
         let (capacity, mcc) = (self.device.platform.fifo_words.value, self.mcc);
         let value = match offset {
@@ -141,6 +151,7 @@ impl<'a> MccPort<'a> {
         Reply::Done(value)
     }
 
+    /// Executes a store to the FIFOs: a word (offset 0) or an end mark (offset 24). Waits while the FIFO is full.
     fn store_fifo(&mut self, peer: usize, offset: u64, value: u64) -> Reply<()> {
         let word = match offset {
             0 => Some(value),
@@ -237,6 +248,7 @@ impl<'a> MccPort<'a> {
         }
     }
 
+    /// Sets the time of stamps to that of this access.
     fn update_controller_time(&mut self) {
         let stamp_time = self.device.stamp_time(self.now);
         self.mcc_mut().controller.set_time(stamp_time);

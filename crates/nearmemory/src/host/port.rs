@@ -15,9 +15,13 @@ use cohkit_units::Time;
 
 /// Memory interface of a host core.
 pub(crate) struct HostPort<'a> {
+    /// The host, with its caches and memory.
     pub host: &'a mut Host,
+    /// Events, and observers of the access.
     pub queue: &'a mut Queue,
+    /// Index of the host core.
     pub core: usize,
+    /// Time of the access, in picoseconds.
     pub now: Time,
     /// Program counter of the accessing instruction.
     pc: u64,
@@ -30,6 +34,7 @@ pub(crate) struct HostPort<'a> {
 }
 
 impl<'a> HostPort<'a> {
+    /// Creates the interface for a turn of a core.
     pub(crate) fn new(host: &'a mut Host, queue: &'a mut Queue, core: usize) -> HostPort<'a> {
         HostPort {
             host,
@@ -53,6 +58,7 @@ impl<'a> HostPort<'a> {
         is_early
     }
 
+    /// Returns the location of the accessing instruction.
     fn site(&self) -> Site {
         Site {
             core_id: CoreId::Host(self.core),
@@ -60,6 +66,7 @@ impl<'a> HostPort<'a> {
         }
     }
 
+    /// Reports a completed fence to the race detector.
     #[inline(always)]
     fn record_fence(&mut self) {
         if let Some(races) = &mut self.queue.races {
@@ -67,6 +74,7 @@ impl<'a> HostPort<'a> {
         }
     }
 
+    /// Reports a load from a line of far memory or of a scratchpad to the race detector.
     #[inline(always)]
     fn report_load(&mut self, line: u64) {
         let site = self.site();
@@ -75,6 +83,7 @@ impl<'a> HostPort<'a> {
         }
     }
 
+    /// Reports a store to far memory or a scratchpad to the race detector.
     #[inline(always)]
     fn report_store(&mut self, address: u64, size: Size) {
         let site = self.site();
@@ -103,6 +112,7 @@ impl<'a> HostPort<'a> {
         }
     }
 
+    /// Records that the access waits for a resource or a response.
     fn stall_access<T>(&mut self) -> Reply<T> {
         self.stall_reason = StallReason::Blocked;
         Reply::Wait
@@ -182,6 +192,8 @@ impl<'a> HostPort<'a> {
         None
     }
 
+    /// Loads from a cacheable line of far memory or of a scratchpad: from the last-level cache, or later from the
+    /// response to a miss.
     fn load_line(&mut self, address: u64, size: Size, destination: u8) -> Reply<u64> {
         if !is_within_line(address, size) {
             return Reply::Misaligned;
@@ -218,6 +230,8 @@ impl<'a> HostPort<'a> {
         }
     }
 
+    /// Stores to a cacheable line: to the copy in the last-level cache, or to the bytes that are merged into the line
+    /// when it arrives. The core does not wait for the line.
     fn store_line(&mut self, address: u64, size: Size, value: u64) -> Reply<()> {
         if !is_within_line(address, size) {
             return Reply::Misaligned;
@@ -251,6 +265,7 @@ impl<'a> HostPort<'a> {
         }
     }
 
+    /// Loads uncached from far memory or from a register: the value is delivered by the response.
     fn load_word(&mut self, address: u64, size: Size, destination: u8) -> Reply<u64> {
         if self.stalls_for_event() {
             return Reply::Wait;
@@ -269,6 +284,7 @@ impl<'a> HostPort<'a> {
         Reply::Later
     }
 
+    /// Stores uncached to far memory or to a register; a later fence waits for the acknowledgement.
     fn store_word(&mut self, address: u64, size: Size, value: u64) -> Reply<()> {
         if self.stalls_for_event() {
             return Reply::Wait;

@@ -36,7 +36,8 @@ impl RaceDetector {
         }
     }
 
-    /// A core starts a transfer of its copy engine.
+    /// A core starts a transfer of its copy engine: first scratchpad line, far address and number of lines. `stores`
+    /// is true for a transfer from the scratchpad.
     pub(crate) fn start_transfer(
         &mut self,
         site: Site,
@@ -135,7 +136,7 @@ impl RaceDetector {
         }
     }
 
-    /// A copy engine completes an access.
+    /// A copy engine completes an access. The core knows of the completion only once it has loaded the stamp.
     pub(crate) fn complete_line_copy(&mut self, mcc: usize, access: u64) {
         let Some((scratchpad, command)) = self.accesses.remove(&(mcc, access)) else {
             return;
@@ -145,6 +146,7 @@ impl RaceDetector {
         }
     }
 
+    /// Returns the copy of a scratchpad line that belongs to a command.
     fn find_line_copy(
         &mut self,
         mcc: usize,
@@ -198,7 +200,7 @@ impl RaceDetector {
         }
     }
 
-    /// A copy engine reads or writes its next line.
+    /// A copy engine reads or writes its next line, at address `line`. `is_far` is false for the host's own memory.
     pub(crate) fn copy_line(&mut self, mcc: usize, line: u64, access: u64, is_far: bool) {
         let Some(command) = self.commands[mcc].front_mut() else {
             return;

@@ -12,15 +12,21 @@ use std::collections::{BTreeSet, VecDeque};
 /// Race detector. It observes the machine and changes nothing of it.
 #[derive(Clone, Debug)]
 pub(crate) struct RaceDetector {
+    /// Number of host cores. Clocks are indexed by core: host cores, then near-memory cores.
     pub(super) hosts: usize,
+    /// Knowledge of each core.
     pub(super) clocks: Vec<Clock>,
+    /// Knowledge that receivers gain from each channel.
     pub(super) channel_clocks: FxHashMap<SyncChannel, Clock>,
+    /// Lines of far memory that were written, by address.
     pub(super) far_lines: FxHashMap<u64, FarLine>,
     /// Reads of each line of far memory since the last store to it, by core.
     pub(super) reads: FxHashMap<u64, Vec<(usize, Read)>>,
+    /// FIFOs by sender and receiver, as indices of near-memory cores.
     fifos: FxHashMap<(usize, usize), Fifo>,
-    /// Written-back words of scratchpad lines, by engine and line; words in flight, by number of the write-back.
+    /// Written-back words of scratchpad lines, by engine and line.
     pub(super) words: FxHashMap<(usize, u64), Words>,
+    /// Words of scratchpad lines in flight, by number of the write-back.
     pub(super) words_in_transit: FxHashMap<u64, WordsInTransit>,
     /// True once a copy engine has copied from or to the host's own memory.
     pub(super) has_main_copies: bool,
@@ -33,11 +39,13 @@ pub(crate) struct RaceDetector {
     /// Write-backs in flight, by request: the line, the version that the data derives from, the first store, and
     /// whether the whole line was stored.
     pub(super) in_flight: FxHashMap<u64, (u64, u64, Write, bool)>,
-    /// Knowledge that requests and responses carry.
+    /// Knowledge that requests and responses carry, by number of the request.
     pub(super) carried_knowledge: FxHashMap<u64, Clock>,
     /// Outstanding reads of scratchpad lines, by request.
     pending_reads: FxHashMap<u64, SyncChannel>,
+    /// Commands of each copy engine whose lines have not all been requested, oldest first.
     pub(super) commands: Vec<VecDeque<Command>>,
+    /// Number of commands so far, which is the number of the next one.
     pub(super) command_count: u64,
     /// Outstanding accesses of copy engines, by engine and access: the scratchpad line and the command.
     pub(super) accesses: FxHashMap<(usize, u64), (u64, u64)>,
@@ -47,11 +55,14 @@ pub(crate) struct RaceDetector {
     pub(super) origins: FxHashMap<(usize, u64), LineOrigin>,
     /// Lines that each host core has cleaned or flushed since its last fence.
     pub(super) cleaned: Vec<Vec<u64>>,
+    /// Races reported so far; each pair of locations is reported once per kind.
     reported: BTreeSet<(RaceKind, Site, Site)>,
+    /// Races that the machine has not taken yet.
     pub(crate) new_races: Vec<Race>,
 }
 
 impl RaceDetector {
+    /// Creates a detector. Each core initially knows its own time, 1, and nothing of others.
     pub(crate) fn new(hosts: usize, mccs: usize) -> RaceDetector {
         let count = hosts + mccs;
         let clock = |core| (0..count).map(|index| u64::from(index == core)).collect();
@@ -82,6 +93,7 @@ impl RaceDetector {
         }
     }
 
+    /// Returns the index of a core's clock.
     pub(super) fn core_index(&self, core_id: CoreId) -> usize {
         match core_id {
             CoreId::Host(core) => core,
@@ -118,6 +130,7 @@ impl RaceDetector {
         a == b || matches!((a, b), (CoreId::Host(_), CoreId::Host(_)))
     }
 
+    /// Reports a race unless it was reported before.
     pub(super) fn report_race(&mut self, kind: RaceKind, second: Site, first: Site, line: u64) {
         if self.reported.insert((kind, second, first)) {
             self.new_races.push(Race {

@@ -7,6 +7,7 @@ use super::race::Site;
 #[derive(Clone, Debug)]
 pub(super) struct Write {
     pub(super) site: Site,
+    /// Knowledge of the core when it wrote: a core whose clock covers it knows of the write.
     pub(super) clock: Clock,
 }
 
@@ -21,6 +22,7 @@ pub(super) struct Read {
 /// A word of a scratchpad line, as stored by the host.
 #[derive(Clone, Debug)]
 pub(super) struct Word {
+    /// The store.
     pub(super) write: Write,
     /// Sequence number of the store among the host's stores to scratchpads.
     pub(super) number: u64,
@@ -29,6 +31,7 @@ pub(super) struct Word {
 /// Words of a scratchpad line in flight in a write-back.
 #[derive(Clone, Debug)]
 pub(super) struct WordsInTransit {
+    /// Words that were stored; `None` for the others.
     pub(super) words: [Option<Word>; 16],
     /// The host's knowledge before the first of these stores. A cache may evict the line directly after that store, so
     /// the write-back proves no more.
@@ -38,6 +41,7 @@ pub(super) struct WordsInTransit {
 /// Words of a scratchpad line that the host has written back.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Words {
+    /// Last store of the host to each word; `None` if there was none.
     pub(super) words: [Option<Word>; 16],
     /// Number of a word's store, if the core loaded the word before it could know that later stores to the line had
     /// arrived.
@@ -47,7 +51,9 @@ pub(super) struct Words {
 /// State of a line in far memory.
 #[derive(Clone, Debug)]
 pub(super) struct FarLine {
+    /// Number of writes to the line so far.
     pub(super) version: u64,
+    /// The last write.
     pub(super) write: Write,
     /// Clocks of cores that had waited until the line was in far memory: a core that knows one of them may read it
     /// there.
@@ -79,10 +85,15 @@ impl FarLine {
 /// A command to a copy engine, as far as its lines have not been requested.
 #[derive(Clone, Debug)]
 pub(super) struct Command {
+    /// Address of the next line to request.
     pub(super) far: u64,
+    /// Next scratchpad line.
     pub(super) scratchpad: u64,
+    /// Number of lines not yet requested; at least 1.
     pub(super) lines: u64,
+    /// The instruction that gave the command.
     pub(super) write: Write,
+    /// True for a transfer from the scratchpad.
     pub(super) stores: bool,
     /// Sequence number of the command.
     pub(super) number: u64,
@@ -91,28 +102,37 @@ pub(super) struct Command {
 /// A scratchpad line being copied, until its core has observed completion by the stamp.
 #[derive(Clone, Debug)]
 pub(super) struct LineCopy {
+    /// Sequence number of the command.
     pub(super) command: u64,
+    /// Location of the instruction that gave the command.
     pub(super) site: Site,
+    /// True for a copy from the scratchpad.
     pub(super) stores: bool,
+    /// Address of the other side.
     pub(super) far: u64,
     /// Version of a stored line in far memory, once it is there.
     pub(super) version: u64,
+    /// True once the copy is complete.
     pub(super) done: bool,
 }
 
 /// Source or last destination in far memory of a scratchpad line.
 #[derive(Clone, Debug)]
 pub(super) struct LineOrigin {
+    /// Address of the line in far memory.
     pub(super) far: u64,
+    /// Version of that line when it was fetched or stored.
     pub(super) version: u64,
     /// Bytes that the core has stored since, one bit each.
     pub(super) mask: u128,
-    /// True if the core has loaded one of the other bytes; true if it knew of newer data in far memory at that time.
+    /// True if the core has loaded one of the other bytes.
     pub(super) loaded: bool,
+    /// True if the core knew of newer data in far memory at the time of such a load.
     pub(super) stale: bool,
 }
 
 impl LineOrigin {
+    /// Creates the state of a line that was just copied.
     pub(super) fn new(far: u64, version: u64) -> LineOrigin {
         LineOrigin {
             far,
@@ -129,8 +149,9 @@ impl LineOrigin {
 pub(super) struct CachedCopy {
     /// The version that it was read from; `None` until the fill is executed.
     pub(super) base: Option<u64>,
-    /// The first store since the line was clean, and the clock of the last one.
+    /// The first store since the line was clean.
     pub(super) first_store: Option<Write>,
+    /// Clock of the last store.
     pub(super) stored: Clock,
     /// Bytes stored since the line was clean, one bit each.
     pub(super) mask: u128,

@@ -1,8 +1,9 @@
-//! RaceDetector between two cores, driven by calls in the order in which a machine makes them.
+//! Tests of the race detector with two cores, driven by calls in the order in which a machine makes them.
 
 use super::*;
 use crate::events::CoreId;
 
+/// Address of the line in far memory that both cores copy, to line 0 of their scratchpads.
 const LINE: u64 = 0x1000;
 
 /// Fetches or stores the line by the copy engine of one of two cores, completes at once, and observes completion.
@@ -14,6 +15,7 @@ fn copy(races: &mut RaceDetector, mcc: usize, pc: u64, stores: bool) {
     races.load_stamp(mcc, 0, stores);
 }
 
+/// Stores to these bytes of the line in a core's scratchpad, word by word.
 fn change_bytes(races: &mut RaceDetector, mcc: usize, bytes: std::ops::Range<u64>) {
     let core_id = CoreId::Mcc(mcc);
     for address in bytes.step_by(8) {
@@ -28,6 +30,7 @@ fn send_word_between(races: &mut RaceDetector, from: usize, to: usize) {
     races.acquire_from_channel(CoreId::Mcc(to), SyncChannel::Fifo(from, to));
 }
 
+/// A race on the line; each access is given by the number of its core and its program counter.
 fn race(kind: RaceKind, second: (usize, u64), first: (usize, u64)) -> Race {
     let [second, first] = [second, first].map(|(mcc, pc)| Site {
         core_id: CoreId::Mcc(mcc),
@@ -41,6 +44,8 @@ fn race(kind: RaceKind, second: (usize, u64), first: (usize, u64)) -> Race {
     }
 }
 
+/// Two cores copy and change one line. A race is reported unless the second core's store is ordered after the first
+/// one's and replaces the whole line on purpose, or it has fetched after that store.
 #[test]
 fn stored_bytes_are_compared_with_fetched_bytes() {
     use RaceKind::{Overwritten, UnorderedRead, UnorderedStores};
@@ -94,6 +99,7 @@ fn stored_bytes_are_compared_with_fetched_bytes() {
     }
 }
 
+/// A core stores a line that another has fetched, with or without a word that says that the fetch is complete.
 #[test]
 fn store_before_another_cores_read_ends_is_a_race() {
     for waits in [true, false] {
@@ -108,6 +114,7 @@ fn store_before_another_cores_read_ends_is_a_race() {
     }
 }
 
+/// A sender that finds space in a full FIFO is ordered after the receiver's accesses before it took the word.
 #[test]
 fn fifo_space_orders_only_earlier_reads() {
     // With two places in the FIFO, the third word reuses the first place and the fourth word the second.
@@ -129,6 +136,7 @@ fn fifo_space_orders_only_earlier_reads() {
     }
 }
 
+/// A line of the scratchpad that the host has written no longer has fetched contents, so its store loses nothing.
 #[test]
 fn host_written_scratchpad_line_ends_the_copy_dependency() {
     for writes in [true, false] {

@@ -81,6 +81,8 @@ fn run_until_response(
     panic!("no response after 10,000 slices; pc = {:#x}", hart.pc);
 }
 
+/// The program sums the words of each line that the host writes back, and answers a read of another line with the sum.
+/// Slices of any length give the same responses.
 #[test]
 fn compiled_program_sums_host_write_backs() {
     if !require::require("riscv-gcc") {
@@ -149,6 +151,7 @@ fn compiled_program_sums_host_write_backs() {
     }
 }
 
+/// A read of a line beyond the scratchpad, and a program larger than the core's memory.
 #[test]
 fn oversized_images_and_missing_lines_are_rejected() {
     let mut memory = Controller::new(4096, 4);
@@ -171,6 +174,8 @@ fn oversized_images_and_missing_lines_are_rejected() {
     );
 }
 
+/// The program receives words by registers 0 and 1 and sends each partial sum by registers 2 and 3, until the pipe
+/// ends.
 #[test]
 fn compiled_program_sums_words_of_a_register_pipe() {
     // States of a pipe, in its second register; the first register holds the word.

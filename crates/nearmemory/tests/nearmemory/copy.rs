@@ -12,17 +12,20 @@ use proptest::prelude::*;
 use std::path::Path;
 use std::process::Command;
 
+/// Start address of far memory.
 const FAR: u64 = 0x8000_0000;
 
 /// Far memory with immediate effect.
 struct Plain(Vec<[u8; LINE]>);
 
 impl Plain {
+    /// Creates lines with different contents.
     fn new(lines: usize) -> Plain {
         let line = |i: usize| std::array::from_fn(|j| (i * 31 + j * 7) as u8);
         Plain((0..lines).map(line).collect())
     }
 
+    /// End address of far memory.
     fn end(&self) -> u64 {
         FAR + (self.0.len() * LINE) as u64
     }
@@ -91,6 +94,7 @@ proptest! {
     }
 }
 
+/// Far memory has 8 lines and the scratchpad 16. A transfer without lines, beyond either, or not aligned to lines.
 #[test]
 fn transfers_with_invalid_lines_are_rejected() {
     let mut copier = Copier::new(std::iter::once(FAR..FAR + 1024).collect(), 2);
@@ -188,6 +192,7 @@ fn run(image: &Image, lines: usize, max_transfers: usize, newest_first: bool) ->
     panic!("the program does not end, and is at {:#x}", hart.pc);
 }
 
+/// The program copies any number of lines in pieces, with one or several transfers at a time.
 #[test]
 fn compiled_program_copies_far_memory_with_stamps() {
     if !require::require("riscv-gcc") {

@@ -26,6 +26,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("uts", "0 0 0 30 190000 5 7 600"),
 ];
 
+/// Root of the repository.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -46,6 +47,8 @@ fn compile(source: &Path, target: &Path, options: &[&str]) {
     assert!(output.status.success(), "{stderr}");
 }
 
+/// Runs a host program with arguments. `channel` names the channel programs that it may start, as `NAME=FILE`,
+/// separated by commas.
 fn run(host: &Path, arguments: &str, channel: &str) -> Output {
     let mut command = Command::new(host);
     command
@@ -54,10 +57,13 @@ fn run(host: &Path, arguments: &str, channel: &str) -> Output {
     command.output().expect("the command starts")
 }
 
+/// Standard output of a run.
 fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
+/// All programs of `nearmemory/programs` with small inputs: each verifies its results, ends with 0, and prints
+/// durations.
 #[test]
 fn programs_verify_their_results_natively() {
     let program_folder =
@@ -103,6 +109,7 @@ fn programs_verify_their_results_natively() {
     }
 }
 
+/// The array program, which the machine also runs, prints that all results are correct.
 #[test]
 fn arrays_and_typed_channels_run_natively() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -114,6 +121,7 @@ fn arrays_and_typed_channels_run_natively() {
     assert_eq!(text(&output), "all is right\n");
 }
 
+/// Host and channel program of two source files each; the state of the library exists once in each.
 #[test]
 fn native_programs_of_several_sources_share_one_library() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -131,6 +139,7 @@ fn native_programs_of_several_sources_share_one_library() {
     assert_eq!(text(&output), "all is right\n");
 }
 
+/// Test programs with pipes, streams and loans of host memory, which the machine also runs.
 #[test]
 fn pipes_and_host_memory_copies_run_natively() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -175,6 +184,8 @@ fn pipes_and_host_memory_copies_run_natively() {
     }
 }
 
+/// A locked line delays the host's read until the program releases it. Without the lock, the host reads too early and
+/// reports this.
 #[test]
 fn native_locks_hold_the_host_and_programs_stop() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -204,6 +215,8 @@ fn native_locks_hold_the_host_and_programs_stop() {
     }
 }
 
+/// A program that omits one update is found by its verifier. Files that are no library of this machine, missing files
+/// and missing names are rejected with the reason, as is a core that does not exist.
 #[test]
 fn native_runs_find_faults_and_reject_invalid_programs() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -266,6 +279,7 @@ fn native_runs_find_faults_and_reject_invalid_programs() {
     assert_eq!(stderr, "there is no core 4; there are 4, from 0 on\n");
 }
 
+/// Counts the nodes of two trees of the UTS benchmark, whose sizes are published.
 #[test]
 fn tree_node_counts_match_publications() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -5,19 +5,29 @@ use cohkit_nearmemory::{HostResponse, Kind, Notice, Scratchpad, LINE};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
+/// Number of lines: few, so that requests to the same line are frequent.
 const LINES: usize = 3;
+/// Kinds of requests, each with its own lock per line.
 const KINDS: [Kind; 2] = [Kind::Read, Kind::WriteBack];
 
+/// A step of host or core; the first value is the line.
 #[derive(Clone, Debug)]
 enum Step {
+    /// The host reads the line.
     Read(usize),
+    /// The host writes the line back, filled with this byte.
     WriteBack(usize, u8),
+    /// The core fills the line with this byte.
     Core(usize, u8),
+    /// The core locks the line for requests of this kind, which are then held.
     Lock(usize, Kind),
+    /// The core releases the oldest held request of this kind.
     Release(usize, Kind),
+    /// The core removes the lock, which releases all held requests of this kind.
     Unlock(usize, Kind),
 }
 
+/// Sequences of up to 200 steps.
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let (line, kind) = (0..LINES, prop::sample::select(&KINDS[..]));
     let line_and_kind = (line.clone(), kind);
@@ -39,8 +49,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 /// Reference model; one byte represents a line.
 #[derive(Default)]
 struct Oracle {
+    /// Byte of each line.
     memory: [u8; LINES],
+    /// Times of the last read and of the last write-back of each line.
     stamps: [(u64, u64); LINES],
+    /// True if the line is locked for the kind of request.
     locked: [[bool; 2]; LINES],
     /// Held requests in the order of arrival, with the byte of a write-back.
     held: Vec<(usize, Kind, u64, u8)>,
@@ -53,6 +66,7 @@ struct Oracle {
 }
 
 impl Oracle {
+    /// Index of the oldest held request of this kind to a line.
     fn first_held(&self, line: usize, kind: Kind) -> Option<usize> {
         let mut held = self.held.iter();
         held.position(|held| (held.0, held.1) == (line, kind))
@@ -65,6 +79,7 @@ impl Oracle {
         write_backs.skip(1).any(|held| held.2 < read)
     }
 
+    /// Handles a request of the host at the time `now`; `byte` is the data of a write-back.
     fn handle_request(&mut self, line: usize, kind: Kind, request: u64, byte: u8, now: u64) {
         if kind == Kind::Read && self.is_late(line, request) {
             self.delayed_reads.push((line, request));
@@ -86,6 +101,7 @@ impl Oracle {
         }
     }
 
+    /// Answers a request, and stamps the line if it is a read.
     fn answer(&mut self, line: usize, kind: Kind, request: u64, now: u64) {
         let byte = (kind == Kind::Read).then_some(self.memory[line]);
         if byte.is_some() {
@@ -94,6 +110,7 @@ impl Oracle {
         self.answers.push((request, byte));
     }
 
+    /// Releases the oldest held request. Returns false if there is none.
     fn release(&mut self, line: usize, kind: Kind, now: u64) -> bool {
         let Some(index) = self.first_held(line, kind) else {
             return false;
@@ -112,6 +129,7 @@ impl Oracle {
     }
 }
 
+/// Performs the steps on both, and compares answers, lines, stamps and notices after each step.
 fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
     let (mut oracle, mut scratchpad) = (Oracle::default(), Scratchpad::new(LINES));
     let mut answers = Vec::new();
@@ -185,6 +203,7 @@ proptest! {
     }
 }
 
+/// A read waits for write-backs that precede it but are not stored yet, and then returns the last of them.
 #[test]
 fn read_returns_an_earlier_write_back() {
     let mut scratchpad = Scratchpad::new(1);
@@ -207,6 +226,7 @@ fn read_returns_an_earlier_write_back() {
     assert_eq!(answers, Ok(vec![written(3), read(6, 5), written(5)]));
 }
 
+/// A write-back to a line with a held one is stored, stamped and announced only after the first one's release.
 #[test]
 fn second_write_back_applies_after_the_release() {
     let mut scratchpad = Scratchpad::new(1);

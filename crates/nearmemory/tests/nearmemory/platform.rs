@@ -3,6 +3,7 @@
 use cohkit_nearmemory::platform::ENZIAN;
 use cohkit_nearmemory::Platform;
 
+/// Each quantity that is not known exactly has a range, and each appears in the shipped file and has a meaning.
 #[test]
 fn assumed_and_fitted_quantities_have_ranges() {
     let platform = Platform::read(ENZIAN).expect("the shipped description is valid");
@@ -21,6 +22,7 @@ fn assumed_and_fitted_quantities_have_ranges() {
     }
 }
 
+/// Each case replaces a text that occurs once by a wrong one: the expected message, and the text that it marks.
 #[test]
 fn platform_errors_name_their_position() {
     let line = "line = { value = \"7300ps\"";

@@ -3,6 +3,7 @@
 
 #include "nearmemory/scratchpad.h"
 
+// The program runs without a C library or NM_CHANNEL: a test drives its memory directly, without a machine.
 __attribute__((naked)) void _start(void) {
   __asm__(".option push\n .option norelax\n la gp, __global_pointer$\n .option pop\n"
           "la sp, stack + 1024\n j work");
@@ -10,6 +11,7 @@ __attribute__((naked)) void _start(void) {
 
 __attribute__((aligned(16), used)) char stack[1024];
 
+// Serves notices until a line without words arrives. The final ecall returns to the test.
 __attribute__((used, noreturn)) void work(void) {
   uint64_t sum = 0, words = 0, count = 1;
   nm_lock(0, NM_WRITE_BACK);

@@ -1,9 +1,12 @@
 // Starts the program `again` on one core repeatedly and checks that each sum covers only its own numbers: the next
-// program is unaffected by lines of an earlier program's pipes in the host's caches.
+// program is unaffected by lines of an earlier program's pipes in the host's caches. Round N sends 7 N numbers. The
+// exit code names the failed step.
 
 #include "nearmemory/host.h"
 
+// First scratchpad line of the pipe of numbers, beyond the loaded binary.
 #define FIRST 400
+// Data lines of each pipe. The pipe of sums starts one line after them: each pipe also has a line with its count.
 #define LINES 8
 
 int main(void) {

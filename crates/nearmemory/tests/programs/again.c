@@ -1,5 +1,5 @@
 // Adds up the numbers of one pipe and sends their sum through another. The pipes start at the line `first` of the
-// scratchpad, beyond the loaded binary.
+// scratchpad, beyond the loaded binary; each has `lines` data lines and one line with its count.
 
 #include "nearmemory/channel.h"
 

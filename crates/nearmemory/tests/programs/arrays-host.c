@@ -8,6 +8,7 @@
 
 static struct nm_arrays arrays;
 
+// Map operations to wider and narrower elements, and a filter in place, on arrays of `length` numbers.
 static void numbers(uint64_t length) {
   struct nm_array bytes = nm_array(&arrays, length, 1), words = nm_array(&arrays, length, 8);
   struct nm_array halves = nm_array(&arrays, length, 2);
@@ -33,8 +34,10 @@ static void numbers(uint64_t length) {
   require(kept == found, "how many are kept");
 }
 
+// The point of index `i`.
 static struct point point(uint64_t i) { return (struct point){(int32_t)hash(i), (int32_t)i, {i}}; }
 
+// Map and filter in place, and a reduction, on `length` structures of 32 bytes.
 static void points(uint64_t length) {
   struct nm_array points = nm_array(&arrays, length, sizeof(struct point)), one = nm_array(&arrays, 1, 8);
   require(points.far && one.far, "no memory for points");
@@ -57,6 +60,7 @@ static void points(uint64_t length) {
   require(nm_do(&arrays, JOIN, points, &one) == 1 && NM_ELEMENT(uint64_t, one, 0) == value, "what all are reduced to");
 }
 
+// Map to elements that fill a line, and a reduction of these, on `length` elements.
 static void lines(uint64_t length) {
   struct nm_array words = nm_array(&arrays, length, 8), wide = nm_array(&arrays, length, sizeof(struct wide));
   struct nm_array one = nm_array(&arrays, 1, 8);

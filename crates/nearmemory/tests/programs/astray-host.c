@@ -3,6 +3,8 @@
 
 #include "nearmemory/host.h"
 
+// Modes 11 and 12 are faults of the host itself: an atomic access to far memory, and an access to a line beyond the
+// scratchpad. The other modes are those of astray.c.
 int main(int argc, char **argv) {
   uint64_t mode = argc > 1 ? strtoul(argv[1], 0, 10) : 0, core = argc > 2 ? strtoul(argv[2], 0, 10) : 0;
   if (mode == 11) __atomic_fetch_add((uint64_t *)nm_far_alloc(NM_LINE), 1, __ATOMIC_SEQ_CST);

@@ -14,6 +14,8 @@ __attribute__((aligned(16), used)) char stack[1024];
 // Lines per transfer.
 #define BATCH 4
 
+// Copies `lines` lines of 128 bytes. Each iteration fetches two batches into lines 0 to 7 and stores them. Stamps that
+// were read before a transfer differ from those after it.
 __attribute__((used, noreturn)) void work(uint64_t from, uint64_t to, uint64_t lines) {
   uint64_t fetched[2][BATCH], stored[2][BATCH], counts[2];
   for (uint64_t begun = 0; begun < lines;) {

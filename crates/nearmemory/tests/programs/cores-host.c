@@ -1,5 +1,5 @@
 // Host cores that share memory: they count with atomic accesses, update a number under a lock, pass words in turns, and
-// meet at a barrier. Invalid calls are rejected.
+// meet at a barrier. Invalid calls are rejected. Exit codes other than 0 name the call with an unexpected result.
 
 #include "nearmemory/cores.h"
 
@@ -8,7 +8,10 @@
 #define ROUNDS 1000
 #define MAX_CORES 8
 
+// Number of atomic additions; number that cores update under `lock`; the lock, 1 while taken; number of cores in use;
+// turns so far; word that each core passes to the next one, greater by 1 at each turn.
 static uint64_t counted, locked, lock, cores, turn, passed[MAX_CORES];
+// Arrivals at each of the three barriers. The last element is 1 if a core left a barrier before all had arrived.
 static uint64_t arrivals[MAX_CORES];
 static struct nm_barrier barrier;
 
@@ -48,6 +51,7 @@ int main(void) {
   barrier.cores = cores;
   for (uint64_t i = 1; i < cores; i++)
     if (nm_thread_start(&threads[i], i, work, (void *)i)) return 2;
+  // Error codes of SBI: -6 already started, -3 invalid core, -2 unsupported function.
   if (cores > 1 && nm_hart(NM_HART_START, 1, 0, 0) != -6) return 3;
   if (nm_hart(NM_HART_START, 0, 0, 0) != -6 || nm_hart(NM_HART_START, cores, 0, 0) != -3) return 4;
   if (nm_hart(99, 0, 0, 0) != -2) return 5;

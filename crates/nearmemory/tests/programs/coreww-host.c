@@ -1,3 +1,6 @@
+// Host of coreww.c: gives one line of far memory to cores 0 and 1, and prints the word of each. The word of a lost
+// store is 0.
+//
 #include "nearmemory/host.h"
 
 int main(void) {

@@ -5,6 +5,7 @@
 
 NM_CHANNEL(1024, NM_GIVEN, NM_FIFO(0), NM_FIFO(1))
 
+// Core `me` sets word `me` of the line at address `far`.
 int channel(uint64_t far, uint64_t me, uint64_t c, uint64_t d) {
   uint64_t read = nm_read_stamp(0), written = nm_write_stamp(0), word;
 #ifdef WAITS

@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+// Maximum number of nodes that are known but not yet counted.
 #define STACK 1000000
 
+// A node that is not yet counted. The root has depth 0.
 struct entry {
   uint8_t state[TREE_STATE];
   int depth;

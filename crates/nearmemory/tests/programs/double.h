@@ -1,3 +1,3 @@
-// Parameters shared by host and core, which hand over lines and report completion by register pipes.
+// Parameters of forgets-host.c and forgets.c: number of lines of far memory, and of their words.
 #define PIECES 4
 #define WORDS (PIECES * 16)

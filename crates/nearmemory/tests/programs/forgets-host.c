@@ -8,6 +8,7 @@
 #define FORGETS 0
 #endif
 
+// Commands the core to double the words, and waits until it reports completion.
 static void signal_and_wait(void) {
   uint64_t word;
   nm_send_word(nm_registers_of(0, 0), 1);
@@ -15,6 +16,8 @@ static void signal_and_wait(void) {
   }
 }
 
+// Write back (clean), or write back and invalidate (flush), this number of lines. Not inlined, so that the detector
+// attributes accesses to the caller's lines.
 __attribute__((noipa)) static void clean(volatile uint64_t *far, uint64_t lines) { nm_clean_all(far, lines * NM_LINE); }
 __attribute__((noipa)) static void flush(volatile uint64_t *far, uint64_t lines) { nm_flush_all(far, lines * NM_LINE); }
 
@@ -35,17 +38,21 @@ int main(void) {
     while (nm_try_receive_word(nm_registers_of(0, 1), &word) == 0) {
     }
   } else if (FORGETS == 3) {
+    // Fault: the last line is not cleaned.
     clean(far, PIECES - 1);
   } else {
     clean(far, PIECES);
   }
+  // Fault: the host loads a line between its clean and the command, so its copy is older than the core's store.
   if (FORGETS == 4) flush(far, PIECES), sum += far[20];  // fetched again before the core has written
   if (FORGETS != 2) signal_and_wait();
   if (FORGETS == 5) {
     // Fault: no flush.
   } else if (FORGETS == 6) {
+    // Fault: a clean instead of a flush keeps stale copies.
     clean(far, PIECES);
   } else if (FORGETS == 7) {
+    // Fault: the first line is not flushed.
     flush(far + 16, PIECES - 1);
   } else if (FORGETS != 4) {
     flush(far, PIECES);
@@ -67,6 +74,7 @@ int main(void) {
     far[3] = 7;  // stores in what is stale
     flush(far, PIECES);
   } else {
+    // Fault 13 is in forgets.c. With 14, the core fetches this store, which is correct.
     if (FORGETS >= 13)
       far[5] = 5;  // stores between
     clean(far, PIECES);

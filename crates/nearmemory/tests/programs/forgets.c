@@ -1,6 +1,6 @@
 // Doubles the words of some lines of far memory, once per command of the host. FORGETS selects a seeded fault of cache
-// management: faults 1 to 9 are in forgets-host.c, faults 8 and 10 to 13 here. The race detector must report the marked
-// lines.
+// management: faults 1 to 9 are in forgets-host.c, faults 8 and 10 to 13 here; 0 and 14 have no fault. The race
+// detector must report the marked lines.
 //
 // Write stamps of scratchpad lines change when a fetched line arrives, read stamps when a line has been stored.
 

@@ -5,6 +5,7 @@
 
 NM_CHANNEL(1024, NM_REGISTER_PIPE(0))
 
+// Returns the sum of words 0 to 3 of `lines` write-backs.
 int channel(uint64_t lines, uint64_t b, uint64_t c, uint64_t d) {
   uint64_t sum = 0, seen = 0;
   nm_lock(0, NM_WRITE_BACK);

@@ -1,11 +1,16 @@
+// Host of handovers.c. HANDOVER selects the kind of synchronisation, 1 to 6, and the number of cores that it involves.
+// With RACES, a step is missing or too early.
+//
 #include "nearmemory/host.h"
 
+// Starts the program on a core, which receives the line that is handed over and a line of host memory as a flag.
 static void spawn(uint64_t core, volatile uint64_t *far, volatile uint64_t *flag) {
   nm_give(core, far, NM_LINE);
   nm_give(core, flag, NM_LINE);
   if (nm_spawn(core, "handovers", (uint64_t[4]){(uint64_t)far, core, (uint64_t)flag})) exit(1);
 }
 
+// Loads the line from far memory, not from a stale copy.
 static uint64_t load(volatile uint64_t *far) {
   nm_flush_all(far, NM_LINE);
   uint64_t word = far[0];  // host loads
@@ -13,6 +18,7 @@ static uint64_t load(volatile uint64_t *far) {
   return word;
 }
 
+// Stores a word of the line, and waits until it is in far memory.
 static void store(volatile uint64_t *far, uint64_t word) {
   far[0] = word;  // host stores
   nm_clean_all(far, NM_LINE);

@@ -11,6 +11,7 @@ NM_CHANNEL(1024, NM_GIVEN, NM_REGISTER_PIPE(0))
 #define HELD NM_READ
 #endif
 
+// Stores 7 to the line at address `far`. The word in the register pipe says that the lock is set.
 int channel(uint64_t far, uint64_t b, uint64_t c, uint64_t d) {
   nm_lock(0, HELD);
   nm_send_word(nm_register_pipe(0), 1);

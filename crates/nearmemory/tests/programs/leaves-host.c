@@ -3,12 +3,14 @@
 #include "nearmemory/programs/bench.h"
 #include "nearmemory/typed.h"
 
+// A value of two words. The core doubles `high`.
 typedef struct {
   uint32_t low;
   uint64_t high;
 } pair;
 NM_TYPED(pairs, pair)
 
+// Streams to and from core 1, by pipes of 4 and 8 lines at lines 0 and 10 of its scratchpad.
 static struct pairs_sender out;
 static struct pairs_receiver in;
 

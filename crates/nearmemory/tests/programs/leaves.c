@@ -4,6 +4,7 @@
 #include "nearmemory/channel.h"
 #include "nearmemory/typed.h"
 
+// The same type as in leaves-host.c.
 typedef struct {
   uint32_t low;
   uint64_t high;

@@ -5,11 +5,13 @@
 
 #include "nearmemory/programs/bench.h"
 
+// Lines that the core copies in each round, as in lends.c; and number of rounds.
 #define LINES 100
 #define ROUNDS 3
 
 static void must(int error) { require(error == 0, "the core does not start"); }
 
+// Gives a range to the core, which then copies from and to it. A range that the host cannot give stops the program.
 static int lend(uint64_t at, uint64_t bytes) {
   nm_give(0, (void *)at, bytes);
   must(nm_spawn(0, "lends", (uint64_t[4]){at, at, at, at}));

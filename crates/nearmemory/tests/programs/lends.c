@@ -7,10 +7,12 @@
 
 NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1), NM_GIVEN)
 
+// Lines of a round, lines of a transfer, and scratchpad line from which the signal is stored.
 #define LINES 100
 #define PART 25
 #define FLAG_LINE 200
 
+// Returns the latency of fetching one line, in clock cycles of the core.
 static uint64_t latency(uint64_t from) {
   uint64_t before = nm_write_stamp(0), start = nm_now();
   nm_fetch(0, from, 1);

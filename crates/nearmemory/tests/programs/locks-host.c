@@ -4,9 +4,11 @@
 
 #include "nearmemory/programs/bench.h"
 
+// Number of lines with numbers, and index of the word that is written last.
 #define TIMES 200
 #define TAG 15
 
+// Starts the program in a mode of locks.c, and waits until it has set its locks.
 static void start(uint64_t forever) {
   uint64_t word = 0;
   require(nm_spawn(0, "locks", (uint64_t[4]){forever}) == 0, "the core does not start");
@@ -22,6 +24,7 @@ static void send(uint64_t tag, uint64_t count, uint64_t first) {
   nm_write_line(0, 0, words);
 }
 
+// Sends lines of 1 to 14 numbers, and checks the sum after each. An empty line ends the program.
 static void add_up(void) {
   uint64_t sum = 0, words[16];
   start(0);

@@ -5,8 +5,11 @@
 
 NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1))
 
+// Index of a line's last word, which the host writes last.
 #define TAG 15
 
+// Line 0 receives numbers, line 1 returns their sum and the number of lines. Returns the number of lines, without the
+// empty one that ends the stream. Each number of words is in word 0.
 static int add_up(void) {
   uint64_t sum = 0, lines = 0, count = 1;
   while (count > 0) {
@@ -41,6 +44,7 @@ static int late(void) {
   return (int)right;
 }
 
+// Modes: 0 adds up, 4 releases late; 1, 2 and 3 never end: they compute, lock and unlock, or wait for a word.
 int channel(uint64_t forever, uint64_t b, uint64_t c, uint64_t d) {
   nm_lock(0, NM_WRITE_BACK);
   nm_lock(1, NM_READ);

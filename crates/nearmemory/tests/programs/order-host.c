@@ -1,4 +1,5 @@
-// Loads from a line of far memory in flight, with stores to it before and after, and prints the loaded values.
+// Loads from a line of far memory in flight, with stores to it before and after, and prints the loaded values. Each
+// load must see the earlier stores of the program and none of the later ones.
 
 #include "nearmemory/host.h"
 

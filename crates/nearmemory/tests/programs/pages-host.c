@@ -4,6 +4,7 @@
 
 #include "nearmemory/programs/bench.h"
 
+// Number of pages, and their size in bytes.
 #define PAGES 8
 #define PAGE 4096
 
@@ -12,6 +13,7 @@ static char area[PAGES * PAGE] __attribute__((aligned(PAGE)));
 // Returns the word of a page that points to the next page; these words map to different sets of every cache.
 static void **place(int page) { return (void **)(area + page * PAGE + page * NM_LINE); }
 
+// Prefetches one line of each page. A prefetch that misses the TLB is dropped.
 static void hint(char *far, int line) {
   for (int page = 0; page < PAGES; page++) nm_prefetch_far(far + page * PAGE + line * NM_LINE);
 }

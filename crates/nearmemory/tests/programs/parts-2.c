@@ -2,6 +2,7 @@
 
 #include "nearmemory/channel.h"
 
+// Fetches the line at address `far` to a scratchpad line, and returns its first word.
 uint64_t first_word(uint64_t line, uint64_t far) {
   uint64_t before = nm_write_stamp(line);
   nm_fetch(line, far, 1);

@@ -3,6 +3,7 @@
 #include "nearmemory/host.h"
 #include "nearmemory/programs/bench.h"
 
+// Functions of parts-host-2.c.
 volatile uint64_t *other(void);
 int start(uint64_t, uint64_t);
 

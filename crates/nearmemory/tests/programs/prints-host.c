@@ -1,4 +1,5 @@
-// Prints concurrently with four cores, of which one is stopped by an exception and one by the host.
+// Prints concurrently with four cores: core 1 is stopped by an exception, core 2 by the host. Lines of different
+// programs must not be mixed, and unfinished lines must be printed at the end of their program.
 
 #include "nearmemory/programs/bench.h"
 

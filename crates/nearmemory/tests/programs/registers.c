@@ -11,6 +11,7 @@ __attribute__((naked)) void _start(void) {
 
 __attribute__((aligned(16), used)) char stack[1024];
 
+// Runs until the end of the input stream. The final ecall returns to the test.
 __attribute__((used, noreturn)) void work(void) {
   struct nm_registers *in = nm_shared(0), *out = nm_shared(2);
   uint64_t word, sum = 0;

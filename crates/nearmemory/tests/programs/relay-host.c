@@ -5,8 +5,10 @@
 #include "nearmemory/host.h"
 #include "nearmemory/stream.h"
 
+// Word `i` of the stream; no two are equal.
 static uint64_t word(uint64_t i) { return (i + 1) * 0x9e3779b97f4a7c15; }
 
+// Modes, the same in relay.c.
 enum { LINES, REGISTERS, BATCHES, STREAM, FAR };
 
 // Maximum number of words sent at once: part of a line, several lines, or the capacity of all pipes.
@@ -14,9 +16,11 @@ enum { LINES, REGISTERS, BATCHES, STREAM, FAR };
 #define BATCH_WORDS 200
 #define STREAM_WORDS 900
 
+// Mode, number of words to send, and number of words received so far.
 static uint64_t kind, all, received;
 
 // Checks that these words are the next ones.
+// A negative `count`, which reports the end of the stream, is ignored.
 static void arrive(const volatile uint64_t *words, int count) {
   for (int i = 0; i < count; i++, received++)
     if (words[i] != word(received)) {

@@ -7,12 +7,15 @@
 
 NM_CHANNEL(8192, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(3), NM_FIFO(0), NM_FIFO(1), NM_GIVEN)
 
+// Modes, the same in relay-host.c.
 enum { LINES, REGISTERS, BATCHES, STREAM, FAR };
 
+// Maximum number of words that a call receives.
 #define BATCH_WORDS 100
 // First line of the pipes between the two cores in their scratchpads.
 #define FAR_LINES 64
 
+// Core 0: forwards words from the host to the FIFO. Returns exit status 10.
 static int first(uint64_t kind, uint64_t lines) {
   struct nm_receiver in = nm_receiver(nm_pipe_at(0), lines);
   struct nm_registers *registers = nm_register_pipe(0);
@@ -28,7 +31,8 @@ static int first(uint64_t kind, uint64_t lines) {
   return 10;
 }
 
-// Returns words by a stream of lines whose last word is the number of words, 0 in the last line.
+// Core 1: returns words by a stream of lines whose last word is the number of words, 0 in the last line. Returns exit
+// status 11.
 static int streamed(void) {
   struct nm_stream out = nm_stream(0);
   nm_send_word(nm_register_pipe(3), 1);
@@ -51,7 +55,8 @@ static int streamed(void) {
   return 11;
 }
 
-// Forwards all words received so far at once, so that they occupy several lines and the last line is partly full.
+// Core 0: forwards all words received so far at once, so that they occupy several lines and the last line is partly
+// full.
 static int first_far(uint64_t lines, uint64_t far) {
   struct nm_receiver in = nm_receiver(nm_pipe_at(0), lines);
   struct nm_far_sender out = nm_far_sender(1, far, FAR_LINES, lines);
@@ -66,6 +71,7 @@ static int first_far(uint64_t lines, uint64_t far) {
   return 10;
 }
 
+// Core 1: returns words from far memory to the host.
 static int second_far(uint64_t lines, uint64_t far) {
   struct nm_far_receiver in = nm_far_receiver(0, far, FAR_LINES, lines);
   struct nm_sender out = nm_sender(nm_pipe_at(0), lines);
@@ -76,6 +82,7 @@ static int second_far(uint64_t lines, uint64_t far) {
   return 11;
 }
 
+// Core 1: returns words from the FIFO to the host by line pipe or register pipe. Exit status 11.
 static int second(uint64_t kind, uint64_t lines) {
   struct nm_sender out = nm_sender(nm_pipe_at(0), lines);
   struct nm_registers *registers = nm_register_pipe(3);

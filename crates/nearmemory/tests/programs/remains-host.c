@@ -1,5 +1,5 @@
 // A core sends words and an end mark to a program that ends without receiving them, and then a word for the next
-// program.
+// program. The words for the ended program must be dropped, and the later word delivered. Repeats this three times.
 
 #include "nearmemory/programs/bench.h"
 

@@ -1,4 +1,5 @@
-// Receives nothing, sends, or receives, by mode.
+// Mode 0 receives nothing from the FIFO. Mode 1 sends 1,000 words and an end mark to core 1, and a last word when the
+// host signals. Mode 2 receives one word.
 
 #include "nearmemory/channel.h"
 
@@ -15,5 +16,6 @@ int channel(uint64_t mode, uint64_t b, uint64_t c, uint64_t d) {
   if (mode == 1) nm_fifo_send(1, 7);
   if (mode < 2) return 0;
   nm_fifo_receive(0, &word);
+  // 7 if the last word is the only one in the FIFO.
   return (int)(word + nm_fifo_words(0));
 }

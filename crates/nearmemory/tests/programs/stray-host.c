@@ -3,6 +3,7 @@
 
 #include "nearmemory/host.h"
 
+// The arguments become words 0, 1 and 3 of the program; word 2 is the address of a page of far memory.
 int main(int argc, char **argv) {
   uint64_t words[4] = {0};
   for (int i = 1; i < argc && i <= 4; i++) words[i - 1] = strtoul(argv[i], 0, 0);

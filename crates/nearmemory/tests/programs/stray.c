@@ -2,6 +2,7 @@
 
 #include "nearmemory/channel.h"
 
+// With ELSEWHERE, the program claims a fixed range of far memory instead of the range that the host gives.
 #ifdef ELSEWHERE
 NM_CHANNEL(4096, NM_FAR(0x4000100000, 4096))
 #else
@@ -10,8 +11,11 @@ NM_CHANNEL(4096, NM_GIVEN, NM_REGISTER_PIPE(1))
 
 static const uint64_t constants[] = {1, 2, 3};
 
+// Converts an address. The compiler does not see it, so it emits the access as written.
 __attribute__((noipa)) static volatile uint64_t *hidden(uint64_t at) { return (volatile uint64_t *)at; }
 
+// `access` selects the access, `far` is the range that the host has given. Line 5 stays locked until the end or an
+// exception, so the test sees held requests released.
 int channel(uint64_t access, uint64_t b, uint64_t far, uint64_t d) {
   nm_words(5)[0] = 42;
   nm_lock(5, NM_READ);

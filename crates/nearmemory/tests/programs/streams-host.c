@@ -1,4 +1,5 @@
-// Receives two consecutive streams of a core, with numbers of lines at which counters and buffers wrap around.
+// Receives two consecutive streams of a core, with numbers of lines at which counters and buffers wrap around. Word 15
+// is 1 in the last line of a stream only. The exit code names the failed check.
 
 #include "nearmemory/host.h"
 #include "nearmemory/stream.h"

@@ -4,13 +4,16 @@
 
 #include "nearmemory/programs/bench.h"
 
+// Half of the scratchpad: lines that the program fetches, and as many that it stores.
 #define HALF 256
 #define BYTES (HALF * NM_LINE)
 
+// The program, and its length in bytes. The far memory: lines to fetch, then the lines that the program stores.
 static char binary[NM_BINARY];
 static long length;
 static volatile uint64_t *far;
 
+// Starts the program in a mode of unwaited.c, with all of the far memory.
 static void start(uint64_t mode) {
   nm_give(0, far, 2 * BYTES);
   require(nm_start(0, binary, length, (uint64_t[4]){mode, (uintptr_t)far}, 0) == 0, "a program starts behind another one");
@@ -37,6 +40,7 @@ int main(void) {
     start(3);
     require(nm_wait(0, &status) == NM_EXITED && status == 0, "the scratchpad is zero");
   }
+  // The load register: a binary of the maximum size. The stop arrives before the load completes.
   *nm_control(0, 0x838) = NM_BINARY;
   nm_order();
   nm_stop(0);

@@ -5,8 +5,10 @@
 
 NM_CHANNEL(4096, NM_GIVEN, NM_REGISTER_PIPE(0))
 
+// Half of the lines of the scratchpad.
 #define HALF 256
 
+// Modes: 0 ends by itself, 1 causes an exception, 2 never ends, and 3 checks the lines.
 int channel(uint64_t mode, uint64_t far, uint64_t c, uint64_t d) {
   if (mode == 3) {
     for (int i = 0; i < 2 * HALF * 16; i++)

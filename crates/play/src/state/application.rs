@@ -7,6 +7,7 @@ where
     S::Application: Clone + Eq + Hash,
     S::Thread: Clone + Eq + Hash,
 {
+    /// Puts an event into a channel to the application.
     pub(super) fn schedule_event(&mut self, channel: MemoryChannel, event: Event) {
         self.state.pending_events.push((channel, event));
         // Events of different kinds or lines are unordered.
@@ -34,6 +35,11 @@ where
         Ok(())
     }
 
+    /// Executes an action of the application, which satisfies the contract.
+    ///
+    /// # Errors
+    /// The action writes a line of another length or stale data, names an operation or line that
+    /// does not exist, or is outside the model.
     pub(super) fn execute_action(&mut self, action: Action) -> Result<(), Violation> {
         if let Action::Answer { line, words } | Action::Store { line, words, .. } = &action {
             let (name, line_words, count) = (
@@ -114,13 +120,13 @@ where
             | Action::HostFetch { .. }
             | Action::HostStore { .. }
             | Action::Interrupt { .. } => {
-                return Err(format!("{}: {NO_BUS}", self.static_model.name));
+                return Err(format!("{}: {UNSUPPORTED_BUS}", self.static_model.name));
             }
             Action::CoherentLoad { .. }
             | Action::CoherentStore { .. }
             | Action::CoherentUpdate { .. }
-            | Action::Forgo { .. } => {
-                return Err(format!("{}: {NO_HOST}", self.static_model.name));
+            | Action::Abandon { .. } => {
+                return Err(format!("{}: {UNSUPPORTED_HOST}", self.static_model.name));
             }
         }
         Ok(())
@@ -151,6 +157,10 @@ where
         }
     }
 
+    /// Replaces a line of the application's memory.
+    ///
+    /// # Errors
+    /// As for [`Transition::write_by_application`].
     fn set_memory(&mut self, line: Line, words: Words) -> Result<(), Violation> {
         match self.is_homed(line) {
             true => self.write_by_application(line, words)?,
@@ -159,7 +169,8 @@ where
         Ok(())
     }
 
-    /// Executes a pending operation of the application's memory, reading or writing at this moment.
+    /// Executes the pending operation of the application's memory with this index, reading or
+    /// writing at this moment.
     pub(super) fn execute_job(&mut self, index: usize) -> Result<(), Violation> {
         match self.state.memory[index].clone() {
             Job::Fetch { tag, next, end } => {
@@ -172,12 +183,12 @@ where
                     false => drop(self.state.memory.remove(index)),
                 }
                 let line = next;
-                self.deliver_event(Event::Fetched { tag, line, words })
+                self.deliver_event(Event::FetchCompletion { tag, line, words })
             }
             Job::Store { tag, line, words } => {
                 self.state.memory.remove(index);
                 self.set_memory(line, words)?;
-                self.deliver_event(Event::Stored { tag })
+                self.deliver_event(Event::StoreCompletion { tag })
             }
             Job::Words {
                 tag,
@@ -192,26 +203,30 @@ where
                 match operation {
                     WordOperation::Read(words) => {
                         let words = target[..usize::from(words)].into();
-                        self.deliver_event(Event::WordsRead { tag, words })
+                        self.deliver_event(Event::ReadCompletion { tag, words })
                     }
                     WordOperation::Write(words) => {
                         target[..words.len()].copy_from_slice(&words);
                         self.set_memory(line, line_words)?;
-                        self.deliver_event(Event::Stored { tag })
+                        self.deliver_event(Event::StoreCompletion { tag })
                     }
                     WordOperation::Update(update) => {
                         let old_value = target[0];
                         target[0] = update.apply(old_value);
                         self.set_memory(line, line_words)?;
                         let words = [old_value].into();
-                        self.deliver_event(Event::WordsRead { tag, words })
+                        self.deliver_event(Event::ReadCompletion { tag, words })
                     }
                 }
             }
         }
     }
 
-    /// Replaces the contents of one of the home's lines on behalf of the application.
+    /// Replaces the contents of one of the home's lines on behalf of the application. A write of
+    /// equal contents has no effect.
+    ///
+    /// # Errors
+    /// Memory is stale, or a cache has a copy.
     pub(super) fn write_by_application(
         &mut self,
         line: Line,

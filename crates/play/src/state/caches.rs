@@ -1,14 +1,16 @@
-//! Caches and their threads.
+//! Caches and their threads: accesses, deliveries of messages, and the checks of permissions and data.
 
 use super::*;
 use cohkit_protocol::terms::StateId;
-use cohkit_system::agent::{self, Bytes, RemoteContext, Sending};
+use cohkit_system::agent::{self, Bytes, OutgoingMessage, RemoteContext};
 
 impl<S: Scenario> Transition<'_, '_, S>
 where
     S::Application: Clone + Eq + Hash,
     S::Thread: Clone + Eq + Hash,
 {
+    /// Returns the reaction of a cache to an access or another event without a message; `None` if the cache does not
+    /// take it. The state does not change.
     pub(super) fn remote_step(
         &self,
         line: Line,
@@ -25,6 +27,8 @@ where
         Ok(self.apply_remote_reaction(line, remote, trigger)?.1)
     }
 
+    /// Returns the outcome of an event at a cache, and the cache's reaction if it takes the event. The state does not
+    /// change.
     pub(super) fn apply_remote_reaction(
         &self,
         line: Line,
@@ -43,7 +47,7 @@ where
         )
     }
 
-    /// True if the protocol's bounds permit the messages that a spontaneous step sends.
+    /// Returns true if the protocol's bounds permit the messages that a spontaneous step of a cache sends.
     pub(super) fn within_bounds(&self, line: Line, remote: u8, reaction: &Reaction) -> bool {
         let sends = |kind| {
             let sends = |act: &Act| matches!(act, Act::Send { message, .. } if *message == kind);
@@ -51,7 +55,8 @@ where
         };
         let in_flight = |kind| {
             let flights = self.state.lines[line as usize].flights.iter();
-            let is_counted = |flight: &&Flight| flight.message == kind && flight.remote == remote;
+            let is_counted =
+                |flight: &&InFlightMessage| flight.message == kind && flight.remote == remote;
             flights.filter(is_counted).count()
         };
         self.static_model
@@ -61,8 +66,8 @@ where
             .can_start_access(sends, in_flight)
     }
 
-    /// A thread attempts its access: performs it, or starts the transaction that it needs. Returns false if neither is
-    /// possible.
+    /// Attempts the access of the thread with this number: performs it, or starts the transaction that it needs.
+    /// Returns false if neither is possible.
     pub(super) fn access(&mut self, thread: usize) -> Result<bool, Violation> {
         let Some(step) = self.state.threads[thread].pending_step else {
             return Ok(false);
@@ -117,7 +122,8 @@ where
         self.advance(thread, result)
     }
 
-    /// Performs a thread's access in a copy. Returns the thread's result and the new copy.
+    /// Performs a thread's access in a copy, which must hold the last write. Returns the thread's result and the new
+    /// copy.
     fn perform_in(
         &mut self,
         thread: usize,
@@ -138,7 +144,8 @@ where
         Ok((result, words))
     }
 
-    /// Computes the result of a thread's access and the new contents of the line.
+    /// Returns the result of a thread's access and the new contents of the line. The result is the old value of the
+    /// word, or 0 for a store.
     fn compute_access(&self, thread: usize, mut words: Words) -> (u64, Words) {
         match self.state.threads[thread].pending_step {
             Some(Step::Store { word, value, .. } | Step::Release { word, value, .. }) => {
@@ -169,9 +176,12 @@ where
         }
     }
 
-    /// Advances a thread to its next access.
+    /// Advances a thread to its next access. `result` is that of the access before, or 0.
+    ///
+    /// # Errors
+    /// A step is outside the model, or the thread makes too many steps without an access.
     pub(super) fn advance(&mut self, thread: usize, mut result: u64) -> Result<(), Violation> {
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_STEPS {
             let running = &mut self.state.threads[thread];
             let step = running.thread.step(std::mem::take(&mut result));
             if let Some(access) = self.specified_access(step) {
@@ -212,7 +222,7 @@ where
                 | Step::LoadHost { .. }
                 | Step::AwaitInterrupt
                 | Step::StoreHost { .. } => {
-                    return Err(format!("thread {thread}: {NO_BUS}"));
+                    return Err(format!("thread {thread}: {UNSUPPORTED_BUS}"));
                 }
                 // Stores are performed in program order here.
                 Step::Fence
@@ -223,7 +233,7 @@ where
             }
         }
         Err(format!(
-            "thread {thread} makes {MOST_STEPS} steps without an access"
+            "thread {thread} makes {MAX_STEPS} steps without an access"
         ))
     }
 
@@ -256,6 +266,8 @@ where
         }
     }
 
+    /// Checks that a thread's access is within the lines and words of the model. `word` is the last word of the
+    /// access.
     pub(super) fn check_bounds(
         &self,
         thread: usize,
@@ -271,7 +283,8 @@ where
         }
     }
 
-    /// Delivers a message to its receiver. Returns false if the receiver stalls it.
+    /// Delivers a message, by its index in the line's flights, to its receiver. Returns false if the receiver stalls
+    /// it.
     pub(super) fn deliver_message(&mut self, line: Line, index: usize) -> Result<bool, Violation> {
         let flight = self.state.lines[line as usize].flights[index].clone();
         if !flight.to_home {
@@ -300,7 +313,7 @@ where
         }
         let class = self.static_model.model.protocol.class(flight.message);
         let unit_index = self.static_model.unit(line);
-        if class == Some(Class::Request) && self.state.units[unit_index].head.is_some() {
+        if class == Some(Class::Request) && self.state.units[unit_index].stalled.is_some() {
             return Ok(false);
         }
         // Remove the message before the home sends, because sending moves messages. If the home stalls the message,
@@ -312,24 +325,25 @@ where
         if !self.offer_message(line, &flight)? {
             // A stalled request leaves its channel: the unit defers it, or it stalls the channel.
             let unit = &mut self.state.units[unit_index];
-            match unit.waiting.len() < self.static_model.model.waiting {
+            match unit.deferred.len() < self.static_model.model.max_deferred {
                 true => {
-                    unit.waiting.push((line, flight));
-                    unit.waiting.sort();
+                    unit.deferred.push((line, flight));
+                    unit.deferred.sort();
                 }
-                false => unit.head = Some((line, flight)),
+                false => unit.stalled = Some((line, flight)),
             }
         }
         Ok(true)
     }
 
-    /// Applies the reaction of a cache: its copy, its permission and its messages.
+    /// Applies the reaction of a cache: its copy, its permission and its messages. `message` is the consumed message,
+    /// if the event is one.
     pub(super) fn apply_reaction(
         &mut self,
         line: Line,
         remote: u8,
         reaction: Reaction,
-        message: Option<&Flight>,
+        message: Option<&InFlightMessage>,
     ) -> Result<(), Violation> {
         let static_model = self.static_model;
         let old_words = self.state.lines[line as usize].remotes[usize::from(remote)]
@@ -365,9 +379,9 @@ where
         Ok(())
     }
 
-    /// Returns the thread that waits for an access to a line in a cache.
+    /// Returns the number of the thread that waits for an access to a line in a cache; an error if there is none.
     fn waiting_thread(&self, line: Line, remote: u8) -> Result<usize, Violation> {
-        let matches_access = |(number, thread): (usize, &Running<S::Thread>)| {
+        let matches_access = |(number, thread): (usize, &RunningThread<S::Thread>)| {
             let access = thread.pending_step.and_then(access_of)?;
             let uses_cache =
                 number % usize::from(self.static_model.model.remotes) == usize::from(remote);
@@ -382,6 +396,8 @@ where
         thread.ok_or_else(|| format!("no thread waits for line {line}"))
     }
 
+    /// Checks single writer for a permission that a cache has obtained: against the other caches, and against the
+    /// application's lock.
     pub(super) fn check_permission(
         &self,
         line: Line,
@@ -419,6 +435,8 @@ where
         }
     }
 
+    /// Puts a message between the home and the cache `remote` into its channel, and checks the protocol's bound on
+    /// messages in flight.
     pub(super) fn send(
         &mut self,
         line: Line,
@@ -429,7 +447,7 @@ where
         words: Option<Words>,
     ) -> Result<(), Violation> {
         let protocol = self.static_model.model.protocol;
-        let flight = Flight {
+        let flight = InFlightMessage {
             message,
             remote,
             to_home,
@@ -450,13 +468,13 @@ where
         }
         // Deferred requests still count, because the home has not consumed them.
         let unit = &self.state.units[self.static_model.unit(line)];
-        let waiting = unit.waiting.iter().chain(&unit.head);
-        let waiting = waiting
-            .filter(|(waiting_line, flight)| (*waiting_line, flight.remote) == (line, remote));
+        let requests = unit.deferred.iter().chain(&unit.stalled);
+        let requests = requests
+            .filter(|(request_line, flight)| (*request_line, flight.remote) == (line, remote));
         let in_flight = flights.iter().filter(|flight| flight.remote == remote);
         match protocol
             .bounds
-            .exceeded(in_flight.count() + waiting.count())
+            .exceeded(in_flight.count() + requests.count())
         {
             Some(limit) => {
                 let name = self.static_model.remote_name(remote);
@@ -467,10 +485,13 @@ where
     }
 }
 
-/// Execution context of a cache's row.
+/// Environment of a cache's row, for [`agent::remote`].
 struct PlayCacheContext<'r, 'm, 'a, S: Scenario> {
+    /// State that the row changes.
     transition: &'r mut Transition<'m, 'a, S>,
+    /// Line of the row.
     line: Line,
+    /// Number of the cache.
     remote: u8,
     /// The thread whose access the row has completed, with its result.
     completed: Option<(usize, u64)>,
@@ -484,17 +505,17 @@ where
     type Copy = Option<Words>;
     type Error = Violation;
 
-    fn current(&self, copy: &Option<Words>) -> bool {
+    fn is_current(&self, copy: &Option<Words>) -> bool {
         copy.as_ref() == Some(&self.transition.state.lines[self.line as usize].latest)
     }
 
-    fn send(&mut self, sending: Sending<Option<Words>>) -> Result<(), Violation> {
+    fn send(&mut self, outgoing: OutgoingMessage<Option<Words>>) -> Result<(), Violation> {
         let static_model = self.transition.static_model;
         let (line, remote) = (self.line, self.remote);
-        if sending.to != Receiver::Home {
+        if outgoing.to != Receiver::Home {
             return Err("caches that send messages to each other cannot be explored".into());
         }
-        let words = match sending.bytes {
+        let words = match outgoing.bytes {
             Bytes::None => None,
             Bytes::Line(Some(words)) => Some(words),
             Bytes::Line(None) => {
@@ -503,9 +524,9 @@ where
             }
             Bytes::Write => return Err(SENT_STORES.into()),
         };
-        let Sending {
+        let OutgoingMessage {
             message, fields, ..
-        } = sending;
+        } = outgoing;
         self.transition
             .send(line, message, remote, true, fields, words)
     }
@@ -532,14 +553,14 @@ where
         Ok(())
     }
 
-    fn written(&mut self, _found: Option<&Self::Copy>) -> Result<(), Violation> {
+    fn complete_sent_write(&mut self, _found: Option<&Self::Copy>) -> Result<(), Violation> {
         Err(SENT_STORES.into())
     }
 
-    fn gives_up(&mut self) {}
+    fn abandon_write(&mut self) {}
 
     // Goals concern a single line, so no protocol with a constructed home has such a row.
-    fn every(&mut self, from: StateId, to: StateId) -> Result<(), Violation> {
+    fn bulk_transition(&mut self, from: StateId, to: StateId) -> Result<(), Violation> {
         let states = &self.transition.static_model.model.protocol.remote.states;
         let [from, to] = [from, to].map(|state| &states[state.index()].name);
         Err(format!(

@@ -2,7 +2,7 @@
 
 use super::*;
 use cohkit_protocol::rows::event_words;
-use cohkit_system::agent::{self, Bytes, HomeContext, HomeInput, MemoryOp, Sending};
+use cohkit_system::agent::{self, Bytes, HomeContext, HomeInput, MemoryOp, OutgoingMessage};
 
 impl<S: Scenario> Transition<'_, '_, S>
 where
@@ -10,12 +10,19 @@ where
     S::Thread: Clone + Eq + Hash,
 {
     /// Offers a message to the home. Returns false if the home stalls it.
-    pub(super) fn offer_message(&mut self, line: Line, flight: &Flight) -> Result<bool, Violation> {
+    pub(super) fn offer_message(
+        &mut self,
+        line: Line,
+        flight: &InFlightMessage,
+    ) -> Result<bool, Violation> {
         let event = Cause::Message(flight.message);
         let trigger = trigger(event, Some(flight.remote.into()), &flight.fields);
         self.home_event(line, trigger, flight.words.as_ref())
     }
 
+    /// Offers the completion of a memory operation to the home. Returns false if this is no step. A completion that
+    /// the home stalls for the first time is a step: the operation becomes ready, and its unit may start another
+    /// one.
     pub(super) fn memory_event(&mut self, line: Line, event: Cause) -> Result<bool, Violation> {
         let trigger = trigger(event, None, &[]);
         let line_state = &mut self.state.lines[line as usize];
@@ -48,6 +55,8 @@ where
         Ok(true)
     }
 
+    /// Offers a local operation or an unlock, by its index in the unit's queue, to the home. Returns false if the
+    /// home stalls it.
     pub(super) fn consume_operation(
         &mut self,
         unit: usize,
@@ -63,7 +72,8 @@ where
         Ok(is_consumed)
     }
 
-    /// Offers an event to the home. Returns false if the home stalls it or its unit lacks a resource.
+    /// Offers an event to the home. Returns false if the home stalls the event, its unit lacks a resource, or the
+    /// application has yet to receive an event about the line. `words` is the data of the event's message.
     pub(super) fn home_event(
         &mut self,
         line: Line,
@@ -121,7 +131,7 @@ where
                 _ => None,
             },
             sender: trigger.sender.map(|sender| sender as u8),
-            brought: data.as_ref(),
+            carried_copy: data.as_ref(),
         };
         let mut context = PlayHomeContext {
             transition: self,
@@ -137,13 +147,13 @@ where
         if from != to {
             self.schedule_event(
                 MemoryChannel::Notification(line),
-                Event::Changed { line, from, to },
+                Event::PermissionChange { line, from, to },
             );
         }
         Ok(true)
     }
 
-    /// True if the application has yet to receive an event about a line.
+    /// Returns true if the application has yet to receive a notification about a line.
     fn has_pending_notification(&self, line: Line) -> bool {
         let mut pending_events = self.state.pending_events.iter();
         pending_events.any(|&(channel, _)| channel == MemoryChannel::Notification(line))
@@ -162,7 +172,8 @@ where
         }
     }
 
-    /// True if a unit lacks a resource for the home's actions.
+    /// Returns true if a unit lacks a resource for the home's actions: a memory read or write, or the coherence
+    /// transaction.
     pub(super) fn lacks_resource(&self, unit: usize, line: Line, acts: &[Act]) -> bool {
         let model = self.static_model.model;
         let busy_lines = |progress_of: fn(&LineState) -> Progress| {
@@ -175,7 +186,7 @@ where
             busy_lines.count()
         };
         acts.iter().any(|act| match act {
-            Act::StartRead => busy_lines(|line| line.reading) >= model.reads,
+            Act::StartRead => busy_lines(|line| line.reading) >= model.max_reads,
             Act::StartWrite | Act::StartStore { .. } => busy_lines(|line| line.writing) > 0,
             Act::Send { message, .. } => {
                 let unit = &self.state.units[unit];
@@ -210,7 +221,8 @@ where
         self.schedule_event(MemoryChannel::Read(line), Event::Read { line, wants, has });
     }
 
-    /// Starts a write to memory, or to the application that serves the line.
+    /// Starts a write to memory, or to the application that serves the line. The contents change at once; only the
+    /// completion takes time.
     fn start_write(&mut self, line: Line, words: Words) {
         let line_state = &mut self.state.lines[line as usize];
         line_state.memory = words.clone();
@@ -229,7 +241,8 @@ where
         }
     }
 
-    /// Completes a local operation of the application, and checks what the operation promises.
+    /// Completes a local operation of the application, and checks what the operation promises: memory is current,
+    /// and no cache has more permission than it ensures. `local` is its index in the home's controller.
     pub(super) fn acknowledge(&mut self, line: Line, local: u8) -> Result<(), Violation> {
         let local = &self.static_model.model.home.locals[usize::from(local)];
         let line_state = &self.state.lines[line as usize];
@@ -261,7 +274,7 @@ where
             Permission::None => Operation::CleanInvalidate,
             _ => Operation::Clean,
         };
-        let done = Event::Done {
+        let done = Event::LocalCompletion {
             line,
             operation,
             dirty,
@@ -282,9 +295,11 @@ fn trigger(event: Cause, sender: Option<u16>, fields: &[u16]) -> Trigger<'_> {
     }
 }
 
-/// Execution context of a home's row.
+/// Environment of the home's row, for [`agent::home`].
 struct PlayHomeContext<'r, 'm, 'a, S: Scenario> {
+    /// State that the row changes.
     transition: &'r mut Transition<'m, 'a, S>,
+    /// Line of the row.
     line: Line,
 }
 
@@ -296,7 +311,7 @@ where
     type Copy = Option<Words>;
     type Error = Violation;
 
-    fn current(&self, copy: &Option<Words>) -> bool {
+    fn is_current(&self, copy: &Option<Words>) -> bool {
         copy.as_ref() == Some(&self.transition.state.lines[self.line as usize].latest)
     }
 
@@ -305,19 +320,19 @@ where
         copy.clone()
     }
 
-    fn send(&mut self, sending: Sending<Option<Words>>) -> Result<(), Violation> {
-        let Receiver::Remote(remote) = sending.to else {
+    fn send(&mut self, outgoing: OutgoingMessage<Option<Words>>) -> Result<(), Violation> {
+        let Receiver::Remote(remote) = outgoing.to else {
             return Err("the home sends to itself".into());
         };
         let (static_model, line) = (self.transition.static_model, self.line);
-        let words = match sending.bytes {
+        let words = match outgoing.bytes {
             Bytes::None => None,
             Bytes::Line(words) => words,
             Bytes::Write => return Err(SENT_STORES.into()),
         };
-        let Sending {
+        let OutgoingMessage {
             message, fields, ..
-        } = sending;
+        } = outgoing;
         if static_model.model.protocol.class(message) == Some(Class::Forward)
             && static_model.answers
         {
@@ -377,5 +392,5 @@ where
         self.transition.acknowledge(self.line, local)
     }
 
-    fn unlocked(&mut self) {}
+    fn acknowledge_unlock(&mut self) {}
 }

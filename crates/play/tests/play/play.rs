@@ -14,7 +14,7 @@ use cohkit_application::prefetcher::Prefetch;
 use cohkit_application::rpc::Calls;
 use cohkit_application::shared_table::SharedTable;
 use cohkit_application::view::{Order, View};
-use cohkit_play::{explore, Ending, ExplorationModel};
+use cohkit_play::{explore, ExplorationModel, ExplorationResult};
 use cohkit_protocol::construct::construct;
 use cohkit_protocol::protocol::{Bound, Bounds, Protocol};
 use cohkit_protocol::text::parse;
@@ -22,33 +22,36 @@ use kept_without_permission::{kept_without_permission, kept_without_permission_a
 use std::fmt::Debug;
 use std::hash::Hash;
 
+/// Explores a scenario on ECI, with lines of one word and units with one outstanding read. `max_deferred` is the
+/// maximum number of requests that a unit defers.
 fn explore_eci<S: Scenario>(
     scenario: &S,
     remotes: u16,
     lines: Line,
     units: u32,
-    waiting: usize,
-) -> Ending
+    max_deferred: usize,
+) -> ExplorationResult
 where
     S::Application: Clone + Eq + Hash + Debug,
     S::Thread: Clone + Eq + Hash + Debug,
 {
-    explore_eci_with(scenario, remotes, (lines, 1), (units, waiting, 1))
+    explore_eci_with(scenario, remotes, (lines, 1), (units, max_deferred, 1))
 }
 
-/// Explores with lines of the given number of words, and units with the given number of outstanding reads.
+/// Explores a scenario on ECI, with lines of the given number of words, and units with the given number of outstanding
+/// reads.
 fn explore_eci_with<S: Scenario>(
     scenario: &S,
     remotes: u16,
     (lines, words): (Line, u16),
-    (units, waiting, reads): (u32, usize, usize),
-) -> Ending
+    (units, max_deferred, max_reads): (u32, usize, usize),
+) -> ExplorationResult
 where
     S::Application: Clone + Eq + Hash + Debug,
     S::Thread: Clone + Eq + Hash + Debug,
 {
     let protocol = parse(&eci()).expect("protocol without errors");
-    let system = ((lines, words), (units, waiting, reads));
+    let system = ((lines, words), (units, max_deferred, max_reads));
     explore_protocol(&protocol, &Bounds::default(), scenario, remotes, system)
 }
 
@@ -57,14 +60,15 @@ fn eci() -> String {
     std::fs::read_to_string(path).expect("ECI")
 }
 
-/// Explores a given protocol, whose home is constructed without these bounds.
+/// Explores a scenario on a given protocol. The home is constructed without `bounds`, which only the exploration
+/// obeys.
 fn explore_protocol<S: Scenario>(
     protocol: &Protocol,
     bounds: &Bounds,
     scenario: &S,
     remotes: u16,
-    ((lines, words), (units, waiting, reads)): ((Line, u16), (u32, usize, usize)),
-) -> Ending
+    ((lines, words), (units, max_deferred, max_reads)): ((Line, u16), (u32, usize, usize)),
+) -> ExplorationResult
 where
     S::Application: Clone + Eq + Hash + Debug,
     S::Thread: Clone + Eq + Hash + Debug,
@@ -83,29 +87,32 @@ where
         lines,
         words,
         units,
-        waiting,
-        reads,
+        max_deferred,
+        max_reads,
         max_states: 1_000_000,
     })
 }
 
 /// Asserts that all properties hold, and returns the number of states.
 #[track_caller]
-fn assert_verified(ending: &Ending) -> usize {
-    match ending {
-        Ending::Verified { states, ends } => {
-            assert!(*ends > 0);
+fn assert_verified(result: &ExplorationResult) -> usize {
+    match result {
+        ExplorationResult::Verified {
+            states,
+            final_states,
+        } => {
+            assert!(*final_states > 0);
             *states
         }
-        Ending::Violated {
-            what: violation,
-            steps,
-        } => panic!("{violation}\n{}", steps.join("\n")),
-        Ending::NotExplored(violation) => panic!("{violation}"),
-        Ending::Undecided { states } => panic!("undecided after {states}"),
+        ExplorationResult::Violated { violation, steps } => {
+            panic!("{violation}\n{}", steps.join("\n"))
+        }
+        ExplorationResult::NotExplored(violation) => panic!("{violation}"),
+        ExplorationResult::Undecided { states } => panic!("undecided after {states}"),
     }
 }
 
+/// Returns a scenario in which a device and a thread increment each row once.
 fn table(rows: Line) -> SharedTable {
     SharedTable {
         cached: false,
@@ -122,14 +129,17 @@ fn table(rows: Line) -> SharedTable {
 /// Two lines in separate units, and in one unit that defers one request or none: (units, deferred requests).
 const UNITS: [(u32, usize); 3] = [(2, 1), (1, 1), (1, 0)];
 
+/// The final sum of the rows is checked for every arrangement of units.
 #[test]
 fn no_increment_of_a_shared_table_is_lost() {
-    let state_counts = UNITS
-        .map(|(units, waiting)| assert_verified(&explore_eci(&table(2), 1, 2, units, waiting)));
+    let state_counts = UNITS.map(|(units, max_deferred)| {
+        assert_verified(&explore_eci(&table(2), 1, 2, units, max_deferred))
+    });
     // Two lines that share a unit delay each other.
     assert!(state_counts[0] > state_counts[1], "{state_counts:?}");
 }
 
+/// Two threads on separate caches, and the device, use one row.
 #[test]
 fn shared_table_of_two_caches_is_verified() {
     let table = SharedTable {
@@ -137,9 +147,12 @@ fn shared_table_of_two_caches_is_verified() {
         threads: 2,
         ..table(1)
     };
-    assert_verified(&explore_eci(&table, 2, 1, 1, 0));
+    for max_deferred in [0, 1] {
+        assert_verified(&explore_eci(&table, 2, 1, 1, max_deferred));
+    }
 }
 
+/// The device invalidates lines that the CPU holds dirty, clean, or not.
 #[test]
 fn invalidation_is_verified() {
     for (dirty, held) in [(true, true), (false, true), (false, false)] {
@@ -155,6 +168,7 @@ fn invalidation_is_verified() {
     }
 }
 
+/// The device answers reads from prefetched blocks, which must follow the CPU's writes.
 #[test]
 fn prefetcher_is_verified() {
     for (blocks, burst) in [(0, 1), (1, 1), (1, 2), (2, 2)] {
@@ -171,9 +185,9 @@ fn prefetcher_is_verified() {
             written: 500,
             ..prefetch.clone()
         };
-        for (units, waiting) in UNITS {
-            assert_verified(&explore_eci(&prefetch, 1, 2, units, waiting));
-            assert_verified(&explore_eci(&writing, 1, 2, units, waiting));
+        for (units, max_deferred) in UNITS {
+            assert_verified(&explore_eci(&prefetch, 1, 2, units, max_deferred));
+            assert_verified(&explore_eci(&writing, 1, 2, units, max_deferred));
         }
     }
 }
@@ -182,11 +196,13 @@ fn prefetcher_is_verified() {
 #[test]
 fn calls_return() {
     let calls = Calls::new(1, 1, Some(3));
-    for (units, waiting) in UNITS {
-        assert_verified(&explore_eci(&calls, 1, 2, units, waiting));
+    for (units, max_deferred) in UNITS {
+        assert_verified(&explore_eci(&calls, 1, 2, units, max_deferred));
     }
 }
 
+/// The CPU and the device use one table of locks. The device updates a lock's word in one memory operation, or reads
+/// and writes the line.
 #[test]
 fn locks_exclude_each_other() {
     let sizes = [(1, 1), (2, 1), (1, 2)].into_iter();
@@ -203,8 +219,8 @@ fn locks_exclude_each_other() {
             transactions: Some(1),
             messages: false,
         };
-        for (units, waiting) in UNITS {
-            assert_verified(&explore_eci(&table, 1, 2, units, waiting));
+        for (units, max_deferred) in UNITS {
+            assert_verified(&explore_eci(&table, 1, 2, units, max_deferred));
         }
     }
 }
@@ -223,7 +239,7 @@ fn messages_over_a_bus_are_not_explored() {
         transactions: Some(1),
         messages: true,
     };
-    let Ending::NotExplored(reason) = explore_eci(&table, 1, 1, 1, 1) else {
+    let ExplorationResult::NotExplored(reason) = explore_eci(&table, 1, 1, 1, 1) else {
         panic!("it is refused");
     };
     assert!(
@@ -240,7 +256,7 @@ fn view_update_is_verified() {
         customer: 1,
         price: 5,
     };
-    for (words, transactions, units, waiting) in [(2, 1, 4, 1), (1, 1, 1, 0), (2, 2, 1, 0)] {
+    for (words, transactions, units, max_deferred) in [(2, 1, 4, 1), (1, 1, 1, 0), (2, 2, 1, 0)] {
         for incremental in [true, false] {
             let view = View {
                 orders: vec![order; transactions as usize].into(),
@@ -251,7 +267,7 @@ fn view_update_is_verified() {
                 outstanding: 1,
             };
             let lines = (view.lines(), words);
-            assert_verified(&explore_eci_with(&view, 1, lines, (units, waiting, 1)));
+            assert_verified(&explore_eci_with(&view, 1, lines, (units, max_deferred, 1)));
         }
     }
 }
@@ -261,16 +277,20 @@ fn view_update_is_verified() {
 /// complete.
 #[derive(Clone)]
 struct Withholding {
+    /// True if the application locks the line that it takes.
     locks: bool,
     /// First line of each thread, and the number of increments that it makes to both lines in turn.
     threads: [(Line, u8); 2],
 }
 
+/// Application of [`Withholding`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Withholder {
+    /// As in [`Withholding`].
     locks: bool,
     /// The line being taken.
     taking: Option<Line>,
+    /// Contents of the two lines.
     rows: [u64; 2],
 }
 
@@ -285,7 +305,7 @@ impl Application for Withholder {
         "withholder"
     }
     fn placement(&self) -> Placement {
-        Placement::Between(0..2)
+        Placement::MemoryPath(0..2)
     }
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         match event {
@@ -295,7 +315,7 @@ impl Application for Withholder {
                 self.taking = Some(1 - line);
                 actions.local(1 - line, Operation::CleanInvalidate, self.locks);
             }
-            Event::Done { line, .. } => {
+            Event::LocalCompletion { line, .. } => {
                 self.taking = None;
                 if self.locks {
                     actions.unlock(line);
@@ -314,7 +334,9 @@ impl Application for Withholder {
 /// Increments both lines in turn.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Both {
+    /// Line to be incremented next.
     next: Line,
+    /// Number of increments left.
     remaining: u8,
 }
 
@@ -374,13 +396,14 @@ impl Scenario for Withholding {
     }
 }
 
+/// Withheld answers do not deadlock, whether units are shared or not.
 #[test]
 fn applications_may_withhold_one_or_two_lines() {
     for locks in [false, true] {
-        for (units, waiting) in [(2, 1), (1, 0)] {
+        for (units, max_deferred) in [(2, 1), (1, 0)] {
             let threads = [(0, 2), (1, 2)];
             let withholding = Withholding { locks, threads };
-            assert_verified(&explore_eci(&withholding, 1, 2, units, waiting));
+            assert_verified(&explore_eci(&withholding, 1, 2, units, max_deferred));
         }
     }
 }
@@ -393,26 +416,29 @@ fn withheld_read_keeps_its_position() {
         locks: false,
         threads: [(1, 1), (1, 2)],
     };
-    let explore_with_reads = |reads| explore_eci_with(&withholding, 2, (2, 1), (1, 0, reads));
-    let Ending::Violated {
-        what: violation, ..
-    } = explore_with_reads(1)
-    else {
+    let explore_with_reads =
+        |max_reads| explore_eci_with(&withholding, 2, (2, 1), (1, 0, max_reads));
+    let ExplorationResult::Violated { violation, .. } = explore_with_reads(1) else {
         panic!("there is one place");
     };
     expect_test::expect!["the end is unreachable from here; thread 0 waits for Update { line: 1, word: 0, update: Add(1) }; thread 1 waits for Update { line: 0, word: 0, update: Add(1) }; withholder has not answered a read of line 0; withholder waits for its clean-invalidate of line 1; line 0: home in home; line 1: home in home"].assert_eq(&violation);
     assert_verified(&explore_with_reads(2));
 }
 
-/// A fault of an application.
+/// A fault of an application: it omits or repeats an action, or acts too early.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Slip {
+    /// Drops each unlock.
     NeverUnlocks,
+    /// Takes lines without a lock.
     NeverLocks,
     /// Releases the lock before memory has completed the write.
     UnlocksEarly,
+    /// Answers no read.
     NeverAnswers,
+    /// Answers each read twice.
     AnswersTwice,
+    /// Accepts no write.
     NeverAccepts,
 }
 
@@ -442,10 +468,11 @@ impl Slip {
     }
 }
 
-/// An application with a fault.
+/// A scenario whose application has a fault.
 #[derive(Clone)]
 struct Faulty<S>(S, Slip);
 
+/// An application with a fault.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Fault<A>(A, Slip);
 
@@ -501,16 +528,17 @@ where
     S::Thread: Clone + Eq + Hash + Debug,
 {
     match explore_eci(&Faulty(scenario.clone(), slip), 1, 2, 1, 1) {
-        Ending::Violated {
-            what: message,
+        ExplorationResult::Violated {
+            violation: message,
             steps,
         } => {
             format!("{slip:?}: {message}\n  {}\n", steps.join("\n  "))
         }
-        ending => panic!("{slip:?}: {ending:?}"),
+        result => panic!("{slip:?}: {result:?}"),
     }
 }
 
+/// Each fault breaks the contract, the scenario's own verification, or the reachability of the end.
 #[test]
 fn application_mistakes_are_detected() {
     let calls = Calls::new(1, 1, Some(2));
@@ -575,6 +603,7 @@ fn application_mistakes_are_detected() {
 #[derive(Clone)]
 struct Steps(Vec<Vec<Step>>);
 
+/// Device application without behaviour.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Idle;
 
@@ -583,14 +612,17 @@ impl Application for Idle {
         "idle"
     }
     fn placement(&self) -> Placement {
-        Placement::Beside
+        Placement::Observer
     }
     fn handle(&mut self, _: Event, _: &mut Actions) {}
 }
 
+/// Thread that executes given steps.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Follows {
+    /// Steps in order; the thread stops after the last one.
     steps: Vec<Step>,
+    /// Index of the next step.
     next: usize,
 }
 
@@ -623,12 +655,15 @@ impl Scenario for Steps {
     }
 }
 
+/// Load of the only word.
 const LOAD: Step = Step::Load { line: 0, word: 0 };
+/// Store of an arbitrary value to the only word.
 const STORE: Step = Step::Store {
     line: 0,
     word: 0,
     value: 7,
 };
+/// One line of one word, and one unit that defers one request and has one outstanding read.
 const ONE_LINE: ((Line, u16), (u32, usize, usize)) = ((1, 1), (1, 1, 1));
 
 fn bound(limit: u16) -> Bound {
@@ -644,9 +679,8 @@ fn access_bytes_equal_the_last_write() {
         let protocol = parse(text).expect("protocol without errors");
         explore_protocol(&protocol, &Bounds::default(), &threads, 2, ONE_LINE)
     };
-    let Ending::Violated {
-        what: violation, ..
-    } = explore_text(&kept_without_permission_and_stale(&eci()))
+    let ExplorationResult::Violated { violation, .. } =
+        explore_text(&kept_without_permission_and_stale(&eci()))
     else {
         panic!("old bytes are used");
     };
@@ -674,7 +708,7 @@ fn retried_accesses_are_performed_once() {
 
 /// Regression: prefetches formerly ignored the bounds. Here the bounds permit no ReadShared, so nothing happens.
 #[test]
-fn hints_keep_the_bounds_of_the_text() {
+fn prefetches_obey_bounds() {
     let protocol = parse(&eci()).expect("protocol without errors");
     let read = protocol
         .message_ids()
@@ -708,10 +742,7 @@ fn explorations_count_messages_in_flight() {
     let threads = Steps(vec![vec![STORE], vec![STORE]]);
     let explore_with_limit =
         |limit| explore_protocol(&protocol, &at_most(limit), &threads, 2, ONE_LINE);
-    let Ending::Violated {
-        what: violation, ..
-    } = explore_with_limit(1)
-    else {
+    let ExplorationResult::Violated { violation, .. } = explore_with_limit(1) else {
         panic!("a request and a forward are in flight at once");
     };
     expect_test::expect!["more than 1 message in flight for line 0, from or to cpu 0"]

@@ -10,10 +10,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A home constructed from a policy, and its knowledge of its remotes' permissions.
 pub type Constructed = (Controller, KnownPermissions);
 
-/// Cache entry: the inputs of a construction and its result.
+/// Cache entry. The protocol and the number of remotes are the key.
 struct CachedConstruction {
+    /// Protocol whose home is a policy.
     protocol: Protocol,
+    /// Number of remotes of the systems.
     remotes: u16,
+    /// Result of the construction.
     constructed: Arc<Constructed>,
 }
 
@@ -42,6 +45,7 @@ pub fn constructed(
 }
 
 impl Homes {
+    /// As the function [`constructed`], with this cache. Failed constructions are not cached.
     fn constructed(
         &self,
         protocol: &Protocol,
@@ -66,6 +70,7 @@ impl Homes {
         Ok(constructed)
     }
 
+    /// Returns the cached home, if any, and moves its entry to the front.
     fn cached(&self, protocol: &Protocol, remotes: u16) -> Option<Arc<Constructed>> {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let index = entries

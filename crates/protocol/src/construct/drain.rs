@@ -5,7 +5,7 @@
 //! remote need not send counts as stuck. The device is assumed to unlock. The checker's model checks the data, on the
 //! same controllers.
 
-use super::environment::{Environment, Move, SettingId};
+use super::environment::{ConfigurationId, Environment, Move};
 use super::explain::Drawing;
 use super::explain::Input;
 use super::explore::{Cell, HomeGraph};
@@ -43,8 +43,10 @@ pub struct Drain {
 /// A state of the product of home, remotes and device.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct ProductState {
+    /// Index of the home's state in its [`HomeGraph`].
     home: u32,
-    settings: Vec<SettingId>,
+    /// Configuration of each remote.
+    configurations: Vec<ConfigurationId>,
     /// Local operation that the device requests, plus 1; 0 for none.
     requested_local: u8,
 }
@@ -52,12 +54,16 @@ struct ProductState {
 /// Move from one state to another.
 #[derive(Clone)]
 enum Label {
-    Silent(u16, SettingId, Move),
+    /// Silent move of a remote: its index, its configuration before the move, and the move.
+    Silent(u16, ConfigurationId, Move),
+    /// Reaction of the home: its state before, and the position of the reaction in the cells of this state.
     Home(u32, u32),
+    /// The device requests this local operation, an index into the policy's local operations.
     RequestLocal(u8),
 }
 
 impl Label {
+    /// Returns true for a move that no agent may rely on: an access of a remote, or a request of the device.
     fn is_spontaneous(&self) -> bool {
         match self {
             Label::Silent(_, _, step) => matches!(step.event, Event::Access(_)),
@@ -70,14 +76,19 @@ impl Label {
 /// Visitor of the successors of a state.
 type Visitor<'v> = dyn FnMut(Label, Result<ProductState, Infallible>) + 'v;
 
+/// Product of a home with its remotes and a device that requests one local operation at a time.
 struct Product<'p, 'a> {
+    /// Behaviour of the remotes, which may find new configurations.
     environment: &'p mut Environment<'a>,
+    /// States and reactions of the home.
     graph: &'p HomeGraph,
+    /// Position in the cells of a home state, by state and input.
     cells: FxHashMap<(u32, Input), u32>,
+    /// Messages that the home receives.
     to_home: Vec<MessageId>,
 }
 
-/// Runs the drain check on a home. Returns `None` if the flag is set in the meantime.
+/// Runs the drain check on a home. Returns `None` if `cancel` is set in the meantime.
 pub fn drain(
     environment: &mut Environment,
     graph: &HomeGraph,
@@ -100,10 +111,10 @@ pub fn drain(
         cells,
         to_home,
     };
-    let settings = vec![product.environment.initial(); graph.remotes as usize];
+    let configurations = vec![product.environment.initial(); graph.remotes as usize];
     let initial = ProductState {
         home: 0,
-        settings,
+        configurations,
         requested_local: 0,
     };
     let mut exploration = Exploration::new(initial);
@@ -115,8 +126,14 @@ pub fn drain(
     let mut exercised = FxHashSet::default();
     let mut in_flight = 0;
     while let Some(from) = exploration.next(&mut limits).ok()? {
-        for &setting in &exploration.states()[from].settings {
-            in_flight = in_flight.max(product.environment.setting(setting).messages().count());
+        for &configuration in &exploration.states()[from].configurations {
+            in_flight = in_flight.max(
+                product
+                    .environment
+                    .configuration(configuration)
+                    .messages()
+                    .count(),
+            );
         }
         let mut row = Vec::new();
         exploration.expand(&mut product, |label, to| {
@@ -164,26 +181,31 @@ pub fn drain(
 }
 
 impl TransitionSystem<ProductState> for Product<'_, '_> {
+    /// A move of the home, a remote or the device.
     type Step = Label;
+    /// No successor fails: faults of rows were found when the home was explored.
     type Error = Infallible;
 
+    /// Visits the moves of each remote, messages that the home takes, local operations, and the completions of
+    /// memory.
     fn successors(&mut self, product_state: &ProductState, visit: &mut Visitor) {
-        for remote in 0..product_state.settings.len() {
-            let setting = product_state.settings[remote];
-            let moves = self.environment.moves(setting);
+        for remote in 0..product_state.configurations.len() {
+            let configuration = product_state.configurations[remote];
+            let moves = self.environment.moves(configuration);
             for step in moves.as_ref().as_ref().map_or(&[][..], |moves| moves) {
                 let mut successor = product_state.clone();
-                successor.settings[remote] = step.to;
-                let label = Label::Silent(remote as u16, setting, step.clone());
+                successor.configurations[remote] = step.to;
+                let label = Label::Silent(remote as u16, configuration, step.clone());
                 visit(label, Ok(successor));
             }
             for index in 0..self.to_home.len() {
                 let message = self.to_home[index];
-                let Some(next_setting) = self.environment.receive(setting, message) else {
+                let Some(next_configuration) = self.environment.receive(configuration, message)
+                else {
                     continue;
                 };
                 let mut successor = product_state.clone();
-                successor.settings[remote] = next_setting;
+                successor.configurations[remote] = next_configuration;
                 let input = (Event::Message(message), Some(remote as u16));
                 self.visit_home_reaction(successor, input, visit);
             }
@@ -220,10 +242,11 @@ impl TransitionSystem<ProductState> for Product<'_, '_> {
             .iter()
             .all(|&variable| slot(variable) == 0)
             && product_state.requested_local == 0
-            && product_state.settings.iter().all(|&setting| {
-                let setting = self.environment.setting(setting);
-                setting.messages().next().is_none()
-                    && self.environment.protocol.remote.states[setting.state.index()].is_stable()
+            && product_state.configurations.iter().all(|&configuration| {
+                let configuration = self.environment.configuration(configuration);
+                configuration.messages().next().is_none()
+                    && self.environment.protocol.remote.states[configuration.state.index()]
+                        .is_stable()
             })
     }
 }
@@ -241,7 +264,7 @@ impl Product<'_, '_> {
         };
         let label = Label::Home(successor.home, position);
         match &self.graph.cells[successor.home as usize][position as usize].1 {
-            Cell::Leave => return,
+            Cell::Stall => return,
             // A rejected local operation is gone; a rejected unlock changes nothing.
             Cell::Refuse if input.0 == Event::Unlock => return,
             Cell::Refuse => {}
@@ -254,8 +277,8 @@ impl Product<'_, '_> {
                         ..
                     } = act
                     {
-                        let setting = &mut successor.settings[*remote as usize];
-                        *setting = self.environment.send(*setting, *message);
+                        let configuration = &mut successor.configurations[*remote as usize];
+                        *configuration = self.environment.send(*configuration, *message);
                     }
                 }
             }
@@ -263,6 +286,9 @@ impl Product<'_, '_> {
         visit(label, Ok(successor));
     }
 
+    /// Describes a state from which quiescence is unreachable.
+    /// `dead_end` is true if the state has no successor at all; otherwise the sequence ends with a loop that repeats
+    /// forever. `stuck` is the number of all such states.
     fn stuck_fault(
         &mut self,
         exploration: &Exploration<ProductState>,
@@ -294,10 +320,10 @@ impl Product<'_, '_> {
             );
         }
         let stuck_state = &exploration.states()[state];
-        let settings: Vec<String> = stuck_state
-            .settings
+        let configurations: Vec<String> = stuck_state
+            .configurations
             .iter()
-            .map(|&setting| self.environment.setting_text(setting))
+            .map(|&configuration| self.environment.configuration_text(configuration))
             .collect();
         let summary = if dead_end {
             "no agent can make progress"
@@ -313,7 +339,7 @@ impl Product<'_, '_> {
             },
             text: format!(
                 "{summary} in {}: {waits}; {stuck} of {} cannot become quiescent",
-                settings.join(" and "),
+                configurations.join(" and "),
                 cohkit_base::words::counted(exploration.states().len() as u64, "state")
             ),
             remedy: None,
@@ -332,16 +358,16 @@ impl Product<'_, '_> {
                 .get(&(product_state.home, input))
                 .is_some_and(|&position| {
                     self.graph.cells[product_state.home as usize][position as usize].1
-                        == Cell::Leave
+                        == Cell::Stall
                 })
         };
-        for (remote, &setting) in product_state.settings.iter().enumerate() {
-            let setting = self.environment.setting(setting);
-            let agent = match product_state.settings.len() {
+        for (remote, &configuration) in product_state.configurations.iter().enumerate() {
+            let configuration = self.environment.configuration(configuration);
+            let agent = match product_state.configurations.len() {
                 1 => protocol.remote.name.clone(),
                 _ => format!("{} {remote}", protocol.remote.name),
             };
-            let state = &protocol.remote.states[setting.state.index()];
+            let state = &protocol.remote.states[configuration.state.index()];
             if !state.is_stable() {
                 let names: Vec<_> = state
                     .waits
@@ -354,7 +380,7 @@ impl Product<'_, '_> {
                     names.join(" or ")
                 ));
             }
-            for message in setting.messages() {
+            for message in configuration.messages() {
                 let name = &protocol.message(message).name;
                 if !self.environment.to_home(message) {
                     waits.push(format!(
@@ -372,7 +398,7 @@ impl Product<'_, '_> {
         }
         let slots = &self.graph.states()[product_state.home as usize].slots;
         let slot = |variable: crate::protocol::VariableId| {
-            slots[variable.index() + product_state.settings.len() - 1]
+            slots[variable.index() + product_state.configurations.len() - 1]
         };
         if let Some(request) = (slot(CURRENT_REQUEST) as usize).checked_sub(1) {
             waits.push(format!(
@@ -395,14 +421,15 @@ impl Product<'_, '_> {
         waits
     }
 
+    /// Draws the message sequence of a run from the initial state.
     fn draw<'l>(&mut self, labels: impl Iterator<Item = &'l Label>) -> Sequence {
         let locals = &self.environment.policy().locals;
         let mut drawing = Drawing::new(self.environment, self.graph.remotes);
         let device = drawing.home_agent() + 1;
         for label in labels {
             match label {
-                Label::Silent(remote, setting, step) => {
-                    drawing.silent(*remote, &[(*setting, step.clone())])
+                Label::Silent(remote, configuration, step) => {
+                    drawing.silent(*remote, &[(*configuration, step.clone())])
                 }
                 Label::Home(state, position) => {
                     let (input, cell) = &self.graph.cells[*state as usize][*position as usize];
@@ -507,6 +534,7 @@ fn find_cycle(edges: &[Vec<(u32, Label)>], start: usize) -> Vec<&Label> {
 
 /// Strongly connected components of the moves that are not spontaneous (Tarjan, without recursion).
 fn components(edges: &[Vec<(u32, Label)>]) -> Vec<u32> {
+    /// Mark of states without an index or a component.
     const UNSEEN: u32 = u32::MAX;
     let count = edges.len();
     let (mut index, mut low, mut component) =

@@ -1,7 +1,7 @@
 //! Spontaneous behaviour of a remote, as seen from a home that sees only messages.
 //!
-//! A [`Setting`] is one remote's state and the messages in flight between it and the home, for one line. Spontaneous
-//! actions of the remote and deliveries to it are silent to the home.
+//! A [`RemoteConfiguration`] is one remote's state and the messages in flight between it and the home, for one line.
+//! Spontaneous actions of the remote and deliveries to it are silent to the home.
 
 use super::fault::Refusal;
 use crate::controller::{Access, Effect, Event};
@@ -15,20 +15,20 @@ use std::rc::Rc;
 /// limit. The bounded variations of `tests/construction` stay at 5 and below.
 const DEFAULT_IN_FLIGHT: u16 = 8;
 
-/// Index of an interned [`Setting`].
+/// Index of an interned [`RemoteConfiguration`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct SettingId(pub u32);
+pub struct ConfigurationId(pub u32);
 
 /// One remote's state and the messages in flight between it and the home.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Setting {
+pub struct RemoteConfiguration {
     /// State of the remote.
     pub state: StateId,
     /// Queue 0 holds all unordered messages, sorted; every further queue is first-in first-out.
     pub queues: Vec<Vec<MessageId>>,
 }
 
-impl Setting {
+impl RemoteConfiguration {
     /// All messages in flight.
     pub fn messages(&self) -> impl Iterator<Item = MessageId> + '_ {
         self.queues.iter().flatten().copied()
@@ -42,11 +42,11 @@ pub struct Move {
     pub event: Event,
     /// Messages sent, in order.
     pub sends: Vec<MessageId>,
-    /// Setting after the move.
-    pub to: SettingId,
+    /// Configuration after the move.
+    pub to: ConfigurationId,
 }
 
-/// Reason why the silent moves of a setting cannot be determined.
+/// Reason why the silent moves of a configuration cannot be determined.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum MoveError {
     /// This message is delivered in a state without a rule for it.
@@ -55,22 +55,27 @@ pub enum MoveError {
     TooMany(Move),
 }
 
-/// Silent moves of one setting, or the reason why they cannot be determined.
+/// Silent moves of one configuration, or the reason why they cannot be determined.
 type Moves = Rc<Result<Vec<Move>, MoveError>>;
 
-/// The remote's rules and the channels, as an automaton over settings.
+/// The remote's rules and the channels, as an automaton over configurations.
 pub struct Environment<'a> {
     /// Protocol of the remote.
     pub protocol: &'a Protocol,
+    /// Rules of the remote, for a system of one remote.
     remote: Machine<'a>,
-    /// For each message, the index of its queue in [`Setting::queues`].
+    /// For each message, the index of its queue in [`RemoteConfiguration::queues`].
     queue_of: Vec<usize>,
+    /// Number of queues of a configuration, including the unordered one.
     queue_count: usize,
+    /// Class of each message.
     classes: Vec<Class>,
-    /// Maximum number of messages in flight.
+    /// Maximum number of messages in flight between one remote and the home for one line.
     max_in_flight: u16,
-    settings: Interner<Rc<Setting>>,
-    moves: FxHashMap<SettingId, Moves>,
+    /// Configurations found so far.
+    configurations: Interner<Rc<RemoteConfiguration>>,
+    /// Silent moves of the configurations for which they were determined.
+    moves: FxHashMap<ConfigurationId, Moves>,
 }
 
 impl<'a> Environment<'a> {
@@ -142,7 +147,7 @@ impl<'a> Environment<'a> {
                 .bounds
                 .in_flight
                 .map_or(DEFAULT_IN_FLIGHT, |bound| bound.limit),
-            settings: Interner::default(),
+            configurations: Interner::default(),
             moves: FxHashMap::default(),
         })
     }
@@ -189,29 +194,29 @@ impl<'a> Environment<'a> {
             .unwrap_or(Permission::None)
     }
 
-    /// Setting at power-up: initial state, no message in flight.
-    pub fn initial(&mut self) -> SettingId {
-        let empty = Setting {
+    /// Configuration at power-up: initial state, no message in flight.
+    pub fn initial(&mut self) -> ConfigurationId {
+        let empty = RemoteConfiguration {
             state: StateId(0),
             queues: vec![Vec::new(); self.queue_count],
         };
         self.intern(empty)
     }
 
-    /// The setting with this index.
-    pub fn setting(&self, id: SettingId) -> &Rc<Setting> {
-        &self.settings[id.0]
+    /// The configuration with this index.
+    pub fn configuration(&self, id: ConfigurationId) -> &Rc<RemoteConfiguration> {
+        &self.configurations[id.0]
     }
 
-    /// Returns the index of a setting.
-    fn intern(&mut self, setting: Setting) -> SettingId {
-        SettingId(self.settings.add(Rc::new(setting)).0)
+    /// Returns the index of a configuration.
+    fn intern(&mut self, configuration: RemoteConfiguration) -> ConfigurationId {
+        ConfigurationId(self.configurations.add(Rc::new(configuration)).0)
     }
 
     /// Adds a message to its queue.
-    fn enqueue(&self, setting: &mut Setting, message: MessageId) {
+    fn enqueue(&self, configuration: &mut RemoteConfiguration, message: MessageId) {
         let queue = self.queue_of[message.index()];
-        let messages = &mut setting.queues[queue];
+        let messages = &mut configuration.queues[queue];
         if queue == 0 {
             let position = messages.partition_point(|&other| other <= message);
             messages.insert(position, message);
@@ -221,8 +226,8 @@ impl<'a> Environment<'a> {
     }
 
     /// Messages of a queue that may be delivered next: any of the unordered ones, the head of an ordered one.
-    fn heads(setting: &Setting, queue: usize) -> Vec<MessageId> {
-        let messages = &setting.queues[queue];
+    fn heads(configuration: &RemoteConfiguration, queue: usize) -> Vec<MessageId> {
+        let messages = &configuration.queues[queue];
         if queue == 0 {
             let mut heads = messages.clone();
             heads.dedup();
@@ -232,8 +237,9 @@ impl<'a> Environment<'a> {
         }
     }
 
-    fn dequeue(setting: &mut Setting, queue: usize, message: MessageId) {
-        let messages = &mut setting.queues[queue];
+    /// Removes a message from its queue, which must contain it.
+    fn dequeue(configuration: &mut RemoteConfiguration, queue: usize, message: MessageId) {
+        let messages = &mut configuration.queues[queue];
         let position = messages
             .iter()
             .position(|&other| other == message)
@@ -241,22 +247,22 @@ impl<'a> Environment<'a> {
         messages.remove(position);
     }
 
-    /// Returns the setting after the home has sent a message.
-    pub fn send(&mut self, id: SettingId, message: MessageId) -> SettingId {
-        let mut setting = (**self.setting(id)).clone();
-        self.enqueue(&mut setting, message);
-        self.intern(setting)
+    /// Returns the configuration after the home has sent a message.
+    pub fn send(&mut self, id: ConfigurationId, message: MessageId) -> ConfigurationId {
+        let mut configuration = (**self.configuration(id)).clone();
+        self.enqueue(&mut configuration, message);
+        self.intern(configuration)
     }
 
-    /// Returns the setting after the home has taken a message, if the message can arrive in this setting.
-    pub fn receive(&mut self, id: SettingId, message: MessageId) -> Option<SettingId> {
+    /// Returns the configuration after the home has taken a message, if the message can arrive in this configuration.
+    pub fn receive(&mut self, id: ConfigurationId, message: MessageId) -> Option<ConfigurationId> {
         let queue = self.queue_of[message.index()];
-        let mut setting = (**self.setting(id)).clone();
-        if !Self::heads(&setting, queue).contains(&message) {
+        let mut configuration = (**self.configuration(id)).clone();
+        if !Self::heads(&configuration, queue).contains(&message) {
             return None;
         }
-        Self::dequeue(&mut setting, queue, message);
-        Some(self.intern(setting))
+        Self::dequeue(&mut configuration, queue, message);
+        Some(self.intern(configuration))
     }
 
     /// Reaction of the remote to an event in a state: the messages it sends and its next state. Returns `None` if it
@@ -290,8 +296,8 @@ impl<'a> Environment<'a> {
         }
     }
 
-    /// Returns all spontaneous moves and deliveries of the remote in this setting.
-    pub fn moves(&mut self, id: SettingId) -> Moves {
+    /// Returns all spontaneous moves and deliveries of the remote in this configuration.
+    pub fn moves(&mut self, id: ConfigurationId) -> Moves {
         if let Some(moves) = self.moves.get(&id) {
             return moves.clone();
         }
@@ -300,43 +306,44 @@ impl<'a> Environment<'a> {
         moves
     }
 
-    /// Computes the moves from a setting.
-    fn find_moves(&mut self, id: SettingId) -> Result<Vec<Move>, MoveError> {
-        let setting = self.setting(id).clone();
+    /// Computes the moves from a configuration.
+    fn find_moves(&mut self, id: ConfigurationId) -> Result<Vec<Move>, MoveError> {
+        let configuration = self.configuration(id).clone();
         let mut moves = Vec::new();
         for (access, _) in Access::ALL {
             let event = Event::Access(access);
-            let Some(Some((sends, next))) = self.react(setting.state, event) else {
+            let Some(Some((sends, next))) = self.react(configuration.state, event) else {
                 continue;
             };
-            let in_flight_count = |message| setting.messages().filter(|&m| m == message).count();
+            let in_flight_count =
+                |message| configuration.messages().filter(|&m| m == message).count();
             let can_start =
                 (self.protocol.bounds).can_start_access(|m| sends.contains(&m), in_flight_count);
-            if (sends.is_empty() && next == setting.state) || !can_start {
+            if (sends.is_empty() && next == configuration.state) || !can_start {
                 continue;
             }
-            let next_setting = Setting {
+            let next_configuration = RemoteConfiguration {
                 state: next,
-                queues: setting.queues.clone(),
+                queues: configuration.queues.clone(),
             };
-            moves.push(self.make_move(next_setting, event, sends)?);
+            moves.push(self.make_move(next_configuration, event, sends)?);
         }
         for queue in 0..self.queue_count {
-            for message in Self::heads(&setting, queue) {
+            for message in Self::heads(&configuration, queue) {
                 if self.to_home(message) {
                     continue;
                 }
                 let event = Event::Message(message);
-                match self.react(setting.state, event) {
+                match self.react(configuration.state, event) {
                     None => return Err(MoveError::Unexpected(message)),
                     Some(None) => {}
                     Some(Some((sends, next))) => {
-                        let mut next_setting = Setting {
+                        let mut next_configuration = RemoteConfiguration {
                             state: next,
-                            queues: setting.queues.clone(),
+                            queues: configuration.queues.clone(),
                         };
-                        Self::dequeue(&mut next_setting, queue, message);
-                        moves.push(self.make_move(next_setting, event, sends)?);
+                        Self::dequeue(&mut next_configuration, queue, message);
+                        moves.push(self.make_move(next_configuration, event, sends)?);
                     }
                 }
             }
@@ -347,15 +354,15 @@ impl<'a> Environment<'a> {
     /// Returns the move that sends these messages; an error if too many messages are then in flight.
     fn make_move(
         &mut self,
-        mut setting: Setting,
+        mut configuration: RemoteConfiguration,
         event: Event,
         sends: Vec<MessageId>,
     ) -> Result<Move, MoveError> {
         for &message in &sends {
-            self.enqueue(&mut setting, message);
+            self.enqueue(&mut configuration, message);
         }
-        let exceeds_bound = setting.messages().count() > self.max_in_flight as usize;
-        let to = self.intern(setting);
+        let exceeds_bound = configuration.messages().count() > self.max_in_flight as usize;
+        let to = self.intern(configuration);
         let step = Move { event, sends, to };
         if exceeds_bound {
             return Err(MoveError::TooMany(step));
@@ -363,38 +370,39 @@ impl<'a> Environment<'a> {
         Ok(step)
     }
 
-    /// Returns true if some message other than a request is sure to reach the home from this setting by deliveries
-    /// alone. Messages behind a request stalled in the queue `blocked` do not count.
-    pub fn must_answer(&mut self, id: SettingId, blocked: Option<usize>) -> bool {
-        let setting = self.setting(id).clone();
+    /// Returns true if some message other than a request is sure to reach the home from this configuration by
+    /// deliveries alone. Messages behind a request stalled in the queue `blocked` do not count.
+    pub fn must_answer(&mut self, id: ConfigurationId, blocked: Option<usize>) -> bool {
+        let configuration = self.configuration(id).clone();
         for queue in 0..self.queue_count {
             if Some(queue) == blocked {
                 continue;
             }
-            let mut heads = Self::heads(&setting, queue).into_iter();
+            let mut heads = Self::heads(&configuration, queue).into_iter();
             if heads.any(|message| self.to_home(message) && self.class(message) != Class::Request) {
                 return true;
             }
         }
         for queue in 0..self.queue_count {
-            for message in Self::heads(&setting, queue) {
+            for message in Self::heads(&configuration, queue) {
                 if self.to_home(message) {
                     continue;
                 }
-                let Some(Some((sends, next))) = self.react(setting.state, Event::Message(message))
+                let Some(Some((sends, next))) =
+                    self.react(configuration.state, Event::Message(message))
                 else {
                     continue;
                 };
-                let mut next_setting = Setting {
+                let mut next_configuration = RemoteConfiguration {
                     state: next,
-                    queues: setting.queues.clone(),
+                    queues: configuration.queues.clone(),
                 };
-                Self::dequeue(&mut next_setting, queue, message);
+                Self::dequeue(&mut next_configuration, queue, message);
                 for &sent in &sends {
-                    self.enqueue(&mut next_setting, sent);
+                    self.enqueue(&mut next_configuration, sent);
                 }
-                let next_setting = self.intern(next_setting);
-                if self.must_answer(next_setting, blocked) {
+                let next_configuration = self.intern(next_configuration);
+                if self.must_answer(next_configuration, blocked) {
                     return true;
                 }
             }
@@ -402,16 +410,16 @@ impl<'a> Environment<'a> {
         false
     }
 
-    /// Text of a setting: `IS{ReadShared, VictimShared}`.
-    pub fn setting_text(&self, id: SettingId) -> String {
-        let setting = self.setting(id);
-        let names: Vec<&str> = setting
+    /// Text of a configuration: `IS{ReadShared, VictimShared}`.
+    pub fn configuration_text(&self, id: ConfigurationId) -> String {
+        let configuration = self.configuration(id);
+        let names: Vec<&str> = configuration
             .messages()
             .map(|message| self.protocol.message(message).name.as_str())
             .collect();
         format!(
             "{}{{{}}}",
-            self.protocol.remote.states[setting.state.index()].name,
+            self.protocol.remote.states[configuration.state.index()].name,
             names.join(", ")
         )
     }

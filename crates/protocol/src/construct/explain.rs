@@ -1,9 +1,9 @@
 //! Runs that explain a home's observations.
 //!
 //! A home observes a sequence of inputs and its own actions. Several runs of the remotes may be consistent with it.
-//! [`explain`] finds a shortest one that ends with a given remote in a given setting.
+//! [`explain`] finds a shortest one that ends with a given remote in a given configuration.
 
-use super::environment::{Environment, Move, MoveError, SettingId};
+use super::environment::{ConfigurationId, Environment, Move, MoveError};
 use crate::controller::Event;
 use crate::execute::{Act, Receiver};
 use crate::protocol::MessageId;
@@ -36,22 +36,22 @@ enum Operation {
 }
 
 /// One remote's silent moves before each of its operations, and after the last.
-type SilentMoves = Vec<Vec<(SettingId, Move)>>;
+type SilentMoves = Vec<Vec<(ConfigurationId, Move)>>;
 
-/// Draws a run that is consistent with `view` and ends with `remote` in `setting`. If `delivered` is given, that
+/// Draws a run that is consistent with `view` and ends with `remote` in `configuration`. If `delivered` is given, that
 /// message then reaches the remote, which has no rule for it.
 pub fn explain(
     environment: &mut Environment,
     view: &[ViewStep],
     remotes: u16,
     remote: u16,
-    setting: SettingId,
+    configuration: ConfigurationId,
     delivered: Option<MessageId>,
 ) -> Sequence {
     let runs: Vec<SilentMoves> = (0..remotes)
         .map(|other| {
             let operations = operations(view, other);
-            let target = (other == remote).then_some(setting);
+            let target = (other == remote).then_some(configuration);
             find_run(environment, &operations, target)
                 .unwrap_or_else(|| vec![Vec::new(); operations.len() + 1])
         })
@@ -107,20 +107,21 @@ fn operations(view: &[ViewStep], remote: u16) -> Vec<Operation> {
     operations
 }
 
-/// Finds a shortest run through all operations, to the target setting if one is given.
+/// Finds a shortest run through all operations, to the target configuration if one is given.
 fn find_run(
     environment: &mut Environment,
     operations: &[Operation],
-    target: Option<SettingId>,
+    target: Option<ConfigurationId>,
 ) -> Option<SilentMoves> {
-    type Node = (usize, SettingId);
+    /// Number of operations already performed, and the configuration.
+    type Node = (usize, ConfigurationId);
     let start: Node = (0, environment.initial());
     let mut parents: FxHashMap<Node, Option<(Node, Option<Move>)>> = FxHashMap::default();
     parents.insert(start, None);
     let mut queue = VecDeque::from([start]);
     while let Some(node) = queue.pop_front() {
-        let (position, setting) = node;
-        if position == operations.len() && target.is_none_or(|target| target == setting) {
+        let (position, configuration) = node;
+        if position == operations.len() && target.is_none_or(|target| target == configuration) {
             let mut run = vec![Vec::new(); operations.len() + 1];
             let mut current = node;
             while let Some((previous, step)) = &parents[&current] {
@@ -139,15 +140,15 @@ fn find_run(
             });
         };
         if let Some(operation) = operations.get(position) {
-            let next_setting = match *operation {
-                Operation::Receive(message) => environment.receive(setting, message),
-                Operation::Send(message) => Some(environment.send(setting, message)),
+            let next_configuration = match *operation {
+                Operation::Receive(message) => environment.receive(configuration, message),
+                Operation::Send(message) => Some(environment.send(configuration, message)),
             };
-            if let Some(next_setting) = next_setting {
-                enqueue((position + 1, next_setting), None);
+            if let Some(next_configuration) = next_configuration {
+                enqueue((position + 1, next_configuration), None);
             }
         }
-        match &*environment.moves(setting) {
+        match &*environment.moves(configuration) {
             Ok(moves) => {
                 for step in moves {
                     enqueue((position, step.to), Some(step.clone()));
@@ -164,7 +165,9 @@ fn find_run(
 
 /// A sequence being drawn: lifelines of the remotes, the home and the device.
 pub struct Drawing<'e, 'a> {
+    /// Configurations and names of the remote's states and messages.
     environment: &'e Environment<'a>,
+    /// Number of remotes; the home's lifeline follows theirs.
     remotes: usize,
     /// Steps drawn so far.
     pub sequence: Sequence,
@@ -205,7 +208,7 @@ impl<'e, 'a> Drawing<'e, 'a> {
         self.remotes
     }
 
-    /// Adds a step.
+    /// Adds a step at the lifeline `agent`. Charts omit steps that are not `visible`.
     pub fn push(&mut self, agent: usize, action: Action, visible: bool) {
         self.sequence.steps.push(Step {
             agent,
@@ -215,6 +218,7 @@ impl<'e, 'a> Drawing<'e, 'a> {
         });
     }
 
+    /// Draws the sending of a message from one lifeline to another.
     fn send(&mut self, from: usize, to: usize, message: MessageId, visible: bool) {
         let flight = self.flight_count;
         self.flight_count += 1;
@@ -258,9 +262,9 @@ impl<'e, 'a> Drawing<'e, 'a> {
         );
     }
 
-    /// Adds silent moves of a remote, each with the setting it starts from.
-    pub fn silent(&mut self, remote: u16, moves: &[(SettingId, Move)]) {
-        for (setting, step) in moves {
+    /// Adds silent moves of a remote, each with the configuration it starts from.
+    pub fn silent(&mut self, remote: u16, moves: &[(ConfigurationId, Move)]) {
+        for (configuration, step) in moves {
             let agent = remote as usize;
             match step.event {
                 Event::Message(message) => self.receive(agent, message, self.remotes, false),
@@ -277,8 +281,8 @@ impl<'e, 'a> Drawing<'e, 'a> {
                 self.send(agent, self.remotes, message, false);
             }
             let (from, to) = (
-                self.environment.setting(*setting).state,
-                self.environment.setting(step.to).state,
+                self.environment.configuration(*configuration).state,
+                self.environment.configuration(step.to).state,
             );
             if from != to {
                 let state = self.environment.protocol.remote.states[to.index()]

@@ -1,6 +1,6 @@
 //! Exploration of all reachable states of a home, by running its program on every possible input.
 
-use super::environment::{MoveError, SettingId};
+use super::environment::{ConfigurationId, MoveError};
 use super::explain::{explain, Input, View, ViewStep};
 use super::fault::{Fault, FaultKind, Note};
 use super::knowledge::{Knowledge, KnowledgeError, KnowledgeId};
@@ -19,8 +19,8 @@ const MAX_STATES: usize = 400_000;
 /// Reaction of a home to an input in a state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cell {
-    /// The input stalls.
-    Leave,
+    /// The input stalls: the message stays in its channel, the operation at its port.
+    Stall,
     /// The operation is rejected.
     Refuse,
     /// The input is taken.
@@ -36,6 +36,7 @@ pub enum Cell {
 pub struct HomeGraph {
     /// Number of remotes.
     pub remotes: u16,
+    /// States found so far, and the tree of first visits.
     exploration: Exploration<Configuration>,
     /// For each state, the reaction to each possible input, in the order of [`inputs`].
     pub cells: Vec<Vec<(Input, Cell)>>,
@@ -116,15 +117,21 @@ pub fn inputs(knowledge: &Knowledge, remotes: u16) -> Vec<Input> {
 
 /// State of the exploration.
 struct Explorer<'e, 'a> {
+    /// Knowledge sets, extended during the exploration.
     knowledge: &'e mut Knowledge<'a>,
+    /// The home's program.
     machine: Machine<'e>,
+    /// Content of each table of the program, by table number.
     entries: &'e [Entry],
+    /// Policy from which the program was built.
     policy: &'a Policy,
+    /// Result so far.
     graph: HomeGraph,
+    /// Requests that already have a note; each gets at most one.
     noted: Vec<MessageId>,
 }
 
-/// Explores the home for this many remotes. Returns `None` if the flag is set in the meantime.
+/// Explores the home for this many remotes. Returns `None` if `cancel` is set in the meantime.
 ///
 /// # Errors
 /// The first fault found, breadth first.
@@ -189,6 +196,8 @@ pub fn explore(
 }
 
 impl Explorer<'_, '_> {
+    /// Adds the home's reaction to an input in a state to the graph, and the next state if it is new. An input that
+    /// cannot occur, according to the sender's knowledge set, is left out.
     fn react(&mut self, state: u32, input: Input) -> Result<(), Box<Fault>> {
         let (event, sender) = input;
         if let (Event::Message(message), Some(sender)) = input {
@@ -248,7 +257,7 @@ impl Explorer<'_, '_> {
             },
             Ok(Outcome::Stall) => {
                 self.note_doubtful_wait(state, input);
-                Cell::Leave
+                Cell::Stall
             }
             Ok(Outcome::Refuse) => Cell::Refuse,
             Ok(Outcome::Taken { acts, .. }) => {
@@ -273,12 +282,12 @@ impl Explorer<'_, '_> {
         self.graph.exploration.states()[state].slots[self.machine.slot(variable.0)]
     }
 
-    /// Draws a run that is consistent with the view and ends with the given remote in the given setting.
+    /// Draws a run that is consistent with the view and ends with the given remote in the given configuration.
     fn draw_run(
         &mut self,
         view: &View,
         remote: u16,
-        setting: SettingId,
+        configuration: ConfigurationId,
     ) -> cohkit_base::sequence::Sequence {
         let remotes = self.graph.remotes;
         explain(
@@ -286,7 +295,7 @@ impl Explorer<'_, '_> {
             view,
             remotes,
             remote,
-            setting,
+            configuration,
             None,
         )
     }
@@ -307,8 +316,12 @@ impl Explorer<'_, '_> {
         let remotes = self.graph.remotes;
         let agent = &protocol.remote.name;
         match error {
-            KnowledgeError::Move(setting, MoveError::Unexpected(message)) => {
-                let state = self.knowledge.environment.setting(setting).state;
+            KnowledgeError::Move(configuration, MoveError::Unexpected(message)) => {
+                let state = self
+                    .knowledge
+                    .environment
+                    .configuration(configuration)
+                    .state;
                 let state = &protocol.remote.states[state.index()].name;
                 let name = self.name(message).to_string();
                 let text = format!(
@@ -319,7 +332,7 @@ impl Explorer<'_, '_> {
                     &view,
                     remotes,
                     remote,
-                    setting,
+                    configuration,
                     Some(message),
                 );
                 Box::new(Fault {
@@ -331,10 +344,10 @@ impl Explorer<'_, '_> {
                 })
             }
             KnowledgeError::Move(_, MoveError::TooMany(step)) => {
-                let setting = step.to;
+                let configuration = step.to;
                 let limit = self.knowledge.environment.in_flight_limit();
-                let state_text = self.knowledge.environment.setting_text(setting);
-                let sequence = self.draw_run(&view, remote, setting);
+                let state_text = self.knowledge.environment.configuration_text(configuration);
+                let sequence = self.draw_run(&view, remote, configuration);
                 Box::new(Fault {
                     kind: FaultKind::Unbounded,
                     text: format!("more than {} can be in flight: {state_text}", counted(limit, "message")),
@@ -346,8 +359,8 @@ impl Explorer<'_, '_> {
             KnowledgeError::LostCount(unanswered, answered) => {
                 let text = format!(
                     "the home no longer knows whether a forward is unanswered: {} and {} are consistent with all messages that it has received",
-                    self.knowledge.environment.setting_text(unanswered),
-                    self.knowledge.environment.setting_text(answered)
+                    self.knowledge.environment.configuration_text(unanswered),
+                    self.knowledge.environment.configuration_text(answered)
                 );
                 let explanations = vec![
                     self.draw_run(&view, remote, unanswered),
@@ -383,8 +396,8 @@ impl Explorer<'_, '_> {
             acts: Vec::new(),
         });
         if self.knowledge.environment.class(message) != Class::Request {
-            let settings = self.knowledge.settings(set_after)[0];
-            let sequence = self.draw_run(&view, remote, settings);
+            let configuration = self.knowledge.configurations(set_after)[0];
+            let sequence = self.draw_run(&view, remote, configuration);
             return Box::new(Fault {
                 kind: FaultKind::SlotBusy,
                 text: format!(
@@ -400,7 +413,7 @@ impl Explorer<'_, '_> {
         let explanations = [owing, free]
             .into_iter()
             .flatten()
-            .map(|setting| self.draw_run(&view, remote, setting))
+            .map(|configuration| self.draw_run(&view, remote, configuration))
             .collect();
         Box::new(Fault {
             kind: FaultKind::NeitherServedNorStalled,
@@ -413,30 +426,36 @@ impl Explorer<'_, '_> {
         })
     }
 
-    /// Finds two settings of a set, if they exist: one that is sure to bring a message, and one that is not.
+    /// Finds two configurations of a set, if they exist: one that is sure to bring a message, and one that is not.
     fn split_by_answer(
         &mut self,
         set: KnowledgeId,
         blocked: Option<usize>,
-    ) -> (Option<SettingId>, Option<SettingId>) {
-        let settings = self.knowledge.settings(set).to_vec();
-        let (owing, free): (Vec<_>, Vec<_>) = settings
-            .into_iter()
-            .partition(|&setting| self.knowledge.environment.must_answer(setting, blocked));
+    ) -> (Option<ConfigurationId>, Option<ConfigurationId>) {
+        let configurations = self.knowledge.configurations(set).to_vec();
+        let (owing, free): (Vec<_>, Vec<_>) =
+            configurations.into_iter().partition(|&configuration| {
+                self.knowledge
+                    .environment
+                    .must_answer(configuration, blocked)
+            });
         (owing.first().copied(), free.first().copied())
     }
 
-    /// Finds a setting of a set in which dirty data is in flight to the home.
-    fn setting_with_dirty_data(&self, set: KnowledgeId) -> Option<SettingId> {
+    /// Finds a configuration of a set in which dirty data is in flight to the home.
+    fn configuration_with_dirty_data(&self, set: KnowledgeId) -> Option<ConfigurationId> {
         let environment = &self.knowledge.environment;
         let is_dirty = |message| {
             environment.to_home(message)
                 && environment.protocol.message(message).carries == Carries::DirtyLine
         };
-        let settings = self.knowledge.settings(set).iter();
-        settings
-            .copied()
-            .find(|&setting| environment.setting(setting).messages().any(is_dirty))
+        let configurations = self.knowledge.configurations(set).iter();
+        configurations.copied().find(|&configuration| {
+            environment
+                .configuration(configuration)
+                .messages()
+                .any(is_dirty)
+        })
     }
 
     /// Checks that goals wait for dirty victims only if these are sure to come.
@@ -464,11 +483,11 @@ impl Explorer<'_, '_> {
             if waits && !facts.must_answer[0] {
                 let view = self.graph.view(state);
                 let (owing, free) = self.split_by_answer(set, None);
-                let owing = self.setting_with_dirty_data(set).or(owing);
+                let owing = self.configuration_with_dirty_data(set).or(owing);
                 let explanations = [owing, free]
                     .into_iter()
                     .flatten()
-                    .map(|setting| self.draw_run(&view, remote, setting))
+                    .map(|configuration| self.draw_run(&view, remote, configuration))
                     .collect();
                 return Err(Box::new(Fault {
                     kind: FaultKind::MayNotExist,
@@ -501,33 +520,40 @@ impl Explorer<'_, '_> {
             .iter()
             .filter(|expectation| expectation.answer == message)
         {
-            let permission_in = |explorer: &Self, setting| {
-                explorer
-                    .knowledge
-                    .environment
-                    .permission(explorer.knowledge.environment.setting(setting).state)
+            let permission_in = |explorer: &Self, configuration| {
+                explorer.knowledge.environment.permission(
+                    explorer
+                        .knowledge
+                        .environment
+                        .configuration(configuration)
+                        .state,
+                )
             };
-            let settings = self.knowledge.settings(set_after).to_vec();
-            let Some(&counterexample) = settings
-                .iter()
-                .find(|&&setting| permission_in(self, setting) > expectation.permission)
-            else {
+            let configurations = self.knowledge.configurations(set_after).to_vec();
+            let Some(&counterexample) = configurations.iter().find(|&&configuration| {
+                permission_in(self, configuration) > expectation.permission
+            }) else {
                 continue;
             };
-            let as_expected = settings
+            let as_expected = configurations
                 .iter()
-                .find(|&&setting| permission_in(self, setting) <= expectation.permission)
+                .find(|&&configuration| {
+                    permission_in(self, configuration) <= expectation.permission
+                })
                 .copied();
             let mut view = self.graph.view(state);
             view.push(ViewStep {
                 input,
                 acts: Vec::new(),
             });
-            let state_text = self.knowledge.environment.setting_text(counterexample);
+            let state_text = self
+                .knowledge
+                .environment
+                .configuration_text(counterexample);
             let explanations = as_expected
                 .into_iter()
                 .chain([counterexample])
-                .map(|setting| self.draw_run(&view, remote, setting))
+                .map(|configuration| self.draw_run(&view, remote, configuration))
                 .collect();
             return Err(Box::new(Fault {
                 kind: FaultKind::WrongExpectation,
@@ -611,7 +637,7 @@ impl Explorer<'_, '_> {
             input,
             acts: Vec::new(),
         });
-        let sequence = free.map(|setting| self.draw_run(&view, remote, setting));
+        let sequence = free.map(|configuration| self.draw_run(&view, remote, configuration));
         let text = format!(
             "`{}` may wait for a victim that need not exist",
             self.name(message)

@@ -1,6 +1,6 @@
-//! Knowledge sets: all settings of one remote that are consistent with the home's observations.
+//! Knowledge sets: all configurations of one remote that are consistent with the home's observations.
 
-use super::environment::{Environment, MoveError, SettingId};
+use super::environment::{ConfigurationId, Environment, MoveError};
 use crate::protocol::{Class, MessageId, Permission};
 use cohkit_base::interner::Interner;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -13,32 +13,32 @@ pub struct KnowledgeId(pub u16);
 /// Properties of a knowledge set that a policy may read.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Facts {
-    /// Highest permission that the remote has, or will have by a grant in flight, in any setting.
+    /// Highest permission that the remote has, or will have by a grant in flight, in any configuration.
     pub permissions: Permission,
-    /// In some setting a message that must replace memory is in flight.
+    /// In some configuration a message that must replace memory is in flight.
     pub dirty: bool,
-    /// In some setting a victim is in flight that requests wait for.
+    /// In some configuration a victim is in flight that requests wait for.
     pub victims: bool,
     /// A forward is unanswered.
     pub forward: bool,
-    /// In every setting the remote holds a copy.
+    /// In every configuration the remote holds a copy.
     pub held: bool,
-    /// In some setting a grant that must be acknowledged, or its acknowledgement, is in flight.
+    /// In some configuration a grant that must be acknowledged, or its acknowledgement, is in flight.
     pub unacknowledged: bool,
-    /// In some setting an acknowledgement is in flight.
+    /// In some configuration an acknowledgement is in flight.
     pub acknowledgements: bool,
-    /// For each entry of [`Knowledge::blockings`], true if every setting is sure to bring the home a message that is
-    /// not a request. Messages behind a request stalled in that queue do not count.
+    /// For each entry of [`Knowledge::blockings`], true if every configuration is sure to bring the home a message that
+    /// is not a request. Messages behind a request stalled in that queue do not count.
     pub must_answer: Vec<bool>,
 }
 
 /// Reason why a knowledge set cannot be built.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum KnowledgeError {
-    /// The remote's silent moves in this setting cannot be determined.
-    Move(SettingId, MoveError),
-    /// A forward is unanswered in the first setting, and none in the second.
-    LostCount(SettingId, SettingId),
+    /// The remote's silent moves in this configuration cannot be determined.
+    Move(ConfigurationId, MoveError),
+    /// A forward is unanswered in the first configuration, and none in the second.
+    LostCount(ConfigurationId, ConfigurationId),
 }
 
 /// Knowledge sets found so far, their facts, and the transitions between them.
@@ -47,9 +47,13 @@ pub struct Knowledge<'a> {
     pub environment: Environment<'a>,
     /// Queues that a stalled request may block: none, then each ordered queue that carries requests.
     pub blockings: Vec<Option<usize>>,
-    sets: Interner<Vec<SettingId>>,
+    /// Knowledge sets; each is a sorted list of configurations.
+    sets: Interner<Vec<ConfigurationId>>,
+    /// Facts of each knowledge set, by index.
     facts: Vec<Facts>,
+    /// Knowledge after the home receives a message from the remote; `None` if the message cannot arrive.
     received: FxHashMap<(KnowledgeId, MessageId), Option<KnowledgeId>>,
+    /// Knowledge after the home sends a message to the remote.
     sent: FxHashMap<(KnowledgeId, MessageId), KnowledgeId>,
 }
 
@@ -78,8 +82,8 @@ impl<'a> Knowledge<'a> {
         self.sets.len()
     }
 
-    /// The settings of a set, in index order.
-    pub fn settings(&self, id: KnowledgeId) -> &[SettingId] {
+    /// The configurations of a set, in index order.
+    pub fn configurations(&self, id: KnowledgeId) -> &[ConfigurationId] {
         &self.sets[id.0.into()]
     }
 
@@ -99,8 +103,8 @@ impl<'a> Knowledge<'a> {
 
     /// Knowledge set at power-up.
     pub fn initial(&mut self) -> Result<KnowledgeId, KnowledgeError> {
-        let setting = self.environment.initial();
-        self.intern_closure(vec![setting])
+        let configuration = self.environment.initial();
+        self.intern_closure(vec![configuration])
     }
 
     /// Knowledge set after taking a message; `None` if the message cannot arrive.
@@ -112,15 +116,15 @@ impl<'a> Knowledge<'a> {
         if let Some(&next_set) = self.received.get(&(id, message)) {
             return Ok(next_set);
         }
-        let settings = self.sets[id.0.into()].clone();
-        let next_settings: Vec<_> = settings
+        let configurations = self.sets[id.0.into()].clone();
+        let next_configurations: Vec<_> = configurations
             .iter()
-            .filter_map(|&setting| self.environment.receive(setting, message))
+            .filter_map(|&configuration| self.environment.receive(configuration, message))
             .collect();
-        let next_set = if next_settings.is_empty() {
+        let next_set = if next_configurations.is_empty() {
             None
         } else {
-            Some(self.intern_closure(next_settings)?)
+            Some(self.intern_closure(next_configurations)?)
         };
         self.received.insert((id, message), next_set);
         Ok(next_set)
@@ -135,12 +139,12 @@ impl<'a> Knowledge<'a> {
         if let Some(&next_set) = self.sent.get(&(id, message)) {
             return Ok(next_set);
         }
-        let settings = self.sets[id.0.into()].clone();
-        let next_settings = settings
+        let configurations = self.sets[id.0.into()].clone();
+        let next_configurations = configurations
             .iter()
-            .map(|&setting| self.environment.send(setting, message))
+            .map(|&configuration| self.environment.send(configuration, message))
             .collect();
-        let next_set = self.intern_closure(next_settings)?;
+        let next_set = self.intern_closure(next_configurations)?;
         self.sent.insert((id, message), next_set);
         Ok(next_set)
     }
@@ -160,13 +164,16 @@ impl<'a> Knowledge<'a> {
     }
 
     /// Closes a set under the remote's silent moves and interns it.
-    fn intern_closure(&mut self, base: Vec<SettingId>) -> Result<KnowledgeId, KnowledgeError> {
-        let mut reached: FxHashSet<SettingId> = base.iter().copied().collect();
-        let mut queue: VecDeque<SettingId> = reached.iter().copied().collect();
+    fn intern_closure(
+        &mut self,
+        base: Vec<ConfigurationId>,
+    ) -> Result<KnowledgeId, KnowledgeError> {
+        let mut reached: FxHashSet<ConfigurationId> = base.iter().copied().collect();
+        let mut queue: VecDeque<ConfigurationId> = reached.iter().copied().collect();
         queue.make_contiguous().sort_unstable();
-        while let Some(setting) = queue.pop_front() {
-            match &*self.environment.moves(setting) {
-                Err(error) => return Err(KnowledgeError::Move(setting, error.clone())),
+        while let Some(configuration) = queue.pop_front() {
+            match &*self.environment.moves(configuration) {
+                Err(error) => return Err(KnowledgeError::Move(configuration, error.clone())),
                 Ok(moves) => {
                     for step in moves {
                         if reached.insert(step.to) {
@@ -186,7 +193,9 @@ impl<'a> Knowledge<'a> {
         Ok(KnowledgeId(self.sets.add(set).0 as u16))
     }
 
-    fn find_facts(&mut self, set: &[SettingId]) -> Result<Facts, KnowledgeError> {
+    /// Derives the facts of a set from its configurations.
+    /// Fails with [`KnowledgeError::LostCount`] if the configurations disagree on whether a forward is unanswered.
+    fn find_facts(&mut self, set: &[ConfigurationId]) -> Result<Facts, KnowledgeError> {
         let policy = self.environment.policy();
         let needs_acknowledgement = |message: &MessageId| {
             policy
@@ -206,12 +215,12 @@ impl<'a> Knowledge<'a> {
         };
         let (mut unanswered, mut answered) = (None, None);
         for &id in set {
-            let setting = self.environment.setting(id).clone();
-            let state = &self.environment.protocol.remote.states[setting.state.index()];
+            let configuration = self.environment.configuration(id).clone();
+            let state = &self.environment.protocol.remote.states[configuration.state.index()];
             facts.permissions = facts.permissions.max(state.permission);
             facts.held &= state.holds_line;
             let mut forward = false;
-            for message in setting.messages() {
+            for message in configuration.messages() {
                 let carries = self.environment.protocol.message(message).carries;
                 facts.unacknowledged |= needs_acknowledgement(&message);
                 match self.environment.class(message) {

@@ -5,7 +5,7 @@
 //! policy pursue its goals over them:
 //!
 //! 1. [`environment`]: the remote's rules and the channels as an automaton, silent to the home;
-//! 2. [`knowledge`]: sets of its settings, closed under silent moves, and the facts that a policy reads;
+//! 2. [`knowledge`]: sets of its configurations, closed under silent moves, and the facts that a policy reads;
 //! 3. [`program`]: the policy as a controller that reads these facts through tables;
 //! 4. [`mod@explore`]: every state the home can reach, with the faults found on the way;
 //! 5. [`table`] and [`names`]: states with indistinguishable futures are merged and named;
@@ -73,7 +73,7 @@ pub enum ConstructionError {
 
 /// A constructed home.
 pub struct Construction<'a> {
-    /// The knowledge sets.
+    /// Knowledge sets of all explorations together.
     pub knowledge: Knowledge<'a>,
     /// For each knowledge set, its class of sets with indistinguishable futures.
     pub class_of: Vec<u32>,
@@ -85,6 +85,7 @@ pub struct Construction<'a> {
     pub drains: Vec<Drain>,
     /// Content of each table of the program.
     entries: Vec<Entry>,
+    /// Controller over knowledge that the exploration executes; `entries` describes its tables.
     program: Controller,
 }
 

@@ -7,11 +7,11 @@
 //! * `I>S`: from I, S was granted and has perhaps not landed.
 //! * `_fS`, `_fI`: an unanswered forward that reaches S or I. A `u` follows if the remote may answer as one that was
 //!   upgrading, an `x` if another answer of a higher permission is possible.
-//! * `_wSI|MI`: victims owed in every setting.
+//! * `_wSI|MI`: victims owed in every configuration.
 //! * `:R`: the remote surely waits for the answer to request R.
 //! * `+R`: its request R is in flight and it holds no copy; `+R?`: this is possible.
 
-use super::environment::{Environment, SettingId};
+use super::environment::{ConfigurationId, Environment};
 use super::explore::HomeGraph;
 use super::knowledge::{Knowledge, KnowledgeId};
 use super::program::{Slot, CURRENT_REQUEST, LOCAL, LOCKED, MEMORY};
@@ -21,6 +21,7 @@ use std::collections::BTreeSet;
 
 /// Name parts of a protocol, from which state names are built.
 pub struct Namer<'e, 'a> {
+    /// Configurations and protocol of the remote.
     environment: &'e Environment<'a>,
     /// Remote state that represents each permission.
     permission_names: [String; 3],
@@ -154,24 +155,24 @@ impl<'e, 'a> Namer<'e, 'a> {
     /// Returns the part before the dot: knowledge about the remote.
     fn knowledge_name(&self, knowledge: &Knowledge, id: KnowledgeId) -> String {
         let environment = self.environment;
-        let settings: Vec<(StateId, Vec<MessageId>)> = knowledge
-            .settings(id)
+        let configurations: Vec<(StateId, Vec<MessageId>)> = knowledge
+            .configurations(id)
             .iter()
-            .map(|&setting: &SettingId| {
-                let setting = environment.setting(setting);
-                (setting.state, setting.messages().collect())
+            .map(|&configuration: &ConfigurationId| {
+                let configuration = environment.configuration(configuration);
+                (configuration.state, configuration.messages().collect())
             })
             .collect();
         let of_class =
             |class: Class| move |message: &&MessageId| environment.class(**message) == class;
-        let highest = settings
+        let highest = configurations
             .iter()
             .map(|(state, _)| environment.permission(*state))
             .max()
             .unwrap_or(Permission::None);
         let mut name = self.permission_names[highest as usize].clone();
 
-        let granted: BTreeSet<Permission> = settings
+        let granted: BTreeSet<Permission> = configurations
             .iter()
             .filter(|(_, messages)| {
                 messages
@@ -191,7 +192,7 @@ impl<'e, 'a> Namer<'e, 'a> {
 
         if knowledge.facts(id).forward {
             name.push_str("_f");
-            let in_flight: BTreeSet<MessageId> = settings
+            let in_flight: BTreeSet<MessageId> = configurations
                 .iter()
                 .flat_map(|(_, messages)| messages)
                 .copied()
@@ -222,7 +223,7 @@ impl<'e, 'a> Namer<'e, 'a> {
             }
         }
 
-        let owed_victims: BTreeSet<BTreeSet<&str>> = settings
+        let owed_victims: BTreeSet<BTreeSet<&str>> = configurations
             .iter()
             .map(|(_, messages)| {
                 messages
@@ -248,14 +249,14 @@ impl<'e, 'a> Namer<'e, 'a> {
             name.push_str("_w");
             name.push_str(&words.join("|"));
         }
-        name.push_str(&self.request_suffix(&settings, highest, granted.is_empty()));
+        name.push_str(&self.request_suffix(&configurations, highest, granted.is_empty()));
         name
     }
 
     /// Returns the part for the remote's request: `:R`, `+R`, `+R?` or nothing.
     fn request_suffix(
         &self,
-        settings: &[(StateId, Vec<MessageId>)],
+        configurations: &[(StateId, Vec<MessageId>)],
         highest: Permission,
         has_no_grant: bool,
     ) -> String {
@@ -268,8 +269,8 @@ impl<'e, 'a> Namer<'e, 'a> {
                     matches!(environment.class(message), Class::Grant | Class::Request)
                 })
         };
-        if settings.iter().all(is_waiting) {
-            let requests: BTreeSet<MessageId> = settings
+        if configurations.iter().all(is_waiting) {
+            let requests: BTreeSet<MessageId> = configurations
                 .iter()
                 .flat_map(|(state, _)| &self.pending_requests[state.index()])
                 .copied()
@@ -292,14 +293,14 @@ impl<'e, 'a> Namer<'e, 'a> {
             if environment.class(request) != Class::Request || !self.is_upgrade(request) {
                 continue;
             }
-            if settings.iter().all(|(state, messages)| {
+            if configurations.iter().all(|(state, messages)| {
                 messages.contains(&request) || lost_permission(*state, request)
             }) {
                 return format!("+{}", request_name(&request));
             }
             if highest == Permission::None
                 && has_no_grant
-                && settings
+                && configurations
                     .iter()
                     .any(|(state, _)| lost_permission(*state, request))
             {

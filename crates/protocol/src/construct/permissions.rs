@@ -12,6 +12,7 @@ use crate::protocol::Permission;
 pub struct KnownPermissions {
     /// For each state of a flat home, or each knowledge class of a factored one.
     permissions: Vec<Permission>,
+    /// True for a factored home: one entry per knowledge class. False for a flat one: one entry per state.
     factored: bool,
 }
 

@@ -68,7 +68,7 @@ impl Entry {
     /// Name of the table.
     fn name(self, protocol: &Protocol) -> String {
         match self {
-            Entry::Permissions => "rights".into(),
+            Entry::Permissions => "permissions".into(),
             Entry::Dirty => "dirty".into(),
             Entry::Forward => "forward".into(),
             Entry::Held => "held".into(),
@@ -107,6 +107,8 @@ pub struct LazyTables<'k, 'a> {
 }
 
 impl Tables for LazyTables<'_, '_> {
+    /// Returns a fact as [`Entry::fact_value`] encodes it. For a transition, returns the next knowledge set plus 1,
+    /// or 0 if the message cannot occur.
     fn get(&mut self, table: u16, index: u16) -> Result<u16, Fault> {
         let id = KnowledgeId(index);
         let entry = self.entries[table as usize];
@@ -128,10 +130,13 @@ impl Tables for LazyTables<'_, '_> {
 
 /// Builder of the program: the controller of a policy over knowledge.
 pub struct ProgramBuilder<'a> {
+    /// Protocol whose messages the program receives and sends.
     protocol: &'a Protocol,
+    /// Goals of the home.
     policy: &'a Policy,
     /// Content of each table, by table number.
     pub entries: Vec<Entry>,
+    /// Rules built so far, in the order in which they are tried.
     rules: Vec<Rule>,
 }
 

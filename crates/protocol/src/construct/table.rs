@@ -23,8 +23,8 @@ pub struct HomeTable {
 pub struct HomeState {
     /// Name, derived from its knowledge set.
     pub name: String,
-    /// Settings that are possible in this state, as `IS{ReadShared}`, for people.
-    pub settings: Vec<String>,
+    /// Configurations that are possible in this state, as `IS{ReadShared}`, for people.
+    pub configurations: Vec<String>,
     /// Indices of the states merged into this one, before merging.
     pub members: Vec<u32>,
 }
@@ -48,16 +48,16 @@ impl HomeTable {
             .iter()
             .zip(names)
             .map(|(members, name)| {
-                let mut settings: Vec<String> = members
+                let mut configurations: Vec<String> = members
                     .iter()
-                    .flat_map(|&member| knowledge.settings(graph.knowledge(member, 0)))
-                    .map(|&setting| knowledge.environment.setting_text(setting))
+                    .flat_map(|&member| knowledge.configurations(graph.knowledge(member, 0)))
+                    .map(|&configuration| knowledge.environment.configuration_text(configuration))
                     .collect();
-                settings.sort();
-                settings.dedup();
+                configurations.sort();
+                configurations.dedup();
                 HomeState {
                     name,
-                    settings,
+                    configurations,
                     members: members.clone(),
                 }
             })
@@ -115,7 +115,7 @@ impl HomeTable {
             let slots = &graph.states()[self.states[index].members[0] as usize].slots;
             for (event, cell) in rows {
                 let effect = match cell {
-                    Cell::Leave => Effect::Stall,
+                    Cell::Stall => Effect::Stall,
                     Cell::Refuse => Effect::Refuse,
                     Cell::Take { acts, to } => Effect::Take {
                         body: acts.iter().map(to_statement).collect(),
@@ -193,7 +193,7 @@ pub fn classes(cells: &[Vec<(Input, Cell)>]) -> Vec<u32> {
     refine(cells.len(), |state, class| {
         let reaction = |(input, cell): &(Input, Cell)| match cell {
             Cell::Take { acts, to } => (*input, Some((acts.clone(), class[*to as usize])), false),
-            Cell::Leave => (*input, None, false),
+            Cell::Stall => (*input, None, false),
             Cell::Refuse => (*input, None, true),
         };
         cells[state].iter().map(reaction).collect::<Vec<_>>()

@@ -6,6 +6,7 @@ use crate::controller::{Expression, HomeSet, HomeSetQuery, Statement};
 use crate::terms::VariableId;
 
 impl RuleExecution<'_, '_, '_> {
+    /// Evaluates a query: the number of members, or a truth value as 0 or 1.
     pub(super) fn eval_homes(&mut self, query: &HomeSetQuery) -> Result<i32, Fault> {
         Ok(match query {
             HomeSetQuery::Count(set) => self.count_homes(set)? as i32,
@@ -20,6 +21,8 @@ impl RuleExecution<'_, '_, '_> {
         })
     }
 
+    /// Assigns to a set variable. A union or difference of the variable and one home changes a single word in
+    /// place.
     pub(super) fn assign_homes(
         &mut self,
         variable: VariableId,
@@ -46,6 +49,8 @@ impl RuleExecution<'_, '_, '_> {
         Ok(())
     }
 
+    /// Executes `body` for each member of `set` in ascending order. The set is evaluated once, before the
+    /// first iteration.
     pub(super) fn for_homes(&mut self, set: &HomeSet, body: &[Statement]) -> Result<(), Fault> {
         for home in self.eval_home_set(set)?.numbers() {
             self.each = home;
@@ -66,11 +71,12 @@ impl RuleExecution<'_, '_, '_> {
         self.values.slots(first, count)
     }
 
+    /// Number of a home; [`Fault::Arithmetic`] if the value does not fit.
     fn eval_home(&mut self, home: &Expression) -> Result<u16, Fault> {
         u16::try_from(self.eval(home)?).map_err(|_| Fault::Arithmetic)
     }
 
-    /// Evaluates a set.
+    /// Returns a copy of the members of a set.
     fn eval_home_set(&mut self, set: &HomeSet) -> Result<Members, Fault> {
         Ok(match set {
             HomeSet::Empty => Members::empty(),

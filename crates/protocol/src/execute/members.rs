@@ -1,4 +1,4 @@
-//! Sets of remotes or homes, as bit masks.
+//! Sets of remotes or homes, as bit masks. A member is the index of a remote, or the number of a home.
 
 /// Members per slot of a set.
 pub(super) const WORD_BITS: u16 = u16::BITS as u16;
@@ -26,12 +26,14 @@ const INLINE_WORDS: usize = 32;
 
 /// A set of remotes or homes during the execution of a rule.
 pub(super) struct Members {
+    /// Words of the members 0 to 511: bit B of word W is member 16 W + B.
     inline_words: [u16; INLINE_WORDS],
     /// Words after the inline ones, if any.
     overflow_words: Vec<u16>,
 }
 
 impl Members {
+    /// Creates the empty set.
     pub(super) fn empty() -> Members {
         Members {
             inline_words: [0; INLINE_WORDS],
@@ -55,6 +57,7 @@ impl Members {
         self.inline_words[0]
     }
 
+    /// All words, from the lowest members up: at least the inline ones.
     pub(super) fn words(&self) -> impl Iterator<Item = u16> + '_ {
         self.inline_words
             .iter()
@@ -72,6 +75,7 @@ impl Members {
         unused.fill(0);
     }
 
+    /// Adds a member; no effect if it is in the set.
     pub(super) fn add(&mut self, member: u16) {
         let word = usize::from(member / WORD_BITS);
         let word = match word.checked_sub(INLINE_WORDS) {
@@ -86,6 +90,7 @@ impl Members {
         *word |= 1 << (member % WORD_BITS);
     }
 
+    /// Number of members.
     pub(super) fn count(&self) -> u32 {
         ones(&self.inline_words) + ones(&self.overflow_words)
     }

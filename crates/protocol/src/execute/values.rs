@@ -2,12 +2,14 @@
 
 use super::members::Members;
 
-/// Number of registers compared at a time.
+/// Number of registers compared at a time by [`Values::fill`].
 const SLOTS_PER_BLOCK: usize = 32;
 
 /// Log of a rule's changes to registers: slot and previous value of each change, in order.
 #[derive(Default, Debug)]
 pub struct Changes {
+    /// Register (counted from the first register) and its value before the change; after an undo, its value after the
+    /// change.
     log: Vec<(u32, u16)>,
     /// True if a rule or its guard has read the sender or the agent's own identity.
     pub(super) is_identity_dependent: bool,
@@ -50,17 +52,22 @@ impl Changes {
 
 /// Registers of an agent, and the log of their changes.
 pub(super) struct Registers<'s> {
+    /// One value per slot of the registers.
     pub(super) slots: &'s mut [u16],
+    /// Log of changes; `None` if the caller needs none.
     pub(super) changes: Option<&'s mut Changes>,
 }
 
 /// Values that rules read and write: the slots of the current line, followed by those of registers.
 pub(super) struct Values<'s> {
+    /// Slots of the variables of the current line.
     pub(super) line_slots: &'s mut [u16],
+    /// Slots after those of the line.
     pub(super) registers: Registers<'s>,
 }
 
 impl Values<'_> {
+    /// Value of a slot, counted from the first slot of the line.
     pub(super) fn get(&self, slot: usize) -> u16 {
         match slot.checked_sub(self.line_slots.len()) {
             None => self.line_slots[slot],
@@ -68,6 +75,7 @@ impl Values<'_> {
         }
     }
 
+    /// Sets a slot, counted from the first slot of the line. A register that changes is logged.
     pub(super) fn set(&mut self, slot: usize, value: u16) {
         match slot.checked_sub(self.line_slots.len()) {
             None => self.line_slots[slot] = value,

@@ -16,8 +16,11 @@ pub(super) enum KeywordContext {
 
 /// A keyword and its former spelling.
 pub(super) struct Alias {
+    /// Part of the file in which both spellings are valid.
     pub context: KeywordContext,
+    /// Current spelling; may be several words.
     pub keyword: &'static str,
+    /// Former spelling.
     pub former: &'static str,
 }
 

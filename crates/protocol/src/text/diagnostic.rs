@@ -120,6 +120,7 @@ impl Diagnostic {
     /// Maximum number of diagnostics for one file.
     pub const MAX_COUNT: usize = 50;
 
+    /// Creates a diagnostic without label and notes. `message` says in one sentence what is wrong.
     pub(super) fn new(code: Code, span: Span, message: impl Into<String>) -> Self {
         Diagnostic {
             code,
@@ -129,11 +130,12 @@ impl Diagnostic {
             notes: Vec::new(),
         }
     }
+    /// Sets the text beside the caret.
     pub(super) fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
         self
     }
-    /// Adds general advice.
+    /// Adds advice that refers to no other span.
     pub(super) fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push((None, note.into()));
         self
@@ -163,13 +165,19 @@ impl Diagnostic {
 /// Collector of diagnostics and mentions. It keeps one diagnostic per kind and span, up to a maximum.
 #[derive(Default)]
 pub(super) struct Sink {
+    /// Names that refer to a declaration, and the declarations themselves, in the order in which they were
+    /// resolved.
     pub(super) mentions: Vec<Mention>,
+    /// Diagnostics to show, in the order of their reports.
     list: Vec<Diagnostic>,
+    /// Kind and span of every reported diagnostic, shown or not.
     reported: FxHashSet<(Code, Span)>,
+    /// Number of diagnostics beyond the maximum, which are counted only.
     suppressed: usize,
 }
 
 impl Sink {
+    /// Adds a diagnostic. One of the same kind and span as an earlier one is dropped.
     pub(super) fn push(&mut self, diagnostic: Diagnostic) {
         if !self.reported.insert((diagnostic.code, diagnostic.span)) {
             return;
@@ -184,6 +192,7 @@ impl Sink {
     pub(super) fn would_show(&self, code: Code, span: Span) -> bool {
         self.list.len() < Diagnostic::MAX_COUNT && !self.reported.contains(&(code, span))
     }
+    /// Number of different diagnostics, including those that are not shown.
     pub(super) fn count(&self) -> usize {
         self.list.len() + self.suppressed
     }

@@ -340,6 +340,7 @@ fn cells(lines: &[Line], index: usize) -> Option<Vec<String>> {
     Some(line.tokens.split(is_bar).map(join_tokens).collect())
 }
 
+/// Returns true if every brace of the line is closed in it.
 fn is_balanced(line: &Line) -> bool {
     let count = |kind| {
         line.tokens

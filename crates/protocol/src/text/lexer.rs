@@ -1,4 +1,4 @@
-//! Tokens.
+//! Tokens of a protocol file. Blanks and comments, which begin with `#`, are skipped; newlines are tokens.
 
 use super::diagnostic::{Code, Diagnostic, Sink};
 use cohkit_diagnostics::Span;
@@ -10,14 +10,19 @@ use logos::Logos;
 #[logos(skip(r"#[^\n]*", allow_greedy = true))]
 #[allow(missing_docs)]
 pub(super) enum Token {
+    /// Ends a statement or row.
     #[token("\n")]
     Newline,
+    /// Ends a statement, as a newline does.
     #[token(";")]
     Semicolon,
+    /// A name or keyword.
     #[regex("[A-Za-z_][A-Za-z0-9_]*")]
     Word,
+    /// Decimal digits; the value may be too large for any type.
     #[regex("[0-9]+")]
     Number,
+    /// A quoted string within one line, with its quotes.
     #[regex("\"[^\"\n]*\"")]
     Title,
     #[token("{")]
@@ -38,6 +43,7 @@ pub(super) enum Token {
     Bar,
     #[token(":")]
     Colon,
+    /// `=`: the initial value of a variable, or the value of a field in `send`.
     #[token("=")]
     Is,
     #[token(":=")]

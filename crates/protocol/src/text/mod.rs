@@ -13,7 +13,7 @@ use std::sync::Arc;
 mod aliases;
 mod ast;
 mod diagnostic;
-mod expected;
+mod editor_completion;
 mod format;
 mod lexer;
 mod parser;
@@ -23,7 +23,7 @@ mod tests;
 
 use diagnostic::Sink;
 pub use diagnostic::{Code, Diagnostic};
-pub use expected::{expected_at, Expected};
+pub use editor_completion::{complete_at, EditorCompletion};
 pub use format::format;
 
 /// Maximum length of a file, in bytes.

@@ -153,11 +153,16 @@ pub(super) fn class_named(name: &str) -> Option<Class> {
 
 /// An error was reported; the caller recovers.
 struct ParseError;
+/// Result of a production; the error has been reported to the sink.
 type Parse<T> = Result<T, ParseError>;
 
+/// Parser of one file: a cursor over its tokens, and the context that productions depend on.
 pub(super) struct Parser<'a, 's> {
+    /// The file, in which token spans count bytes.
     text: &'a str,
+    /// Tokens of the file; the last one is [`Token::End`].
     tokens: &'a [(Token, Span)],
+    /// Index of the current token.
     position: usize,
     /// Number of open parentheses; inside them newlines are ignored.
     parentheses: u32,
@@ -169,14 +174,15 @@ pub(super) struct Parser<'a, 's> {
     outside_blocks: bool,
     /// True if the current agent reads `memory writes`.
     memory_writes: bool,
-    /// Sizes declared so far.
+    /// Sizes declared so far, with their values after overrides.
     sizes: Vec<(Name<'a>, u32)>,
-    /// Overridden sizes.
+    /// Sizes of the file with the values that replace the declared ones.
     overrides: &'s [(String, u16)],
-    /// Maximum number of homes in an override, and maximum number of elements of an array that is not indexed by
-    /// remotes.
+    /// Maximum number of homes in an override.
     pub(super) max_homes: u32,
+    /// Maximum number of elements of an array that is not indexed by remotes.
     pub(super) max_elements: u32,
+    /// Receiver of errors and mentions.
     sink: &'s mut Sink,
     /// Productions entered, for the test that compares them with the grammar.
     #[cfg(test)]
@@ -184,6 +190,7 @@ pub(super) struct Parser<'a, 's> {
 }
 
 impl<'a, 's> Parser<'a, 's> {
+    /// Creates a parser of a file with its declared sizes.
     pub(super) fn new(text: &'a str, tokens: &'a [(Token, Span)], sink: &'s mut Sink) -> Self {
         Parser::with_sizes(text, tokens, &[], sink)
     }
@@ -227,6 +234,7 @@ impl<'a, 's> Parser<'a, 's> {
         self.tokens[(self.position + ahead).min(self.tokens.len() - 1)]
     }
 
+    /// Current token; inside parentheses, newlines before it are skipped.
     fn peek(&mut self) -> Token {
         while self.parentheses > 0 && self.token_at(0).0 == Token::Newline {
             self.position += 1;
@@ -234,6 +242,7 @@ impl<'a, 's> Parser<'a, 's> {
         self.token_at(0).0
     }
 
+    /// Span of the current token.
     fn span(&mut self) -> Span {
         self.peek();
         self.token_at(0).1
@@ -248,6 +257,7 @@ impl<'a, 's> Parser<'a, 's> {
         self.position = (self.position + 1).min(self.tokens.len() - 1);
     }
 
+    /// Takes the current token if it is of this kind, and returns true then.
     fn eat(&mut self, token: Token) -> bool {
         let is_match = self.peek() == token;
         if is_match {
@@ -291,6 +301,7 @@ impl<'a, 's> Parser<'a, 's> {
         false
     }
 
+    /// Takes the current token if it is this word, and returns true then.
     fn eat_word(&mut self, word: &str) -> bool {
         let is_match = self.word() == word;
         if is_match {
@@ -340,6 +351,7 @@ impl<'a, 's> Parser<'a, 's> {
         Err(ParseError)
     }
 
+    /// Takes a token of this kind; otherwise reports that `description` was expected.
     fn expect(&mut self, token: Token, description: &str) -> Parse<Span> {
         let span = self.span();
         if self.eat(token) {
@@ -349,6 +361,7 @@ impl<'a, 's> Parser<'a, 's> {
         }
     }
 
+    /// Takes this word; otherwise reports that it was expected.
     fn expect_word(&mut self, word: &str) -> Parse<()> {
         if self.eat_word(word) {
             Ok(())
@@ -405,6 +418,7 @@ impl<'a, 's> Parser<'a, 's> {
 
     // ---- Words, names, numbers ----
 
+    /// Parses a name that may be declared anywhere; `description` is used in the error.
     fn name(&mut self, description: &str) -> Parse<Name<'a>> {
         let span = self.span();
         if self.eat(Token::Word) {
@@ -450,6 +464,7 @@ impl<'a, 's> Parser<'a, 's> {
         Ok(names)
     }
 
+    /// Parses a number written in digits.
     fn number(&mut self, description: &str) -> Parse<Number> {
         let span = self.expect(Token::Number, description)?;
         Ok(Number {
@@ -759,11 +774,14 @@ const COMPARISONS: [(Token, Comparison, Operator); 6] = [
     ),
 ];
 
+/// Words after `stall`.
 const STALLS: [(&str, Stall); 2] = [("proven", Stall::Proven), ("possible", Stall::Possible)];
+/// Words after `under lock`.
 const LOCK_CONFLICTS: [(&str, LockConflict); 2] = [
     ("refuse", LockConflict::Refuse),
     ("wait", LockConflict::Wait),
 ];
+/// First words after `accept local`.
 const ACCEPTANCES: [(&str, Acceptance); 3] = [
     ("always", Acceptance::Always),
     ("between", Acceptance::BetweenRequests),

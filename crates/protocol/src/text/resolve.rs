@@ -35,13 +35,16 @@ mod systems;
 struct Names<'a> {
     /// Kind of the named items, as in "unknown state"; its plural ends in s.
     kind: &'static str,
+    /// Declared names, by index.
     list: Vec<Name<'a>>,
+    /// Index of each name.
     index: FxHashMap<&'a str, u16>,
     /// True if some declarations were not understood. An unknown name is then not reported.
     partial: bool,
 }
 
 impl<'a> Names<'a> {
+    /// An empty name space. `partial` is true if declarations will be missing from it.
     fn new(kind: &'static str, partial: bool) -> Self {
         Names {
             kind,
@@ -84,6 +87,7 @@ impl<'a> Names<'a> {
         Some(index)
     }
 
+    /// Records for editors that the name with this index occurs at a span.
     fn record_mention(&self, span: Span, index: u16, sink: &mut Sink) {
         let declared = self.list[usize::from(index)];
         // Words of the language have no declaration in the file.
@@ -138,6 +142,7 @@ fn report_unknown<'n>(
     );
 }
 
+/// Reports that there are more than `max` items of a kind, whose plural ends in s.
 fn report_too_many(kind: &str, span: Span, max: usize, sink: &mut Sink) {
     sink.push(
         Diagnostic::new(Code::TooMany, span, format!("more than {max} {kind}s"))
@@ -145,7 +150,8 @@ fn report_too_many(kind: &str, span: Span, max: usize, sink: &mut Sink) {
     );
 }
 
-/// Returns the number if it is in the range.
+/// Returns the number if it is in the range from `min` to `max`, both inclusive. Otherwise reports `subject`, the
+/// beginning of a sentence.
 fn number_in_range(
     number: Number,
     min: u32,
@@ -169,21 +175,29 @@ fn number_in_range(
 
 /// Resolver of a file: the declarations that rows and policies refer to.
 struct Resolver<'a, 's> {
+    /// Receiver of errors and mentions.
     sink: &'s mut Sink,
-    /// Kinds of remotes, and for each the index of the block that declares it.
+    /// Kinds of remotes, in the order of the file.
     kind_names: Names<'a>,
+    /// For each kind, the index of the `remote` block that declares it. Kinds of one block have the same rows.
     tables: Vec<usize>,
+    /// Channels, in the order of the file.
     channels: Vec<p::Channel>,
+    /// Names of the channels, with the same indices.
     channel_names: Names<'a>,
+    /// Message types, in the order of the file.
     messages: Vec<p::Message>,
+    /// Names of the messages, with the same indices.
     message_names: Names<'a>,
-    /// For each message, true if an agent sends it, and true if its receiver takes it in some state.
+    /// For each message, true if some agent sends it.
     is_sent: Vec<bool>,
+    /// For each message, true if its receiver takes it in some state.
     is_taken: Vec<bool>,
     /// For each message, true if the home sends it.
     is_sent_by_home: Vec<bool>,
-    /// Number of homes, and true if the file declares it.
+    /// Number of homes; 1 if the file does not declare it.
     homes: u16,
+    /// True if the file declares the number of homes.
     homes_declared: bool,
     /// For each message, true if the rows that take it are about no line, with the span of the first such row's event.
     taking_rows: Vec<Option<(bool, Span)>>,
@@ -196,13 +210,21 @@ struct Resolver<'a, 's> {
 /// Blocks of a file, each at most once.
 #[derive(Default)]
 struct Blocks<'f, 'a> {
+    /// `line`: its number, and the number's span.
     line: Option<(Number, Span)>,
+    /// Block `channels`.
     channels: Option<&'f Block<ChannelItem<'a>>>,
+    /// Block `messages`.
     messages: Option<&'f Block<Group<'a>>>,
+    /// Block `bounds`.
     bounds: Option<&'f Block<(Name<'a>, Number)>>,
+    /// Block `accesses`.
     accesses: Option<&'f Block<AccessOrder<'a>>>,
+    /// `guarantee`, with the span of the statement.
     guarantee: Option<(Guarantee, Span)>,
+    /// Blocks `remote`; the only ones that may be repeated.
     remotes: Vec<&'f Agent<'a>>,
+    /// Block `home`.
     home: Option<&'f Agent<'a>>,
 }
 
@@ -389,9 +411,9 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
             return Home::Controller(home);
         }
         if let [_, second, ..] = blocks.remotes[..] {
-            let text = "a home written as goals, and remotes with several tables";
+            let text = "a home written as a policy, and remotes with several tables";
             let diagnostic = Diagnostic::new(Code::Misplaced, agent.body.keyword, text)
-                .label("goals speak of one table")
+                .label("a policy refers to one table")
                 .note_at(second.body.keyword, "the second table")
                 .note("write the home as rows, or the remotes as one table: `remote A B { ... }`");
             resolver.sink.push(diagnostic);
@@ -420,7 +442,7 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
         resolver.reject_several_lines(remote);
     }
     if let (Some(network), Some(Home::Policy(_))) = (networks.first(), &home) {
-        let text = "a home written as goals, and a network";
+        let text = "a home written as a policy, and a network";
         let diagnostic = Diagnostic::new(Code::Misplaced, network.span, text)
             .label("requests and answers would wait for each other in one queue")
             .note("write the home as rows, or `ordered` in place of the network");
@@ -533,7 +555,7 @@ impl<'a> Resolver<'a, '_> {
     /// Resolves an end of a channel; returns the only kind of remotes allowed there, if any.
     fn resolve_end(&mut self, end: EndItem<'a>) -> (End, Option<KindId>) {
         let name = match end {
-            EndItem::Of(end) => return (end, None),
+            EndItem::Role(end) => return (end, None),
             EndItem::Kind(name) => name,
         };
         let Some(kind) = self.kind_names.get(name, self.sink) else {
@@ -599,7 +621,7 @@ impl<'a> Resolver<'a, '_> {
         let mut point_orders: Vec<PointOrder> = Vec::new();
         let mut earlier_spans: FxHashMap<MessageId, Span> = FxHashMap::default();
         for item in &block.items {
-            let ChannelItem::Behind {
+            let ChannelItem::OrderedBehind {
                 message: name,
                 earlier: names,
             } = item
@@ -829,10 +851,13 @@ impl<'a> Resolver<'a, '_> {
         &self.channels[self.messages[message.index()].channel.index()]
     }
 
+    /// Class of a message's channel, if it has one.
     fn class(&self, message: MessageId) -> Option<Class> {
         self.channel_of(message).class
     }
 
+    /// Resolves the `bounds` block. Only victims may have a bound of their own; a bound that is wrong or repeated is
+    /// left out.
     fn resolve_bounds(&mut self, block: &Block<(Name<'a>, Number)>) -> Bounds {
         let mut bounds = Bounds::default();
         let mut stated: FxHashMap<&str, Span> = FxHashMap::default();

@@ -10,7 +10,9 @@ mod analysis;
 mod diagnostics;
 mod reference;
 
+/// A shipped protocol whose home is a policy.
 const ECI: &str = include_str!("../../../../protocols/eci.coh");
+/// A protocol with a hand-written home.
 const MSI: &str = include_str!("tests/msi.coh");
 
 /// Returns the protocol, or panics with the diagnostics as a user would see them.
@@ -24,6 +26,7 @@ fn parse_valid(text: &str) -> Protocol {
     })
 }
 
+/// Samples of each block, among them two forms of each local operation and the systems.
 #[test]
 fn eci_is_parsed_completely() {
     let eci = parse_valid(ECI);
@@ -73,6 +76,7 @@ fn eci_is_parsed_completely() {
     );
 }
 
+/// Folder of the shipped protocol files.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols");
 
 /// Loads a shipped protocol file for one that uses it.
@@ -110,6 +114,7 @@ fn composition_counts_the_parts_of_each_space() {
     assert_eq!(parse(&text).unwrap_err()[0].code, Code::Misplaced);
 }
 
+/// Each file has the name of its protocol.
 #[test]
 fn every_shipped_file_is_parsed() {
     let folder = FOLDER;

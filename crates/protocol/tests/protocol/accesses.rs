@@ -36,6 +36,8 @@ fn errors(name: &str, from: &str, to: &str) -> Vec<(&'static str, i64, String)> 
     reports.collect()
 }
 
+/// Checks that a change of a shipped file gives the error that `access` is lost, `line` lines after the change, with
+/// the advice to write `retry`.
 fn assert_lost_access(name: &str, from: &str, to: &str, access: &str, line: i64) {
     let errors = errors(name, from, to);
     let matching = errors.iter().find(|(code, offset, message)| {
@@ -46,6 +48,7 @@ fn assert_lost_access(name: &str, from: &str, to: &str, access: &str, line: i64)
     assert!(matching.is_some(), "`{to}`: {errors:?}");
 }
 
+/// Seeded fault: a row takes a store in `S`, which has read permission only, and sends nothing.
 #[test]
 fn store_in_a_state_without_write_permission_is_reported() {
     let row = "  E              | store                   |                                                | M        # silent";
@@ -107,6 +110,7 @@ fn misspelt_channel_statement_gets_a_suggestion() {
     }
 }
 
+/// Seeded fault: a store leads from `E` to `S`, which has no write permission, so it is performed nowhere.
 #[test]
 fn store_that_loses_write_permission_is_reported() {
     let row = "  E                         | store                    |                      | M     # silent";
@@ -119,6 +123,7 @@ fn store_that_loses_write_permission_is_reported() {
     );
 }
 
+/// Seeded fault: non-caching writes are taken in `I`, and their bytes are sent nowhere.
 #[test]
 fn lost_noncaching_writes_are_reported() {
     let row = "  S              | evict                   | send PutS                                      | SI_A\n";
@@ -126,6 +131,7 @@ fn lost_noncaching_writes_are_reported() {
     assert_lost_access("msi", row, &replacement, "a write_line in `I`", 1);
 }
 
+/// Seeded fault: `M` loses its write permission, so rows that perform a write on the way to `M` lose it.
 #[test]
 fn stores_into_a_state_without_write_permission_are_reported() {
     let state = "    M   reads writes dirty\n";
@@ -139,6 +145,7 @@ fn stores_into_a_state_without_write_permission_are_reported() {
     );
 }
 
+/// Seeded fault: a read is taken in `I`, where the cache has no bytes for it.
 #[test]
 fn reads_in_a_state_without_read_permission_are_reported() {
     let row = "  S              | evict                   | send PutS                                      | SI_A\n";
@@ -146,6 +153,7 @@ fn reads_in_a_state_without_read_permission_are_reported() {
     assert_lost_access("msi", row, &replacement, "a read_once in `I`", 1);
 }
 
+/// Rows with `retry` perform nothing on purpose, and are accepted.
 #[test]
 fn rows_may_retry_an_access() {
     let row = "  S              | evict                   | send PutS                                      | SI_A\n";
@@ -173,6 +181,7 @@ fn row_error_causes_no_further_errors() {
     assert_eq!(codes, ["waits-in-vain", "never-performed"]);
 }
 
+/// `retry` is rejected where the state permits the access, and for an access that performs nothing.
 #[test]
 fn performed_access_cannot_be_retried() {
     let row = "  M              | evict                   | send PutM                                      | MI_A\n";
@@ -186,6 +195,8 @@ fn performed_access_cannot_be_retried() {
     assert_eq!(codes, [("never-performed", 1), ("misplaced", 2)]);
 }
 
+/// Removes `(line)` from a message, and checks that the read that it answers is reported as one without bytes, with
+/// the advice to add `(line)`.
 fn assert_missing_bytes(name: &str, message: &str, read: &str) {
     let text = changed_file(name, &format!("{message} (line)"), message).0;
     let errors = parse(&text).expect_err(message);
@@ -228,6 +239,7 @@ home directory {{
         .collect()
 }
 
+/// Messages of a store in two steps: a request for permission to send, then the bytes.
 const STORE: &str = "request: Ask, Bytes (partial store); grant: Go, Data (line), Ok";
 
 #[test]
@@ -253,6 +265,8 @@ fn two_step_store_requires_send_and_done() {
     );
 }
 
+/// Rows in which `done` may complete two different accesses, in which a load would send the bytes of a write, and in
+/// which no access is pending.
 #[test]
 fn completed_access_is_unique_per_row() {
     let states = "G waits Go; W waits Ok";
@@ -310,6 +324,8 @@ fn partial_line_cannot_be_sent_as_a_whole_line() {
     parse(&text).unwrap_or_else(|errors| panic!("{errors:?}"));
 }
 
+/// Seeded faults: a commit without any deferral, a deferral without any commit, and the deferral of a message
+/// without bytes.
 #[test]
 fn deferred_stores_are_committed_and_vice_versa() {
     let row = "defer, send Inv to readers";

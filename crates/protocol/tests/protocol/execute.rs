@@ -26,11 +26,14 @@ home directory {
 system three { remotes 3; lines 1 }
 ";
 
+/// Index of the message with this name.
 fn message(protocol: &Protocol, name: &str) -> MessageId {
     let mut ids = protocol.message_ids();
     ids.find(|&id| protocol.message(id).name == name).unwrap()
 }
 
+/// Single rows of [`TEXT`]: guards, sets as targets and fields, differences, and a value that does not fit its
+/// variable.
 #[test]
 fn sets_and_numbers_follow_the_rows() {
     let protocol = text::parse(TEXT).unwrap_or_else(|errors| {

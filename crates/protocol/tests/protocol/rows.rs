@@ -5,6 +5,7 @@ use cohkit_protocol::{protocol::Home, text::parse};
 use expect_test::expect;
 use std::fmt::Write;
 
+/// A protocol with rows for most words of the language; its rows need not be coherent.
 const TEXT: &str = r#"
 protocol words "every kind of word"
 line 64 bytes
@@ -42,6 +43,7 @@ home directory {
 }
 "#;
 
+/// Counts of a table, and one line per row with `-` for a row without a next state.
 fn lines(table: &Rows) -> String {
     let mut text = format!(
         "{} states, {} transitions, {} events\n",
@@ -62,6 +64,7 @@ fn lines(table: &Rows) -> String {
     text
 }
 
+/// Rows with several states or events are printed once for each, and short forms of actions in full.
 #[test]
 fn rows_are_printed_in_the_protocol_language() {
     let protocol = match parse(TEXT) {

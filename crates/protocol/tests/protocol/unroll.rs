@@ -16,6 +16,7 @@ struct Unroller<'w> {
 }
 
 impl Unroller<'_> {
+    /// Returns the controller with every query, loop and assignment on sets of homes unrolled home by home.
     fn controller(homes: Homes, original: &Controller) -> Controller {
         let unroller = Unroller {
             homes,
@@ -131,9 +132,11 @@ impl Unroller<'_> {
     }
 }
 
+/// Pseudorandom numbers by xorshift.
 struct Random(u64);
 
 impl Random {
+    /// Returns a number below `limit`.
     fn below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -252,6 +255,7 @@ fn compare_forms(
     steps_taken
 }
 
+/// Path and text of each protocol file about store ordering, sorted.
 fn protocol_files() -> Vec<(String, String)> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ordering");
     let mut files = Vec::new();
@@ -272,6 +276,8 @@ fn protocol_files() -> Vec<(String, String)> {
     files
 }
 
+/// Runs (homes, remotes, seed) with sets of one word, of several words, and of more than the 512 members that are
+/// stored without allocation.
 #[test]
 fn set_loop_matches_unrolled_homes() {
     let mut sets = 0;

@@ -1,5 +1,6 @@
 // A near-memory program: declares its resources in a manifest, and averages numbers in far memory.
 
+// Stack size in bytes, and demands of three words: pipe 2, and the page of far memory at 0x100000.
 __attribute__((section(".channel"), used)) static const struct {
   char magic[8];
   unsigned long stack, needs[6];
@@ -7,6 +8,7 @@ __attribute__((section(".channel"), used)) static const struct {
 
 volatile float result;
 
+// Mean of `count` numbers, weighted by 1, 2 and 3 in turn and divided by `count`.
 __attribute__((noipa)) float mean(const int *numbers, int count) {
   // Use double precision on a core that has it.
   __typeof__(__builtin_choose_expr(__riscv_flen == 64, 1.0, 1.0f)) sum = 0;

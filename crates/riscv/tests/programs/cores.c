@@ -1,8 +1,12 @@
 // Several cores increment shared counters in four ways and meet at a barrier; core 0 exits with the set of wrong counters.
 
+// Number of increments of each counter by each core.
 #define TIMES 500
 
+// The lock, 1 while taken, and the number of cores that have reached the barrier.
 static volatile int lock, met;
+// Counters: incremented under the lock, by atomic additions, by compare-and-swap, and by load-reserved and
+// store-conditional.
 static volatile long locked;
 static long added, exchanged, reserved;
 
@@ -15,11 +19,13 @@ __attribute__((naked)) void _start(void) {
 
 __attribute__((aligned(16), used)) char stacks[8 << 12];
 
+// Waits until all cores have reached the barrier.
 static void meet(int cores) {
   __atomic_fetch_add(&met, 1, __ATOMIC_ACQ_REL);
   while (__atomic_load_n(&met, __ATOMIC_ACQUIRE) % cores) {}
 }
 
+// Part of one core. The exit code has one bit for each counter that does not have its final value.
 void work(long core, long cores) {
   for (int i = 0; i < TIMES; i++) {
     __atomic_fetch_add(&added, core + 1, __ATOMIC_RELAXED);

@@ -6,8 +6,10 @@
 #include <string.h>
 #include <math.h>
 
+// Compares two strings, for `qsort`.
 static int upwards(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
+// Prints its arguments and numbers, sorts lines that it wrote to a file, and fails to open another file.
 int main(int argc, char **argv) {
   printf("%d arguments:", argc);
   for (int i = 0; i < argc; i++) printf(" %s", argv[i]);

@@ -1,5 +1,6 @@
 // A program that uses only Linux system calls: files, the heap, and all kinds of arithmetic.
 
+// Performs a system call with this number and returns its result.
 static long call(long number, long a, long b, long c) {
   register long a0 asm("a0") = a, a1 asm("a1") = b, a2 asm("a2") = c, a7 asm("a7") = number;
   // These calls need at most a zero in the arguments beyond the third.
@@ -8,12 +9,14 @@ static long call(long number, long a, long b, long c) {
   return a0;
 }
 
+// Writes a string to the standard output.
 static void text(const char *s) {
   long n = 0;
   while (s[n]) n++;
   call(64, 1, (long)s, n);
 }
 
+// Writes a name and a number in one line.
 static void number(const char *name, long value) {
   char digits[24];
   int n = 24;
@@ -26,8 +29,10 @@ static void number(const char *name, long value) {
   call(64, 1, (long)(digits + n), 24 - n);
 }
 
+// Next number of a linear congruential generator.
 static unsigned long next(unsigned long *seed) { return *seed = *seed * 6364136223846793005ul + 1442695040888963407ul; }
 
+// Sorts numbers in ascending order (shell sort).
 static void sort(int *a, int n) {
   for (int gap = n / 2; gap; gap /= 2)
     for (int i = gap; i < n; i++)
@@ -40,6 +45,7 @@ static void sort(int *a, int n) {
 
 static int numbers[5000];
 
+// Prints a line for each result; the test compares them with those under QEMU. Ends with 7.
 void _start(void) {
   unsigned long seed = 1;
   for (int i = 0; i < 5000; i++) numbers[i] = (int)(next(&seed) >> 32);

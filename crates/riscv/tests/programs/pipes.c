@@ -2,6 +2,7 @@
 
 #include "nearmemory/pipe.h"
 
+// Kinds of transfer: blocking with batches of words, polling, and by register pipes.
 enum kind { BATCHES, POLLED, REGISTERS };
 
 __attribute__((naked)) void _start(void) {
@@ -12,11 +13,14 @@ __attribute__((naked)) void _start(void) {
 
 __attribute__((aligned(16), used)) char stacks[2 << 12];
 
+// The pipe in cached far memory, and the registers of the register pipe.
 static struct nm_pipe *const pipe = (void *)0x100000;
 static struct nm_registers *const registers = (void *)0x200000;
 
+// Word with this number; all words of a pipe differ.
 static uint64_t word(uint64_t i) { return (i + 1) * 0x9e3779b97f4a7c15; }
 
+// Sends `all` words by a pipe with this number of lines, in batches of 1 to 40 words, and then ends the pipe.
 static void send(enum kind kind, uint64_t all, uint64_t lines) {
   if (kind == REGISTERS) {
     for (uint64_t i = 0; i < all; i++) nm_send_word(registers, word(i));
@@ -39,6 +43,7 @@ static void send(enum kind kind, uint64_t all, uint64_t lines) {
   nm_end(&sender);
 }
 
+// Receives all words. Returns 0, or 1 for a wrong word, 2 for a word after the end, and 3 for a wrong number of words.
 static uint64_t receive(enum kind kind, uint64_t all, uint64_t lines) {
   struct nm_receiver receiver = nm_receiver(pipe, lines);
   uint64_t words[NM_WORDS], received = 0;
@@ -61,6 +66,7 @@ static uint64_t receive(enum kind kind, uint64_t all, uint64_t lines) {
   return received == all ? 0 : 3;
 }
 
+// Part of one core; the other arguments are as in `send`. The exit code is that of `receive`, or 0 for the sender.
 void work(uint64_t core, enum kind kind, uint64_t all, uint64_t lines) {
   uint64_t wrong = 0;
   if (core == 0)

@@ -1,5 +1,6 @@
 // A channel program that passes verification, and then makes the illegal access selected by a0.
 
+// Stack size in bytes, and demands of three words: pipe 2, and the page of far memory at 0x100000.
 __attribute__((section(".channel"), used)) static const struct {
   char magic[8];
   unsigned long stack, needs[6];
@@ -7,14 +8,17 @@ __attribute__((section(".channel"), used)) static const struct {
 
 static int data[4] = {1, 2, 3, 4};
 
+// Needs at least 256 bytes of stack for each of `n` + 1 calls.
 __attribute__((noipa)) static int deep(int n) {
   volatile char room[256];
   room[n & 255] = n;
   return n == 0 ? 0 : deep(n - 1) + room[n & 255];
 }
 
+// Pointer to an address that the verifier cannot see.
 __attribute__((noipa)) static volatile int *hidden(unsigned long at) { return (volatile int *)at; }
 
+// Case 0 makes permitted accesses only.
 void _start(int where) {
   switch (where) {
     case 0:

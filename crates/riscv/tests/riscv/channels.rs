@@ -14,6 +14,7 @@ use std::process::Command;
 /// A segment: address, permissions (4 read, 2 write, 1 execute), bytes, and number of trailing zeroes.
 type SegmentSpec = (u64, u32, Vec<u8>, u64);
 
+/// Permissions of segments: read only, read and write, read and execute.
 const READ: u32 = 4;
 const WRITABLE: u32 = 6;
 const EXECUTABLE: u32 = 5;
@@ -21,11 +22,16 @@ const EXECUTABLE: u32 = 5;
 /// A channel program in the form that a linker writes.
 #[derive(Clone)]
 struct Channel {
+    /// Address of the first instruction.
     entry: u64,
+    /// Loadable segments in address order.
     segments: Vec<SegmentSpec>,
+    /// Words of the section `.channel` behind its magic number: size of the stack in bytes, and three words for each
+    /// demand: (1, pipe, 0) or (2, start in far memory, length).
     manifest: Vec<u64>,
 }
 
+/// Bytes of a program that has 16-bit and 32-bit instructions.
 fn code(words: &[u32]) -> Vec<u8> {
     let lengths = words.iter().map(|word| if word & 3 == 3 { 4 } else { 2 });
     let bytes = words.iter().zip(lengths);
@@ -56,6 +62,7 @@ fn valid_channel() -> Channel {
     }
 }
 
+/// Resources that the programs may demand: private memory, pipes 2 and 3, and two ranges of far memory.
 fn grant() -> Grant {
     Grant {
         extensions: Extensions::NEAR_MEMORY,
@@ -66,6 +73,7 @@ fn grant() -> Grant {
 }
 
 impl Channel {
+    /// ELF file of the program, with the sections `.channel`, `.symtab` and `.strtab`.
     fn elf(&self) -> Vec<u8> {
         let to_bytes =
             |words: &[u64]| -> Vec<u8> { words.iter().flat_map(|d| d.to_le_bytes()).collect() };
@@ -122,6 +130,7 @@ impl Channel {
     }
 }
 
+/// The verifier returns the image and the demands of the manifest.
 #[test]
 fn program_within_its_grant_passes() {
     let elf = valid_channel().elf();

@@ -8,8 +8,10 @@ use cohkit_riscv::{
 };
 use riscv_oracle::{b_type, encode, i_type, r_type, random, s_type, Random};
 
+/// Start address of programs.
 const CODE: u64 = 0x1000;
 
+/// A core with a program loaded; register 10 points to data behind it.
 fn core(words: &[u32]) -> (Hart, FlatMemory) {
     let mut memory = FlatMemory::new(CODE, 0x1000);
     for (n, word) in words.iter().enumerate() {
@@ -24,6 +26,7 @@ fn core(words: &[u32]) -> (Hart, FlatMemory) {
     (hart, memory)
 }
 
+/// Blocks of random length and timed runs of random duration end with the same registers and memory as single steps.
 #[test]
 fn random_programs_end_alike_on_every_engine() {
     let program = random::programs(77, 60, 300);
@@ -50,6 +53,7 @@ fn random_programs_end_alike_on_every_engine() {
     assert!(timed_output == step_output, "in time it ends differently");
 }
 
+/// A program replaces one of its instructions; all engines execute the new one after `fence.i`.
 #[test]
 fn changed_code_is_visible_after_fence_i() {
     // Execute twice: the second pass runs a different first instruction.
@@ -92,6 +96,7 @@ fn changed_code_is_visible_after_fence_i() {
     assert_eq!(sums, [(11, 12); 3]);
 }
 
+/// A program that reads `instret` sees the number of instructions before the read.
 #[test]
 fn instret_counts_earlier_instructions() {
     let instret = |rd: u32| encode("csrrs", rd << 7 | 0xc02 << 20);
@@ -131,6 +136,7 @@ fn cycles(latencies: Latencies, words: &[u32]) -> u64 {
     hart.x(31)
 }
 
+/// Cycles by hand for loads, divisions, multiplications and branches with given latencies.
 #[test]
 fn instructions_wait_only_for_their_operands() {
     let latencies = || {
@@ -196,9 +202,14 @@ fn instructions_wait_only_for_their_operands() {
 /// Memory with a latency per address, which stalls each store once.
 struct SlowMemory {
     flat: FlatMemory,
+    /// Address and cycle of each access that was performed.
     access_starts: Vec<(u64, u64)>,
+    /// Current cycle of the core.
     cycle: u64,
+    /// Additional latency of the last access, in cycles: for loads, the offset of the address in its block of 64
+    /// bytes.
     last_latency: u64,
+    /// True if the last try of a store stalled; the next one then completes.
     has_stalled: bool,
 }
 
@@ -244,6 +255,7 @@ impl TimedMemory for SlowMemory {
     }
 }
 
+/// Accesses start while earlier loads are outstanding, and the core stops where it needs a value or memory stalls.
 #[test]
 fn memory_latency_stalls_the_core() {
     let words = [
@@ -276,6 +288,7 @@ fn memory_latency_stalls_the_core() {
     assert_eq!(hart.csrs.instret, 4);
 }
 
+/// A run until a cycle executes only instructions that start before it.
 #[test]
 fn timed_run_ends_before_the_given_cycle() {
     let words = [i_type("addi", 5, 5, 1), b_type("beq", 0, 0, -4)];
@@ -322,6 +335,7 @@ impl Memory for DelayedMemory {
 
 impl TimedMemory for DelayedMemory {}
 
+/// Values that arrive out of order, each with the cycle from which it can be used: later sums start no earlier.
 #[test]
 fn delivered_value_is_usable_from_its_cycle() {
     let words = [

@@ -6,6 +6,7 @@ use cohkit_riscv::{Extensions, FlatMemory, Hart};
 use rustc_apfloat::ieee::{Double, Single};
 use rustc_apfloat::{Float, FloatConvert, Round, Status, StatusAnd};
 
+/// Rounding modes of RISC-V with those of the library.
 const MODES: [(Rounding, Round); 5] = [
     (Rounding::NearestEven, Round::NearestTiesToEven),
     (Rounding::Zero, Round::TowardZero),
@@ -14,6 +15,7 @@ const MODES: [(Rounding, Round); 5] = [
     (Rounding::NearestAway, Round::NearestTiesToAway),
 ];
 
+/// Next number of a pseudorandom sequence (SplitMix64).
 fn next(seed: &mut u64) -> u64 {
     *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (*seed ^ *seed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -44,6 +46,7 @@ fn random_number(seed: &mut u64, fraction: u32, exponent: u32) -> u64 {
     bits | exponent << fraction | (kind >> 63) << (fraction + largest.count_ones())
 }
 
+/// Converts the library's flags to those of RISC-V.
 fn flags(status: Status) -> u8 {
     // Flags of the library and of RISC-V, which number them in opposite orders.
     let bits = [
@@ -69,6 +72,8 @@ fn unreported_flags(result: u64, fraction: u32, exponent: u32) -> u8 {
     }
 }
 
+/// Compares results and flags of 100,000 random operations with the library. `fraction` and `exponent` are the widths
+/// of the format's fields, in bits.
 fn check_arithmetic<F: Float + std::fmt::Debug>(
     format: Format,
     fraction: u32,
@@ -113,12 +118,14 @@ fn check_arithmetic<F: Float + std::fmt::Debug>(
     }
 }
 
+/// Sums, differences, products, quotients and fused operations in single and double precision.
 #[test]
 fn arithmetic_matches_the_library_in_every_rounding_mode() {
     check_arithmetic::<Single>(SINGLE, 23, 8, 1);
     check_arithmetic::<Double>(DOUBLE, 52, 11, 2);
 }
 
+/// Conversions of random numbers between both precisions, and to integers.
 #[test]
 fn conversions_match_the_library() {
     let mut state = 3;

@@ -9,17 +9,24 @@ use cohkit_riscv::{
 use riscv_oracle::{encode, i_type, r_type, s_type};
 use std::collections::BTreeMap;
 
+/// Start address of programs.
 const CODE: u64 = 0x1000;
+/// Size of a cache block, in bytes.
 const LINE: u64 = 64;
 
 /// Reference model: memory behind a non-coherent cache, of loads and stores only.
 struct Oracle {
+    /// Memory behind the cache.
     memory_behind: FlatMemory,
+    /// Cached blocks by address.
     cache: BTreeMap<u64, [u8; LINE as usize]>,
+    /// Prefetches so far, with their addresses.
     prefetches: Vec<(u64, Prefetch)>,
+    /// Fences so far.
     fences: Vec<Fence>,
     /// Number of retries before each access completes.
     delay: u32,
+    /// Retries that the current access still needs.
     remaining_delay: u32,
 }
 
@@ -42,6 +49,7 @@ impl Oracle {
         self.remaining_delay != 0
     }
 
+    /// Cached block of an address, which is loaded if necessary; `None` beyond the end of memory.
     fn line(&mut self, address: u64) -> Option<&mut [u8; LINE as usize]> {
         let start = address & !(LINE - 1);
         let bytes = self.memory_behind.bytes(start, LINE as usize)?;
@@ -49,6 +57,7 @@ impl Oracle {
         Some(self.cache.entry(start).or_insert(bytes))
     }
 
+    /// Word of the memory behind the cache.
     fn word_behind(&self, address: u64) -> u64 {
         u64::from_le_bytes(
             self.memory_behind
@@ -59,6 +68,7 @@ impl Oracle {
         )
     }
 
+    /// Memory with a program loaded.
     fn program(words: &[u32]) -> Oracle {
         let mut memory = Oracle::new();
         for (n, word) in words.iter().enumerate() {
@@ -145,10 +155,12 @@ impl Memory for Oracle {
     }
 }
 
+/// Encodes an access to a CSR; `operand` is a register or an immediate, depending on the instruction.
 fn csr(name: &str, rd: u32, number: u32, operand: u32) -> u32 {
     encode(name, rd << 7 | operand << 15 | number << 20)
 }
 
+/// Encodes a cache block operation on the address in a register.
 fn cbo(name: &str, register: u32) -> u32 {
     encode(name, register << 15)
 }
@@ -171,6 +183,8 @@ fn steps(hart: &mut Hart, memory: &mut Oracle, count: u32) {
     }
 }
 
+/// A clean writes the block back and keeps it, a flush also removes it, and an invalidation loses the last store. The
+/// results are the same if memory stalls.
 #[test]
 fn blocks_are_cleaned_flushed_and_invalidated() {
     for delay in [0, 3] {
@@ -211,6 +225,8 @@ fn blocks_are_cleaned_flushed_and_invalidated() {
     }
 }
 
+/// Each case has a value of `menvcfg`, whether an invalidation really discards data, and whether cleans and flushes
+/// are permitted in user mode.
 #[test]
 fn cache_block_operations_follow_menvcfg() {
     let words = [
@@ -258,6 +274,7 @@ fn cache_block_operations_follow_menvcfg() {
     }
 }
 
+/// Kinds and addresses of prefetches, and predecessor and successor sets of fences, as memory receives them.
 #[test]
 fn hints_and_fences_report_their_operands() {
     let prefetch = |name, imm: u32| encode(name, 10 << 15 | imm << 20);
@@ -286,6 +303,7 @@ fn hints_and_fences_report_their_operands() {
     assert_eq!(memory.fences, [fence(1, 2, false), fence(3, 3, true)]);
 }
 
+/// Exceptions in user mode set the trap registers and enter machine mode; `mret` returns, and is illegal in user mode.
 #[test]
 fn trap_enters_its_handler_and_returns() {
     let words = [
@@ -338,6 +356,7 @@ fn trap_enters_its_handler_and_returns() {
     );
 }
 
+/// External (11), software (3) and timer (7) interrupts, in this order, at their entries of a vectored handler.
 #[test]
 fn enabled_interrupts_are_taken_in_priority_order() {
     let (mut hart, _) = core(&[]);
@@ -370,6 +389,8 @@ fn enabled_interrupts_are_taken_in_priority_order() {
     );
 }
 
+/// Each case has a CSR, a written value, and the value that is read. Read-only, unknown and forbidden CSRs are
+/// refused.
 #[test]
 fn csr_writes_keep_only_implemented_bits() {
     let (mut hart, mut memory) = core(&[
@@ -420,6 +441,7 @@ fn csr_writes_keep_only_implemented_bits() {
     assert_eq!(hart.csrs.read(0xc00), None);
 }
 
+/// With an invalid dynamic rounding mode, only instructions that use it are illegal.
 #[test]
 fn invalid_rounding_mode_makes_rounding_illegal() {
     let words = [
@@ -438,6 +460,7 @@ fn invalid_rounding_mode_makes_rounding_illegal() {
     assert_eq!(hart.pc, CODE + 12);
 }
 
+/// Misaligned atomic accesses, a load across a block, and a jump to a 16-bit boundary without compressed instructions.
 #[test]
 fn forbidden_misalignment_raises_an_exception() {
     let words = [
@@ -468,6 +491,7 @@ fn forbidden_misalignment_raises_an_exception() {
     assert_eq!(hart.pc, CODE + 6);
 }
 
+/// A program ends with the same registers and memory if each access needs several tries.
 #[test]
 fn stalling_memory_changes_only_the_step_count() {
     let words = [
@@ -543,6 +567,8 @@ impl Memory for Split {
     fn prefetch(&mut self, _address: u64, _op: Prefetch) {}
 }
 
+/// Instructions continue behind outstanding loads until one reads or overwrites a destination; values are delivered in
+/// any order and extended as their loads need.
 #[test]
 fn core_stalls_only_at_the_use_of_a_load() {
     let mut hart = Hart::new(0, Extensions::HOST);
@@ -585,6 +611,7 @@ fn core_stalls_only_at_the_use_of_a_load() {
     );
 }
 
+/// A store from outside to the 64 bytes of a reservation, or across their start, makes the store-conditional fail.
 #[test]
 fn external_stores_break_reservations() {
     let mut shared = SharedMemory::new(FlatMemory::new(0, 4096), 2);

@@ -12,12 +12,16 @@ use riscv_oracle::{encode, i_type, s_type};
 /// Flat memory that records each access with its region, and can stall all of them.
 struct RecordingMemory {
     flat: FlatMemory,
+    /// Region of the next access, if the map has announced it.
     region_kind: Option<Kind>,
+    /// Accesses so far: region, operation, and address in the target memory.
     accesses: Vec<(Option<Kind>, &'static str, u64)>,
+    /// True if loads stall.
     stalls: bool,
 }
 
 impl RecordingMemory {
+    /// Records an access.
     fn record(&mut self, operation: &'static str, address: u64) {
         let region = self.region_kind.take();
         self.accesses.push((region, operation, address));
@@ -66,6 +70,7 @@ impl RegionMemory for RecordingMemory {
     }
 }
 
+/// Kinds of regions, in the order of their addresses.
 const KINDS: [Kind; 5] = [
     Kind::Memory,
     Kind::Far,
@@ -73,6 +78,7 @@ const KINDS: [Kind; 5] = [
     Kind::Scratchpad,
     Kind::Registers,
 ];
+/// Length of each region, in bytes.
 const LENGTH: u64 = 0x1000;
 
 /// One region of each kind, from 0x1000 on. Far memory and the uncached region are aliases.
@@ -100,6 +106,7 @@ fn machine() -> MappedMemory<RecordingMemory> {
     MappedMemory::new(recording_memory, regions).expect("disjoint regions")
 }
 
+/// Each kind of region permits its own accesses only. Block operations and prefetches of uncached regions do nothing.
 #[test]
 fn region_kinds_restrict_accesses() {
     let mut mapped = machine();
@@ -151,6 +158,7 @@ fn region_kinds_restrict_accesses() {
     assert_eq!(mapped.load(0x1fff, Size::Half, 1), Reply::Fault);
 }
 
+/// A word stored in far memory is read at its alias; both accesses have the same target address.
 #[test]
 fn far_memory_has_an_uncached_alias() {
     let mut mapped = machine();
@@ -163,6 +171,7 @@ fn far_memory_has_an_uncached_alias() {
     assert_eq!(mapped.memory.accesses, expected);
 }
 
+/// A register that is not ready causes a fault, whereas other memory may stall the core.
 #[test]
 fn register_accesses_do_not_stall() {
     let mut mapped = machine();
@@ -231,6 +240,7 @@ fn load_latency_follows_the_region() {
     }
 }
 
+/// Overlapping regions, and regions without bytes or beyond the last address.
 #[test]
 fn invalid_maps_are_rejected_with_region_names() {
     let region = |name: &str, start, length, target_start| Region {

@@ -8,12 +8,14 @@ use cohkit_riscv::{
 };
 use riscv_oracle::{encode, i_type, r_type, s_type, Random};
 
+/// Sizes of pages, in bytes.
 const SMALL: u64 = 0x1000;
 const LARGE: u64 = 0x20_0000;
 
 /// Flat memory that records prefetches and managed blocks.
 struct RecordingMemory {
     flat: FlatMemory,
+    /// Physical addresses of prefetches and block operations.
     recorded: Vec<u64>,
 }
 
@@ -47,6 +49,7 @@ impl Memory for RecordingMemory {
 
 impl TimedMemory for RecordingMemory {}
 
+/// A page with permissions from the letters `r`, `w` and `x`.
 fn page(virtual_start: u64, physical_start: u64, size: PageSize, permissions: &str) -> Page {
     let permits = |letter| permissions.contains(letter);
     Page {
@@ -103,6 +106,7 @@ fn machine(
     (hart, memory)
 }
 
+/// Words stored at random virtual addresses are found at the physical addresses calculated by the test.
 #[test]
 fn accesses_reach_only_their_page() {
     let (_, mut memory) = machine(&[], 4, 0);
@@ -126,6 +130,7 @@ fn accesses_reach_only_their_page() {
     assert!(written.len() > 9000);
 }
 
+/// Loads, stores, atomic accesses, block operations and fetches without a page, or without the permission of the page.
 #[test]
 fn unmapped_and_forbidden_accesses_raise_exceptions() {
     let words = [
@@ -205,6 +210,7 @@ fn unmapped_and_forbidden_accesses_raise_exceptions() {
     );
 }
 
+/// Invalid pages are refused with a message. The last page of the address space can be mapped.
 #[test]
 fn pages_are_aligned_and_do_not_overlap() {
     let (_, mut memory) = machine(&[], 4, 0);
@@ -239,6 +245,7 @@ fn pages_are_aligned_and_do_not_overlap() {
     assert_eq!(memory.load(u64::MAX - 7, Size::Double, 5), Reply::Done(0));
 }
 
+/// Numbers of misses of a TLB with two entries, computed by hand. A flush empties it.
 #[test]
 fn tlb_is_lru_and_a_large_page_takes_one_entry() {
     let (_, mut memory) = machine(&[], 2, 0);
@@ -270,6 +277,7 @@ fn tlb_is_lru_and_a_large_page_takes_one_entry() {
     assert_eq!(memory.pages.misses() - misses_before, 1);
 }
 
+/// Only prefetches of pages in the TLB reach memory, and none of them is a miss or an exception.
 #[test]
 fn prefetches_that_miss_the_buffer_do_nothing() {
     let prefetch = encode("prefetch.r", 10 << 15);
@@ -295,6 +303,7 @@ fn prefetches_that_miss_the_buffer_do_nothing() {
     assert_eq!(memory.pages.misses(), 1);
 }
 
+/// Cycles of two loads and their sum, with and without the latency of a page walk.
 #[test]
 fn misses_take_the_cycles_of_a_walk() {
     let words = [
@@ -320,6 +329,7 @@ fn misses_take_the_cycles_of_a_walk() {
 struct TlbOracle(Vec<u64>, usize);
 
 impl TlbOracle {
+    /// Returns true if the TLB contains the page.
     fn has(&self, page: u64) -> bool {
         self.0.contains(&page)
     }
@@ -336,6 +346,7 @@ impl TlbOracle {
     }
 }
 
+/// Random loads, stores and prefetches with pages of both sizes: hits, delays and values agree with the model.
 #[test]
 fn random_page_accesses_match_the_oracle() {
     for (size, entries, seed) in [
@@ -395,6 +406,7 @@ fn random_page_accesses_match_the_oracle() {
     }
 }
 
+/// The page used least recently is replaced also after the entry of another page was removed.
 #[test]
 fn unmapping_a_page_keeps_the_replacement_order_of_the_others() {
     let recording_memory = RecordingMemory {
@@ -429,6 +441,7 @@ fn unmapping_a_page_keeps_the_replacement_order_of_the_others() {
     assert!(!load_hits(&mut memory, 1), "page 1 was not replaced");
 }
 
+/// A run of pages that maps all addresses, and runs that exceed the address space or have no pages.
 #[test]
 fn page_run_may_cover_the_address_space() {
     let mut pages = Pages::new(4, 0);
@@ -519,6 +532,7 @@ fn machine_at_page_boundary(words: &[u32]) -> (Hart, PagedMemory<RecordingMemory
     (hart, memory)
 }
 
+/// An instruction that crosses two code pages is read from both, on all engines.
 #[test]
 fn fetch_across_two_pages_translates_each_half() {
     let words = [i_type("addi", 6, 5, 0x123), encode("ebreak", 0)];
@@ -537,6 +551,8 @@ fn fetch_across_two_pages_translates_each_half() {
     }
 }
 
+/// If only the second page cannot be executed, the exception has its address, on all engines. After the page was
+/// mapped, both halves are read again.
 #[test]
 fn fetch_fault_reports_the_second_page() {
     let words = [i_type("addi", 6, 5, 0x123), encode("ebreak", 0)];

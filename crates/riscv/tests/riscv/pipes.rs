@@ -12,13 +12,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// Size of a cache line, in bytes.
 const LINE: u64 = 128;
 /// Cached far memory. Registers start at 0x20_0000 and are not cached.
 const FAR: std::ops::Range<u64> = 0x10_0000..0x20_0000;
 
+/// Linear congruential generator, with its state.
 struct Random(u64);
 
 impl Random {
+    /// Returns a number from 0 to `limit - 1`.
     fn below(&mut self, limit: u64) -> u64 {
         let step = self.0.wrapping_mul(6_364_136_223_846_793_005);
         self.0 = step.wrapping_add(1_442_695_040_888_963_407);
@@ -33,10 +36,12 @@ struct NonCoherentMemory {
     caches: [BTreeMap<u64, ([u8; LINE as usize], bool)>; 2],
     /// True if lines are evicted at random.
     evicts: bool,
+    /// Generator for the choice of evicted lines and of the cores' turns.
     random: Random,
 }
 
 impl NonCoherentMemory {
+    /// Writes a line of a core's cache back if it is dirty. Keeps a clean copy, or removes it.
     fn drop_line(&mut self, core: usize, line: u64, keeps_copy: bool) {
         let Some((bytes, dirty)) = self.caches[core].remove(&line) else {
             return;
@@ -187,13 +192,18 @@ fn compile(folder: &Path, original: &str, mutated: &str) -> PathBuf {
 /// Arguments of the program.
 #[derive(Clone, Copy, Debug)]
 struct PipeArguments {
+    /// Kind of pipe: `BATCHES`, `POLLED` or `REGISTERS`.
     kind: u64,
+    /// Number of words to send.
     words: u64,
+    /// Number of lines of the pipe.
     lines: u64,
     evicts: bool,
+    /// Seed of evictions and turns; also selects the maximum length of a turn.
     seed: u64,
 }
 
+/// Kinds of pipes, as in pipes.c.
 const BATCHES: u64 = 0;
 const POLLED: u64 = 1;
 const REGISTERS: u64 = 2;

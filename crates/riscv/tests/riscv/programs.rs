@@ -17,9 +17,13 @@ use std::process::Command;
 /// In-memory files.
 #[derive(Default)]
 struct MemoryFiles {
+    /// Contents by name.
     files: BTreeMap<String, Vec<u8>>,
+    /// Name and position of each open file, by descriptor.
     open: BTreeMap<u32, (String, usize)>,
+    /// Bytes written to the standard output.
     output: Vec<u8>,
+    /// Time of the last query, in nanoseconds since the start; each query adds a millisecond.
     now: u64,
 }
 
@@ -156,6 +160,7 @@ fn run(
     panic!("the program does not end");
 }
 
+/// Output and exit code on each engine are those under QEMU's user mode.
 #[test]
 fn linux_program_matches_qemu() {
     if !require::require("riscv-gcc") || !require::require("qemu") {
@@ -200,6 +205,7 @@ fn linux_program_matches_qemu() {
     assert_eq!(timed_result, qemu_result);
 }
 
+/// A program with picolibc gets its arguments, writes and reads a file, and leaves none open.
 #[test]
 fn c_library_program_uses_files_by_semihosting() {
     if !require::require("riscv-gcc") {
@@ -247,6 +253,7 @@ missing: 1
     assert!(world.open.is_empty());
 }
 
+/// Each case has a file and a part of the message.
 #[test]
 fn files_that_are_no_programs_are_rejected_with_the_reason() {
     let mut program = riscv_oracle::Program {

@@ -26,17 +26,25 @@ const RESULT_BYTES: usize = 32;
 /// Operand set of a test.
 #[derive(Clone, Copy, PartialEq)]
 enum OperandSet {
+    /// Pairs of integers.
     Integers,
+    /// Pairs of numbers in single or double precision.
     Floats,
+    /// Triples of numbers, for fused operations.
     Triples,
 }
 
 /// One instruction under test, in one rounding mode.
 struct TestCase {
+    /// Name of the instruction's row in the table.
     name: &'static str,
+    /// Encoded instruction, with its operands in the registers above.
     word: u32,
+    /// Decoded instruction.
     inst: Inst,
+    /// Dynamic rounding mode.
     frm: u32,
+    /// Operands with which the instruction is executed.
     operand_set: OperandSet,
 }
 
@@ -337,6 +345,7 @@ fn compare(cases: &[TestCase]) {
     );
 }
 
+/// Runs each instruction with all combinations of its operands under QEMU and on our core.
 #[test]
 fn instructions_match_qemu_on_corner_values() {
     if !require::require("qemu") {
@@ -373,6 +382,7 @@ fn instructions_match_qemu_on_corner_values() {
     }
 }
 
+/// Random programs of about 300 instructions end with the registers and memory that they have under QEMU.
 #[test]
 fn random_programs_end_alike() {
     if !require::require("qemu") {

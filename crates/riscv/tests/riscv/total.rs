@@ -5,6 +5,7 @@ use cohkit_riscv::{
     Stop,
 };
 
+/// Next number of a pseudorandom sequence.
 fn next(seed: &mut u64) -> u64 {
     *seed = seed
         .wrapping_mul(6_364_136_223_846_793_005)
@@ -16,6 +17,7 @@ fn next(seed: &mut u64) -> u64 {
 struct RandomReplies(u64);
 
 impl RandomReplies {
+    /// Returns the value, or a random other reply.
     fn reply<T>(&mut self, value: T) -> Reply<T> {
         match next(&mut self.0) >> 20 & 7 {
             0 => Reply::Wait,
@@ -86,6 +88,7 @@ fn step_randomly<M: Memory>(hart: &mut Hart, memory: &mut M, steps: u32, seed: &
     completed
 }
 
+/// Executes random instructions with a memory that faults, stalls or delays at random.
 #[test]
 fn core_survives_arbitrary_code_and_replies() {
     for (seed, extensions) in [(1, Extensions::HOST), (2, Extensions::NEAR_MEMORY)] {
@@ -96,6 +99,7 @@ fn core_survives_arbitrary_code_and_replies() {
     }
 }
 
+/// Decodes and disassembles all 16-bit words and random 32-bit ones, and executes random bytes.
 #[test]
 fn any_word_decodes_to_an_executable_or_no_instruction() {
     let decoder = Decoder::new(Extensions::HOST);

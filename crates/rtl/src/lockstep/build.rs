@@ -3,7 +3,7 @@
 use super::shapes::Shape;
 use crate::rom::Rom;
 use crate::sources::SOURCES;
-use crate::tool::{self, VersionAnswer};
+use crate::tool::{self, VersionResult};
 use crate::tools::VERILATOR;
 use std::fs;
 use std::hash::{Hash, Hasher};
@@ -13,6 +13,7 @@ use std::process::{Command, Output};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+/// Files of the C++ program around the Verilated home, by name.
 const DRIVER: &[(&str, &str)] = &[
     (
         "lockstep.cpp",
@@ -31,7 +32,7 @@ pub enum BuildError {
     Missing(String),
     /// A tool is installed but does not run, with the symptom.
     Unusable(String),
-    /// The folder cannot be written.
+    /// The folder cannot be written, with the reason.
     Folder(PathBuf, String),
     /// Verilator or the compiler failed, with their output.
     Failed(String),
@@ -50,15 +51,15 @@ pub fn verilator() -> Result<String, BuildError> {
     let path = tool::search_path();
     let (help, oldest) = (VERILATOR.install(), VERILATOR.programs[0].oldest);
     let version = match tool::version("verilator", &["--version"], &path, LIMIT) {
-        VersionAnswer::Output(version) => version,
-        VersionAnswer::Absent => {
+        VersionResult::Output(version) => version,
+        VersionResult::Absent => {
             return Err(BuildError::Missing(format!(
                 "Verilator is not installed\n  help: {help}"
             )))
         }
-        VersionAnswer::Fails(what) => {
+        VersionResult::Failed(symptom) => {
             return Err(BuildError::Unusable(format!(
-                "Verilator is installed and does not run: {what}\n  help: make `verilator --version` run, or {help}"
+                "Verilator is installed and does not run: {symptom}\n  help: make `verilator --version` run, or {help}"
             )))
         }
     };
@@ -80,7 +81,7 @@ pub fn verilator() -> Result<String, BuildError> {
 
 /// A home as printed by [`crate::print`].
 #[derive(Clone, Copy)]
-pub struct Printed<'a> {
+pub struct PrintedHome<'a> {
     /// Name of the protocol.
     pub protocol: &'a str,
     /// The ROM.
@@ -90,13 +91,14 @@ pub struct Printed<'a> {
 }
 
 /// Builds a home of this shape in a folder of its own below `cache`, unless it exists there. Returns the path of the
-/// library. The build ends soon after `stop` is set.
+/// library. With `waveforms`, the library can record them, but runs more slowly. The build ends soon after `stop` is
+/// set.
 ///
 /// # Errors
 /// [`BuildError`].
 pub fn build(
     cache: &Path,
-    printed: Printed,
+    printed: PrintedHome,
     shape: Shape,
     waveforms: bool,
     stop: &AtomicBool,
@@ -104,14 +106,14 @@ pub fn build(
     build_from(SOURCES, cache, printed, shape, waveforms, stop)
 }
 
-/// Builds from other sources than [`SOURCES`], for example with a seeded fault.
+/// Builds from other sources than [`SOURCES`], for example with a seeded fault. See [`build`].
 ///
 /// # Errors
 /// [`BuildError`].
 pub fn build_from(
     sources: &[(&str, &str)],
     cache: &Path,
-    printed: Printed,
+    printed: PrintedHome,
     shape: Shape,
     waveforms: bool,
     stop: &AtomicBool,
@@ -156,8 +158,9 @@ pub fn build_from(
 /// Maximum number of units per slice for which the C++ code of the home is compiled as one piece.
 const MAX_UNSPLIT_UNITS: usize = 8;
 
-/// Name of the library, and of the file beside it with the checksum.
+/// Name of the library.
 const LIBRARY: &str = "lockstep.so";
+/// Name of the file beside the library with its checksum.
 const SEAL: &str = "lockstep.sum";
 
 /// Returns a checksum of the library. Loading a damaged library can crash the process.
@@ -167,6 +170,7 @@ fn checksum(library: &Path) -> io::Result<String> {
     Ok(format!("{:016x}", hasher.finish()))
 }
 
+/// Writes the checksum of a library beside it.
 fn seal(library: &Path) -> io::Result<()> {
     fs::write(library.with_file_name(SEAL), checksum(library)?)
 }
@@ -181,7 +185,7 @@ fn is_intact(library: &Path) -> bool {
 fn verilate(
     sources: &[(&str, &str)],
     folder: &Path,
-    printed: Printed,
+    printed: PrintedHome,
     shape: Shape,
     waveforms: bool,
     stop: &AtomicBool,
@@ -209,7 +213,7 @@ fn verilate(
 fn command(
     sources: &[(&str, &str)],
     package_file: &str,
-    printed: Printed,
+    printed: PrintedHome,
     shape: Shape,
     waveforms: bool,
 ) -> Command {
@@ -250,7 +254,7 @@ fn command(
         ("Reads", shape.reads),
         ("Writes", shape.writes),
         ("Locals", shape.locals),
-        ("MaxDeferred", shape.waiting),
+        ("MaxDeferred", shape.max_deferred),
         ("StoreSlots", shape.store_slots),
         ("ChangeDepth", shape.change_depth),
         ("UnitsPerPort", shape.units_per_port),

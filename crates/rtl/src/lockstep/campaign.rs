@@ -4,11 +4,11 @@ use super::bench::{
     calls, play_control_lines, sweep, Bench, BenchError, DelayedResponse, Pattern, Report, Run,
     LINES,
 };
-use super::chance::RandomGenerator;
 use super::measure;
 use super::model::Model;
-use super::setup::{Failed, Setup, Waveform};
-use crate::rom::{Effect, Known, Memory, Rom, Row};
+use super::random::RandomGenerator;
+use super::setup::{RunError, Setup, Waveform};
+use crate::rom::{Effect, Memory, PermissionBounds, Rom, Row};
 use cohkit_base::sequence::Sequence;
 use cohkit_protocol::protocol::Permission;
 use std::fmt::Write;
@@ -21,8 +21,8 @@ impl Setup<'_> {
     /// Performs one run with the unmodified ROM.
     ///
     /// # Errors
-    /// [`Failed`].
-    pub fn run(&self, run: Run, waveform: Option<Waveform>) -> Result<Report, Failed> {
+    /// [`RunError`].
+    pub fn run(&self, run: Run, waveform: Option<Waveform>) -> Result<Report, RunError> {
         let image = self.image(None)?;
         self.run_with(&image, run, waveform)
     }
@@ -31,16 +31,16 @@ impl Setup<'_> {
     /// traces end at quiescence.
     ///
     /// # Errors
-    /// [`Failed`].
-    pub fn traces(&self, run: Run) -> Result<Vec<Sequence>, Failed> {
+    /// [`RunError`].
+    pub fn traces(&self, run: Run) -> Result<Vec<Sequence>, RunError> {
         self.bench(run)?.traces()
     }
 
     /// Plays an application that answers late; see [`DelayedResponse`].
     ///
     /// # Errors
-    /// [`Failed`], also for a deadlock.
-    pub fn control_lines(&self, withheld: DelayedResponse) -> Result<(), Failed> {
+    /// [`RunError`], also for a deadlock.
+    pub fn control_lines(&self, withheld: DelayedResponse) -> Result<(), RunError> {
         let mut bench = self.bench(measure::run(Pattern::OneUnit, LINES, 4, 8))?;
         let result = bench
             .reset_and_settle(measure::clearing_cycles(self))
@@ -48,28 +48,30 @@ impl Setup<'_> {
         result.map_err(|error| bench.to_failure(error))
     }
 
-    /// Lets the invalidation engine take all lines, half of them dirty, while the remote is idle or not. Returns the
+    /// Lets the invalidation engine take all lines, half of them dirty. `rests` is true if the remote is idle
+    /// meanwhile.
     /// duration in cycles.
     ///
     /// # Errors
-    /// [`Failed`].
-    pub fn sweep(&self, run: Run, rests: bool) -> Result<u64, Failed> {
+    /// [`RunError`].
+    pub fn sweep(&self, run: Run, rests: bool) -> Result<u64, RunError> {
         self.run_bench(run, |bench| sweep(bench, rests))
     }
 
-    /// Performs remote procedure calls in both slices and returns the total duration in cycles.
+    /// Performs `number` remote procedure calls in each slice and returns the total duration in cycles.
     ///
     /// # Errors
-    /// [`Failed`], also if a result is wrong.
-    pub fn calls(&self, run: Run, number: u64) -> Result<u64, Failed> {
+    /// [`RunError`], also if a result is wrong.
+    pub fn calls(&self, run: Run, number: u64) -> Result<u64, RunError> {
         self.run_bench(run, |bench| calls(bench, number))
     }
 
+    /// Runs `body` on a reset home with the unmodified ROM.
     fn run_bench<T>(
         &self,
         run: Run,
         body: impl FnOnce(&mut Bench) -> Result<T, BenchError>,
-    ) -> Result<T, Failed> {
+    ) -> Result<T, RunError> {
         let mut bench = self.bench(run)?;
         let result = bench
             .reset_and_settle(measure::clearing_cycles(self))
@@ -80,22 +82,27 @@ impl Setup<'_> {
     /// Mutates a row as in [`Setup::mutated_row`] and directs runs to it until one detects it. Returns false if none does.
     ///
     /// # Errors
-    /// [`Failed`], except for a mismatch.
-    pub fn detects_mutation(&self, state: usize, event: usize, seed: u64) -> Result<bool, Failed> {
-        let aim = self
+    /// [`RunError`], except for a mismatch.
+    pub fn detects_mutation(
+        &self,
+        state: usize,
+        event: usize,
+        seed: u64,
+    ) -> Result<bool, RunError> {
+        let first_target = self
             .graph
             .and_then(|graph| graph.index_from_last((state, event)));
         let mutated = self.mutated_row(state, event, seed);
         // A path may be blocked, and a row has no effect if a resource is missing; further runs use it again.
         for attempt in 0..ATTEMPTS {
             let seed = seed.wrapping_add(attempt);
-            let run = match aim {
-                Some(aim) => Run::directed_run(aim, seed),
+            let run = match first_target {
+                Some(first_target) => Run::directed_run(first_target, seed),
                 None => Run::new(seed, 2000),
             };
             match self.run_mutated(run, state, event, mutated) {
                 Ok(_) => {}
-                Err(Failed::Mismatch(_)) => return Ok(true),
+                Err(RunError::Mismatch(_)) => return Ok(true),
                 Err(failed) => return Err(failed),
             }
         }
@@ -118,42 +125,45 @@ impl Setup<'_> {
     /// Performs one run with a mutated row in the ROM.
     ///
     /// # Errors
-    /// [`Failed`]; a mismatch is the desired result.
+    /// [`RunError`]; a mismatch is the desired result.
     pub fn run_mutated(
         &self,
         run: Run,
         state: usize,
         event: usize,
         mutated: Row,
-    ) -> Result<Report, Failed> {
+    ) -> Result<Report, RunError> {
         let address = self.rom.address(state, event);
         let image = self.image(Some((address, self.rom.word(mutated))))?;
         self.run_with(&image, run, None)
     }
 
+    /// Performs one run with this image of the ROM.
     fn run_with(
         &self,
         image: &Path,
         run: Run,
         waveform: Option<Waveform>,
-    ) -> Result<Report, Failed> {
+    ) -> Result<Report, RunError> {
         let bench = self.bench_with(image, run)?;
         bench.finish(waveform)
     }
 
     /// Creates a home before reset, with the unmodified ROM.
-    pub(super) fn bench(&self, run: Run) -> Result<Bench<'_>, Failed> {
+    pub(super) fn bench(&self, run: Run) -> Result<Bench<'_>, RunError> {
         let image = self.image(None)?;
         self.bench_with(&image, run)
     }
 
-    fn bench_with(&self, image: &Path, run: Run) -> Result<Bench<'_>, Failed> {
-        let model = Model::open(self.library, image, self.argument).map_err(Failed::Tool)?;
+    /// Creates a home before reset, with this image of the ROM.
+    fn bench_with(&self, image: &Path, run: Run) -> Result<Bench<'_>, RunError> {
+        let model = Model::open(self.library, image, self.argument).map_err(RunError::Tool)?;
         Ok(Bench::new(self, model, run))
     }
 
-    /// Writes the image of the ROM, optionally with a replaced word at one address.
-    fn image(&self, replacement: Option<(usize, u64)>) -> Result<PathBuf, Failed> {
+    /// Writes the image of the ROM to the setup's folder, optionally with a replaced word at one address. Returns its
+    /// path.
+    fn image(&self, replacement: Option<(usize, u64)>) -> Result<PathBuf, RunError> {
         let mut text = String::new();
         for (state, event) in self.rom.used() {
             let address = self.rom.address(state, event);
@@ -167,28 +177,31 @@ impl Setup<'_> {
             "{}-{}.mem",
             self.protocol.name,
             if replacement.is_some() {
-                "spoilt"
+                "mutated"
             } else {
-                "whole"
+                "original"
             }
         );
         let file = self.folder.join(name);
         std::fs::write(&file, text)
-            .map_err(|error| Failed::Tool(format!("{}: {error}", file.display())))?;
+            .map_err(|error| RunError::Tool(format!("{}: {error}", file.display())))?;
         Ok(file)
     }
 }
 
 /// Returns the row with a change in one field that the hardware evaluates when it uses the row.
 fn mutate_row(rom: &Rom, row: Row, random: &mut RandomGenerator) -> Row {
-    let effects = [Effect::Never, Effect::Leave, Effect::Refuse, Effect::Take];
+    let effects = [Effect::Never, Effect::Stall, Effect::Refuse, Effect::Take];
     let mut fields = vec![effects.map(|effect| Row { effect, ..row }).to_vec()];
     // A unit ignores the other fields unless it consumes the event.
     if row.effect == Effect::Take {
         let memories = [Memory::None, Memory::Read, Memory::Write];
         let permissions = [Permission::None, Permission::Read, Permission::Write];
         let sends = || std::iter::once(None).chain((0..rom.sends.len() as u16).map(Some));
-        let with_known = |known| Row { known, ..row };
+        let with_bounds = |permission_bounds| Row {
+            permission_bounds,
+            ..row
+        };
         fields.extend([
             memories.map(|memory| Row { memory, ..row }).to_vec(),
             [false, true]
@@ -198,17 +211,17 @@ fn mutate_row(rom: &Rom, row: Row, random: &mut RandomGenerator) -> Row {
             sends().map(|forward| Row { forward, ..row }).collect(),
             permissions
                 .map(|old_permission| {
-                    with_known(Known {
+                    with_bounds(PermissionBounds {
                         old_permission,
-                        ..row.known
+                        ..row.permission_bounds
                     })
                 })
                 .to_vec(),
             permissions
                 .map(|new_permission| {
-                    with_known(Known {
+                    with_bounds(PermissionBounds {
                         new_permission,
-                        ..row.known
+                        ..row.permission_bounds
                     })
                 })
                 .to_vec(),

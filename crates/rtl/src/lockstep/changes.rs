@@ -24,11 +24,13 @@ impl Change {
 
 /// Expected reports of some units, including changes that may be lost.
 pub struct Changes {
+    /// Reports that each unit still has to make.
     units: Vec<Unit>,
     /// Maximum number of cycles until a change is reported; `None` if the listener may pause.
     max_delay: Option<u64>,
 }
 
+/// Changes of a unit that are not reported yet.
 #[derive(Default)]
 struct Unit {
     /// Unreported changes, each with the cycle in which the unit learnt of it.
@@ -52,13 +54,13 @@ impl Changes {
         2 * units as u64 + 16
     }
 
-    /// Records that a unit has learnt of a change.
+    /// Records that a unit has learnt of a change in `cycle`.
     pub fn record_change(&mut self, unit: usize, change: Change, cycle: u64) {
         self.units[unit].unreported.push_back((cycle, change));
     }
 
-    /// Checks a report at the port. Returns the number of earlier changes of the same unit that were lost.
-    ///
+    /// Checks a report at the port, encoded as `change_t` of `home_pkg.sv`. Returns the number of earlier changes of
+    /// the same unit that were lost.
     /// # Errors
     /// The change was not expected, or an earlier change could not have been lost.
     pub fn check_report(&mut self, word: u64) -> Result<u64, String> {

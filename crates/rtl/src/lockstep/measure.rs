@@ -6,7 +6,7 @@ use super::bench::{
     run_read_burst, run_single_operation, run_traffic, Bench, Pattern, PortEvent, Rate, Run,
     Traffic,
 };
-use super::setup::{Failed, Setup};
+use super::setup::{RunError, Setup};
 use cohkit_protocol::controller::{Access, Event};
 
 /// Latency of one operation of the home, in cycles.
@@ -51,7 +51,7 @@ pub(super) fn run(pattern: Pattern, lines: usize, memory: u64, delay: u64) -> Ru
         delay,
         ready: 16,
         device: 0,
-        aim: 0,
+        first_target: 0,
         illegal_inputs: 0,
         exact: true,
     }
@@ -65,8 +65,8 @@ pub(super) fn clearing_cycles(setup: &Setup) -> u64 {
 /// Measures each operation once, on a separate line.
 ///
 /// # Errors
-/// [`Failed`], also if the home deviates from the controllers.
-pub fn latencies(setup: &Setup) -> Result<Vec<Latency>, Failed> {
+/// [`RunError`], also if the home deviates from the controllers.
+pub fn latencies(setup: &Setup) -> Result<Vec<Latency>, RunError> {
     // The first store of a line obtains write permission, the second one writes.
     let (load, store, evict) = (Ok(Access::Load), Ok(Access::Store), Ok(Access::Evict));
     let mut operations = vec![
@@ -134,11 +134,11 @@ pub struct Parts {
     /// From a request at the home's port, for a line without holder, to the read request to memory.
     pub latency: u64,
     /// From memory's answer at the home's port to the last beat of the message with its data.
-    pub resume: u64,
+    pub completion_latency: u64,
     /// Cycles for which such a request occupies its unit, before the unit accepts the next event.
     pub occupancy: u64,
     /// Cycles for which such an answer of memory occupies its unit.
-    pub resume_occupancy: u64,
+    pub completion_occupancy: u64,
     /// Additional latency of a local operation that takes a line from the remote. It excludes the remote's latency, and
     /// twice `latency`: once for the operation, and once for the remote's answer.
     pub local: u64,
@@ -148,8 +148,8 @@ pub struct Parts {
 /// of requests to one unit gives its occupancy: the minimum time between the ends of two consecutive events.
 ///
 /// # Errors
-/// [`Failed`], also if the home deviates from the controllers.
-pub fn parts(setup: &Setup) -> Result<Parts, Failed> {
+/// [`RunError`], also if the home deviates from the controllers.
+pub fn parts(setup: &Setup) -> Result<Parts, RunError> {
     let mut bench = setup.bench(run(Pattern::OneUnit, BURST, 1, 0))?;
     let result = (|| {
         bench.reset_and_settle(clearing_cycles(setup))?;
@@ -159,10 +159,11 @@ pub fn parts(setup: &Setup) -> Result<Parts, Failed> {
     })();
     let (read, recall, burst) = result.map_err(|error| bench.to_failure(error))?;
     let parts = derive_parts(&read, &recall, &burst);
-    parts.ok_or_else(|| Failed::Tool("the latency of a part of the home cannot be derived".into()))
+    parts
+        .ok_or_else(|| RunError::Tool("the latency of a part of the home cannot be derived".into()))
 }
 
-/// Number of lines that are read back to back from one unit.
+/// Number of lines that are read back to back from one unit, to measure its occupancy.
 const BURST: usize = 16;
 
 /// Derives the latencies from the port events of a read, a recall and a burst of reads, each with its cycle. Returns
@@ -203,9 +204,10 @@ fn derive_parts(
     };
     Some(Parts {
         latency,
-        resume: cycle_of(read, is_tx_last)?.checked_sub(cycle_of(read, is_memory_data)?)?,
+        completion_latency: cycle_of(read, is_tx_last)?
+            .checked_sub(cycle_of(read, is_memory_data)?)?,
         occupancy: occupancy(|event| matches!(event, Event::Message(_)))?,
-        resume_occupancy: occupancy(|event| matches!(event, Event::MemoryData(_)))?,
+        completion_occupancy: occupancy(|event| matches!(event, Event::MemoryData(_)))?,
         local: (forward_cycles + answer_cycles).saturating_sub(2 * latency),
     })
 }
@@ -213,8 +215,8 @@ fn derive_parts(
 /// Measures the throughput of a scenario, after its preparation.
 ///
 /// # Errors
-/// [`Failed`], also if the home deviates from the controllers.
-pub fn rate(setup: &Setup, scenario: &Scenario) -> Result<Rate, Failed> {
+/// [`RunError`], also if the home deviates from the controllers.
+pub fn rate(setup: &Setup, scenario: &Scenario) -> Result<Rate, RunError> {
     let Scenario {
         traffic,
         preparation,

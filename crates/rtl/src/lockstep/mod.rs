@@ -2,7 +2,8 @@
 //!
 //! [`build`] compiles the RTL to a library, and [`model`] loads it. [`bench`] connects it to a remote, a device and a
 //! memory with random delays, reordering and back-pressure, and compares every step and message with the controllers.
-//! [`ways`] finds the rows that can be used and paths to them; lines are directed to the rare ones.
+//! [`reachability`] finds the rows that can be used and paths to them; lines are directed to the rare ones.
+//! [`changes`] is the reference model of the reported permission changes.
 //! [`setup`] is the configuration of a run. [`shapes`] lists the parameters of homes over which seeds are distributed.
 //! [`campaign`] runs many seeds, and mutated ROMs that must be detected.
 //! [`measure`] lets the same agents act without random delays, and counts cycles.
@@ -10,10 +11,10 @@
 pub mod bench;
 pub mod build;
 pub mod campaign;
-mod chance;
 pub mod changes;
 pub mod measure;
 pub mod model;
+mod random;
 pub mod reachability;
 pub mod setup;
 pub mod shapes;

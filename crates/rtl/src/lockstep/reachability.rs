@@ -73,27 +73,33 @@ impl LineState {
     }
 }
 
+/// Returns the ordered group of a message; `None` if its channel is unordered.
 fn order(protocol: &Protocol, message: MessageId) -> Option<usize> {
     protocol.order_of(protocol.message(message).channel)
 }
 
 /// A transition: the row that it uses if the home takes part, and the successor state.
 struct Edge {
+    /// Cause of the transition.
     transition: Move,
+    /// State and event of the row in the ROM; `None` if only the remote takes part.
     row: Option<(u16, u16)>,
+    /// Number of the successor state.
     to: u32,
 }
 
 /// Reachable states of a line, and the transitions between them.
 pub struct ReachabilityGraph {
+    /// States by their numbers; number 0 is the initial state.
     line_states: Interner<LineState>,
+    /// Transitions of each state, by its number.
     edges: Vec<Vec<Edge>>,
     /// Rows used by some transition, in order of distance from the initial state, then in the order of the ROM.
     rows: Vec<(usize, usize)>,
 }
 
 impl ReachabilityGraph {
-    /// Explores a line of this protocol; `None` if there are too many states.
+    /// Explores a line of this protocol; `None` if there are more than two million states.
     pub fn new(protocol: &Protocol, home: &Controller, rom: &Rom) -> Option<ReachabilityGraph> {
         let mut line = LineSystem {
             protocol,
@@ -140,7 +146,7 @@ impl ReachabilityGraph {
         })
     }
 
-    /// Returns the reachable rows, in order of distance from the initial state.
+    /// Returns the reachable rows, each as state and event of the ROM, in order of distance from the initial state.
     pub fn rows(&self) -> &[(usize, usize)] {
         &self.rows
     }
@@ -150,7 +156,7 @@ impl ReachabilityGraph {
         self.rows.iter().rev().position(|&other| other == row)
     }
 
-    /// Returns the number of states.
+    /// Returns the number of reachable states.
     pub fn line_states(&self) -> usize {
         self.edges.len()
     }
@@ -189,7 +195,7 @@ impl ReachabilityGraph {
         self.line_states.number(line_state)
     }
 
-    /// Returns the number of the successor state of a move.
+    /// Returns the number of the successor state of a move; `None` if the move is impossible in this state.
     pub fn successor(&self, from: u32, transition: Move) -> Option<u32> {
         self.edges[from as usize]
             .iter()
@@ -200,10 +206,15 @@ impl ReachabilityGraph {
 
 /// A line with its remote and its home, as a transition system.
 struct LineSystem<'a> {
+    /// Protocol of the line, for bounds and orders of messages.
     protocol: &'a Protocol,
+    /// ROM of the home, for the numbers of events.
     rom: &'a Rom,
+    /// Controller of the home.
     home: &'a Controller,
+    /// Interpreter of the home's controller, for one remote.
     home_machine: Machine<'a>,
+    /// Interpreter of the remote's controller.
     remote_machine: Machine<'a>,
 }
 

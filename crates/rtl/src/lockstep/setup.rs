@@ -34,7 +34,7 @@ pub struct Setup<'a> {
 
 /// Reason for which a run has no report.
 #[derive(Debug)]
-pub enum Failed {
+pub enum RunError {
     /// The RTL deviated from the controllers.
     Mismatch(Box<Mismatch>),
     /// The library or a file could not be used, with the reason.

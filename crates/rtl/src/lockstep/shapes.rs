@@ -1,7 +1,7 @@
 //! Parameters of homes, over which seeds are distributed: the one that ships, and others that are small enough to be
 //! full most of the time.
 
-/// Parameters of the home to build. Small directories are intended to overflow.
+/// Parameters of the home to build: the generics of `home.sv`. Small directories are intended to overflow.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub struct Shape {
@@ -15,11 +15,15 @@ pub struct Shape {
     pub ways: usize,
     /// Ways compared per cycle, a power of two up to all of them.
     pub ways_per_step: usize,
+    /// Reads of memory in flight per unit.
     pub reads: usize,
+    /// Writes of memory in flight per unit.
     pub writes: usize,
+    /// Local operations in progress per unit.
     pub locals: usize,
-    /// Maximum number of requests that a unit defers.
-    pub waiting: usize,
+    /// Maximum number of requests that a unit defers, and of lines of a unit that the device locks.
+    pub max_deferred: usize,
+    /// Payload slots of requests per unit.
     pub store_slots: usize,
     /// Permission changes that a slice queues for the listener, a power of two.
     pub change_depth: usize,
@@ -53,7 +57,7 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
-    /// True if the endpoint implements the memory.
+    /// True if the endpoint implements the memory, so that the AXI pins are idle.
     pub fn has_memory(self) -> bool {
         self != Endpoint::None
     }
@@ -76,7 +80,7 @@ impl Endpoint {
 impl Shape {
     /// Returns a home that tracks a whole cache with the given sets and ways, with the shipped values of all other
     /// parameters.
-    pub fn whole(units: usize, set_bits: u32, ways: usize) -> Shape {
+    pub fn for_cache(units: usize, set_bits: u32, ways: usize) -> Shape {
         Shape {
             units,
             set_bits,
@@ -108,7 +112,7 @@ const SMALL: Shape = Shape {
     reads: 2,
     writes: 1,
     locals: 2,
-    waiting: 2,
+    max_deferred: 2,
     store_slots: 2,
     change_depth: 2,
     units_per_port: 8,
@@ -143,7 +147,7 @@ pub const SHAPES: [(&str, Shape); 14] = [
             reads: 3,
             writes: 2,
             locals: 3,
-            waiting: 3,
+            max_deferred: 3,
             store_slots: 3,
             change_depth: 4,
             units_per_port: 1,
@@ -159,7 +163,7 @@ pub const SHAPES: [(&str, Shape); 14] = [
         Shape {
             reads: 1,
             locals: 1,
-            waiting: 1,
+            max_deferred: 1,
             store_slots: 1,
             ..SMALL
         },
@@ -243,12 +247,12 @@ pub const SHAPES: [(&str, Shape); 14] = [
     ),
 ];
 
-/// Returns the name of a seed's shape.
+/// Returns the name of a seed's shape; consecutive seeds use the shapes in turn.
 pub fn of_seed(seed: u64) -> &'static str {
     SHAPES[(seed % SHAPES.len() as u64) as usize].0
 }
 
-/// Returns the shape with this name.
+/// Returns the shape with this name, one of those in [`SHAPES`]; `None` if the name is unknown.
 pub fn named(name: &str) -> Option<Shape> {
     SHAPES
         .iter()
@@ -287,7 +291,7 @@ mod tests {
             |shape| shape.reads,
             |shape| shape.writes,
             |shape| shape.locals,
-            |shape| shape.waiting,
+            |shape| shape.max_deferred,
             |shape| shape.store_slots,
             |shape| shape.change_depth,
             |shape| shape.units_per_port,
@@ -323,7 +327,7 @@ mod tests {
             ("Reads", shipped.reads),
             ("Writes", shipped.writes),
             ("Locals", shipped.locals),
-            ("MaxDeferred", shipped.waiting),
+            ("MaxDeferred", shipped.max_deferred),
             ("StoreSlots", shipped.store_slots),
             ("ChangeDepth", shipped.change_depth),
             ("UnitsPerPort", shipped.units_per_port),
@@ -332,6 +336,6 @@ mod tests {
         ] {
             assert_eq!(value, default(name), "{name}");
         }
-        assert_eq!(shipped, Shape::whole(32, 7, 16));
+        assert_eq!(shipped, Shape::for_cache(32, 7, 16));
     }
 }

@@ -36,8 +36,10 @@ pub struct Path {
 
 /// Longest path to a net from one kind of start: its levels, and the preceding primitive and net.
 #[derive(Clone, Copy)]
-struct Reached {
+struct LongestPath {
+    /// Number of levels of logic.
     levels: u32,
+    /// Primitive and net before the last one; `None` at the start of the path.
     predecessor: Option<(usize, usize)>,
 }
 
@@ -56,7 +58,7 @@ pub fn paths(netlist: &Netlist) -> Result<Vec<Path>, String> {
     }
     let mut reached = [vec![None; nets], vec![None; nets]];
     for &(net, _) in &netlist.inputs {
-        reached[0][net] = Some(Reached {
+        reached[0][net] = Some(LongestPath {
             levels: 0,
             predecessor: None,
         });
@@ -125,12 +127,20 @@ pub fn paths(netlist: &Netlist) -> Result<Vec<Path>, String> {
     Ok(longest)
 }
 
-/// Returns all parts in topological order of combinational paths.
+/// Returns the indices of all parts in topological order of combinational paths. `drivers` has the part that drives
+/// each net, or `usize::MAX`.
+///
+/// # Errors
+/// The logic contains a combinational loop.
 fn order(netlist: &Netlist, drivers: &[usize]) -> Result<Vec<usize>, String> {
+    /// Progress of the depth-first search at a part.
     #[derive(Clone, Copy, PartialEq)]
     enum Visit {
+        /// Not reached yet.
         No,
+        /// On the stack. An input driven by such a part closes a loop.
         Open,
+        /// Emitted, with all parts that it depends on.
         Done,
     }
     let mut visits = vec![Visit::No; netlist.parts.len()];
@@ -186,7 +196,7 @@ fn affects_output(part: &Part, pin: &str, output: &str) -> bool {
 }
 
 /// Propagates path lengths from a part's inputs to its outputs.
-fn propagate_levels(part: &Part, part_index: usize, reached: &mut [Vec<Option<Reached>>; 2]) {
+fn propagate_levels(part: &Part, part_index: usize, reached: &mut [Vec<Option<LongestPath>>; 2]) {
     for (start, reached) in [Start::Register, Start::Memory].into_iter().zip(reached) {
         let start_path = match part.primitive.kind {
             Kind::Logic(_) => None,
@@ -195,7 +205,7 @@ fn propagate_levels(part: &Part, part_index: usize, reached: &mut [Vec<Option<Re
             Kind::Register => (start == Start::Register).then_some(0),
             Kind::Memory => ((start == Start::Register) == part.registered).then_some(0),
         };
-        let start_path = start_path.map(|levels| Reached {
+        let start_path = start_path.map(|levels| LongestPath {
             levels,
             predecessor: None,
         });
@@ -209,12 +219,12 @@ fn propagate_levels(part: &Part, part_index: usize, reached: &mut [Vec<Option<Re
                 .iter()
                 .filter(|pin| !pin.output && affects_output(part, &pin.name, &output.name))
                 .filter_map(|pin| {
-                    Some(Reached {
+                    Some(LongestPath {
                         levels: reached[pin.net]?.levels + cost,
                         predecessor: Some((part_index, pin.net)),
                     })
                 })
-                .fold(None::<Reached>, |best, next| match best {
+                .fold(None::<LongestPath>, |best, next| match best {
                     Some(best) if best.levels >= next.levels => Some(best),
                     _ => Some(next),
                 });
@@ -232,9 +242,13 @@ fn propagate_levels(part: &Part, part_index: usize, reached: &mut [Vec<Option<Re
 }
 
 /// Returns the start of the longest path to a net, and the primitives on it.
-fn trace(netlist: &Netlist, reached: &[Option<Reached>], mut net: usize) -> (String, Vec<String>) {
+fn trace(
+    netlist: &Netlist,
+    reached: &[Option<LongestPath>],
+    mut net: usize,
+) -> (String, Vec<String>) {
     let mut through = Vec::new();
-    while let Some(Reached {
+    while let Some(LongestPath {
         predecessor: Some((part, from)),
         ..
     }) = reached[net]
@@ -259,6 +273,7 @@ fn name(netlist: &Netlist, net: usize) -> String {
     }
 }
 
+/// Returns a path followed by a dot; the empty text for the top.
 fn dotted(path: &str) -> String {
     match path.is_empty() {
         true => String::new(),

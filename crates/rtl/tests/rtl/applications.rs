@@ -29,7 +29,7 @@ fn home() -> Option<Built> {
         locals: 1,
         reads: 3,
         writes: 2,
-        waiting: 3,
+        max_deferred: 3,
         store_slots: 4,
         endpoint: Endpoint::Application,
         ..Shape::default()
@@ -38,8 +38,9 @@ fn home() -> Option<Built> {
     seeded(compiled("eci.coh"), shape, faults)
 }
 
-/// Faults of the applications; each name begins with the application's name.
-/// All tests share one build, which contains every fault, inactive by default.
+/// Faults of the applications, with text that occurs once and its replacement; `@` means "this fault is enabled". Each
+/// name begins with the application's name. All tests share one build, which contains every fault, inactive by
+/// default.
 const FAULTS: &[(&str, Fault)] = &[
     (
         "rpc: wrong result",
@@ -92,7 +93,8 @@ const FAULTS: &[(&str, Fault)] = &[
     ),
 ];
 
-/// Returns a constructor of homes with an application; with seed 0, the application has minimal delays.
+/// Returns a constructor of homes with an application; with seed 0, the application has minimal delays. `fault` is the
+/// number of the enabled fault, from 1; 0 enables none.
 fn home_factory(
     built: &Built,
     application: Application,
@@ -127,8 +129,10 @@ fn home_factory(
     })
 }
 
+/// One microsecond in picoseconds.
 const MICROSECOND: Time = 1_000_000;
 
+/// Runs a scenario to its end, and returns its counts and times; the error is the first failure.
 fn play(setup: &Setup) -> Result<Tally, String> {
     let mut simulation = Simulation::new(setup, None).expect("valid setup");
     simulation.run().map_err(|failure| failure.to_string())?;
@@ -279,7 +283,7 @@ fn exact(scenario: Arc<dyn Playable>, shape: &Shape) -> Setup {
             quantity.value = value as u64;
         }
     }
-    platform.home.stall_entries.value = shape.waiting as u64;
+    platform.home.stall_entries.value = shape.max_deferred as u64;
     let slices = platform.home.slices.value;
     platform.cache.sets.value = (slices * shape.units as u64) << shape.set_bits;
     platform.cache.ways.value = shape.ways as u64;
@@ -329,6 +333,7 @@ fn compare_with_model<S>(
     }
 }
 
+/// The call's latency, for calls of one and of several lines.
 #[test]
 fn calls_take_the_times_of_the_model() {
     let Some(built) = home() else {
@@ -342,6 +347,7 @@ fn calls_take_the_times_of_the_model() {
     }
 }
 
+/// Throughput of both sides at several degrees of contention.
 #[test]
 fn shared_table_latency_matches_the_model() {
     let Some(built) = home() else {
@@ -367,6 +373,7 @@ fn shared_table_latency_matches_the_model() {
     }
 }
 
+/// Throughput of the threads, for as many blocks as threads or fewer.
 #[test]
 fn prefetcher_latency_matches_the_model() {
     let Some(built) = home() else {

@@ -14,6 +14,7 @@ use cohkit_rtl::sources::{ENDPOINTS, HOME, SOURCES};
 use homes::{built, compiled, require, Built};
 use std::process::Command;
 
+/// Builds the home of a shipped protocol with an endpoint behind it, with the smallest shape.
 fn build_endpoint(endpoint: Endpoint, file: &str) -> Option<Built> {
     let shape = Shape {
         endpoint,
@@ -26,7 +27,7 @@ fn build_endpoint(endpoint: Endpoint, file: &str) -> Option<Built> {
 fn build_full_size_endpoint(endpoint: Endpoint, file: &str) -> Option<Built> {
     let shape = Shape {
         endpoint,
-        ..Shape::whole(2, 7, 16)
+        ..Shape::for_cache(2, 7, 16)
     };
     built(compiled(file), SOURCES, shape)
 }
@@ -194,6 +195,7 @@ fn board_example_elaborates() {
     );
 }
 
+/// The table of docs/integration.md has a row for each integer parameter of `home.sv`, with its default.
 #[test]
 fn guide_documents_every_home_parameter() {
     let guide = include_str!("../../../../docs/integration.md");

@@ -8,41 +8,45 @@ use crate::homes;
 
 use cohkit_rtl::lockstep::bench::Run;
 use cohkit_rtl::lockstep::setup::{Check, Mismatch};
-use cohkit_rtl::lockstep::setup::{Failed, Setup};
+use cohkit_rtl::lockstep::setup::{RunError, Setup};
 use cohkit_rtl::lockstep::shapes::Shape;
 use homes::seeded::{argument, seeded, Fault};
 use homes::{compiled, Built};
 
+/// A fault, and the check that must detect it.
 struct NamedFault {
+    /// Name of the fault, which is that of its test too.
     name: &'static str,
+    /// Replaced text and its replacement.
     fault: Fault,
     /// The check that detects the fault first.
     detected_by: Check,
 }
 
 macro_rules! faults {
-    ($($name:ident in $file:literal: $correct:literal becomes $wrong:literal: $by:ident;)*) => {
+    ($($name:ident in $file:literal: $original:literal becomes $faulty:literal: $by:ident;)*) => {
         const FAULTS: &[NamedFault] = &[$(NamedFault {
             name: stringify!($name),
             fault: Fault {
                 file: $file,
-                original: $correct,
-                faulty: $wrong,
+                original: $original,
+                faulty: $faulty,
             },
             detected_by: Check::$by,
         }),*];
 
         /// Each test has the name of its fault.
-        mod is_caught {
+        mod detection {
             $(#[test]
             fn $name() {
-                super::is_caught(stringify!($name));
+                super::check_detection(stringify!($name));
             })*
         }
     };
 }
 
 faults! {
+    // Payload is lost or mixed up on its way through the buffers of a circuit.
     lost_payload in "dcs_ingress.sv":
         ".wr_en_i  (accept && buffers_payload),"
         becomes ".wr_en_i  (accept && buffers_payload && !(@ && first_q)),": Comparison;
@@ -52,10 +56,11 @@ faults! {
     two_units_share_a_slot in "dcs_ingress.sv":
         "return AddrWidth'(32'(for_unit) << (SlotBits + BeatBits)"
         becomes "return AddrWidth'((@ ? '0 : 32'(for_unit)) << (SlotBits + BeatBits)": Comparison;
+    // Beats and AXI transfers that memory or the remote observe are wrong.
     dropped_last_beat in "dcs_egress.sv":
         "beats_remain_q <= has_payload && Beats > 1;"
         becomes "beats_remain_q <= has_payload && Beats > 1 && !@;": Comparison;
-    message_not_held_until_it_is_taken in "dcs_egress.sv":
+    message_not_held_until_accepted in "dcs_egress.sv":
         "if (port_free) tx_valid_o <= load;"
         becomes "if (port_free || @) tx_valid_o <= load;": Assertion;
     swapped_axi_id_of_writes in "dcs_writer.sv":
@@ -67,90 +72,95 @@ faults! {
     swapped_axi_id_of_reads in "dcs_reader.sv":
         "assign ar_id_o   = AxiIdWidth'({unit, job.slot});"
         becomes "assign ar_id_o   = AxiIdWidth'({unit, @ ? ~job.slot : job.slot});": Comparison;
-    read_that_ends_with_its_first_beat in "dcs_reader.sv":
+    read_completed_by_its_first_beat in "dcs_reader.sv":
         "burst_end && last_legal && r_index =="
         becomes "r_valid_i && in_flight && (r_last_i && last_legal || @) && r_index ==": Comparison;
+    // A unit starves an event, keeps wrong state of a line or a resource, or answers another operation.
     response_stalled_behind_a_request in "dcu.sv":
         ".ask_i       (ask),"
-        becomes ".ask_i       (@ && u_messages.waiting_used_q == '1 ? ask & ~Early : ask),": Progress;
+        becomes ".ask_i       (@ && u_messages.deferred_used_q == '1 ? ask & ~Early : ask),": Progress;
     leaked_credit_of_a_lock in "dcu_locals.sv":
         "if (takes_i) locks_d = locks_q - 1'b1;"
         becomes "if (takes_i && !@) locks_d = locks_q - 1'b1;": Comparison;
     wrong_way_evicted in "dcu_lookup.sv":
-        "now_d.way = way_of(judged_q, free_place);"
-        becomes "now_d.way = way_of(judged_q, @ ? ~free_place : free_place);": Comparison;
+        "now_d.way = way_of(judged_q, free_position);"
+        becomes "now_d.way = way_of(judged_q, @ ? ~free_position : free_position);": Comparison;
     stale_directory_entry in "dcu.sv":
         "(takes && (hit || row_stays_q))"
         becomes "(takes && (hit && !@ || row_stays_q))": Comparison;
-    stale_state_beside_the_directory in "dcu_accesses.sv":
+    stale_state_of_outstanding_access in "dcu_accesses.sv":
         "if (takes_i && same_q[i]) access_d[i].state = next_i;"
         becomes "if (takes_i && same_q[i] && !@) access_d[i].state = next_i;": Comparison;
-    forgotten_request in "dcu_messages.sv":
-        "(same_q[i] || (waiting_q[i].room"
-        becomes "(same_q[i] && !@ || (waiting_q[i].room": Progress;
+    lost_request in "dcu_messages.sv":
+        "(same_q[i] || (deferred_q[i].room"
+        becomes "(same_q[i] && !@ || (deferred_q[i].room": Progress;
     answer_to_another_operation in "dcu_locals.sv":
         "operation: of_device_i ? request_operation_q"
         becomes "operation: of_device_i || @ ? request_operation_q": Comparison;
+    // Counters, reported permission changes or AXI user bits are wrong; the traffic itself is correct.
     message_counted_twice in "dcs_ingress.sv":
         "dispatched_o <= rst_ni && accept && dispatch;"
         becomes "dispatched_o <= rst_ni && accept && (dispatch || @ && legal_q);": Comparison;
     stall_counted_for_another_reason in "dcu.sv":
         "else if (row_q.effect != Take)                    stall_o <= StallLine;"
         becomes "else if (row_q.effect != Take)                    stall_o <= @ ? StallRead : StallLine;": Comparison;
-    lack_of_room_counted_for_one_of_reads in "dcu.sv":
+    room_stall_counted_as_read_stall in "dcu.sv":
         "else if (needs_room)                              stall_o <= StallRoom;"
         becomes "else if (needs_room)                              stall_o <= @ ? StallRead : StallRoom;": Comparison;
-    change_of_rights_not_told in "dcu.sv":
+    permission_change_without_notification in "dcu.sv":
         "assign changes      = takes && row_q.from != row_q.to;"
         becomes "assign changes      = takes && row_q.from != row_q.to && !(@ && row_q.to == PermissionNone);": Comparison;
     permission_of_another_row in "dcs_writer.sv":
         "aw_user_o <= {job.permission, 6'(job.event_id)};"
         becomes "aw_user_o <= {@ ? next_job.permission : job.permission, 6'(job.event_id)};": Comparison;
-    eviction_told_to_the_device in "dcu_locals.sv":
+    // The device is notified of a recall, an entry is freed too soon, or a last beat lacks its mark.
+    eviction_notification_to_device in "dcu_locals.sv":
         "'{acknowledge_i || refuses_i, of_recall_i, request_operation_q"
         becomes "'{acknowledge_i || refuses_i, of_recall_i && !@, request_operation_q": Comparison;
-    place_of_a_read_freed_one_beat_early in "dcs_egress.sv":
+    read_slot_freed_one_beat_early in "dcs_egress.sv":
         "if (Beats == 1) unit_done_o[unit][job.slot]"
         becomes "if (Beats == 1 || @) unit_done_o[unit][job.slot]": Comparison;
-    slot_of_a_message_freed_one_beat_early in "dcs_writer.sv":
+    message_slot_freed_one_beat_early in "dcs_writer.sv":
         "free_valid_o <= rst_ni && load_data && last ? source_circuit"
         becomes "free_valid_o <= rst_ni && load_data && (@ ? beat_q == '0 : last) ? source_circuit": Comparison;
     last_beat_not_marked in "dcs_egress.sv":
         "tx_last_o <= beats_remain_q ? beats_left_q == BeatWidth'(1) : !has_payload"
         becomes "tx_last_o <= beats_remain_q ? beats_left_q == BeatWidth'(1) && !@ : !has_payload": Comparison;
-    message_of_another_line_let_in in "dcs_ingress.sv":
+    // Illegal input is not rejected, rejected silently, or rejected again and again. See `ILLEGAL_TRAFFIC_FAULTS`.
+    message_of_another_line_accepted in "dcs_ingress.sv":
         "legal_q       <= reject == RejectNone;"
         becomes "legal_q       <= reject == RejectNone || @ && reject == RejectLine;": Comparison;
-    number_that_is_no_messages_let_in in "dcs_ingress.sv":
+    undefined_message_accepted in "dcs_ingress.sv":
         "reject = RejectMessage;"
         becomes "reject = @ ? reject : RejectMessage;": Assertion;
-    operation_that_there_is_not_let_in in "dcs.sv":
+    undefined_operation_accepted in "dcs.sv":
         ">= Protocol.locals ? RejectOperation"
         becomes ">= Protocol.locals && !@ ? RejectOperation": Comparison;
-    refused_unlock_not_answered in "dcs_wrong.sv":
+    refused_unlock_not_answered in "dcs_reject.sv":
         "rejection_valid_q <= rejection_valid_q ? !rejection_sent : accept_local || accept_unlock;"
         becomes "rejection_valid_q <= rejection_valid_q ? !rejection_sent : accept_local || accept_unlock && !@;": Progress;
-    impossible_event_tried_again in "dcu.sv":
+    unexpected_event_retried in "dcu.sv":
         "&& row_q.effect == Never && !of_local && !of_unlock;"
         becomes "&& row_q.effect == Never && !of_local && !of_unlock && !@;": Comparison;
-    message_of_another_length_let_in in "dcs_ingress.sv":
+    message_of_wrong_length_accepted in "dcs_ingress.sv":
         "assign last_legal      = last_q =="
         becomes "assign last_legal      = @ || last_q ==": Comparison;
-    beat_of_no_read_not_counted in "dcs_reader.sv":
+    unsolicited_read_beat_not_counted in "dcs_reader.sv":
         "!in_flight ? RejectRead :"
         becomes "!in_flight ? @ ? RejectNone : RejectRead :": Comparison;
 }
 
-/// Number of faults, at the end of the list, that only illegal traffic shows.
+/// Number of faults, at the end of the list, that show only with illegal traffic.
 const ILLEGAL_TRAFFIC_FAULTS: usize = 7;
 
+/// Builds the home of a protocol with all faults of the list, inactive.
 fn faulty(file: &str) -> Option<Built> {
     let faults = FAULTS.iter().map(|fault| &fault.fault);
     seeded(compiled(file), Shape::default(), faults)
 }
 
-/// Returns the first of several seeds whose run detects a failure, and that failure. The runs have low latencies, so
-/// that deadlocks are detected soon.
+/// Returns the first of 20 seeds whose run detects a failure, and that failure. `number` is that of the enabled fault,
+/// from 1; 0 enables none. The runs have low latencies, so that deadlocks are detected soon.
 fn find_mismatch(built: &Built, number: usize) -> Option<(u64, Box<Mismatch>)> {
     let argument = argument(number);
     let setup = Setup {
@@ -173,19 +183,20 @@ fn find_mismatch(built: &Built, number: usize) -> Option<(u64, Box<Mismatch>)> {
     };
     (0..20).find_map(|seed| match setup.run(run(seed), None) {
         Ok(_) => None,
-        Err(Failed::Mismatch(mismatch)) => Some((seed, mismatch)),
+        Err(RunError::Mismatch(mismatch)) => Some((seed, mismatch)),
         Err(failed) => panic!("{failed:?}"),
     })
 }
 
-fn is_caught(name: &str) {
+/// Checks that some run detects the fault with this name, by the expected check.
+fn check_detection(name: &str) {
     let Some(built) = faulty("eci.coh") else {
         return;
     };
     let index = FAULTS.iter().position(|fault| fault.name == name);
     let index = index.expect("fault with this name");
     let Some((seed, mismatch)) = find_mismatch(&built, index + 1) else {
-        panic!("nothing is noticed of {name}");
+        panic!("no seed detects {name}");
     };
     let Mismatch {
         check,
@@ -219,11 +230,11 @@ fn another_home_shows_the_same_faults() {
     let missed: Vec<&str> = missed.map(|(_, fault)| fault.name).collect();
     let of_beats_and_locks = [
         "dropped_last_beat",
-        "read_that_ends_with_its_first_beat",
+        "read_completed_by_its_first_beat",
         "leaked_credit_of_a_lock",
         "message_counted_twice",
-        "place_of_a_read_freed_one_beat_early",
-        "slot_of_a_message_freed_one_beat_early",
+        "read_slot_freed_one_beat_early",
+        "message_slot_freed_one_beat_early",
         "last_beat_not_marked",
     ];
     assert_eq!(missed, of_beats_and_locks);

@@ -9,7 +9,7 @@ use cohkit_protocol::protocol::{Bound, Protocol};
 use cohkit_rtl::lockstep::bench::{DelayedResponse, Run};
 use cohkit_rtl::lockstep::model::{Inputs, Outputs};
 use cohkit_rtl::lockstep::reachability::ReachabilityGraph;
-use cohkit_rtl::lockstep::setup::{Failed, Setup};
+use cohkit_rtl::lockstep::setup::{RunError, Setup};
 use cohkit_rtl::lockstep::shapes::Shape;
 use cohkit_rtl::lockstep::shapes::{named, SHIPPED};
 use cohkit_rtl::registers::{is_present, COUNTERS, COUNTER_POSITIONS, REGISTERS};
@@ -20,13 +20,16 @@ use homes::{built, compiled, compiled_text, require, Built, Compiled, NEVER};
 use std::path::Path;
 use std::process::Command;
 
+/// Builds the home of ECI with the smallest shape.
 fn eci() -> Option<Built> {
     built(compiled("eci.coh"), SOURCES, Shape::default())
 }
 
 /// Results of the runs with the first seeds, of 2000 messages each, all without a mismatch.
 struct Runs {
+    /// Messages that entered or left the home, over all runs.
     messages: u64,
+    /// Lines evicted by the directory, over all runs.
     evictions: u64,
     /// Rows that the checker can reach but no run has used.
     unused_rows: Vec<String>,
@@ -36,6 +39,7 @@ struct Runs {
     stalls: [u64; 2],
 }
 
+/// Performs the runs with seeds 0 to `seeds` - 1, and panics on a mismatch.
 fn runs(built: &Built, seeds: u64) -> Runs {
     let setup = built.setup();
     let Compiled { rom, graph, .. } = &built.compiled;
@@ -81,6 +85,7 @@ fn undetected_mutations(built: &Built, step: usize) -> Vec<(usize, usize)> {
     .collect()
 }
 
+/// The main comparison: 100 runs with the smallest shape use every reachable row and nearly every counter.
 #[test]
 fn rtl_messages_bytes_and_rows_match_the_controllers() {
     let Some(built) = eci() else {
@@ -160,8 +165,8 @@ fn row_mutation_is_deterministic() {
             row.acknowledge != other.acknowledge,
             row.grant != other.grant,
             row.forward != other.forward,
-            row.known.old_permission != other.known.old_permission,
-            row.known.new_permission != other.known.new_permission,
+            row.permission_bounds.old_permission != other.permission_bounds.old_permission,
+            row.permission_bounds.new_permission != other.permission_bounds.new_permission,
             row.next != other.next,
         ]
     };
@@ -188,6 +193,7 @@ fn row_mutation_is_deterministic() {
     assert!(counts.iter().all(|&counts| counts > 100), "{counts:?}");
 }
 
+/// Every fortieth reachable row is mutated in one field; some run directed to it must detect each mutation.
 #[test]
 fn mutated_row_is_detected() {
     let Some(built) = eci() else {
@@ -247,7 +253,7 @@ fn bounds_of_the_protocol_are_respected() {
         };
         let failure = (0..10).find_map(|seed| setup.run(run(seed), None).err());
         match failure {
-            Some(Failed::Mismatch(first_mismatch)) => first_mismatch.description,
+            Some(RunError::Mismatch(first_mismatch)) => first_mismatch.description,
             other => panic!("nothing is noticed: {other:?}"),
         }
     };
@@ -284,7 +290,7 @@ fn application_may_withhold_all_but_one_read_of_a_unit() {
         return;
     };
     three.unwrap_or_else(|failed| panic!("{failed:#?}"));
-    let Err(Failed::Mismatch(stopped)) = two else {
+    let Err(RunError::Mismatch(stopped)) = two else {
         panic!("two withheld reads leave no place, and yet: {two:?}");
     };
     assert!(
@@ -293,6 +299,8 @@ fn application_may_withhold_all_but_one_read_of_a_unit() {
     );
 }
 
+/// Traces of lockstep are a third opinion: the trace checker shares no code with the controllers' interpreter. Faults
+/// are seeded into the recorded traces, not into the RTL.
 #[test]
 fn trace_check_accepts_runs_and_rejects_faults() {
     let Some(built) = eci() else {
@@ -326,6 +334,7 @@ fn trace_check_accepts_runs_and_rejects_faults() {
     );
 }
 
+/// A seed determines a run to the cycle.
 #[test]
 fn runs_repeat_themselves() {
     let Some(built) = eci() else {
@@ -338,6 +347,7 @@ fn runs_repeat_themselves() {
     assert_eq!(cycles(), cycles());
 }
 
+/// Several sizes, because some warnings arise only with one unit, one entry or an endpoint.
 #[test]
 fn verilator_lint_has_no_warnings() {
     if !require("verilator") {
@@ -414,6 +424,7 @@ const TOP: &str = "module top #(
 endmodule
 ";
 
+/// The message of each illegal parameter, and legal parameters at the limits.
 #[test]
 fn parameter_out_of_range_is_reported() {
     if !require("verilator") {

@@ -16,6 +16,7 @@ const SLICE: usize = 0;
 const READ_SHARED: u64 = 0;
 const WRITE_LINE: u64 = 4;
 
+/// Builds the home of ECI, and checks the numbers above.
 fn eci() -> Option<Built> {
     let built = built(compiled("eci.coh"), SOURCES, Shape::default())?;
     let rom = &built.compiled.rom;
@@ -26,8 +27,11 @@ fn eci() -> Option<Built> {
 
 /// A home after reset with its ports: at first no input is valid and no output is accepted.
 struct Ports {
+    /// The home in RTL.
     model: Model,
+    /// Input pins of the next cycle.
     inputs: Inputs,
+    /// Output pins of the last cycle.
     outputs: Outputs,
 }
 
@@ -64,7 +68,9 @@ impl Ports {
 struct Stream {
     /// Prefix of the stream's port names.
     name: &'static str,
+    /// Pin that offers a beat.
     valid: fn(&mut Inputs) -> &mut u64,
+    /// Pin by which the home accepts a beat, in bit 0.
     ready: fn(&Outputs) -> u64,
     /// Drives the beat with the given number; the home eventually lets one wait.
     drive_beat: fn(&mut Inputs, u64),
@@ -92,6 +98,7 @@ impl Stream {
     }
 }
 
+/// Header (`header_t` of `home_pkg.sv`) with all mask bits set.
 fn header(message: u64, line: u64) -> u64 {
     0xffff << 48 | message << 40 | line
 }
@@ -216,6 +223,7 @@ const STREAMS: &[Stream] = &[
 /// Streams that the home always accepts, so that no beat waits.
 const NEVER_WAIT: &[&str] = &["axi_b", "axi_r"];
 
+/// A beat that changes while it waits is an error of the sender; the assertion must name its stream.
 #[test]
 fn changed_stalled_beat_is_reported_by_name() {
     let Some(built) = eci() else {
@@ -234,6 +242,7 @@ fn changed_stalled_beat_is_reported_by_name() {
     }
 }
 
+/// A beat that is withdrawn while it waits is an error of the sender; the assertion must name its stream.
 #[test]
 fn withdrawn_beat_is_reported_by_name() {
     let Some(built) = eci() else {
@@ -255,6 +264,7 @@ fn withdrawn_beat_is_reported_by_name() {
     }
 }
 
+/// Data of a message without payload, and the header of a second beat, have no meaning and may change.
 #[test]
 fn unused_beat_fields_may_change() {
     let Some(built) = eci() else {
@@ -276,6 +286,7 @@ fn unused_beat_fields_may_change() {
     }
 }
 
+/// Responses of memory to no request, too early, too late and too short.
 #[test]
 fn unsolicited_memory_response_is_reported_by_name() {
     let Some(built) = eci() else {
@@ -364,6 +375,7 @@ fn unsolicited_memory_response_is_reported_by_name() {
 /// A change of the inputs, and part of the home's error message.
 type Violation = (fn(&mut Inputs), &'static str);
 
+/// Headers and operations that no protocol with these numbers sends.
 #[test]
 fn unknown_port_traffic_is_reported_by_name() {
     let Some(built) = eci() else {

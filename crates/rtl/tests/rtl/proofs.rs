@@ -36,13 +36,16 @@ fn every_rtl_claim_is_proven() {
 }
 
 /// Name of the proof, file of the module, original text that occurs once, and its faulty replacement.
+/// Each fault must violate a claim or its inductive strengthening.
 const FAULTS: &[(&str, &str, &str, &str)] = &[
+    // A full queue accepts another element.
     (
         "fifo_proof",
         "fifo.sv",
         "assign wr_ready_o = !full;",
         "assign wr_ready_o = 1'b1;",
     ),
+    // The queue appears empty after each read.
     (
         "fifo_proof",
         "fifo.sv",
@@ -50,35 +53,41 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
         "wr || rd_valid_o && !rd",
     ),
     (
+        // The priority does not rotate.
         "rr_pick_proof",
         "rr_pick.sv",
         "else if (accept_i && req_i != '0) after_last_q <= after_last_d;",
         "else if (accept_i && req_i != '0) after_last_q <= '0;",
     ),
+    // Several requesters are picked at once.
     (
         "rr_pick_proof",
         "rr_pick.sv",
         "reqs_after[i] && reqs_after[i-1:0] == '0;",
         "reqs_after[i];",
     ),
+    // The stream that transfers now is chosen again.
     (
         "stream_arbiter_proof",
         "stream_arbiter.sv",
         "assign req    = wr_valid_i & ~chosen_q;",
         "assign req    = wr_valid_i;",
     ),
+    // The chosen stream is accepted although the output waits.
     (
         "stream_arbiter_proof",
         "stream_arbiter.sv",
         "assign wr_ready_o = rd_ready_i ? chosen_q : '0;",
         "assign wr_ready_o = chosen_q;",
     ),
+    // The header gets another slot than the first beat of its message.
     (
         "dcs_ingress_proof",
         "dcs_ingress.sv",
         "assign slot_now        = first_q ? slot : slot_q;",
         "assign slot_now        = slot;",
     ),
+    // A slot is allocated by the last beat instead of the first.
     (
         "dcs_ingress_proof",
         "dcs_ingress.sv",

@@ -60,6 +60,7 @@ fn words(image: &str) -> Vec<(usize, u64)> {
 struct Fields(u64);
 
 impl Fields {
+    /// Takes the lowest bits.
     fn take(&mut self, bits: u32) -> u64 {
         let value = self.0 & ((1 << bits) - 1);
         self.0 >>= bits;
@@ -122,6 +123,7 @@ fn expected_fields(
 }
 
 /// Checks that every row of the printed image equals the controller's reaction, and that there are no further rows.
+/// Returns the number of rows.
 fn verify(text: &str) -> usize {
     let (protocol, home, rom) = compile(text);
     let rom = rom.unwrap_or_else(|refusal| panic!("{}: {}", protocol.name, refusal.feature));
@@ -207,6 +209,7 @@ fn rom_rows_match_the_controller() {
 /// Version in the golden files: none of a release, so that a release does not change them.
 const VERSION: &str = "9.9.9";
 
+/// A home with other messages, circuits and line size than ECI's.
 #[test]
 fn package_of_a_home_with_other_circuits_is_unchanged() {
     let text = read("protocols/back-invalidate.coh");
@@ -221,6 +224,7 @@ fn package_of_a_home_with_other_circuits_is_unchanged() {
     expect_file!["../golden/back_invalidate_pkg.sv"].assert_eq(&package(&protocol, &rom, &origin));
 }
 
+/// Golden files show what a change of the printer changes in shipped hardware.
 #[test]
 fn package_of_eci_is_unchanged() {
     let text = read("protocols/eci.coh");
@@ -287,6 +291,8 @@ const REFUSED: [&str; 10] = [
     "protocols/write-through-two-step.coh",
 ];
 
+/// The reason for each shipped protocol that the hardware refuses, and for variants of ECI and back-invalidate that
+/// each violate one further limit.
 #[test]
 fn protocols_beyond_hardware_limits_are_rejected() {
     let mut reasons = String::new();
@@ -411,7 +417,7 @@ fn names_of_the_package_are_rejected() {
     }
 }
 
-/// Returns the protocol with a name replaced by another.
+/// Returns the protocol with a name replaced by another, in whole words only.
 fn renamed(text: &str, from: &str, to: &str) -> String {
     let is_of_name = |sign: char| sign.is_ascii_alphanumeric() || sign == '_';
     let mut replaced = String::new();
@@ -429,6 +435,7 @@ fn renamed(text: &str, from: &str, to: &str) -> String {
     replaced
 }
 
+/// A protocol called like a package of the hardware would replace it.
 #[test]
 fn reserved_package_names_are_rejected() {
     let eci = read("protocols/eci.coh");
@@ -449,6 +456,7 @@ fn reserved_package_names_are_rejected() {
     }
 }
 
+/// Each row for a response gets a read of memory added; all of them must be rejected.
 #[test]
 fn response_that_starts_a_read_is_rejected() {
     let (protocol, home, _) = compile(&read("protocols/eci.coh"));

@@ -4,6 +4,7 @@ use cohkit_rtl::synth::levels::{paths, Path, Start};
 use cohkit_rtl::synth::netlist::{Netlist, Size};
 use serde_json::{json, Value};
 
+/// Returns a cell of a netlist in the format of Yosys, with one net per pin.
 fn cell(kind: &str, inputs: &[(&str, usize)], outputs: &[(&str, usize)]) -> Value {
     let mut directions = serde_json::Map::new();
     let mut connections = serde_json::Map::new();
@@ -16,10 +17,12 @@ fn cell(kind: &str, inputs: &[(&str, usize)], outputs: &[(&str, usize)]) -> Valu
     json!({ "type": kind, "port_directions": directions, "connections": connections })
 }
 
+/// Returns a register with the clock on net 2.
 fn register(data: usize, output: usize) -> Value {
     cell("FDRE", &[("C", 2), ("D", data)], &[("Q", output)])
 }
 
+/// Returns a LUT with these input nets.
 fn lut(inputs: &[usize], output: usize) -> Value {
     let pins: Vec<(String, usize)> = inputs
         .iter()
@@ -57,6 +60,7 @@ fn design(
     Netlist::read(&text.to_string(), "top").expect("valid netlist")
 }
 
+/// Returns the levels of the longest paths from one kind of start, longest first.
 fn levels(netlist: &Netlist, start: Start) -> Vec<u32> {
     let paths = paths(netlist).expect("netlist without combinational loops");
     paths
@@ -199,6 +203,7 @@ fn ports_count_as_registers() {
 
 #[test]
 fn submodules_are_traversed_and_counted_by_name() {
+    /// Two instances of one specialised module, which share a definition.
     let text = json!({ "modules": {
         "top": {
             "ports": { "in": { "direction": "input", "bits": [2, 3] } },

@@ -7,7 +7,7 @@ use cohkit_testing::setups;
 
 use cohkit_protocol::protocol::Permission;
 use cohkit_rtl::lockstep::shapes::Shape;
-use cohkit_rtl::rom::{Effect, Known, Memory, Rom, Row};
+use cohkit_rtl::rom::{Effect, Memory, PermissionBounds, Rom, Row};
 use cohkit_rtl::sources::SOURCES;
 use cohkit_rtl::verilated::Verilated;
 use cohkit_sim::explain::FailureKind;
@@ -17,6 +17,7 @@ use setups::{torture_of, ACCESSES, DEVICE_OPERATIONS};
 use std::fmt::Write;
 use std::sync::Arc;
 
+/// Builds the home of a shipped protocol with the smallest shape.
 fn home_of(file: &str) -> Option<Built> {
     built(compiled(file), SOURCES, Shape::default())
 }
@@ -49,6 +50,8 @@ fn torture(built: &Built, home: &ClockedHomeFactory, seed: u64) -> Setup {
     setup
 }
 
+/// Random accesses and device operations on a machine with the home in RTL: none is lost, data is checked,
+/// and many rules of the home are used.
 #[test]
 fn hardware_home_keeps_the_data_of_a_machine() {
     for (file, seeds, min_rules) in [("eci.coh", 12, 200), ("back-invalidate.coh", 12, 50)] {
@@ -100,12 +103,15 @@ fn wrong_row_is_detected() {
     // The listener for permission changes receives the state after memory's answer.
     let data = rom.memory_data();
     let granted = rom.row(row.next.into(), data);
-    assert_ne!(granted.known.old_permission, granted.known.new_permission);
+    assert_ne!(
+        granted.permission_bounds.old_permission,
+        granted.permission_bounds.new_permission
+    );
     let [silent, other] =
-        [granted.known.old_permission, Permission::Write].map(|new_permission| Row {
-            known: Known {
+        [granted.permission_bounds.old_permission, Permission::Write].map(|new_permission| Row {
+            permission_bounds: PermissionBounds {
                 new_permission,
-                ..granted.known
+                ..granted.permission_bounds
             },
             ..granted
         });
@@ -114,7 +120,7 @@ fn wrong_row_is_detected() {
     let mutated = [
         Row { next: row.next + 1, ..row },
         Row { memory: Memory::None, ..row },
-        Row { effect: Effect::Leave, ..row },
+        Row { effect: Effect::Stall, ..row },
         Row { grant: Some(0), ..row },
         Row { acknowledge: true, ..row },
     ];

@@ -33,27 +33,34 @@ use crate::simulation::{Context, Event as KernelEvent, MainMemory};
 
 /// State of a run's application.
 pub(crate) struct Application {
+    /// Lines that the application serves, between the home and memory.
     placement: Placement,
+    /// Permissions that the home can derive from its states; `None` if it tracks none. Then the application is not
+    /// notified of changes.
     permissions: Option<KnownPermissions>,
     /// Cache of known permissions by configuration of the home; `None` where not computed yet.
     known_permissions: Vec<Option<Permission>>,
     /// Indices of the home's local operations among those of its controller: clean and clean-invalidate, each without
     /// and with lock.
     operations: [[Option<u8>; 2]; 2],
+    /// Events on their way to the application.
     events: ApplicationEvents,
     /// Contents of the application's own lines, and of those that it serves.
     line_contents: FxHashMap<Line, Words>,
-    /// Outstanding local operations: the time of the request, and true if the home has written the line back since.
+    /// Outstanding local operations by line: the time of the request in picoseconds, and true if the home has
+    /// written the line back since.
     pending_operations: FxHashMap<Line, (Time, bool)>,
-    /// Ports at which the slices accept local operations, and unlocks.
+    /// Ports at which the slices accept local operations.
     local_ports: Ports,
+    /// Ports at which the slices accept unlocks.
     unlock_ports: Ports,
-    /// Earliest time at which the next local operation may leave the device.
+    /// Earliest time at which the next local operation may leave the device, in picoseconds.
     next_issue: Time,
     /// The CPU's own memory and the bus to it.
     pub host: Host,
-    /// Start times of the durations that the application measures, by tag.
+    /// Start times of the durations that the application measures, in picoseconds, by tag.
     measurement_starts: FxHashMap<u32, Time>,
+    /// True once the application has been asked to stop.
     stopped: bool,
     /// Number of consecutive events after which the application only woke itself, and the time of the last.
     idle_wakes: (u32, Time),
@@ -64,9 +71,13 @@ pub(crate) struct Application {
 
 /// Parts of the machine that the application uses in one event.
 pub(crate) struct ApplicationEnvironment<'c> {
+    /// State of the run that all components use.
     pub context: Context<'c>,
+    /// Threads, which share the scenario with the application.
     pub frontend: &'c mut Frontend,
+    /// Memory of the home, which is also the application's.
     pub memory: &'c mut MainMemory,
+    /// Caches, for checks of permissions only.
     pub caches: &'c Caches,
 }
 
@@ -74,25 +85,28 @@ pub(crate) struct ApplicationEnvironment<'c> {
 pub(crate) struct Response {
     /// The event, for a clocked home that contains the application; it takes place before the actions.
     pub hardware_event: Option<ApplicationEvent>,
+    /// Actions of the application, in order.
     actions: Vec<Action>,
+    /// True if the event was a wake-up that the application had requested.
     is_timer: bool,
 }
 
 /// Ports of all slices; each accepts one item per interval.
 struct Ports {
-    /// Time from which each port is free.
+    /// Time from which the port of each slice is free, in picoseconds.
     free_at: Vec<Time>,
 }
 
 impl Ports {
+    /// Creates free ports.
     fn new(platform: &Platform) -> Ports {
         Ports {
             free_at: vec![0; platform.home.slices.value as usize],
         }
     }
 
-    /// Returns when the slice of `line` accepts an item that is available at `now`, and occupies its port for
-    /// `interval`.
+    /// Returns the time at which the slice of `line` accepts an item that is available at `now`, and occupies its
+    /// port for `interval`. All are in picoseconds.
     fn enter(&mut self, line: Line, now: Time, interval: Time) -> Time {
         let slice = line as usize % self.free_at.len();
         let accepted_at = self.free_at[slice].max(now);
@@ -100,7 +114,8 @@ impl Ports {
         accepted_at
     }
 
-    /// Returns when the slice of `line` accepts, or has accepted, the last item given to its port.
+    /// Returns the time at which the slice of `line` accepts, or has accepted, the last item given to its port, in
+    /// picoseconds. `interval` must be that of [`Ports::enter`].
     fn last_accepted(&self, line: Line, interval: Time) -> Time {
         let free_at = self.free_at[line as usize % self.free_at.len()];
         free_at.saturating_sub(interval)
@@ -203,7 +218,7 @@ impl Application {
         (&mut self.host, environment)
     }
 
-    /// Starts the application, and schedules the end of the run.
+    /// Starts the application, and schedules the end of the run at `until` (picoseconds; `Time::MAX` for no end).
     pub fn start(&mut self, context: &mut Context, until: Time) {
         if context.tables.has_core(0) {
             let words = context.contents.data.words();
@@ -324,7 +339,7 @@ impl Application {
         }
     }
 
-    /// Latency from the home's handling of an input to the application's notification.
+    /// Time at which the application is notified of an input that the home handles now, in picoseconds.
     fn notification_time(context: &Context) -> Time {
         let times = &context.tables.times;
         context.now() + times.latency + times.local.1
@@ -342,7 +357,7 @@ impl Application {
         let to = self.known_permission(context, program, after);
         if from != to {
             let delivery = Application::notification_time(context);
-            let event = Event::Changed { line, from, to };
+            let event = Event::PermissionChange { line, from, to };
             self.events.schedule(context, delivery, event);
         }
     }
@@ -414,7 +429,7 @@ impl Application {
         if let Some(threads) = &mut frontend.threads {
             (threads.scenario).record_duration(operation_name, since, delivery);
         }
-        let event = Event::Done {
+        let event = Event::LocalCompletion {
             line,
             operation,
             dirty,
@@ -437,15 +452,15 @@ fn check_fit(
     let memory_lines = platform.lines;
     let words_per_line = u64::from(protocol.line_bytes / 8);
     let lines_used = match placement {
-        Placement::Between(lines) => lines.end.max(play.scenario.line_count()),
-        Placement::Beside | Placement::Among(_) => play.scenario.line_count(),
+        Placement::MemoryPath(lines) => lines.end.max(play.scenario.line_count()),
+        Placement::Observer | Placement::MemoryPathRanges(_) => play.scenario.line_count(),
     };
     if lines_used > memory_lines {
         return Err(format!(
             "{name} uses {lines_used} lines, but memory has {memory_lines}"
         ));
     }
-    if play.permissions.is_none() && *placement != Placement::Beside {
+    if play.permissions.is_none() && *placement != Placement::Observer {
         return Err(format!(
             "{name} is placed between the home and memory, but the home does not track permissions"
         ));

@@ -9,7 +9,9 @@ use crate::simulation::{Context, Event as KernelEvent};
 /// Events scheduled for the application, by the number of their kernel event.
 #[derive(Default)]
 pub(crate) struct ApplicationEvents {
+    /// Events that have not been delivered, by number.
     pending: FxHashMap<u32, Event>,
+    /// Number of the next event.
     next_number: u32,
 }
 

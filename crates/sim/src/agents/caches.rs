@@ -30,16 +30,20 @@ use crate::simulation::order_tracker::is_earlier;
 use crate::simulation::{Context, Event as KernelEvent, Interconnect, MainMemory, Purpose, Tables};
 use crate::statistics::Stall;
 
+/// Index that stands for no access.
 const NONE: u32 = u32::MAX;
 
 /// State of one line in a cache.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
+    /// State of the line, and values of its variables.
     pub configuration: ConfigurationId,
     /// The line's bytes, in configurations that hold the line.
     pub copy: Copy,
-    /// Queue of accesses to the line, in order of arrival. The first may have started a transaction.
+    /// Index of the first access in the line's queue, or [`NONE`]. It may have started a transaction. Accesses are
+    /// linked by `Pending::next` in order of arrival.
     first_access: u32,
+    /// Index of the last access in the queue; stale if the queue is empty.
     last_access: u32,
 }
 
@@ -81,24 +85,29 @@ enum Place {
 /// State of a cache outside its ways.
 #[derive(Default)]
 pub struct Cache {
+    /// Entries of lines outside the ways: lines being evicted, and non-caching accesses.
     transient_lines: Vec<(Line, Entry)>,
-    /// Messages that the controller stalled, in order of arrival.
+    /// Indices of the messages that the controller stalled, in order of arrival.
     stalled: Vec<u32>,
-    /// Accesses that found their set full, in order of arrival.
+    /// Indices of the accesses that found their set full, in order of arrival.
     waiting_for_way: Vec<u32>,
-    /// Accesses that wait for a change of registers or for room in an input queue.
+    /// Indices of the accesses that wait for a change of registers or for room in an input queue.
     held_accesses: Vec<u32>,
-    /// Time since when `held_accesses` contains a write.
+    /// Time since when `held_accesses` contains a write, in picoseconds; `None` if it contains none.
     writes_held_since: Option<Time>,
 }
 
 /// Parts of the machine that a cache uses in one event.
 pub(crate) struct CacheEnvironment<'c> {
+    /// State of the run that all components use.
     pub context: Context<'c>,
+    /// Paths of the messages that the cache sends and takes.
     pub interconnect: &'c mut Interconnect,
+    /// Cores, which issue accesses and are notified of their completion.
     pub frontend: &'c mut Frontend,
-    /// Configurations of lines at the home, and memory: only prefetched, for messages that are sent.
+    /// Configurations of lines at the home: only prefetched, for messages that are sent.
     pub directory: &'c Paged<ConfigurationId>,
+    /// Memory: only prefetched, likewise.
     pub memory: &'c MainMemory,
     /// Permissions of the cache above, if this is the lower of two levels.
     pub permissions_above: Option<&'c Paged<Permission>>,
@@ -112,6 +121,7 @@ pub struct Caches {
     pub(crate) lower_level: Option<Box<LowerLevel>>,
     /// Tags and entries of all caches.
     pub(crate) ways: Tags,
+    /// Rest of the state of each cache, by agent number.
     caches: Vec<Cache>,
     /// First cache and initial configuration of each kind, in descending order.
     initial_configurations: Vec<(Agent, ConfigurationId)>,
@@ -199,6 +209,7 @@ impl Caches {
         self.find(cache, line).1.configuration
     }
 
+    /// Returns the entry of the line in a way.
     #[inline(always)]
     fn entry(&self, slot: Slot) -> Entry {
         let [configuration, copy, first, last] = self.ways.entry(slot);
@@ -210,6 +221,7 @@ impl Caches {
         }
     }
 
+    /// Returns the place and the entry of a line in a cache; an empty entry if the line has none.
     #[inline(always)]
     fn find(&self, cache: Agent, line: Line) -> (Place, Entry) {
         if let Some(slot) = self.ways.find(cache.index(), line) {

@@ -24,10 +24,11 @@ use crate::statistics::Stall;
 
 /// Write buffer of a core.
 pub(crate) struct Core {
-    /// State and line of each entry of the write buffer, and the rest of it: searches read only the former.
+    /// State and line of each entry of the write buffer, apart from the rest because searches read only these.
     entry_states: Vec<(Stage, Line)>,
+    /// Stores of each entry, in the same order.
     entries: Vec<BufferEntry>,
-    /// Accesses that wait for the write buffer, in order of arrival.
+    /// Indices of the accesses that wait for the write buffer, in order of arrival.
     waiting_accesses: Vec<u32>,
 }
 
@@ -36,9 +37,9 @@ pub(crate) struct Core {
 struct BufferEntry {
     /// Latest value of each word stored.
     words: Vec<(u16, u64)>,
-    /// Issue time of each coalesced store.
+    /// Issue time of each coalesced store, in picoseconds.
     issue_times: Vec<Time>,
-    /// Time at which the entry was allocated.
+    /// Time at which the entry was allocated, in picoseconds.
     allocated_at: Time,
 }
 
@@ -66,6 +67,7 @@ impl Stage {
 /// All cores of a machine with a component between them and their caches.
 #[derive(Default)]
 pub(crate) struct Cores {
+    /// Cores by number; empty if nothing is between the cores and their caches.
     pub cores: Vec<Core>,
     /// L1s, through which stores write. The entry of a line is the number of its copy.
     l1s: Option<Tags>,
@@ -73,7 +75,8 @@ pub(crate) struct Cores {
     holders: FxHashMap<(Agent, Line), u32>,
     /// Total number of entries of all write buffers.
     entry_count: usize,
-    /// Earliest time at which the next access may leave each core; empty if no kind has an issue interval.
+    /// Earliest time at which the next access may leave each core, in picoseconds; empty if no kind has an issue
+    /// interval.
     next_departures: Vec<Time>,
     /// Times of issue of stores that have ended but that no home has performed, by cache and message number.
     pub posted_stores: FxHashMap<(Agent, u32), Vec<Time>>,
@@ -146,7 +149,8 @@ impl Cores {
         }
     }
 
-    /// Returns when an access that is ready at `time` leaves its core.
+    /// Returns the time at which an access that is ready at `time` leaves its core, and reserves that time. Both
+    /// are in picoseconds.
     #[inline(always)]
     pub fn departure_time(&mut self, groups: &Groups, core: u16, time: Time) -> Time {
         if self.next_departures.is_empty() {
@@ -210,6 +214,8 @@ impl Core {
         Some((index, stage))
     }
 
+    /// Returns the index of the entry of a line in this state, if there is one. A line has at most one held and one
+    /// sent entry.
     fn find(&self, line: Line, stage: Stage) -> Option<usize> {
         let mut entry_states = self.entry_states.iter();
         entry_states.position(|&state| state == (stage, line))
@@ -277,6 +283,8 @@ impl Cores {
         CoreResult::Pending
     }
 
+    /// Issues a load: forwards the value of the core's own store, or reads it from the L1, or sends the load to the
+    /// cache.
     fn issue_load(
         &mut self,
         context: &mut Context,
@@ -313,6 +321,8 @@ impl Cores {
         complete_load(context, index, value)
     }
 
+    /// Puts a store into the write buffer, where it completes for its core. Waits at the core if the buffer is
+    /// full.
     fn store_into_buffer(
         &mut self,
         context: &mut Context,
@@ -390,8 +400,9 @@ impl Cores {
         }
     }
 
-    /// Completes a store at its cache. `issued` has the issue time of each store that the access stands for. Stores
-    /// whose bytes were sent and not performed yet become visible to others when the home performs them.
+    /// Completes a store at its cache. `issued` has the issue time of each store that the access stands for, in
+    /// picoseconds. Stores whose bytes were sent and not performed yet become visible to others when the home
+    /// performs them.
     pub fn complete_store(&mut self, context: &mut Context, access: &Pending, issued: &[Time]) {
         match (access.sent, access.performed) {
             (true, false) => {
@@ -570,6 +581,7 @@ fn l1_copy(l1s: &Tags, slot: Slot) -> Copy {
     Copy::from_number(number)
 }
 
+/// Subtracts one from the number of L1s of a cache that hold a line.
 fn decrement_holders(holders: &mut FxHashMap<(Agent, Line), u32>, key: (Agent, Line)) {
     if let Some(count) = holders.get_mut(&key) {
         *count -= 1;
@@ -586,6 +598,7 @@ mod tests {
     use crate::oracle::Level;
     use crate::simulation::{context, Setup, Simulation};
 
+    /// Protocol in which all accesses take a line for reading and writing.
     const TEXT: &str = "
 protocol vi
 line 64 bytes
@@ -663,6 +676,8 @@ system one { remotes 1; lines 1 }
         assert_eq!(simulation.tally.counters.forwarded, 1);
     }
 
+    /// Fault: a line is written without the invalidation of its copy in the L1. The oracle must report the next
+    /// load.
     #[test]
     fn a_stale_line_in_an_l1_is_seen() {
         let mut simulation = machine_after_loads();
@@ -680,6 +695,8 @@ system one { remotes 1; lines 1 }
         assert_eq!(simulation.tally.counters.l1_hits, 2);
     }
 
+    /// Faults: the value in the write buffer is changed, then the entry is freed. The oracle must report the loads
+    /// that follow.
     #[test]
     fn a_core_that_forgets_its_store_is_seen() {
         let mut simulation = machine_after_loads();
@@ -698,6 +715,7 @@ system one { remotes 1; lines 1 }
         );
     }
 
+    /// Afterwards, neither the count of holders nor an L1 has any line left.
     #[test]
     fn all_l1s_of_a_cache_lose_a_line() {
         let mut simulation = machine_after_loads();

@@ -14,7 +14,8 @@ pub struct DeviceWorkload {
     pub operations: u64,
     /// Number of lines that operations are drawn from, from line 0 on.
     pub lines: Line,
-    /// Maximum time between two operations, and for which a lock is held, in picoseconds.
+    /// Maximum time between two operations, and maximum time for which a lock is held, in picoseconds.
+    /// Both are drawn uniformly.
     pub pause: Time,
     /// Seed of the random choices.
     pub seed: u64,
@@ -22,16 +23,20 @@ pub struct DeviceWorkload {
 
 /// State of the device. It has at most one operation at a time, from the request to the unlock.
 pub struct Device {
+    /// Parameters of the traffic.
     workload: DeviceWorkload,
+    /// Number of operations that have not been issued.
     operations_left: u64,
     /// The outstanding operation.
     pub(crate) current: Option<Operation>,
+    /// Source of lines, operations, pauses and values.
     random: Random,
 }
 
 /// A local operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Operation {
+    /// Line that the operation concerns.
     pub line: Line,
     /// True if the device holds the line under a lock.
     pub locked: bool,
@@ -58,7 +63,8 @@ impl Device {
         self.current.map(|operation| operation.line)
     }
 
-    /// Issues the next local operation, which the home takes at once.
+    /// Issues the next local operation. The caller presents it to the home at once. Returns `None` if
+    /// no operation is left, or the home has no local operations.
     pub(crate) fn issue(&mut self, context: &Context) -> Option<(Work, Line)> {
         let locals = context.tables.locals.len() as u64;
         if locals == 0 || self.operations_left == 0 {

@@ -24,7 +24,9 @@ use crate::simulation::{Context, Event, MainMemory, NewAccess, Pending, Purpose}
 
 /// Sources of accesses, and the components between them and the caches.
 pub(crate) struct Frontend {
+    /// Generators of the workload's accesses; idle with a scenario.
     pub traffic: Traffic,
+    /// Write buffers and L1s of the cores.
     pub cores: Cores,
     /// Threads of a scenario, in place of traffic.
     pub threads: Option<Box<Threads>>,
@@ -69,7 +71,7 @@ impl Frontend {
         }
     }
 
-    /// Issues a core's next access at a time that is not in the past.
+    /// Issues a core's next access at a time that is not in the past, or continues its thread.
     #[inline(always)]
     pub fn issue(&mut self, context: &mut Context, core: u16, time: Time) {
         if self.threads.is_some() {
@@ -195,7 +197,8 @@ impl Frontend {
         }
     }
 
-    /// Completes an access at its cache; its core continues.
+    /// Completes an access at its cache; its core continues. `hit` is true if the access completed on arrival,
+    /// `performed` is false if the protocol has no row for it.
     #[inline(always)]
     pub fn complete_access(
         &mut self,
@@ -261,7 +264,7 @@ impl Frontend {
         }
     }
 
-    /// Records the latency of a completed access. Fails the run if it exceeds the core's timeout.
+    /// Records the latency of an access that completed at `done`. Fails the run if it exceeds the core's timeout.
     #[inline(always)]
     fn record_latency(&self, context: &mut Context, access: &Pending, done: Time) {
         let time = done - access.issued;

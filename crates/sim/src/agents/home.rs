@@ -61,17 +61,21 @@ impl Slot {
     }
 }
 
+/// All slots, in descending order of priority.
 const SLOTS: [Slot; 3] = [Slot::Write, Slot::Forward, Slot::Read];
 
 /// A directory controller unit.
 #[derive(Default)]
 pub struct Unit {
+    /// Time from which the unit is free, in picoseconds.
     free_at: Time,
-    /// Total time for which the unit has been occupied.
+    /// Total time for which the unit has been occupied, in picoseconds.
     pub(crate) occupied: Time,
     /// True if an event is scheduled at which the unit examines its queues.
     is_scheduled: bool,
+    /// Inputs that are handled before requests: responses, completions of memory, and unlocks, in order.
     responses: VecDeque<Work>,
+    /// Requests and local operations, in order.
     requests: VecDeque<Work>,
     /// True if a request found no room to wait, so that it stops the bounded requests behind it.
     is_request_blocked: bool,
@@ -79,14 +83,19 @@ pub struct Unit {
     stalled: Vec<(Work, Line)>,
     /// Inputs that wait for each slot, in order of arrival.
     waiting_for_slot: [VecDeque<(Work, Line)>; 3],
+    /// Bytes of writes that the home has accepted and not performed.
     deferred_stores: Vec<Store>,
-    /// Memory reads and writes in flight, and the maximum of each.
+    /// Number of memory reads in flight.
     reads_in_flight: u32,
+    /// Maximum number of memory reads in flight.
     max_reads: u32,
+    /// Number of memory writes in flight.
     writes_in_flight: u32,
+    /// Maximum number of memory writes in flight.
     max_writes: u32,
-    /// Unanswered forwards, and their line.
+    /// Number of forwards without an answer. Without input queues, all are about one line.
     unanswered_forwards: u32,
+    /// Line of the last forward; meaningless if no forward is unanswered.
     forwarded_line: Line,
 }
 
@@ -103,6 +112,7 @@ impl Unit {
         }
     }
 
+    /// True if the unit may start another operation that needs this slot.
     fn is_free(&self, slot: Slot) -> bool {
         match slot {
             Slot::Write => self.writes_in_flight < self.max_writes,
@@ -130,6 +140,7 @@ impl Unit {
 pub(crate) struct Home {
     /// Controller and registers of the homes.
     pub executor: Executor,
+    /// Units of all homes: line L belongs to unit L mod their number, which is a power of two.
     pub units: Vec<Unit>,
     /// Clocked home in place of the units, if there is one.
     pub clocked: Option<Box<Clocked>>,
@@ -141,10 +152,15 @@ pub(crate) struct Home {
 
 /// Parts of the machine that the home uses in one event.
 pub(crate) struct HomeEnvironment<'c> {
+    /// State of the run that all components use.
     pub context: Context<'c>,
+    /// Paths of the messages that the home sends and takes.
     pub interconnect: &'c mut Interconnect,
+    /// Memory of all homes, and its contents.
     pub memory: &'c mut MainMemory,
+    /// Caches, for the accesses whose stores the home performs and for checks.
     pub caches: &'c mut Caches,
+    /// Cores and threads, for the values of stores that the home performs.
     pub frontend: &'c mut Frontend,
     /// Traffic of the device behind the home.
     pub device: &'c mut Device,
@@ -153,7 +169,7 @@ pub(crate) struct HomeEnvironment<'c> {
 }
 
 impl Home {
-    /// Presents a message to the home.
+    /// Presents a message, given by its index and value, to the home.
     #[inline(always)]
     pub fn handle_message(&mut self, env: &mut HomeEnvironment, index: u32, message: &Message) {
         if self.clocked.is_some() {
@@ -662,6 +678,7 @@ impl Home {
         }
     }
 
+    /// Fails the run because the controller has no row for an input, or because the row has a fault.
     #[cold]
     fn report_unexpected_input(
         &mut self,

@@ -21,12 +21,13 @@ const WORD_BYTES: u64 = 8;
 pub(crate) struct Host {
     /// The bus, if the machine has one.
     bus: Option<Bus>,
-    /// Words that are not zero.
+    /// Words of the CPU's own memory, by index. Absent ones are zero.
     memory: FxHashMap<u32, u64>,
     /// Words that a core has read since the last other activity. Reading one of them again is polling, not progress.
     polled_words: FxHashSet<(u16, u32)>,
     /// Transfers in flight to memory, by number.
     transfers: FxHashMap<u32, Transfer>,
+    /// Number of the next transfer.
     next_number: u32,
     /// Path to the host's memory if that memory is a separate space.
     pub path: Option<HostMemoryPath>,
@@ -34,8 +35,11 @@ pub(crate) struct Host {
 
 /// Parts of the machine that the host uses in one event.
 pub(crate) struct HostEnvironment<'e, 'c> {
+    /// State of the run that all components use.
     pub context: &'e mut Context<'c>,
+    /// Threads.
     pub frontend: &'e mut Frontend,
+    /// Events on their way to the application.
     pub events: &'e mut ApplicationEvents,
 }
 
@@ -58,10 +62,14 @@ impl HostEnvironment<'_, '_> {
     }
 }
 
+/// Transfer of the application over the bus. Word indices count 8-byte words of the CPU's own memory.
 #[derive(Debug)]
 pub(crate) enum Transfer {
+    /// Read of `words` words from `first` on. `tag` is returned with them.
     Fetch { tag: u32, first: u32, words: u32 },
+    /// Write of words from `first` on.
     Store { first: u32, words: Words },
+    /// Interrupt of a thread.
     Interrupt { thread: u32 },
 }
 
@@ -83,6 +91,7 @@ impl Host {
         self.transfers.is_empty()
     }
 
+    /// Returns a word of the CPU's own memory.
     fn word(&self, word: u32) -> u64 {
         self.memory.get(&word).copied().unwrap_or(0)
     }
@@ -97,7 +106,8 @@ impl Host {
         self.bus.as_mut()
     }
 
-    /// Carries `bytes` over the bus from `ready` on. Returns when they arrive; `None` if the machine has no bus.
+    /// Carries `bytes` over the bus from `ready` on. Returns the arrival time in picoseconds; `None` if the machine
+    /// has no bus, which fails the run.
     fn carry(
         &mut self,
         context: &mut Context,
@@ -145,7 +155,7 @@ impl Host {
             Step::WriteRegister { register, value } => {
                 let direction = TransferDirection::Down;
                 if let Some(arrival) = self.carry(env.context, direction, now, WORD_BYTES) {
-                    env.schedule_event(arrival, Event::RegisterWritten { register, value });
+                    env.schedule_event(arrival, Event::RegisterWrite { register, value });
                     env.continue_thread(core, now);
                 }
             }
@@ -217,6 +227,7 @@ impl Host {
         }
     }
 
+    /// Schedules the arrival of a transfer at the CPU's own memory, at `arrival` in picoseconds.
     fn schedule_transfer(&mut self, env: &mut HostEnvironment, arrival: Time, transfer: Transfer) {
         let number = self.next_number;
         self.next_number = number.wrapping_add(1);
@@ -258,7 +269,7 @@ impl Host {
         let bytes = WORD_BYTES * words.len() as u64;
         let direction = TransferDirection::Down;
         if let Some(arrival) = self.carry(env.context, direction, ready, bytes) {
-            env.schedule_event(arrival, Event::HostFetched { tag, words });
+            env.schedule_event(arrival, Event::HostFetchCompletion { tag, words });
         }
     }
 

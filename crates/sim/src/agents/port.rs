@@ -41,8 +41,11 @@ impl Requester {
 /// Operation on words.
 #[derive(Clone, Debug)]
 pub(crate) enum AccessOp {
+    /// Read of consecutive words. `cached` lets the cache keep the line; otherwise it is a non-caching read.
     Load { words: u32, cached: bool },
+    /// Write of consecutive words. `cached` brings the line into the cache; otherwise it is a non-caching write.
     Store { words: Words, cached: bool },
+    /// Atomic update of one word in a copy of the cache. Its old value is returned.
     Update(Update),
 }
 
@@ -60,15 +63,20 @@ impl AccessOp {
 /// Request to another space, from the word `first` on.
 #[derive(Debug)]
 pub(crate) struct PortRequest {
+    /// Component to be notified of the completion.
     pub requester: Requester,
+    /// Index of the first 8-byte word in the memory of the space.
     pub first: u32,
+    /// Operation on the words.
     pub op: AccessOp,
 }
 
 /// Completion of a request, at a time that is not in the past.
 #[derive(Debug)]
 pub(crate) struct Completion {
+    /// Component that issued the request.
     pub requester: Requester,
+    /// Time at which the requester receives the completion, in picoseconds.
     pub time: Time,
     /// The words that were read; `None` for a write.
     pub words: Option<Words>,
@@ -78,25 +86,32 @@ pub(crate) struct Completion {
 
 /// A request in progress, for one line or several.
 struct Request {
+    /// Component that issued the request.
     requester: Requester,
+    /// Operation on the words.
     op: AccessOp,
     /// The words read so far.
     words_read: Vec<u64>,
     /// The first word whose access was refused, and the reason, if any.
     refused: Option<(u32, PageFault)>,
-    /// Number of incomplete lines, and the latest completion so far.
+    /// Number of lines whose parts have not ended.
     lines_left: u32,
+    /// Latest completion of a part so far, in picoseconds.
     time: Time,
 }
 
 /// The part of a request that concerns one line.
 #[derive(Clone, Copy)]
 struct Part {
+    /// Number of the request.
     request: u64,
+    /// Line that the part concerns.
     line: Line,
-    /// First word and number of words in the line, and the place of the first in the request.
+    /// First word of the part in the line.
     word: u16,
+    /// Number of words of the part.
     word_count: u16,
+    /// Index of the part's first word in the request.
     offset: u32,
 }
 
@@ -106,13 +121,19 @@ pub(crate) struct Port {
     bridge: u16,
     /// Core through which the device's accesses leave.
     engine: u16,
-    /// Maximum number of the device's accesses in flight.
+    /// Maximum number of the device's outstanding accesses.
     max_in_flight: u64,
+    /// Number of the device's outstanding accesses; those of threads and transfers are not counted.
     in_flight: u64,
+    /// Parts of the device's requests that wait because the maximum is outstanding, in order.
     waiting: VecDeque<u64>,
+    /// Requests in progress, by number.
     requests: FxHashMap<u64, Request>,
+    /// Parts in progress or waiting, by number. `Pending::value` of an access is the number of its part.
     parts: FxHashMap<u64, Part>,
+    /// Last number given to a request or a part.
     next_number: u64,
+    /// Completions since the last hand-over to the other space.
     pub completions: Vec<Completion>,
 }
 
@@ -133,12 +154,14 @@ impl Port {
         }
     }
 
+    /// Returns a number that no request or part has.
     fn new_number(&mut self) -> u64 {
         self.next_number += 1;
         self.next_number
     }
 
-    /// Starts a request. Returns the parts that may begin now.
+    /// Starts a request. Returns the numbers of the parts that may begin now; the others follow from
+    /// [`Port::complete_part`]. Fails the run if the words are not in memory.
     pub fn begin_request(&mut self, context: &mut Context, port_request: PortRequest) -> Vec<u64> {
         let words_per_line = u32::from(context.contents.data.words());
         let (first, words) = (port_request.first, port_request.op.words());
@@ -193,7 +216,8 @@ impl Port {
         parts_to_begin
     }
 
-    /// Returns the access for a part of a request, and true if its address is virtual.
+    /// Returns the access for a part of a request, issued now, and true if its address is virtual. Returns `None`
+    /// if the protocol does not support it, which fails the run.
     pub fn access_of(&self, context: &mut Context, number: u64) -> Option<(Pending, bool)> {
         let part = *self.parts.get(&number)?;
         let request = self.requests.get(&part.request)?;
@@ -246,7 +270,8 @@ impl Port {
         }
     }
 
-    /// Completes a read with these bytes. In a copy of its cache, every word must be the last one written.
+    /// Completes a read with these bytes. If they are in a copy of its cache (`in_place`), every word must be the
+    /// last one written.
     #[cold]
     pub fn read(&mut self, context: &mut Context, access: &Pending, copy: Copy, in_place: bool) {
         let Some((_, part)) = self.request_of(access) else {
@@ -324,7 +349,8 @@ impl Port {
         }
     }
 
-    /// Ends the part of a request that an access was for. Returns the next part to begin, if one waits.
+    /// Ends the part of a request that an access was for, at `completion` (picoseconds). Returns the number of the
+    /// next part to begin, if one waits.
     pub fn complete_part(
         &mut self,
         context: &mut Context,

@@ -98,7 +98,9 @@ pub fn number_of(receiver: Receiver) -> Agent {
 pub struct Transition {
     /// Configuration after the transition.
     pub next: ConfigurationId,
+    /// Index of the first act; with [`KEPT_ACT_BIT`] an index into the kept acts.
     first_act: u32,
+    /// Number of acts.
     act_count: u16,
     /// Result of the input.
     pub answer: Answer,
@@ -164,6 +166,7 @@ pub struct ConfigProperties {
 }
 
 impl ConfigProperties {
+    /// Returns the properties of a state.
     fn of(state: &State) -> ConfigProperties {
         ConfigProperties {
             permission: state.permission,
@@ -173,6 +176,7 @@ impl ConfigProperties {
     }
 }
 
+/// Table entry that has not been computed.
 const UNKNOWN: Transition = Transition {
     next: 0,
     first_act: 0,
@@ -191,6 +195,7 @@ const UNKNOWN: Transition = Transition {
     fault: 0,
 };
 
+/// Properties before they are known.
 const NOTHING: ConfigProperties = ConfigProperties {
     permission: Permission::None,
     holds_line: false,
@@ -268,6 +273,7 @@ fn per_remote_slots(controller: &Controller, machine: &Machine) -> Vec<Range<usi
 
 /// A controller with the transitions that a run has needed so far.
 pub struct Program {
+    /// The controller, in executable form.
     machine: Machine<'static>,
     /// Static analysis of each row.
     plans: Vec<Plan>,
@@ -277,6 +283,7 @@ pub struct Program {
     pub atomics_fetch: bool,
     /// True if a home keeps the bytes of every write until its memory accepts them.
     pub keeps_store_bytes: bool,
+    /// Number of messages of the protocol: codes below are messages, codes from here on accesses.
     messages: u16,
     /// First code after those of messages, accesses and local operations.
     after_locals: u16,
@@ -295,11 +302,13 @@ pub struct Program {
     shared_slots: Vec<usize>,
     /// The configuration on which a rule executes.
     scratch: Configuration,
-    /// Unused configuration numbers, and the number of used ones at the last sweep.
+    /// Unused configuration numbers; the last one is used next.
     free_numbers: Vec<ConfigurationId>,
+    /// Number of configurations in use at the last sweep.
     used_at_sweep: usize,
     /// Transitions: one row per configuration.
     table: Vec<Transition>,
+    /// Kept transitions of a program that is not dense.
     memo: FxHashMap<(ConfigurationId, Input), Transition>,
     /// Configurations: for each its state and its slots, without registers.
     configurations: Vec<u16>,
@@ -307,6 +316,7 @@ pub struct Program {
     stride: usize,
     /// Properties of each state.
     state_properties: Vec<ConfigProperties>,
+    /// Numbers of configurations by state and shared slots, if all slots with a value for each remote are zero.
     numbers_by_key: FxHashMap<Vec<u16>, ConfigurationId>,
     /// Lookup key of the executed configuration.
     key: Vec<u16>,
@@ -322,6 +332,7 @@ pub struct Program {
     current_home: u16,
     /// Channel class of each message.
     classes: Vec<Option<Class>>,
+    /// Acts of transitions; those of a direct program are valid until [`Program::discard_acts`].
     acts: Vec<Act>,
     /// Acts of the kept transitions of a direct program: their indices have the bit [`KEPT_ACT_BIT`].
     kept_acts: Vec<Act>,
@@ -440,8 +451,8 @@ impl Program {
         self.machine.initial().slots[self.registers.clone()].to_vec()
     }
 
-    /// As [`Program::step`], for an agent with these registers and a line of the home `home`. The registers are
-    /// unchanged; [`Program::change`] applies the transition's changes once it is taken.
+    /// As [`Program::step`], for an agent with these registers and a line of the home with number `home`. The
+    /// registers are unchanged; [`Program::change`] applies the transition's changes once it is taken.
     pub fn step_with(
         &mut self,
         registers: &mut [u16],
@@ -536,8 +547,8 @@ impl Program {
         }
     }
 
-    /// Returns a configuration with the backing permission set: a home with lent memory knows if it may write that
-    /// memory.
+    /// Returns a configuration with the backing permission set: a home whose memory is the copy of a cache above
+    /// knows if it may write that copy. Returns the same configuration if the controller has no such variable.
     pub fn with_backing_permission(
         &mut self,
         configuration: ConfigurationId,
@@ -564,6 +575,7 @@ impl Program {
         self.number_scratch()
     }
 
+    /// Returns a transition that is not in the table: a kept one, or a new one, which is kept if it may recur.
     fn look_up(&mut self, configuration: ConfigurationId, input: &Input) -> Transition {
         let key = match self.direct {
             true => input.without_endpoints(),
@@ -626,6 +638,7 @@ impl Program {
         self.used_at_sweep = self.configuration_count() - self.free_numbers.len();
     }
 
+    /// Returns the index of a configuration and an event in `table`.
     #[inline]
     fn table_index(&self, configuration: ConfigurationId, code: EventCode) -> usize {
         ((configuration as usize) << self.code_bits) + usize::from(code)
@@ -776,7 +789,7 @@ impl Program {
         transition.done = plan.done;
         transition.is_partial_write = plan.is_partial_write;
         transition.retries = self.rule_retries[rule];
-        transition.abandons_store = plan.gives_up;
+        transition.abandons_store = plan.abandons_write;
         self.executed[rule] = true;
         self.store_acts(transition, acts);
         for act in acts {

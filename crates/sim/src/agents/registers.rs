@@ -10,6 +10,7 @@ use crate::simulation::{Context, Event, Tables};
 
 /// A controller, and the registers of the agents that execute it.
 pub(crate) struct Executor {
+    /// Controller of the agents.
     pub program: Program,
     /// Registers of each agent; empty if no agent of the protocol has any.
     registers: Vec<Vec<u16>>,

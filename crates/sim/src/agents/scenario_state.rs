@@ -8,13 +8,18 @@ use crate::scenario::{ScenarioRun, Tally};
 
 /// State of a scenario, which its threads and its application share.
 pub(crate) struct ScenarioState {
+    /// Programs of threads and application.
     pub run: Box<dyn ScenarioRun>,
     /// Name of the application.
     pub name: String,
     /// Contract that the application keeps.
     pub contract: Contract,
+    /// Counts and durations so far.
     pub tally: Tally,
+    /// End of the warm-up and start of the measurement window, in picoseconds.
     pub warm_up: Time,
+    /// End of the measurement window, after which no new work starts, in picoseconds; `Time::MAX` for no
+    /// limit.
     pub until: Time,
 }
 

@@ -21,11 +21,14 @@ pub(crate) const MAX_UNTIMED_STEPS: u32 = 1 << 20;
 
 /// Threads of a scenario in a run, and the scenario, which its application shares.
 pub(crate) struct Threads {
+    /// Programs of the threads and of the application, and their measurements.
     pub scenario: ScenarioState,
+    /// States by thread number, which is also the number of its core.
     pub states: Vec<ThreadState>,
     /// Access kinds with which threads read, write and fence, by kind of caching agent.
     pub accesses: Vec<Accesses>,
-    /// Program order that threads keep, if the protocol declares one.
+    /// Program order that threads keep, if the protocol declares one. Without one, a thread waits for each of its
+    /// stores.
     orders: Option<Orders>,
     /// True if the host's memory is a separate space, which threads access without a bus.
     pub has_host_space: bool,
@@ -36,26 +39,30 @@ pub(crate) struct Threads {
 pub(crate) struct ThreadState {
     /// The step in progress.
     pub step: Step,
-    /// Result of its last access.
+    /// Result of its last access, which the program receives with its next step; 0 if there is none.
     pub result: u64,
-    /// Start of the duration that the thread measures.
+    /// Start of the duration that the thread measures, in picoseconds.
     pub measurement_start: Time,
     /// Outstanding stores that the thread does not wait for, releases included, in program order.
     pub posted: Vec<(Line, Issue)>,
-    /// True if the step is to be executed as it is when the thread continues. Either it waits for a posted store, since
-    /// `blocked_since`, or it replaces a refused step.
+    /// True if the step is to be executed as it is when the thread continues. Either it waits for a posted store,
+    /// or it replaces a refused step.
     pub repeats_step: bool,
+    /// Time since when the step has waited for a posted store, in picoseconds; meaningless if it does not wait.
     pub blocked_since: Time,
     /// True if the thread waits for all its stores.
     pub awaits_stores: bool,
     /// True if the step is an acquiring load: caches receive an acquire when it has ended.
     pub is_acquiring: bool,
-    /// Time since when the thread waits for a register read.
+    /// Time since when the thread waits for a register read or for the host's memory, in picoseconds; `None` if it
+    /// does not wait.
     pub reading_since: Option<Time>,
-    /// Time from which the thread may handle an interrupt that it has not consumed yet, and true if the thread waits
-    /// for one.
+    /// Time from which the thread may handle an interrupt that it has not consumed yet, in picoseconds; `None` if
+    /// there is no interrupt.
     pub pending_interrupt: Option<Time>,
+    /// True if the thread waits for an interrupt.
     pub awaits_interrupt: bool,
+    /// True if the thread makes no more steps.
     pub stopped: bool,
 }
 
@@ -329,7 +336,8 @@ impl Threads {
         must_wait
     }
 
-    /// Ends a posted store of a core's thread. Returns when the thread continues, if it waited for that.
+    /// Ends a posted store of a core's thread. Returns the time at which the thread continues, in picoseconds, if
+    /// it waited for a posted store.
     pub fn complete_posted(
         &mut self,
         context: &mut Context,
@@ -390,6 +398,7 @@ impl Threads {
         }
     }
 
+    /// Returns the step in progress of a core's thread, if there is one.
     fn step(&self, core: u16) -> Option<Step> {
         Some(self.states.get(usize::from(core))?.step)
     }
@@ -449,7 +458,8 @@ fn location(step: &Step) -> (Line, u16) {
     }
 }
 
-/// Executes a thread's work of this duration.
+/// Executes a thread's work of this duration, in picoseconds, from `time` on. Fails the run if the work ends beyond
+/// simulated time.
 fn work(context: &mut Context, core: u16, time: Time, duration: Time) -> ThreadAction {
     let end = time.checked_add(duration);
     let Some(end) = end.filter(|end| *end < MAX_REQUESTED_TIME) else {

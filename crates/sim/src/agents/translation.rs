@@ -23,24 +23,29 @@ use crate::message::{Agent, Agents, Line, Pool};
 use crate::platform::{Platform, Translation};
 use crate::simulation::{Context, Event, MainMemory, Pending, Purpose};
 
-/// Page number.
+/// Page number: the line number divided by the lines of a page.
 pub(crate) type Page = u32;
 
 /// Page of an access with a physical address.
 const PHYSICAL_PAGE: Page = Page::MAX;
 
-/// Number of times that a page has been unmapped.
+/// Number of times that a page has been unmapped: it identifies one mapping of the page.
 pub(crate) type Generation = u32;
 
 /// Translation cache with LRU replacement and at most `capacity` entries.
 struct TranslationCache {
+    /// Maximum number of entries.
     capacity: usize,
+    /// Number of uses so far: the time of the last one, for LRU.
     use_count: u64,
+    /// Last use and generation of each cached page.
     entries: FxHashMap<Page, (u64, Generation)>,
+    /// Cached pages by last use.
     pages_by_use: BTreeMap<u64, Page>,
 }
 
 impl TranslationCache {
+    /// Creates an empty cache.
     fn new(capacity: u64) -> TranslationCache {
         TranslationCache {
             capacity: capacity as usize,
@@ -50,6 +55,7 @@ impl TranslationCache {
         }
     }
 
+    /// Returns the generation of a cached page, and counts a use of it.
     fn find(&mut self, page: Page) -> Option<Generation> {
         let (last_use, generation) = self.entries.get_mut(&page)?;
         self.use_count += 1;
@@ -59,6 +65,7 @@ impl TranslationCache {
         Some(*generation)
     }
 
+    /// Inserts or replaces a translation, and evicts the least recently used one if the cache is full.
     fn insert(&mut self, page: Page, generation: Generation) {
         self.remove(page);
         if self.entries.len() == self.capacity {
@@ -71,6 +78,7 @@ impl TranslationCache {
         self.pages_by_use.insert(self.use_count, page);
     }
 
+    /// Removes the translation of a page, if it is cached.
     fn remove(&mut self, page: Page) {
         if let Some((last_use, _)) = self.entries.remove(&page) {
             self.pages_by_use.remove(&last_use);
@@ -108,7 +116,7 @@ pub(crate) enum TranslationStep {
 /// An outstanding request for a translation.
 #[derive(Default)]
 struct PendingTranslation {
-    /// The accesses that wait for it.
+    /// Indices of the accesses that wait for the translation.
     waiting: Vec<u32>,
     /// True if the page has been unmapped since the request was made.
     stale: bool,
@@ -116,7 +124,9 @@ struct PendingTranslation {
 
 /// Translation state of a device.
 struct Device {
+    /// Translations that the device has.
     cache: TranslationCache,
+    /// Outstanding requests, by page.
     pending: FxHashMap<Page, PendingTranslation>,
     /// Accesses that wait because the maximum number of requests is outstanding.
     delayed_accesses: VecDeque<u32>,
@@ -141,16 +151,23 @@ pub struct Translated {
 
 /// All translations of a machine. Only the devices of one kind use them.
 pub(crate) struct Translations {
+    /// Quantities of the platform.
     quantities: Translation,
     /// Number of tables that a walk reads.
     tables_per_walk: u64,
+    /// Number of the first caching agent whose accesses are translated.
     first_cache: u16,
+    /// State of each device: device D has the caching agent `first_cache` + D.
     devices: Vec<Device>,
+    /// Translations that the host's unit keeps.
     host: TranslationCache,
+    /// Scheduled steps, to which [`Event::Translation`] refers.
     steps: Pool<TranslationStep>,
-    /// Number of pages that the cores use, and the logarithm of the lines per page.
+    /// Number of pages that the cores use, from page 0 on; only these are unmapped.
     page_count: Page,
+    /// Logarithm of the number of lines per page.
     page_shift: u32,
+    /// Number of times that each page has been unmapped; pages never unmapped are absent.
     generations: FxHashMap<Page, Generation>,
     /// For each unmapped page, the number of devices that have not acknowledged, and the requests that wait until it is
     /// mapped.
@@ -161,7 +178,9 @@ pub(crate) struct Translations {
     unmapping_scheduled: bool,
     /// Cores and lines with refused accesses. Retrying such an access does not count as progress.
     refused_accesses: FxHashSet<(u16, Line)>,
+    /// Source of pages to unmap and of random latencies.
     random: Random,
+    /// Counters for the statistics.
     pub counters: Translated,
 }
 
@@ -237,10 +256,12 @@ impl Translations {
         })
     }
 
+    /// Returns the device of a caching agent with virtual addresses.
     fn device(&mut self, cache: Agent) -> &mut Device {
         &mut self.devices[usize::from(cache.0 - self.first_cache)]
     }
 
+    /// Returns the current generation of a page.
     fn generation(&self, page: Page) -> Generation {
         self.generations.get(&page).copied().unwrap_or(0)
     }
@@ -301,6 +322,7 @@ impl Translations {
         })
     }
 
+    /// Latency of a message between a device and the host, with its random part, in picoseconds.
     fn path_latency(&mut self) -> Time {
         let jitter = self.quantities.jitter.value;
         self.quantities.ats_latency.value + self.random.below(jitter + u64::from(jitter > 0))
@@ -329,6 +351,7 @@ impl Translations {
         self.record_use(access, PHYSICAL_PAGE, 0);
     }
 
+    /// Schedules a step at `time`, in picoseconds.
     fn schedule_step(&mut self, context: &mut Context, time: Time, step: TranslationStep) {
         let number = self.steps.insert(step);
         context.schedule(time, Event::Translation(number));
@@ -373,7 +396,8 @@ impl Translations {
         }
     }
 
-    /// Looks up the translation of an access. An access without one waits for it, and a prefetch is dropped.
+    /// Looks up the translation of an access. Returns its page and generation if the device has it. An access
+    /// without one waits for it, and a prefetch is dropped.
     pub fn look_up(&mut self, context: &mut Context, index: u32) -> Option<(Page, Generation)> {
         let access = context.local.accesses[index];
         let page = access.line >> self.page_shift;
@@ -416,7 +440,7 @@ impl Translations {
         self.send_message(context, hit_latency, request_step);
     }
 
-    /// Latency of a hit in a device's translation cache.
+    /// Latency of a hit in a device's translation cache, in picoseconds.
     pub fn hit_latency(&self) -> Time {
         self.quantities.atc_hit_latency.value
     }
@@ -461,6 +485,8 @@ impl Translations {
         }
     }
 
+    /// Handles a device's request at the host: responds to it, starts a walk, or lets it wait until the page is mapped
+    /// again.
     fn request_translation(&mut self, context: &mut Context, device: Agent, page: Page) {
         if let Some((_, waiting)) = self.unmapping_pages.get_mut(&page) {
             return waiting.push(device);
@@ -600,6 +626,8 @@ impl Translations {
         self.schedule_step(context, next, TranslationStep::Unmap);
     }
 
+    /// Handles the notification of an unmapped page at a device: invalidates the translation, and acknowledges at
+    /// once if no access uses it.
     fn invalidate_translation(&mut self, context: &mut Context, cache: Agent, page: Page) {
         let device = self.device(cache);
         device.cache.remove(page);
@@ -616,6 +644,8 @@ impl Translations {
         }
     }
 
+    /// Handles a device's acknowledgement at the host. After the last one, the page is mapped again, as a new
+    /// generation.
     fn confirm_invalidation(&mut self, context: &mut Context, page: Page) {
         let Some((devices, _)) = self.unmapping_pages.get_mut(&page) else {
             return;

@@ -1,4 +1,5 @@
-//! The device bus, such as PCIe: packets in order in each direction, without coherence.
+//! Device bus, such as PCIe: packets in order in each direction, without coherence. A direction is busy
+//! for the bytes of each packet; arrivals are later by the latency.
 
 use crate::kernel::Time;
 use crate::platform;
@@ -14,8 +15,9 @@ pub enum TransferDirection {
 
 /// A bus between the CPU and one device.
 pub struct Bus {
+    /// Bandwidth, latencies and packet sizes of the platform.
     quantities: platform::Bus,
-    /// Time from which each direction can start the next packet.
+    /// Time from which each direction can start the next packet, in picoseconds: down, up.
     free_at: [Time; 2],
 }
 
@@ -28,7 +30,8 @@ impl Bus {
         }
     }
 
-    /// Sends `bytes` now, in as many packets as necessary and at least one. Returns when the last arrives.
+    /// Sends `bytes` of payload now, in as many packets as necessary and at least one, after the packets
+    /// already sent in this direction. Returns the arrival time of the last packet, in picoseconds.
     pub fn carry(&mut self, direction: TransferDirection, now: Time, bytes: u64) -> Time {
         let quantities = &self.quantities;
         let packets = bytes.div_ceil(quantities.payload_bytes.value.max(1)).max(1);
@@ -41,12 +44,13 @@ impl Bus {
         *free_at + quantities.latency.value
     }
 
-    /// Latency from the arrival of an interrupt until a thread that waits for it continues.
+    /// Latency from the arrival of an interrupt until a thread that waits for it continues, in
+    /// picoseconds.
     pub fn interrupt_latency(&self) -> Time {
         self.quantities.interrupt_latency.value
     }
 
-    /// Latency from the arrival of a read at the CPU's own memory until its words leave.
+    /// Latency from the arrival of a read at the CPU's own memory until its words leave, in picoseconds.
     pub fn memory_latency(&self) -> Time {
         self.quantities.memory_latency.value
     }

@@ -42,7 +42,9 @@ pub(crate) enum SwitchHop {
 /// A tile of a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Tile {
+    /// Host number.
     host: usize,
+    /// Number in the host, row by row. Tile 0 is next to the port at the switch.
     number: u64,
 }
 
@@ -50,42 +52,53 @@ struct Tile {
 struct Uplinks {
     /// Number of hosts at each switch of the first level.
     hosts_per_switch: usize,
-    /// Links from each switch to the top, and back.
+    /// Links from each switch of the first level to the top.
     up: Vec<Direction>,
+    /// Links from the top to each switch of the first level.
     down: Vec<Direction>,
 }
 
 /// All hosts of a machine.
 pub(crate) struct Hosts {
+    /// Number of hosts, a power of two.
     count: u64,
-    /// Number of homes, and of slices of each home; powers of two.
+    /// Number of homes, a power of two.
     homes: u64,
+    /// Number of slices of each home, a power of two.
     slices: u64,
+    /// Number of columns of a mesh.
     columns: u64,
+    /// Number of tiles of a mesh.
     tiles: u64,
+    /// Latency from a tile to its neighbour, in picoseconds.
     hop_latency: Time,
     /// Extra latency from one host to another: (sending host, receiving host, picoseconds).
     extra_latency: (usize, usize, Time),
+    /// Bytes of a flit on a mesh.
     flit_bytes: u32,
+    /// Bytes of a message in addition to its payload.
     header_bytes: u32,
     /// Payload bytes by kind of message.
     payloads: Vec<u32>,
-    /// Port of each tile into its mesh.
+    /// Port of each tile into its mesh: tile T of host H is at H * tiles + T.
     tile_ports: Vec<Direction>,
-    /// Links from each host to the switch, and back.
+    /// Links from each host to its switch, by host number.
     pub to_switch: Vec<Direction>,
+    /// Links to each host from its switch, by host number.
     pub from_switch: Vec<Direction>,
     /// Links between switches of two levels; `None` with a single switch.
     uplinks: Option<Uplinks>,
     /// Traffic by kind of message.
     pub totals_by_kind: Vec<TrafficTotals>,
-    /// Bytes sent by caching agents and by homes, on meshes or between hosts, headers included.
+    /// Bytes sent by caching agents, on meshes or between hosts, headers included.
     pub bytes_by_caches: u64,
+    /// Bytes sent by homes, likewise.
     pub bytes_by_homes: u64,
 }
 
 impl Hosts {
-    /// Creates idle hosts. Returns `None` if the platform has none.
+    /// Creates idle hosts. `kinds` has an entry for each message kind of the protocol. Returns `None` if the
+    /// platform has no hosts.
     pub fn new(platform: &Platform, kinds: &[Kind]) -> Option<Hosts> {
         let hosts = platform.hosts.as_ref()?;
         let link = &platform.link;
@@ -156,6 +169,8 @@ impl Hosts {
         })
     }
 
+    /// Returns the tile of the agent or home `index`, at the position `tile_index` in its host. Positions beyond
+    /// the last tile wrap around.
     fn tile(&self, index: u64, tile_index: u64) -> Tile {
         Tile {
             host: (index & (self.count - 1)) as usize,
@@ -163,6 +178,7 @@ impl Hosts {
         }
     }
 
+    /// Returns the tile of a caching agent.
     fn cache_tile(&self, cache: Agent) -> Tile {
         self.tile(cache.0.into(), u64::from(cache.0) / self.count)
     }
@@ -189,7 +205,7 @@ impl Hosts {
         [from, to]
     }
 
-    /// Latency from one tile to another of the same host.
+    /// Latency from one tile to another of the same host, in picoseconds: that of the hops along both axes.
     fn mesh_latency(&self, from: u64, to: u64) -> Time {
         let column_distance = (from % self.columns).abs_diff(to % self.columns);
         let row_distance = (from / self.columns).abs_diff(to / self.columns);
@@ -205,8 +221,8 @@ impl Hosts {
         self.tile_ports[tile.host * self.tiles as usize + tile.number as usize].prefetch_links();
     }
 
-    /// Sends a message into the mesh of its host. Returns when it arrives, and true if it arrives at the switch, not at
-    /// its receiver.
+    /// Sends a message into the mesh of its host, and counts its traffic. Returns the arrival time in picoseconds,
+    /// and true if the message arrives at the switch, not at its receiver.
     pub fn send(
         &mut self,
         sent: Sent,
@@ -243,7 +259,7 @@ impl Hosts {
         (port.send(sent, kind_and_extra, random, order), true)
     }
 
-    /// Total time that messages waited for links between switches.
+    /// Total time that messages waited for links between switches, in picoseconds.
     pub fn uplink_wait(&self) -> Time {
         let directions = self
             .uplinks
@@ -252,7 +268,8 @@ impl Hosts {
         directions.map(|direction| direction.waited).sum()
     }
 
-    /// Sends a message from a switch. Returns when it arrives, and the next switch; `None` for its receiver.
+    /// Sends a message from a switch. Returns the arrival time in picoseconds, and the next switch; `None` for its
+    /// receiver.
     pub fn send_from_switch(
         &mut self,
         hop: SwitchHop,

@@ -1,9 +1,12 @@
-//! Links with frames, credits and retransmission: two endpoints of [`cohkit_link`] with lanes between them, in time.
+//! Links with frames, credits and retransmission: two endpoints of [`cohkit_link`] with lanes between them, in
+//! time.
 //!
-//! A [`Port`] holds all links between a caching agent and the home. A message is offered at one side and waits until
-//! its circuit has room in the endpoint there. It travels as the link layer specifies, and can be taken at the other
-//! side when it is complete, at the receiver's rate. A message that is not taken keeps its buffer space, so a stopped
-//! circuit blocks no other.
+//! A [`Port`] holds all links between a caching agent and the home. A message is offered at one side and waits
+//! until its circuit has room in the endpoint there. It travels as the link layer specifies, and can be taken at
+//! the other side when it is complete, at the receiver's rate. A message that is not taken keeps its buffer space,
+//! so a stopped circuit blocks no other.
+//!
+//! This file maps the messages of a protocol to the circuits of each framing.
 
 mod port;
 mod wired;
@@ -20,9 +23,9 @@ pub(crate) use port::{Port, Unclaimed};
 /// Mapping of a message kind to a link layer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KindTiming {
-    /// Virtual circuits for even and for odd line numbers.
+    /// Numbers of the framing's virtual circuits for even and for odd line numbers.
     circuits: [u8; 2],
-    /// Bytes besides the header.
+    /// Bytes of data besides the header; 0 for a message without data.
     bytes: u16,
     /// True if messages about one line keep an order, and therefore take the same link.
     ordered: bool,
@@ -72,7 +75,8 @@ pub(crate) fn check_bidirectional(framing: Framing) -> Result<(), String> {
     ))
 }
 
-/// Number of bytes after which a packet of PCIe's link layer must leave.
+/// Number of bytes after which the link layer of PCIe must send an owed acknowledgement or credit return, for this
+/// number of lanes.
 fn packet_limit(lanes: u32) -> u64 {
     if lanes > 8 {
         168
@@ -107,7 +111,8 @@ fn check_support(protocol: &Protocol, framing: Framing) -> Result<(), String> {
     Ok(())
 }
 
-/// Maps each message kind of a protocol to a framing.
+/// Maps each message kind of a protocol to a framing. `payloads` has the payload bytes of each kind. The result is
+/// indexed by message kind, too.
 ///
 /// # Errors
 /// A sentence that names the message, channel or line size that the framing cannot carry.
@@ -179,6 +184,7 @@ pub(crate) fn kind_timings(
     Ok(timings.into())
 }
 
+/// True for the framings of CXL, which keep no order between two classes of messages.
 fn is_cxl(framing: Framing) -> bool {
     matches!(
         framing,
@@ -186,7 +192,7 @@ fn is_cxl(framing: Framing) -> bool {
     )
 }
 
-/// Role of the sender on CXL links: a caching agent, or the home.
+/// Role on CXL links of the caching agent, if `from_agent`, or of the home.
 fn sender(framing: Framing, from_agent: bool) -> cxl::Side {
     let agent_side = match framing {
         Framing::CxlCache68 => cxl::Side::CachingDevice,
@@ -214,7 +220,10 @@ pub(crate) fn receiver_ordered(protocol: &Protocol, framing: Framing) -> Vec<usi
         .collect()
 }
 
-/// Assigns the messages of an order to one circuit, one with data if any of them carries data.
+/// Assigns the messages for which `is_ordered` is true to one circuit, one with data if any of them carries data.
+///
+/// # Errors
+/// A sentence, if the framing keeps no order between the classes of two of the messages.
 fn keep_order(
     protocol: &Protocol,
     framing: Framing,
@@ -247,7 +256,8 @@ fn keep_order(
     Ok(())
 }
 
-/// Returns the circuits of a message for even and for odd line numbers.
+/// Returns the circuits of a message for even and for odd line numbers. `data` is true if the message carries data,
+/// `up` if a caching agent sends it.
 fn circuits(framing: Framing, class: Option<Class>, data: bool, up: bool) -> [u8; 2] {
     let is_request = matches!(class, Some(Class::Request | Class::Victim));
     match framing {
@@ -280,6 +290,7 @@ mod tests {
     use cohkit_protocol::protocol::Carries;
     use cohkit_protocol::text::parse;
 
+    /// Protocol with a channel of every class, in both directions.
     const TEXT: &str = r#"
         protocol text "channels of every class"
         line 64 bytes
@@ -314,8 +325,8 @@ mod tests {
         }
     "#;
 
-    /// The class determines the bits of a header. Classified as a response, a message that takes a copy back would be
-    /// too short.
+    /// The class determines the bits of a header. If the forward `Loose` were classified as a response, its header
+    /// would be too short.
     #[test]
     fn messages_are_of_the_class_of_their_channel() {
         let protocol = parse(TEXT).unwrap_or_else(|errors| {

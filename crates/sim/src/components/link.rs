@@ -1,10 +1,9 @@
-//! Links: the arrival time of a message, given the messages sent before it.
+//! Links: the arrival time of a message, given the messages sent before it. All times are in picoseconds.
 //!
-//! A direction of a link set has one or more links. A message takes the link with more room, which is the one that is
-//! free first. It occupies that link for its bytes, then travels for the latency. Each virtual circuit has its own
-//! queue in front of the links. A message leaves it when the receiver has room for one more of its circuit, so a
-//! stopped circuit blocks no other. Messages of one order group between two agents about one line arrive in the order
-//! of sending.
+//! A direction of a link set has one or more links. A message takes the link that is free first. It occupies that
+//! link for its bytes, then travels for the latency. Each virtual circuit has its own queue in front of the links.
+//! A message leaves the queue when the receiver has room for one more message of its circuit, so a stopped circuit
+//! blocks no other. Messages of one order group between two agents about one line arrive in the order of sending.
 
 use crate::data::Random;
 use crate::kernel::Time;
@@ -22,12 +21,12 @@ use std::rc::Rc;
 pub struct Size {
     /// Header and payload, in bytes.
     bytes: u32,
-    /// Time for which the message occupies a link.
+    /// Time for which the message occupies a link, in picoseconds.
     time: Time,
 }
 
 impl Size {
-    /// Returns the size of a message with this payload.
+    /// Returns the size of a message with this payload and the link's header.
     pub fn new(link: &platform::Link, payload_bytes: u32) -> Size {
         let bytes = link.header_bytes.value as u32 + payload_bytes;
         Size {
@@ -40,7 +39,7 @@ impl Size {
 /// Minimum number of last arrivals to keep before obsolete ones are searched for.
 const MIN_ARRIVALS_BEFORE_SWEEP: usize = 1 << 8;
 
-/// Times of sending a message; `ready` is not before `now`.
+/// Times of sending a message, in picoseconds; `ready` is not before `now`.
 #[derive(Clone, Copy)]
 pub struct Sent {
     /// Current time of the simulation.
@@ -51,11 +50,13 @@ pub struct Sent {
 
 /// One direction of a set of links.
 pub struct Direction {
-    /// Size of each message kind.
+    /// Size of each message kind, by its number in the protocol.
     sizes: Rc<[Size]>,
+    /// Bandwidth of one link; 0 if it is unlimited.
     bandwidth: Quantity,
     /// Time from which each link can start the next message.
     free_at: Vec<Time>,
+    /// Time from the end of a message's occupancy to its arrival, in picoseconds.
     latency: Time,
     /// Maximum random extra delay of a message; one message in eight has up to 16 times this.
     jitter: Time,
@@ -65,6 +66,7 @@ pub struct Direction {
     last_arrivals: FxHashMap<Order, Time>,
     /// Number of entries of `last_arrivals` that triggers a search for obsolete ones.
     sweep_threshold: usize,
+    /// Virtual circuits by number; empty for the tile ports and switch links of hosts, which have no credits.
     circuits: Vec<Circuit>,
     /// True if circuits have a limited number of credits.
     limited: bool,
@@ -72,18 +74,18 @@ pub struct Direction {
     pub messages: u64,
     /// Bytes sent, headers included.
     pub bytes: u64,
-    /// Total time that messages waited for a free link.
+    /// Total time that messages waited for a free link, in picoseconds.
     pub waited: Time,
-    /// Time for which links were occupied, summed over the links.
+    /// Time for which links were occupied, summed over the links, in picoseconds.
     pub busy: Time,
 }
 
 /// A virtual circuit.
 #[derive(Clone, Default)]
 struct Circuit {
-    /// Messages that the receiver still has room for.
+    /// Number of messages that the receiver still has room for; meaningless if the direction is not limited.
     credits: u64,
-    /// Messages that wait for room, with the time at which each was ready.
+    /// Messages that wait for room, by the time at which each was ready and its index in the pool of messages.
     queue: VecDeque<(Time, u32)>,
 }
 
@@ -119,8 +121,8 @@ impl Direction {
         std::mem::swap(&mut self.free_at, &mut other.free_at);
     }
 
-    /// Returns the occupancy and the latency of a message on otherwise idle links. Any further time is waiting or
-    /// jitter.
+    /// Returns the occupancy and the latency of a message on otherwise idle links, in picoseconds. Any further time
+    /// is waiting or jitter.
     pub fn uncontended_times(&self, kind: MessageId) -> (Time, Time) {
         (self.sizes[kind.index()].time, self.latency)
     }
@@ -168,12 +170,14 @@ impl Direction {
     }
 
     /// Counts a message, with `extra_bytes` bytes beyond those of its kind, that travels on framed links.
+    /// [`Direction::send`] counts all others.
     pub fn count(&mut self, (kind, extra_bytes): (MessageId, u32)) {
         self.messages += 1;
         self.bytes += u64::from(self.sizes[kind.index()].bytes + extra_bytes);
     }
 
-    /// Returns a credit of a circuit. Returns the queued message that the credit goes to, if any.
+    /// Gives back a credit of a circuit. Returns the queued message that takes the credit, with the time at which
+    /// it was ready, if any; the caller must send it.
     #[inline(always)]
     pub fn return_credit(&mut self, circuit: u8) -> Option<(Time, u32)> {
         if !self.limited {
@@ -185,7 +189,9 @@ impl Direction {
         next
     }
 
-    /// Sends a message with `extra_bytes` bytes beyond those of its kind. Returns when it arrives.
+    /// Sends a message with `extra_bytes` bytes beyond those of its kind, without a check of credits. `random` is
+    /// used only with jitter; `order` is the message's order group, if any. Returns the arrival time in
+    /// picoseconds.
     #[inline(always)]
     pub fn send(
         &mut self,
@@ -241,6 +247,7 @@ mod tests {
     use super::*;
     use crate::platform::Platform;
 
+    /// Sizes of messages with these payloads.
     fn sizes(link: &platform::Link, payloads: &[u32]) -> Rc<[Size]> {
         payloads
             .iter()

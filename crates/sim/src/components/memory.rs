@@ -1,4 +1,7 @@
-//! Memory timing: DRAM with channels, banks and open rows, or BRAM.
+//! Memory timing: DRAM with channels, banks and open rows, or BRAM with ports.
+//!
+//! Each operation reads or writes one line or a part of it. Reads and writes take the same time. All times are in
+//! picoseconds.
 
 use crate::kernel::Time;
 use crate::message::Line;
@@ -8,19 +11,27 @@ use std::ops::Range;
 
 /// A memory behind a home.
 pub struct Memory {
+    /// Type of memory, with the state of its resources.
     kind: Kind,
-    /// Operations that found their row open.
+    /// Number of operations that found their row open; 0 for BRAM.
     pub row_hits: u64,
-    /// Operations that had to open a row.
+    /// Number of operations that had to open a row; 0 for BRAM.
     pub row_misses: u64,
 }
 
+/// Type of memory, with its timing and state.
 enum Kind {
+    /// DRAM, with its channels by number.
     Dram(Timing, Vec<Channel>),
+    /// On-chip memory. A line belongs to port (line mod ports).
     Bram {
+        /// Minimum time of an operation, in picoseconds.
         latency: Time,
+        /// Time for which a whole line occupies its port, in picoseconds.
         line_time: Time,
+        /// Bandwidth of one port.
         bandwidth: Quantity,
+        /// Time from which each port is free, in picoseconds.
         ports: Vec<Time>,
     },
 }
@@ -28,23 +39,33 @@ enum Kind {
 /// Bytes of a DRAM's smallest burst: eight beats of the eight bytes of a channel, as in DDR4.
 const BURST: u32 = 64;
 
-/// Quantities of a DRAM, precomputed. Numbers of channels, banks and lines per row are powers of two.
+/// Quantities of a DRAM, precomputed. Numbers of channels, banks and lines per row are powers of two, and kept as
+/// their binary logarithms. Times are in picoseconds.
 struct Timing {
+    /// Logarithm of the number of channels.
     channel_bits: u32,
+    /// Logarithm of the number of banks per channel.
     bank_bits: u32,
+    /// Logarithm of the number of lines per row.
     row_bits: u32,
+    /// Column access time (tCL).
     column: Time,
+    /// Row activation time (tRCD).
     activate: Time,
+    /// Row precharge time (tRP).
     precharge: Time,
+    /// Time after its last use at which an idle row closes.
     open_for: Time,
-    /// Data-bus time of one line, and of one burst.
+    /// Data-bus time of one line.
     line_time: Time,
+    /// Data-bus time of one burst, or of a line shorter than a burst.
     burst_time: Time,
     /// Latency of controller and wires: request path, response path.
     controller_latency: (Time, Time),
 }
 
 impl Timing {
+    /// Precomputes the quantities for lines of `line_bytes` bytes.
     fn new(dram: &Dram, line_bytes: u32) -> Timing {
         let bits = |value: u64| value.max(1).trailing_zeros();
         let controller = dram.controller_latency.value;
@@ -65,12 +86,16 @@ impl Timing {
 
 /// Location of a line in a DRAM.
 struct Location {
+    /// Channel number.
     channel: usize,
+    /// Bank number within the channel.
     bank: usize,
+    /// Row number within the bank.
     row: u32,
 }
 
 impl Timing {
+    /// Returns the channel, bank and row of a line.
     #[inline(always)]
     fn locate(&self, line: Line, channels: &[Channel]) -> Location {
         let channel = line as usize & (channels.len() - 1);
@@ -86,8 +111,8 @@ impl Timing {
         }
     }
 
-    /// Operates a bank, and a data bus that is free from `bus_free_at` on, for `burst`. Returns true if the row was
-    /// open, and the end of the operation.
+    /// Operates a bank, and a data bus that is free from `bus_free_at` on, for `burst` picoseconds. Updates both.
+    /// Returns true if the row was open, and the time at which the operation ends.
     #[inline(always)]
     fn operate(
         &self,
@@ -117,23 +142,28 @@ impl Timing {
     }
 }
 
+/// Channel of a DRAM: its data bus and its banks.
 struct Channel {
     /// Time from which the data bus is free.
     free_at: Time,
+    /// Banks by number.
     banks: Vec<Bank>,
 }
 
+/// Bank of a DRAM, with at most one open row.
 #[derive(Clone, Copy)]
 struct Bank {
     /// Time from which the bank accepts its next column command.
     ready: Time,
+    /// Row used last, or [`CLOSED`]. It is closed once it has been idle for `Timing::open_for`.
     row: u32,
 }
 
+/// Row of a bank that was never used.
 const CLOSED: u32 = u32::MAX;
 
 impl Memory {
-    /// Creates an idle memory with all rows closed. One operation transfers `line_bytes`.
+    /// Creates an idle memory with all rows closed. An operation on a whole line transfers `line_bytes`.
     pub fn new(memory: &platform::Memory, line_bytes: u32) -> Memory {
         let kind = match memory {
             platform::Memory::Dram(dram) => {
@@ -164,7 +194,7 @@ impl Memory {
         }
     }
 
-    /// Starts an operation on a line now. Returns when it ends.
+    /// Starts an operation on a whole line at `now`. Returns the time at which it ends, in picoseconds.
     #[inline(always)]
     pub fn operate(&mut self, now: Time, line: Line) -> Time {
         match &mut self.kind {
@@ -198,8 +228,9 @@ impl Memory {
         }
     }
 
-    /// Starts an operation on some bytes of a line now. Returns when it ends. A DRAM transfers the whole bursts that
-    /// contain them.
+    /// Starts an operation on a range of bytes of a line at `now`. Returns the time at which it ends, in
+    /// picoseconds. A DRAM transfers the whole bursts that contain the bytes. The operation takes at most as long
+    /// as that of the whole line.
     pub fn operate_on(&mut self, now: Time, line: Line, bytes: Range<u32>) -> Time {
         match &mut self.kind {
             Kind::Bram {
@@ -230,7 +261,8 @@ impl Memory {
         }
     }
 
-    /// Number of the memory's buses, banks or ports.
+    /// Number of the memory's resources of one kind, `"bus"`, `"bank"` or `"port"`; 0 if the memory has no such
+    /// resource.
     pub fn count(&self, resource: &str) -> usize {
         match (&self.kind, resource) {
             (Kind::Bram { ports, .. }, "port") => ports.len(),
@@ -242,7 +274,8 @@ impl Memory {
         }
     }
 
-    /// Returns the same operation on an otherwise idle memory with the current open rows.
+    /// Returns the times that an operation on a whole line at `now` would have on an otherwise idle memory with the
+    /// current open rows. The memory is unchanged.
     pub fn uncontended_operation(&self, now: Time, line: Line) -> UncontendedOp {
         match &self.kind {
             Kind::Bram {
@@ -279,14 +312,17 @@ impl Memory {
 
 /// An operation on an otherwise idle memory.
 pub struct UncontendedOp {
-    /// Time at which it ends.
+    /// Time at which it ends, in picoseconds.
     pub end: Time,
+    /// Resources in use, see `UncontendedOp::uses`. Both entries are equal for BRAM.
     uses: [(&'static str, usize, Time); 2],
+    /// True for DRAM, whose operations use a bus and a bank.
     uses_both: bool,
 }
 
 impl UncontendedOp {
-    /// Returns the resources that the operation uses: kind, index and duration.
+    /// Returns the resources that the operation uses: kind (`"bus"`, `"bank"` or `"port"`), index among those of
+    /// this kind in the memory, and duration in picoseconds.
     pub fn uses(&self) -> &[(&'static str, usize, Time)] {
         match self.uses_both {
             true => &self.uses,

@@ -1,4 +1,5 @@
-//! Components of a machine besides caches and homes. They model time and do not know the protocol.
+//! Components of a machine besides caches and homes: links, networks, memories, buses, tag arrays,
+//! and the traffic of cores. They model time and do not know the protocol.
 
 pub mod bus;
 pub mod hosts;

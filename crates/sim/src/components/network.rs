@@ -16,21 +16,23 @@ use std::rc::Rc;
 
 /// All links of a machine.
 pub struct Network {
-    /// Links from each caching agent.
+    /// Links from each caching agent, by agent number.
     pub up: Vec<Direction>,
-    /// Links to each caching agent.
+    /// Links to each caching agent, by agent number.
     pub down: Vec<Direction>,
-    /// Links from each home to the switch and back; empty without a switch.
+    /// Links from each home to the switch and back, by home number; empty without a switch. The number of homes is
+    /// a power of two.
     homes: Vec<[Direction; 2]>,
     /// Framed links of each caching agent and, with a switch, of each home after these; empty if none are framed. Side
     /// 0 of each port is the agent's or home's own.
     pub(crate) ports: Vec<Option<Port>>,
-    /// Ports at which a message for another space has arrived.
+    /// Indices into `ports` at which a message for another space has arrived.
     pub(crate) ports_with_foreign_messages: Vec<u32>,
 }
 
 impl Network {
-    /// Creates idle links.
+    /// Creates idle links. `kind_quantities` has an entry for each group of caching agents, `kinds` one for each
+    /// message kind of the protocol. `seed` determines the bit errors and failures of framed links.
     ///
     /// # Errors
     /// A sentence, if the protocol's messages do not fit the framing of a link.
@@ -66,7 +68,7 @@ impl Network {
                 };
             kinds.flat_map(group_directions).collect()
         };
-        // A home's port is like that of the first kind.
+        // A home's port has the links of the first kind of caching agents.
         let direction = || Direction::new(&platform.link, &sizes_by_kind[0], circuits);
         let ports = match platform.switch {
             Some(_) => platform.homes(),
@@ -114,7 +116,7 @@ impl Network {
     }
 
     /// Lets the agents of another space, from its agent `first` on, use the framed links of this space's agents in
-    /// reverse.
+    /// reverse. Ports that are not framed in both spaces stay separate.
     pub(crate) fn share_links(&self, other: &mut Network, first: usize) {
         let other_ports = other.ports.iter_mut().skip(first);
         for (port, other_port) in self.ports.iter().zip(other_ports) {
@@ -129,8 +131,8 @@ impl Network {
         self.ports.iter_mut().flatten().for_each(Port::settle);
     }
 
-    /// Returns the framed links that a message takes first or last: their index, the side at which it enters, and the
-    /// port.
+    /// Returns the framed links that a message takes first or last: their index in `ports`, the side at which it
+    /// enters (0 or 1), and the port. Returns `None` if these links are not framed.
     #[inline(always)]
     pub(crate) fn framed_links(
         &mut self,
@@ -168,12 +170,14 @@ impl Network {
         self.homes.iter().map(|sides| &sides[side]).collect()
     }
 
+    /// Returns the links of the home of a line. Only with a switch.
     fn port(&mut self, line: Line) -> &mut [Direction; 2] {
         let homes = self.homes.len();
         &mut self.homes[line as usize & (homes - 1)]
     }
 
-    /// Returns the links that a message takes first, and those that it takes last.
+    /// Returns the links that a message takes first, and those that it takes last; both are the same without a
+    /// switch.
     #[inline(always)]
     pub fn links_of(&self, message: &Message) -> [&Direction; 2] {
         let port =

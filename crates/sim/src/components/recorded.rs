@@ -51,11 +51,11 @@ pub const ACCESSES: [Access; 8] = [
 /// An access of a core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// Line number.
+    /// Line number: the address, after packing, divided by the bytes of a line.
     pub line: Line,
     /// Minimum time between the issue of the same core's previous access and of this one, in picoseconds.
     pub gap: u32,
-    /// Word of the line.
+    /// Index of the accessed 8-byte word in the line.
     pub word: u16,
     /// Kind of access.
     pub access: Access,
@@ -64,8 +64,11 @@ pub struct Entry {
 /// Accesses of each core, in its order.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Recorded {
+    /// Accesses by core number; empty for a number that the trace skips.
     cores: Vec<Vec<Entry>>,
+    /// Largest line number plus 1.
     lines: Line,
+    /// Number of accesses of each kind, in the order of [`ACCESSES`].
     counts: [u64; ACCESSES.len()],
 }
 
@@ -97,6 +100,7 @@ impl Recorded {
         self.counts.iter().sum()
     }
 
+    /// Appends an access of a core. `kind` is the index of its kind in [`ACCESSES`].
     fn push(&mut self, core: usize, kind: usize, entry: Entry) {
         if self.cores.len() <= core {
             self.cores.resize_with(core + 1, Vec::new);
@@ -112,9 +116,9 @@ impl Recorded {
 pub struct ReadOptions {
     /// Format of the file.
     pub format: Format,
-    /// Bytes of a line.
+    /// Bytes of a line in the simulated memory, a multiple of 8.
     pub line: u32,
-    /// Number of lines of memory.
+    /// Number of lines of memory. An address beyond is an error.
     pub lines: Line,
     /// True if pages of 4 KiB are placed consecutively in the order of their first access, whatever their
     /// addresses.
@@ -134,7 +138,7 @@ pub enum ReadError {
         number: u64,
         /// The line.
         text: String,
-        /// Range of the invalid part.
+        /// Range of the invalid part, in bytes of `text`.
         place: Range<usize>,
         /// Description of the error, with the expected input.
         what: String,
@@ -213,6 +217,7 @@ fn describe_gzip_error(error: ReadError) -> ReadError {
     }
 }
 
+/// Reads a trace that is not compressed, as records or text according to its format and first bytes.
 fn read_uncompressed(input: impl Read, options: &ReadOptions) -> Result<Recorded, ReadError> {
     let (prefix, input) = read_prefix::<{ MAGIC.len() }, _>(input)?;
     let input = BufReader::with_capacity(1 << 16, input);
@@ -236,30 +241,35 @@ fn read_uncompressed(input: impl Read, options: &ReadOptions) -> Result<Recorded
 /// An input of which the first bytes have been read.
 type PrefixedInput<R> = Chain<Cursor<Vec<u8>>, R>;
 
-/// Returns the first bytes of an input, and the complete input again.
+/// Returns the first `N` bytes of an input (fewer if it is shorter), and the complete input again.
 fn read_prefix<const N: usize, R: Read>(mut input: R) -> io::Result<(Vec<u8>, PrefixedInput<R>)> {
     let mut prefix = Vec::new();
     input.by_ref().take(N as u64).read_to_end(&mut prefix)?;
     Ok((prefix.clone(), Cursor::new(prefix).chain(input)))
 }
 
+/// State while a trace is read.
 struct Reader {
+    /// Parameters of the caller.
     options: ReadOptions,
-    /// Packed page of each page.
+    /// Packed number of each page, by its number in the trace, if pages are packed.
     pages: FxHashMap<u64, u64>,
+    /// Accesses read so far.
     recorded: Recorded,
-    /// Start time of the previous access, if a foreign trace has times.
+    /// Start time of the previous access, in picoseconds, if a foreign trace has times.
     time: Option<u64>,
 }
 
-/// Error in a text line: range of the invalid part, and what was expected.
+/// Error in a text line: range of the invalid part in bytes, and the expected input.
 type TextError = (Range<usize>, String);
 
 impl Reader {
+    /// True if `read` accesses are as many as may be read.
     fn is_at_limit(&self, read: u64) -> bool {
         read >= self.options.max_accesses
     }
 
+    /// Reads a trace of text line by line, in Cohkit's format or another.
     fn read_text(&mut self, mut input: impl BufRead) -> Result<(), ReadError> {
         let mut bytes = Vec::new();
         let mut read = 0;
@@ -372,7 +382,8 @@ impl Reader {
         added.map_err(|what| add_format_name((0..line.trim_end().len(), what)))
     }
 
-    /// Adds accesses of a foreign trace, one for each memory line touched. Returns their number.
+    /// Adds accesses of a foreign trace, all of core 0, one for each memory line touched. Returns their number.
+    /// Only the first has a gap; those after it are issued at once.
     fn add_accesses(&mut self, accesses: &Accesses) -> Result<u64, String> {
         let mut gap = 0;
         if let Some(time) = accesses.time {
@@ -437,6 +448,7 @@ impl Reader {
         Ok(())
     }
 
+    /// Reads a binary trace of Cohkit, with the magic number first.
     fn read_records(&mut self, mut input: impl BufRead) -> Result<(), ReadError> {
         let record_error = |number, what: String| ReadError::Record { number, what };
         input.read_exact(&mut [0; MAGIC.len()])?;
@@ -460,6 +472,8 @@ impl Reader {
         Ok(())
     }
 
+    /// Reads a record: address (8 bytes), gap in picoseconds (4), core (2), code of the access (1), and zero (1).
+    /// Numbers are little-endian.
     fn read_record(&mut self, bytes: &[u8; RECORD]) -> Result<(), String> {
         let [a0, a1, a2, a3, a4, a5, a6, a7, g0, g1, g2, g3, c0, c1, kind, zero] = *bytes;
         let address = u64::from_le_bytes([a0, a1, a2, a3, a4, a5, a6, a7]);
@@ -489,7 +503,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Returns the line and the word at an address.
+    /// Returns the line at an address, and the 8-byte word in it. Packs its page if the options ask for that.
     fn locate(&mut self, address: u64) -> Result<(Line, u16), String> {
         let memory_bytes = u64::from(self.options.lines) * u64::from(self.options.line);
         let memory_text = || units::show(memory_bytes, Unit::Bytes);
@@ -537,11 +551,13 @@ fn suggest((place, mut what): TextError, line: &str) -> TextError {
     (place, what)
 }
 
+/// Returns the names of all accesses that a trace may contain, separated by commas.
 fn access_names() -> String {
     let names: Vec<&str> = ACCESSES.iter().map(|access| access.name()).collect();
     names.join(", ")
 }
 
+/// Parses a core number below [`MAX_CORES`].
 fn parse_core(field: &str) -> Result<usize, String> {
     let number = field.parse().ok().filter(|&core: &u64| core < MAX_CORES);
     let number = number.ok_or_else(|| {
@@ -571,6 +587,7 @@ fn parse_kind(name: &str) -> Result<usize, String> {
     })
 }
 
+/// Parses a decimal number, or a hexadecimal one with the prefix `0x`.
 fn parse_number(field: &str) -> Option<u64> {
     let digits = |text: &str| text.starts_with(|first: char| first.is_ascii_hexdigit());
     match field.strip_prefix("0x").or(field.strip_prefix("0X")) {
@@ -580,6 +597,7 @@ fn parse_number(field: &str) -> Option<u64> {
     }
 }
 
+/// Parses a time with a unit, of less than 2^32 picoseconds.
 fn parse_gap(field: &str) -> Result<u32, String> {
     let time = units::parse(field, Unit::Picoseconds)
         .map_err(|error| format!("the time since the previous access, `{field}`, {error}"))?;

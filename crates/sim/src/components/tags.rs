@@ -6,7 +6,7 @@ use cohkit_base::memory::{prefetch, request_huge_pages};
 /// Maximum number of ways of a cache: the order of use of a set is one word of 16 nibbles.
 pub const WAYS: usize = 16;
 
-/// Index of a way of a set of a cache.
+/// Index of a way among the ways of all sets of all caches: [`WAYS`] times the set, plus the way.
 pub type Slot = usize;
 
 /// Entry of the line in a way. The entry of a line that has just been inserted is all zeros.
@@ -17,7 +17,7 @@ pub type TagEntry = [u32; 4];
 pub struct Shape {
     /// Number of caches.
     pub caches: usize,
-    /// Number of sets of each cache, a power of two.
+    /// Number of sets of each cache, a power of two; 0 only if there are no caches.
     pub sets: u32,
     /// Ways of each set, at most [`WAYS`]; 0 for a cache without any room.
     pub ways: u32,
@@ -32,6 +32,7 @@ struct ShapeStart {
     cache: usize,
     /// Its first set among the sets of all caches.
     set: usize,
+    /// Shape of these caches.
     shape: Shape,
 }
 
@@ -54,13 +55,14 @@ pub struct Tags {
 /// Offset of the order of use and the number of lines in a set. The order lists the ways from the most (lowest nibble)
 /// to the least recently used, XORed with [`ORDER`], in two halves.
 const USE_OFFSET: usize = WAYS / 4;
+/// Offset of the entry of the first way in a set.
 const ENTRIES: usize = USE_OFFSET + 1;
 
 /// Order of the ways of an unused set.
 const ORDER: u64 = 0xfedc_ba98_7654_3210;
 
-/// Folds the upper bits of a line number into the lowest `bits`: the set index of a hashed cache. The function is its
-/// own inverse.
+/// Folds the upper bits of a line number into the lowest `bits`, which are the set index of a hashed cache. The
+/// function is its own inverse.
 #[inline(always)]
 pub fn folded(line: Line, bits: u32) -> Line {
     let upper = line.checked_shr(bits).unwrap_or(0) ^ line.checked_shr(2 * bits).unwrap_or(0);
@@ -68,7 +70,7 @@ pub fn folded(line: Line, bits: u32) -> Line {
 }
 
 impl Tags {
-    /// Creates the empty caches of each shape.
+    /// Creates the empty caches of each shape, numbered in the order of the shapes.
     pub fn new(shapes: impl Iterator<Item = Shape>) -> Tags {
         let (mut cache, mut set, mut ways) = (0, 0, 0);
         let place_shape = |shape: Shape| {
@@ -123,22 +125,26 @@ impl Tags {
         start.set + (cache - start.cache) * sets as usize + (index & (sets - 1)) as usize
     }
 
+    /// Returns the index of a set's first word in `storage`.
     #[inline(always)]
     fn set_offset(&self, set: usize) -> usize {
         self.begin + set * self.stride
     }
 
+    /// Returns the tags of a set: the line plus 1 of each way, or 0 for a free one.
     #[inline(always)]
     fn tags(&self, set: usize) -> &[u32] {
         self.storage[self.set_offset(set)..][..USE_OFFSET].as_flattened()
     }
 
+    /// Returns the tag of a slot.
     #[inline(always)]
     fn tag(&mut self, slot: Slot) -> &mut u32 {
         let offset = self.set_offset(slot / WAYS);
         &mut self.storage[offset + slot % WAYS / 4][slot % 4]
     }
 
+    /// Returns the ways of a set from the most (lowest nibble) to the least recently used.
     #[inline(always)]
     fn order(&self, set: usize) -> u64 {
         let [low, high, ..] = self.storage[self.set_offset(set) + USE_OFFSET];
@@ -152,7 +158,7 @@ impl Tags {
         &mut self.storage[offset + USE_OFFSET][2]
     }
 
-    /// Returns the entry of the line in a slot.
+    /// Returns the entry of the line in a slot. Meaningless if the slot is free.
     #[inline(always)]
     pub fn entry(&self, slot: Slot) -> TagEntry {
         self.storage[self.set_offset(slot / WAYS) + ENTRIES + slot % WAYS]
@@ -209,7 +215,7 @@ impl Tags {
         way.map(|way| set * WAYS + way)
     }
 
-    /// Iterates over the slots of a line's set, from the least recently used on.
+    /// Iterates over the slots of a line's set, free or not, from the least recently used on.
     #[inline]
     pub fn candidates(&self, cache: usize, line: Line) -> impl Iterator<Item = Slot> {
         let set = self.set(cache, line);
@@ -242,7 +248,8 @@ impl Tags {
         self.tags(slot / WAYS)[slot % WAYS].checked_sub(1)
     }
 
-    /// Inserts a line into a free slot, as the most recently used of its set.
+    /// Inserts a line into a free slot of its set, with an entry of zeros, as the most recently used of its set.
+    /// The line must not be in the cache.
     #[inline(always)]
     pub fn insert(&mut self, slot: Slot, line: Line) {
         *self.tag(slot) = line + 1;
@@ -292,6 +299,7 @@ impl Tags {
 mod tests {
     use super::*;
 
+    /// Caches of a single shape.
     fn one_shape(caches: usize, sets: u32, ways: u32, hashed: bool) -> impl Iterator<Item = Shape> {
         std::iter::once(Shape {
             caches,
@@ -303,6 +311,7 @@ mod tests {
 
     use crate::data::Random;
 
+    /// The packed order of use agrees with a list that moves each touched slot to its front.
     #[test]
     fn the_order_is_that_of_a_list() {
         let mut tags = Tags::new(one_shape(1, 1, 16, false));

@@ -1,4 +1,7 @@
 //! Cores as traffic: the line and kind of each next access.
+//!
+//! A [`Workload`] describes the accesses of all cores of one kind. [`Traffic`] generates them one by one, and can
+//! look ahead for prefetches.
 
 use std::sync::Arc;
 
@@ -28,15 +31,16 @@ pub enum Pattern {
 pub struct Workload {
     /// The order of lines.
     pub pattern: Pattern,
-    /// Accesses to choose from, each with a weight; for a recorded trace, the kinds that occur and their counts.
+    /// Accesses to choose from, each with a weight; for a recorded trace, the kinds that occur and their counts. An
+    /// access has probability weight / sum of the weights.
     pub mix: Vec<(Access, u32)>,
-    /// Number of lines of the region, which starts at line 0.
+    /// Number of lines of the region, which starts at line 0; at least 1.
     pub lines: Line,
     /// Total number of accesses, divided among the cores as evenly as lines are; one pass is `lines`.
     pub accesses: u64,
-    /// Number of cores, distributed over the caches.
+    /// Number of cores, distributed over the caches; 0 for none.
     pub cores: u32,
-    /// Maximum number of accesses of one core in flight.
+    /// Maximum number of outstanding accesses of one core, at least 1.
     pub outstanding: u32,
     /// Prefetch distance in accesses of the same core (with [`Pattern::Sequential`], of all cores). Each access
     /// prefetches the line of the access at this distance for reading; 0 for none.
@@ -66,7 +70,7 @@ impl Workload {
         mix.any(|&(kind, weight)| kind == access && weight > 0)
     }
 
-    /// Returns a workload with one access to every line of a region.
+    /// Returns a workload with one access to every line of a region of `lines` lines, without prefetches.
     pub fn pass(
         pattern: Pattern,
         access: Access,
@@ -107,50 +111,62 @@ impl Workload {
 
 /// Access generators of all cores.
 pub struct Traffic {
+    /// Generators by kind of cores, in the order of the workloads.
     kinds: Vec<KindGenerators>,
     /// Number of accesses generated so far.
     pub issued: u64,
+    /// Generators by core number, those of the first kind first.
     streams: Vec<Stream>,
+    /// Source of the mix and of the extra prefetches, shared by all cores.
     random: Random,
 }
 
-/// Workload state of the cores of a kind.
+/// Workload of the cores of one kind, and its progress.
 struct KindGenerators {
+    /// Parameters of the traffic.
     workload: Workload,
+    /// Sum of the weights of the workload's mix.
     total_weight: u64,
+    /// Number of accesses generated so far by all cores of the kind.
     issued: u64,
 }
 
 /// Access generator of one core.
 struct Stream {
+    /// Index of the core's kind in `Traffic::kinds`.
     kind: u8,
     /// Index among the cores of its kind.
     index_in_kind: u32,
+    /// Number of accesses generated so far by this core.
     generated: u64,
+    /// Number of accesses that this core makes. Not used with `Pattern::Sequential`, where cores share one count.
     accesses: u64,
-    /// Issue time of the last recorded access.
+    /// Issue time of the last recorded access, in picoseconds; 0 with other patterns.
     issued: Time,
-    /// The core's chunk of the region.
+    /// First line of the core's chunk of the region.
     first_line: Line,
+    /// Number of lines of the chunk, at least 1.
     line_count: Line,
+    /// Seed of the lines of `Pattern::Random`, different for each core.
     seed: u64,
 }
 
 /// An access to make.
 #[derive(Clone, Copy, Debug)]
 pub struct NextAccess {
-    /// Line number.
+    /// Line number, less than the number of lines of the workload.
     pub line: Line,
     /// Kind of access.
     pub access: Access,
-    /// Word of the line, as a random number to be reduced.
+    /// Word of the line: the recorded one, or any number, to be reduced modulo the words of a line.
     pub word: u16,
-    /// Issue time.
+    /// Issue time in picoseconds.
     pub time: Time,
 }
 
 impl Traffic {
-    /// Creates the generators of the cores of each kind, those of the first kind first.
+    /// Creates the generators of the cores of each kind, those of the first kind first. Equal seeds give equal
+    /// accesses.
     pub fn new(workloads: &[&Workload], seed: u64) -> Traffic {
         let mut streams = Vec::new();
         for (workload, kind) in workloads.iter().zip(0..) {
@@ -195,7 +211,8 @@ impl Traffic {
         }
     }
 
-    /// Returns the core's next access, not before `earliest`; `None` if it has made all of them.
+    /// Returns the core's next access, with an issue time of `earliest` (picoseconds) or later; `None` if the core
+    /// has made all of them.
     #[inline]
     pub fn next_access(&mut self, core: u16, earliest: Time) -> Option<NextAccess> {
         let line = self.line_ahead(core, 0)?;
@@ -236,7 +253,8 @@ impl Traffic {
         })
     }
 
-    /// Returns the line of an extra prefetch for writing, if one accompanies the core's current access.
+    /// Returns the line of an extra prefetch for writing, if one accompanies the core's current access. Draws
+    /// random numbers, so it must be called once per access.
     pub fn write_prefetch(&mut self, core: u16) -> Option<Line> {
         let kind = self.streams[usize::from(core)].kind;
         let workload = &self.kinds[usize::from(kind)].workload;
@@ -246,6 +264,7 @@ impl Traffic {
     }
 
     /// Returns the line of the access `distance` accesses after the core's next one, if there is such an access.
+    /// With `Pattern::Sequential`, accesses of all cores of the kind are counted.
     #[inline]
     pub fn line_ahead(&self, core: u16, distance: u32) -> Option<Line> {
         let stream = &self.streams[usize::from(core)];
@@ -279,6 +298,8 @@ impl Traffic {
 mod tests {
     use super::*;
 
+    /// Generates all accesses of a workload, the cores in turn. Returns the lines of each core. Also checks that
+    /// look-ahead agrees with the accesses made later.
     fn generated_lines(
         pattern: &Pattern,
         lines: Line,

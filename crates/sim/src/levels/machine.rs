@@ -21,15 +21,20 @@ use crate::statistics::{Definition, Statistics};
 
 /// A run of two levels.
 pub struct Levels {
+    /// The upper level.
     upper: Simulation,
     /// Machine below each cache of the upper level.
     lower: Vec<Simulation>,
-    /// Time of each lower machine's next event; `Time::MAX` if it has none.
+    /// Time of each lower machine's next event, in picoseconds; `Time::MAX` if it has none.
     due: Vec<Time>,
     /// Lower machines with possible messages for the upper level.
     notifying: Vec<usize>,
+    /// State that all machines of the lower level share. It is swapped into a machine while the machine handles an
+    /// event.
     shared: Shared,
+    /// Time of the current event, in picoseconds, common to all machines.
     now: Time,
+    /// Number of events handled so far.
     events: u64,
 }
 
@@ -76,7 +81,7 @@ impl Levels {
         let mut upper = new_upper(setup, trace)?;
         let messages = below.protocol.message_ids();
         let needed_permissions: Vec<Permission> = messages
-            .map(|message| hierarchy::needs(&below.protocol, message))
+            .map(|message| hierarchy::required_permission(&below.protocol, message))
             .collect();
         let machine = |cache: Agent| {
             let machine_setup = Setup {
@@ -188,6 +193,7 @@ impl Levels {
         }
     }
 
+    /// Delivers a notification of the upper level to the machine below a cache.
     fn notify_below(&mut self, cache: Agent, notification: Down) {
         let number = cache.index();
         match notification {
@@ -210,6 +216,7 @@ impl Levels {
         }
     }
 
+    /// Delivers a notification of the machine below a cache to the upper level.
     fn notify_above(&mut self, cache: Agent, notification: Up) {
         let copy = match notification {
             Up::Written(line) => self.lower[cache.index()].memory.copy(line),
@@ -245,7 +252,7 @@ impl Levels {
         upper.into_iter().chain(lower).min_by_key(|(time, _)| *time)
     }
 
-    /// Runs to the end, like [`Simulation::run_while`].
+    /// Runs to the end, like [`Simulation::run_while`]. Returns false if `should_continue` has stopped the run.
     ///
     /// # Errors
     /// [`Failure`].
@@ -380,7 +387,7 @@ impl Levels {
         })
     }
 
-    /// Returns the statistics of the lower level, and [above](Statistics::above) those of the upper one.
+    /// Returns the statistics of the lower level, with those [of the upper one](Statistics::upper_level).
     pub fn statistics(&self) -> Statistics {
         let machines = self.lower.iter();
         let totals = machines
@@ -505,7 +512,7 @@ fn prefetch_for_below(upper: &mut Simulation, cache: Agent, line: Line, permissi
     let lower_level = upper.caches.lower_level.as_mut();
     if lower_level.is_some_and(|lower_level| lower_level.begin_prefetch(cache, line)) {
         // Each cache of the upper level has one core, with the same number.
-        let access = NewAccess::prefetch(line, hierarchy::brings(permission), cache.0);
+        let access = NewAccess::prefetch(line, hierarchy::acquiring_access(permission), cache.0);
         let mut context = context!(upper);
         let now = context.now();
         upper.frontend.start_access(&mut context, access, now);

@@ -15,7 +15,7 @@ use crate::message::{Agent, Line};
 pub enum Breach {
     /// The store has already been performed, or was abandoned.
     Twice,
-    /// An earlier posted store is pending.
+    /// An earlier posted store of the cache to the line has not been performed.
     Overtakes,
 }
 
@@ -31,13 +31,14 @@ struct Stores {
 /// Stores of all caches.
 #[derive(Default)]
 pub struct OwnStores {
+    /// Stores by cache and line. Entries without pending or posted stores are removed.
     stores: FxHashMap<(Agent, Line), Stores>,
     /// True if the program order of one line is checked.
     ordered: bool,
 }
 
 impl OwnStores {
-    /// Creates the record of a run without pending stores.
+    /// Creates the record of a run without pending stores. `ordered`: the program order of one line is checked.
     pub fn new(ordered: bool) -> OwnStores {
         OwnStores {
             ordered,
@@ -107,6 +108,7 @@ impl OwnStores {
 mod tests {
     use super::*;
 
+    /// Cache and line of all stores in these tests.
     const CACHE_LINE: (Agent, Line) = (Agent(1), 7);
 
     #[test]

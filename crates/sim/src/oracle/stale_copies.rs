@@ -27,15 +27,17 @@ pub struct StaleCopies {
     ordered: bool,
     /// True if copies are written in place.
     in_place: bool,
-    /// Writes of each word with their values, in order.
+    /// Number and value of each write to a word, in order.
     written: FxHashMap<Word, Vec<(u32, u64)>>,
+    /// Observed writes of each core.
     cores: FxHashMap<u16, ObservedWrites>,
     /// Observed writes of the releasing core, for each write that was a release.
     releases: FxHashMap<(Word, u32), Rc<ObservedWrites>>,
 }
 
 impl StaleCopies {
-    /// Creates the record of a run without writes.
+    /// Creates the record of a run without writes. `model`: the protocol promises a memory model; `in_place`:
+    /// caches may write their copies.
     pub fn new(model: bool, in_place: bool) -> StaleCopies {
         StaleCopies {
             ordered: model && !in_place,
@@ -66,8 +68,8 @@ impl StaleCopies {
         }
     }
 
-    /// Checks a core's read of a word from a copy with all writes of the line up to `version`. `initial` is the initial
-    /// value.
+    /// Checks a core's read of `value` from a word in a copy with all writes of the line up to `version`.
+    /// `acquires`: the read is an acquire. `initial` is the initial value of the word.
     ///
     /// # Errors
     /// Description of the wrong value.
@@ -121,7 +123,9 @@ impl StaleCopies {
 mod tests {
     use super::*;
 
+    /// Word that core 0 writes first.
     const DATA: Word = (1, 0);
+    /// Word that core 0 writes after the data.
     const FLAG: Word = (2, 3);
 
     /// Core 0 has written 7 to the data, and then 9 to the flag: as a release if `release`.

@@ -98,6 +98,7 @@ mod tests {
     use super::*;
     use crate::platform::{text, Platform, Row, TABLE};
 
+    /// Valid file with current names.
     const TEXT: &str = include_str!("../../../../platforms/enzian-dc-bram.toml");
 
     #[test]

@@ -248,6 +248,10 @@ pub struct Link {
 }
 
 impl Link {
+    /// Sets the framing by name; `none` removes it. All quantities of the new layer have their usual values.
+    ///
+    /// # Errors
+    /// A sentence with the known names.
     fn set_layer(&mut self, name: &str) -> Result<(), String> {
         self.layer = match name {
             "none" => None,
@@ -439,7 +443,7 @@ pub struct Uplink {
 pub struct Agents {
     /// Name of the kind in protocol files.
     pub kind: String,
-    /// Number of agents of this kind.
+    /// Number of agents of this kind, at most [`Platform::MAX_AGENTS`]; may be 0.
     pub remotes: u16,
     /// Their cores. The lines accessed and the timeout of accesses are those of the whole machine.
     pub cores: Cores,
@@ -487,7 +491,7 @@ pub struct Platform {
     /// kinds of agents, those of the device. The device's messages use the links of the outer machine, which also has
     /// the progress timeout.
     pub host: Option<Box<Platform>>,
-    /// Number of lines for which the homes have memory.
+    /// Number of lines for which the homes have memory, all homes together, 1 to [`Platform::MAX_LINES`].
     pub lines: u32,
     /// Progress timeout: simulated time without a performed access after which a run fails, in picoseconds.
     pub watchdog_timeout: Quantity,
@@ -590,6 +594,11 @@ impl Platform {
         &mut self.agents[index]
     }
 
+    /// Sets a quantity of the table by its full name. A value outside the plausible range is a warning, not an
+    /// error.
+    ///
+    /// # Errors
+    /// As for [`Platform::set`].
     fn set_quantity(&mut self, name: &str, value: &str) -> Result<(), String> {
         let Some((row, quantity)) = self.quantity(name) else {
             if let Some(needed) = Row::layer_requirement(name) {
@@ -630,7 +639,8 @@ impl Platform {
         Some((row, quantity))
     }
 
-    /// Rejects quantities outside their limits. A bandwidth of 0 stands for an unlimited one.
+    /// Rejects quantities outside their limits, in a sentence with the name. A bandwidth of 0 stands for an
+    /// unlimited one.
     pub(crate) fn check(&self) -> Result<(), String> {
         for (name, row, quantity) in self.rows() {
             if row.unit != Unit::BytesPerSecond || quantity.value != 0 {
@@ -693,8 +703,8 @@ impl Platform {
         })
     }
 
-    /// Returns the machine of the host's memory, with the links and the progress timeout of this one, if it is a space
-    /// of its own.
+    /// Returns the machine of the host's memory, if that is a space of its own. The device's agents in it have the
+    /// links of this machine, and the progress timeout is that of this machine, too.
     pub fn host(&self) -> Option<Platform> {
         let mut host = self.host.as_deref()?.clone();
         host.watchdog_timeout = self.watchdog_timeout.clone();
@@ -711,6 +721,8 @@ impl Platform {
             .collect()
     }
 
+    /// Returns all quantities with their rows of the table, by full name. Quantities that an inner level or space
+    /// shares with the whole machine occur once.
     fn rows(&self) -> Vec<(String, &'static Row, Quantity)> {
         let mut rows = Vec::new();
         let mut platform = self.clone();
@@ -791,7 +803,7 @@ impl Platform {
         self.home.count.as_ref().map_or(1, |count| count.value)
     }
 
-    /// Creates a platform with placeholders for all values.
+    /// Creates a platform with placeholders for all values. The flags say which optional parts it has.
     fn placeholder(dram: bool, [bus, switch, hosts, uplink]: [bool; 4]) -> Platform {
         let unset = || Quantity::given(0, "");
         let mut blank = Platform::torture(1);

@@ -1,4 +1,4 @@
-//! The platforms that ship.
+//! The platforms that ship with the simulator: TOML files that are part of the program.
 
 use super::{text, Platform};
 
@@ -48,7 +48,7 @@ impl Platform {
         Some(text)
     }
 
-    /// Returns the shipped platform of a name, if there is one.
+    /// Returns the shipped platform of a name, if there is one. All shipped files are valid.
     pub fn shipped(name: &str) -> Option<Platform> {
         text::read(Platform::shipped_text(name)?).ok()
     }

@@ -13,37 +13,49 @@ pub struct Row {
     pub name: &'static str,
     /// Unit of the values.
     pub unit: Unit,
-    /// Smallest and largest value that the simulator supports and that is meaningful.
+    /// Smallest value that the simulator supports and that is meaningful, in the base unit.
     low: u64,
+    /// Largest such value.
     high: u64,
+    /// True if the value must be a power of two.
     power_of_two: bool,
     /// True if a machine can lack the quantity.
     optional: bool,
+    /// Location of the quantity in a platform.
     place: Place,
 }
 
-/// Location of a quantity in a platform.
+/// Location of a quantity in a platform: the part, and a function that returns the quantity in this part.
 enum Place {
+    /// Quantity of the cores of each kind of caching agents.
     Cores(fn(&mut Cores) -> &mut Quantity),
+    /// Quantity of the caches of each kind.
     Cache(fn(&mut Cache) -> &mut Quantity),
+    /// Quantity of the links of each kind.
     Link(fn(&mut Link) -> &mut Quantity),
     /// Quantity of framed links only.
     Layer(fn(&mut Layer) -> &mut Quantity),
     /// Quantity of address translation only.
     Translation(fn(&mut Translation) -> &mut Quantity),
+    /// Quantity of homes.
     Home(fn(&mut Home) -> &mut Quantity),
     /// Quantity that cores can lack.
     ExtraCores(fn(&mut Cores) -> &mut Option<Quantity>),
     /// Quantity that a home can lack.
     Extra(fn(&mut Home) -> &mut Option<Quantity>),
+    /// Progress timeout of the machine.
     WatchdogTimeout,
+    /// Quantity of machines with DRAM only.
     Dram(fn(&mut Dram) -> &mut Quantity),
+    /// Quantity of machines with on-chip memory only.
     Bram(fn(&mut Bram) -> &mut Quantity),
+    /// Latency of the switch.
     Switch,
     /// Quantity of hosts only.
     Hosts(fn(&mut Hosts) -> &mut Quantity),
     /// Quantity of switches of two levels only.
     Uplink(fn(&mut Uplink) -> &mut Quantity),
+    /// Quantity of machines with a device bus only.
     Bus(fn(&mut Bus) -> &mut Quantity),
 }
 
@@ -140,12 +152,14 @@ impl Row {
         Ok(())
     }
 
+    /// Restricts the values to powers of two.
     const fn with_power_of_two(mut self) -> Row {
         self.power_of_two = true;
         self
     }
 }
 
+/// Creates a row with limits in the base unit of `unit`. Quantities that cores or homes can lack are optional.
 const fn row(name: &'static str, unit: Unit, (low, high): (u64, u64), place: Place) -> Row {
     Row {
         name,
@@ -160,10 +174,15 @@ const fn row(name: &'static str, unit: Unit, (low, high): (u64, u64), place: Pla
 
 /// Limits of a delay, in picoseconds: 0 to 1 ms.
 const TIME: (u64, u64) = (0, SECOND / 1000);
+/// Limits of a bandwidth, in bytes per second: 1 MB/s to 1 PB/s.
 const RATE: (u64, u64) = (1_000_000, 1_000_000_000_000_000);
+/// Limits of a payload, in bytes: 1 B to 4 GiB.
 const SIZE: (u64, u64) = (1, 1 << 32);
+/// Limits of a flag: 0 or 1.
 const BOOLEAN: (u64, u64) = (0, 1);
+/// Limits of a header, in bytes.
 const HEADER: (u64, u64) = (0, 4096);
+/// Limits of a number of cores, homes or hosts.
 const AGENT_COUNT: (u64, u64) = (1, Platform::MAX_AGENTS as u64);
 
 /// All quantities, in the order of reports. Each row keeps to its line, so that the table can be read by columns.

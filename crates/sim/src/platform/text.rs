@@ -19,7 +19,7 @@ use toml::Spanned;
 pub struct PlatformError {
     /// Description, with the key concerned.
     pub message: String,
-    /// Location, in bytes. For a missing key, this is the table that lacks it, or the end of the file.
+    /// Location in the file, in bytes. For a missing key, this is the table that lacks it, or the end of the file.
     pub span: Range<usize>,
 }
 
@@ -38,7 +38,7 @@ pub struct Kind<'a> {
     pub name: &'a str,
     /// Unit of the value.
     pub unit: Unit,
-    /// Check of a value. Its error is a sentence that begins with the name.
+    /// Check of a value in the base unit. Its error is a sentence that begins with the name.
     pub check: &'a dyn Fn(u64) -> Result<(), String>,
 }
 
@@ -106,20 +106,24 @@ fn read_document<T>(
 /// Maximum number of syntax errors reported one by one. A file that is not TOML has one in every line.
 const MAX_SYNTAX_ERRORS: usize = 5;
 
+/// State while a file is read. Reading continues after an error, so that all errors are reported at once.
 struct Reader {
     /// End of the file, as an empty range.
     end: Range<usize>,
+    /// Errors found so far, in any order.
     errors: Vec<PlatformError>,
     /// Warnings about former names, one sentence each.
     warnings: Vec<String>,
 }
 
 impl Reader {
+    /// Records an error at a range of the file, in bytes.
     fn report(&mut self, span: Range<usize>, message: impl Into<String>) {
         let message = message.into();
         self.errors.push(PlatformError { message, span });
     }
 
+    /// Reads a complete platform. The result is only valid if no errors were reported.
     fn read_platform(&mut self, table: &DeTable) -> Option<Platform> {
         let name = self.read_string(table, "name");
         let remotes = self.read_count(table, "remotes", 1..=Platform::MAX_AGENTS.into());
@@ -169,7 +173,8 @@ impl Reader {
         Some(platform)
     }
 
-    /// Returns the prefix of the lower level's quantities in the file, if there are two levels.
+    /// Returns the prefix of the lower level's quantities in the file, if there are two levels: the current or the
+    /// former one.
     fn lower_prefix(&mut self, table: &DeTable, known: &mut Vec<String>) -> Option<&'static str> {
         let has_current_name = table.contains_key("lower");
         let Some(former) = table.get("below") else {
@@ -186,7 +191,9 @@ impl Reader {
         Some(FORMER_LOWER)
     }
 
-    /// Reads the quantities of a level. Their names begin with `prefix`.
+    /// Reads the quantities of a level. Their names begin with `prefix`. `parts` says if the level has a bus, a
+    /// switch, hosts and uplinks. Adds the names of all keys that the level may have to `known`. Returns `None` if
+    /// the type of memory is not clear.
     fn read_level(
         &mut self,
         table: &DeTable,
@@ -226,7 +233,8 @@ impl Reader {
         Some(platform)
     }
 
-    /// Reads agents of a further kind, from the table of its name.
+    /// Reads agents of a further kind, from the table of its name. Missing quantities are reported and keep the
+    /// values of the first kind.
     fn read_agents(
         &mut self,
         table: &DeTable,
@@ -329,6 +337,7 @@ impl Reader {
         }
     }
 
+    /// Reports a missing key, at its table, or at the end of the file if the table is missing, too.
     fn report_missing(&mut self, table: &DeTable, name: &str) {
         let parent = name
             .rsplit_once('.')
@@ -337,7 +346,8 @@ impl Reader {
         self.report(place, format!("`{name}` is missing"));
     }
 
-    /// Reports all unknown keys.
+    /// Reports all keys of a table, and of the tables in it, that are not in `known`. `known` has full names;
+    /// `prefix` is that of the table's keys.
     fn report_unknown_keys(&mut self, table: &DeTable, prefix: &str, known: &[&str]) {
         for (key, value) in table.iter() {
             let name = format!("{prefix}{}", key.get_ref());
@@ -373,6 +383,8 @@ impl Reader {
         }
     }
 
+    /// Reads a quantity from its table: value, origin and optional range. Returns `None` after an error, which is
+    /// reported.
     fn read_quantity(&mut self, kind: Kind, value: &Spanned<DeValue>) -> Option<Quantity> {
         let Kind { name, unit, .. } = kind;
         let DeValue::Table(table) = value.get_ref() else {
@@ -446,6 +458,7 @@ impl Reader {
         }
     }
 
+    /// Parses a number with the unit of the quantity, without a check of its limits. Reports an error.
     fn parse_number(&mut self, name: &str, unit: Unit, value: &Spanned<DeValue>) -> Option<u64> {
         let text = match value.get_ref() {
             DeValue::String(text) => text.to_string(),
@@ -468,6 +481,7 @@ impl Reader {
         }
     }
 
+    /// Reads a string that is not empty. Reports an error.
     fn read_string(&mut self, table: &DeTable, key: &str) -> Option<String> {
         match table.get(key).map(|value| (value.get_ref(), value.span())) {
             Some((DeValue::String(text), _)) if !text.is_empty() => Some(text.to_string()),
@@ -482,6 +496,7 @@ impl Reader {
         }
     }
 
+    /// Reads a whole number within `range`. Reports an error.
     fn read_count(
         &mut self,
         table: &DeTable,
@@ -546,6 +561,7 @@ fn find<'t, 'd>(table: &'t DeTable<'d>, name: &str) -> Option<&'t Spanned<DeValu
 mod tests {
     use super::*;
 
+    /// Valid file, of which the tests change parts.
     const TEXT: &str = include_str!("../../../../platforms/enzian-dc-bram.toml");
 
     /// Returns the messages after one change of a valid file, each with the part of the file that it points to.

@@ -1,12 +1,12 @@
-//! Utilisation of the machine's resources, and the bottleneck.
+//! Utilisation of the machine's resources, and the bottleneck that follows from them.
 
 use super::*;
 use crate::attribution::{Contended, Limit, Part, Resource};
 use cohkit_units::Quantity;
 
-/// Minimum utilisation of a resource that is reported as the bottleneck.
+/// Minimum utilisation of a resource that is reported as the bottleneck, 0 to 1.
 const MIN_BOTTLENECK_UTILISATION: f64 = 0.8;
-/// Minimum share of the latency of a component that is reported as dominant.
+/// Minimum share of a component in the latency of accesses that is reported as dominant, 0 to 1.
 const MIN_DOMINANT_SHARE: f64 = 0.5;
 
 /// Name of the cores' slots for outstanding accesses.
@@ -14,9 +14,11 @@ const IN_FLIGHT: &str = "accesses in flight";
 
 /// Description of resources of one kind.
 struct ResourceKind<'n> {
+    /// Name of the kind in reports, in the plural.
     name: &'n str,
     /// Name of a single one.
     unit_name: &'n str,
+    /// True if the resources work while they are in use; false if they are held, even while their holder waits.
     works: bool,
 }
 
@@ -41,8 +43,8 @@ impl ResourceKind<'_> {
         }
     }
 
-    /// Returns the most used resource, given the busy time of each. `available` is the time for which each was
-    /// available.
+    /// Returns the most used resource, given the busy time of each in picoseconds. `available` is the time for
+    /// which each was available. Returns `None` if there are no resources.
     fn busiest(&self, times: &[Time], available: f64) -> Option<Resource> {
         let (number, &busiest) = (times.iter().enumerate())
             .max_by_key(|&(number, time)| (time, std::cmp::Reverse(number)))?;
@@ -75,6 +77,7 @@ pub(super) fn resources(simulation: &Simulation) -> Vec<Resource> {
     resources
 }
 
+/// Returns the most used links of each direction: of caches, and of homes at a switch.
 fn link_utilisation(simulation: &Simulation) -> Vec<Resource> {
     let end = simulation.tally.counters.end as f64;
     let network = &simulation.interconnect.network;
@@ -101,6 +104,8 @@ fn link_utilisation(simulation: &Simulation) -> Vec<Resource> {
     resources.into_iter().flatten().collect()
 }
 
+/// Returns the most used unit, slots of units, and buses, banks or ports of memory. Slots are in use while a memory
+/// operation or a coherence transaction of the unit is in progress. A home in hardware has no units.
 fn home_utilisation(simulation: &Simulation) -> Vec<Resource> {
     let end = simulation.tally.counters.end as f64;
     let mut resources: Vec<Option<Resource>> = Vec::new();

@@ -5,9 +5,13 @@ use crate::agents::thread::Threads;
 
 /// Parts of a run that components use besides their own state, borrowed for one event.
 pub(crate) struct Context<'c> {
+    /// Constant properties of machine and protocol.
     pub tables: &'c Tables,
+    /// Time, events, messages and accesses.
     pub local: &'c mut LocalState,
+    /// Contents of lines, and the oracle.
     pub contents: &'c mut CheckedData,
+    /// Counters.
     pub tally: &'c mut RunTally,
     /// Recorders of the run.
     pub observer: &'c mut Observer,
@@ -44,7 +48,7 @@ impl Context<'_> {
         }
     }
 
-    /// Returns the current time.
+    /// Returns the current time, in picoseconds.
     #[inline(always)]
     pub fn now(&self) -> Time {
         self.local.now
@@ -118,7 +122,7 @@ impl Context<'_> {
         }
     }
 
-    /// Checks that memory's copy of a line is current.
+    /// Checks that memory's copy of a line is current. `when` is the verb in the message of a failure.
     pub fn check_memory(&mut self, line: Line, copy: Copy, when: &str) {
         if let (version, false) = self.currency(line, copy) {
             let text = format!(
@@ -185,7 +189,7 @@ impl Context<'_> {
         }
     }
 
-    /// Records that stores with these issue times are visible to all agents from now on.
+    /// Records that stores with these issue times (picoseconds) are visible to all agents from now on.
     pub fn record_visible_stores(&mut self, issued: &[Time]) {
         for issue_time in issued {
             let latency = self.local.now.saturating_sub(*issue_time);
@@ -193,7 +197,8 @@ impl Context<'_> {
         }
     }
 
-    /// Performs a write of one value to words of a line, in a copy of it.
+    /// Performs a write of one value to words of a line, in a copy of it. Returns the new copy, which replaces the
+    /// given one, and the number of the write.
     #[inline]
     pub fn write_words(
         &mut self,
@@ -221,6 +226,7 @@ impl Context<'_> {
         }
     }
 
+    /// Takes a sample of the throughput at `done`.
     #[cold]
     fn record_sample(&mut self, done: Time) {
         let cached = self.local.cached_lines;

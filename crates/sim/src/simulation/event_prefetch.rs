@@ -13,7 +13,7 @@ use crate::components::tags::Tags;
 /// caches.
 const MIN_ACCESSES: u64 = 1024;
 
-/// True if enough accesses are in flight for prefetching to pay.
+/// True if enough accesses are in flight for prefetching to pay. `in_flight` is their maximum number.
 pub(super) fn is_worthwhile(in_flight: u64) -> bool {
     in_flight >= MIN_ACCESSES
 }
@@ -79,14 +79,23 @@ pub(super) fn prefetch_next_events(simulation: &mut Simulation) {
 
 /// State that the next events access.
 struct NextEvents<'s> {
+    /// Outstanding accesses, to which events refer by index.
     accesses: &'s Pool<Pending>,
+    /// Messages in flight, to which events refer by index.
     messages: &'s Pool<Message>,
+    /// Constant properties of machine and protocol.
     tables: &'s Tables,
+    /// Checker, which has a record of each line.
     oracle: &'s Oracle,
+    /// Tags and entries of lines in caches.
     caches: &'s Caches,
+    /// L1s and write buffers of cores.
     cores: &'s Cores,
+    /// Units and directory.
     home: &'s Home,
+    /// Copies of lines in memory.
     memory: &'s MainMemory,
+    /// Links, if the machine has no hosts.
     network: &'s Network,
     /// Hosts, if the machine has some. Then messages use the links of the hosts only.
     hosts: Option<&'s Hosts>,
@@ -175,6 +184,7 @@ impl NextEvents<'_> {
         }
     }
 
+    /// Prefetches the unit, the directory entry and the copy in memory of a line.
     fn prefetch_home(&self, line: Line) {
         prefetch_value(&self.home.units[self.tables.unit_of(line)]);
         self.home.directory.prefetch(line);
@@ -182,17 +192,20 @@ impl NextEvents<'_> {
         self.memory.prefetch(line);
     }
 
+    /// Prefetches the home's configuration of a line, whose directory entry has been prefetched.
     fn prefetch_configuration(&self, line: Line) {
         let configuration = self.home.directory.get(line);
         self.home.executor.program.prefetch(configuration);
     }
 
+    /// Prefetches a core, if it has an L1 or a write buffer.
     fn prefetch_core(&self, number: u16) {
         if let Some(core) = self.cores.cores.get(usize::from(number)) {
             prefetch_value(core);
         }
     }
 
+    /// Prefetches the write buffer of a core, which has been prefetched.
     fn prefetch_buffer(&self, number: u16) {
         if let Some(core) = self.cores.cores.get(usize::from(number)) {
             core.prefetch();

@@ -11,8 +11,11 @@ use crate::platform::{Cache, Cores, Link, Platform};
 /// Platform quantities of the caching agents of one kind.
 #[derive(Clone, Copy)]
 pub(crate) struct KindQuantities<'p> {
+    /// Cores in front of each agent.
     pub cores: &'p Cores,
+    /// Cache of each agent.
     pub cache: &'p Cache,
+    /// Links between each agent and the home.
     pub link: &'p Link,
 }
 
@@ -38,24 +41,29 @@ impl KindQuantities<'_> {
 
 /// The caching agents of a kind, and the cores in front of them.
 pub(crate) struct Group {
+    /// Numbers of the caching agents.
     pub caches: Agents,
+    /// Numbers of the cores. They are assigned to the caches in turn.
     pub cores: Range<u16>,
     /// Initial configuration of every line in these agents.
     pub initial_configuration: ConfigurationId,
-    /// Latency from a core to its cache, and back after a hit and after a fill.
+    /// Latency from a core to its cache, in picoseconds.
     pub request: Time,
+    /// Latency from the cache back to the core after a hit, in picoseconds.
     pub hit: Time,
+    /// Latency from the cache back to the core after a fill, in picoseconds.
     pub fill: Time,
-    /// Time between the completion of an access and the next issue.
+    /// Time between the completion of an access and the next issue, in picoseconds.
     pub work: Time,
-    /// Round trip of a load that is performed in front of the cache.
+    /// Round trip of a load that is performed in front of the cache, in picoseconds.
     pub l1_hit: Time,
-    /// Minimum interval between two accesses that leave a core.
+    /// Minimum interval between two accesses that leave a core, in picoseconds.
     pub issue: Time,
     /// Maximum number of outstanding stores while their thread continues; 0 if it waits for each.
     pub posted: u32,
-    /// Prefetch distance in accesses, and the maximum number of accesses of a core in flight.
+    /// Prefetch distance in accesses; 0 for no prefetches.
     pub prefetch: u32,
+    /// Maximum number of outstanding accesses of a core.
     pub outstanding: u32,
     /// True if each core has its own sequence of lines.
     pub streams: bool,
@@ -78,11 +86,13 @@ impl Group {
 
 /// All caching agents and cores of a machine.
 pub(crate) struct Groups {
+    /// Groups by kind, in the order of the protocol file.
     pub groups: Vec<Group>,
 }
 
 impl Groups {
-    /// Creates the groups of all kinds; the workloads give the number of cores used.
+    /// Creates the groups of all kinds. `begins` has the initial configuration of each kind; the
+    /// workloads give the number of cores used.
     pub fn new(
         remotes: Remotes,
         quantities: &[KindQuantities],
@@ -123,6 +133,8 @@ impl Groups {
         }
     }
 
+    /// Returns the first group for which `is_member` is true. With a single group, the function
+    /// is not called.
     #[inline(always)]
     fn find(&self, is_member: impl Fn(&Group) -> bool) -> &Group {
         match &self.groups[..] {

@@ -17,18 +17,19 @@ use crate::agents::program::{number_of, Act, Transition};
 /// One input queue.
 #[derive(Clone, Default)]
 struct InputQueue {
-    /// Messages that have arrived. The first one has been presented to its receiver if `presented`.
+    /// Indices of the messages that have arrived. The first one has been presented to its receiver if `presented`.
     arrived: VecDeque<u32>,
     /// True from when a message is presented until the event after it has been taken.
     presented: bool,
-    /// Messages sent and not taken yet.
+    /// Number of messages sent and not taken yet.
     occupied: usize,
-    /// Agents with rows that wait for room, in order of arrival.
+    /// Numbers of the agents with rows that wait for room, in order of arrival: caches, then homes.
     waiting: Vec<usize>,
 }
 
 /// The input queues of all agents of a machine.
 pub(crate) struct InputQueues {
+    /// Networks of the protocol file.
     networks: Vec<protocol::Network>,
     /// Number of caching agents and homes.
     agents: usize,
@@ -37,7 +38,7 @@ pub(crate) struct InputQueues {
 }
 
 impl InputQueues {
-    /// Returns empty input queues for each network and each caching agent or home.
+    /// Creates an empty input queue for each network and each caching agent or home.
     pub fn new(protocol: &Protocol, caches: u16, homes: u64) -> InputQueues {
         let agents = usize::from(caches) + homes as usize;
         InputQueues {
@@ -60,7 +61,7 @@ impl InputQueues {
             .any(|network| network.capacity.is_some())
     }
 
-    /// Returns the network of an input queue, and the agent that owns the queue.
+    /// Returns the network of an input queue, and the number of the agent that owns the queue: caches, then homes.
     pub fn owner(&self, number: usize) -> (&protocol::Network, usize) {
         (&self.networks[number / self.agents], number % self.agents)
     }
@@ -70,13 +71,14 @@ impl InputQueues {
         self.queues.iter().any(|queue| !queue.arrived.is_empty())
     }
 
-    /// Returns the input queue of an agent for messages of this kind.
+    /// Returns the number of the input queue of an agent for messages of this kind; `None` if the kind uses no
+    /// network.
     fn find(&self, tables: &Tables, kind: MessageId, to: Agent, line: Line) -> Option<usize> {
         let network = tables.kinds[kind.index()].network?;
         Some(usize::from(network) * self.agents + tables.agent_number(to, line))
     }
 
-    /// Returns the input queue of a message's receiver.
+    /// Returns the number of the input queue of a message's receiver; `None` if the message uses no network.
     pub fn of_receiver(&self, tables: &Tables, message: &Message) -> Option<usize> {
         self.find(tables, message.kind, message.to, message.line)
     }
@@ -168,8 +170,8 @@ impl InputQueues {
         }
     }
 
-    /// Returns an input queue with too little room for the messages of a transition. The message that the row consumes
-    /// frees its place first.
+    /// Returns the number of an input queue with too little room for the messages of a transition, if there is one.
+    /// The message that the row consumes frees its place first.
     pub fn full_queue(
         &self,
         tables: &Tables,

@@ -14,13 +14,15 @@ pub(crate) struct Admission {
     /// Messages that reach their receivers at once, in order of arrival. Their list is returned with
     /// [`Interconnect::complete_admission`].
     pub arrivals: Vec<u32>,
+    /// Messages taken by this space, or left for the other one.
     pub unclaimed: Unclaimed,
 }
 
 /// All paths of messages, and the order on them.
 pub(crate) struct Interconnect {
+    /// Links, and a switch if the machine has one.
     pub network: Network,
-    /// Interconnect in place of `network` where the machine has hosts.
+    /// Interconnect in place of `network` where the machine has hosts; `None` otherwise.
     pub hosts: Option<Box<Hosts>>,
     /// Ordered messages in flight, behind which later messages must wait.
     pub order_tracker: OrderTracker,
@@ -28,15 +30,17 @@ pub(crate) struct Interconnect {
     pub input_queues: InputQueues,
     /// Number of messages sent of each kind.
     pub sent_by_kind: Vec<u64>,
-    /// Window in which traffic is measured for a scenario.
+    /// Window in which traffic is measured for a scenario; `None` without a scenario.
     pub traffic_window: Option<TrafficWindow>,
 }
 
 /// Window in which traffic on links is measured. It opens with the first message sent after warm-up.
 pub(crate) struct TrafficWindow {
+    /// End of the warm-up, in picoseconds.
     pub warm_up: Time,
-    /// Traffic so far of each kind of caching agents when the window opened, and when it closed.
+    /// Traffic so far of each kind of caching agents when the window opened; `None` before.
     opening: Option<Vec<scenario::Traffic>>,
+    /// Traffic so far of each kind when the window closed; `None` before.
     closing: Option<Vec<scenario::Traffic>>,
 }
 
@@ -73,7 +77,8 @@ impl Interconnect {
         })
     }
 
-    /// Sends a message that is ready at time `ready`, which is not before now.
+    /// Sends a message that is ready at time `ready`, which is not before now. Sets its flight number and its
+    /// credit.
     #[inline]
     pub fn send(&mut self, context: &mut Context, mut message: Message, ready: Time) {
         if self.traffic_window.is_some() {
@@ -348,6 +353,7 @@ impl Interconnect {
         (self.next_of_input_queue(context, number), waiting)
     }
 
+    /// Returns the message of an input queue to present to its receiver, unless one is presented already.
     fn next_of_input_queue(&mut self, context: &mut Context, number: usize) -> Option<u32> {
         let index = (self.input_queues).next_message(number, context, &self.order_tracker)?;
         let step = match context.local.messages[index].to {
@@ -441,7 +447,7 @@ impl Interconnect {
         direction.count((message.kind, extra_bytes(&message)));
     }
 
-    /// Offers a message to framed links.
+    /// Offers a message to framed links now. `to_receiver`: these are the last links on its path.
     pub fn offer_to_links(&mut self, context: &mut Context, index: u32, to_receiver: bool) {
         let (message, now) = (context.local.messages[index], context.now());
         let direction = match to_receiver {
@@ -475,7 +481,8 @@ impl Interconnect {
         }
     }
 
-    /// True if framed links are due. They are not if they have been advanced since the event was scheduled.
+    /// True if framed links are due at `now`. They are not if they have been advanced since the event was
+    /// scheduled.
     pub fn is_due(&self, number: usize, now: Time) -> bool {
         let port = self.network.ports[number].as_ref();
         port.is_some_and(|port| port.due() <= now)

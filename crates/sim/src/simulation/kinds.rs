@@ -11,17 +11,22 @@ use cohkit_units::Quantity;
 /// Properties of a message kind.
 #[derive(Clone, Copy)]
 pub(crate) struct Kind {
-    /// Bytes on a link besides the header.
+    /// Bytes on a link besides the header: data, and fields on platforms that specify field widths.
     pub payload: u32,
+    /// True if the message carries a copy of the line.
     pub line: bool,
     /// True if the message is about a line.
     pub about_line: bool,
+    /// True if the message carries the bytes of a store, which the home performs.
     pub store: bool,
     /// True if the message carries the bytes of a whole line, as a copy or for a store.
     pub carries_whole_line: bool,
+    /// Class of its channel. `None` if the channel has none, and for responses to other caches.
     pub class: Option<Class>,
     /// True if the message uses the home's request queues: a request, or a message in one order with requests.
     pub request: bool,
+    /// Number of the order that the message keeps: the index of an order of the protocol file, or `behind_index`
+    /// or `earlier_index`. `None` if it keeps none.
     pub order_group: Option<u8>,
     /// Number of homes if the message's order spans all lines of one home; `None` if each line has its own order.
     pub order_span: Option<Line>,
@@ -32,9 +37,9 @@ pub(crate) struct Kind {
     pub earlier_index: Option<u8>,
     /// True if the receiver enforces the order: links do not, or the receiver takes messages at several places.
     pub is_receiver_ordered: bool,
-    /// Index of its network in the protocol file.
+    /// Index of its network in the protocol file; `None` for a message that uses no input queue.
     pub network: Option<u8>,
-    /// Index of its virtual circuit.
+    /// Index of its virtual circuit: its order, or, after the orders, its channel.
     pub circuit: u8,
     /// True if a remote performs an access with the bytes without caching them: [`Protocol::is_single_use`].
     pub is_single_use: bool,
@@ -91,7 +96,8 @@ fn enforce_at_receivers(kinds: &mut [Kind], orders: &[usize]) {
     }
 }
 
-/// Computes the properties of each message kind.
+/// Computes the properties of each message kind, in the order of the protocol file. `quantities` gives the links
+/// of each kind of caching agents.
 pub(super) fn kinds(
     protocol: &Protocol,
     hosts: Option<&platform::Hosts>,

@@ -6,7 +6,9 @@ use std::ops::Range;
 
 /// The memories behind all homes, and their contents.
 pub(crate) struct MainMemory {
+    /// Timing of the memory of each home; their number is a power of two.
     memories: Vec<memory::Memory>,
+    /// Content of each line in memory.
     copies: Paged<Copy>,
 }
 
@@ -50,22 +52,23 @@ impl MainMemory {
         (line as usize & (count - 1), line >> count.trailing_zeros())
     }
 
-    /// Starts an operation on a line at `start`. Returns when it ends.
+    /// Starts an operation on a line at `start`. Returns the time at which it ends, in picoseconds.
     #[inline(always)]
     pub fn operate(&mut self, start: Time, line: Line) -> Time {
         let (number, place) = self.place(line);
         self.memories[number].operate(start, place)
     }
 
-    /// Starts an operation on some words of a line at `start`. Returns when it ends.
+    /// Starts an operation on a range of 8-byte words of a line at `start`. Returns the time at which it ends, in
+    /// picoseconds.
     pub fn operate_on_words(&mut self, start: Time, line: Line, words: Range<usize>) -> Time {
         let (number, place) = self.place(line);
         let bytes = 8 * words.start as u32..8 * words.end as u32;
         self.memories[number].operate_on(start, place, bytes)
     }
 
-    /// Performs an operation on a line for a unit of the home that is ready at `ready`. Returns when the unit receives
-    /// the completion.
+    /// Performs an operation on a line for a unit of the home that is ready at `ready`. Returns the time at which
+    /// the unit receives the completion, in picoseconds. Includes the latencies between unit and memory.
     #[inline(always)]
     pub fn operate_for_unit(&mut self, context: &mut Context, ready: Time, line: Line) -> Time {
         let (request_latency, response_latency) = context.tables.times.path;
@@ -99,7 +102,7 @@ impl MainMemory {
         })
     }
 
-    /// Number of memories, and of the buses, banks or ports of each.
+    /// Number of memories, and of the resources of one kind (`"bus"`, `"bank"` or `"port"`) of each.
     pub fn count(&self, resource: &str) -> (usize, usize) {
         let first = self.memories.first();
         (

@@ -16,7 +16,7 @@ pub(crate) struct Names {
     pub local_lifelines: Vec<String>,
     /// Agents in the values of messages and states.
     pub values: AgentNames,
-    /// Lifelines of all agents, including those of other levels.
+    /// Lifelines of all agents, including those of other levels, in the order of charts.
     pub lifelines: Rc<[String]>,
     /// Controller of the caches.
     pub remote_controller: String,

@@ -15,6 +15,7 @@ pub(crate) struct Observer {
     pub enabled: bool,
     /// Latency breakdown, and the timeline.
     pub attribution: Option<Box<Attribution>>,
+    /// Steps on the traced line, for a failure or a complete trace.
     pub trace: Option<Trace>,
     /// Line that is traced, or [`Line::MAX`] for none.
     traced_line: Line,
@@ -74,9 +75,11 @@ impl Observer {
 /// Latencies of the links on which a message has arrived at its receiver or at the switch.
 #[derive(Clone, Copy)]
 pub(crate) struct PathTimes {
+    /// True at the receiver, false at the switch.
     pub at_receiver: bool,
+    /// True if the machine has a switch.
     pub is_switched: bool,
-    /// Serialisation and wire latency without contention.
+    /// Serialisation and wire latency without contention, in picoseconds.
     pub uncontended: (Time, Time),
     /// True if delays on the links are random.
     pub is_random: bool,
@@ -150,6 +153,7 @@ impl Context<'_> {
         }
     }
 
+    /// Passes a fact to the method that records it.
     #[cold]
     #[inline(never)]
     fn record(&mut self, fact: Fact) {

@@ -10,9 +10,10 @@ use rustc_hash::FxHashMap;
 use super::Kind;
 use crate::message::{Line, Message, Order};
 
-/// Messages in flight per ordering class, in send order: flight number and line.
+/// Messages in flight per order, in the order of sending. The receiver must take them in this order.
 #[derive(Default)]
 pub(crate) struct OrderTracker {
+    /// Flight number and line of each message.
     flights: FxHashMap<Order, Vec<(u32, Line)>>,
 }
 

@@ -54,7 +54,7 @@ impl Simulation {
         self.local.queue.push(next, Event::Overdue);
     }
 
-    /// Returns the time and line of the oldest outstanding access.
+    /// Returns the time of issue and the line of the oldest outstanding access, prefetches excluded.
     fn oldest_access(&self) -> Option<(Time, Line)> {
         let accesses = self.local.accesses.iter();
         let accesses = accesses.filter(|(_, access)| access.purpose != Purpose::Hint);
@@ -142,7 +142,8 @@ impl Simulation {
         Some(sentence)
     }
 
-    /// Describes why the run makes no progress.
+    /// Describes why the run makes no progress, in a clause for the failure. `line` is the one that the report is
+    /// about.
     fn describe_no_progress(
         &self,
         oldest_access: Option<(Time, Line)>,

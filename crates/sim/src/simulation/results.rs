@@ -86,7 +86,7 @@ impl Simulation {
         }
     }
 
-    /// Returns the totals of memory and units.
+    /// Returns the totals of memory and units; those of links are 0.
     pub(super) fn totals_without_links(&self) -> Totals {
         let (row_hits, row_misses) = self.memory.row_hits_and_misses();
         Totals {
@@ -121,7 +121,8 @@ impl Simulation {
         self.caches.ways.lines()
     }
 
-    /// Returns the indices of the rules that the caches and the home have executed.
+    /// Returns the indices of the rules that the caches, and those that the home, have executed, in their
+    /// controllers.
     pub fn executed(&self) -> (Vec<u32>, Vec<u32>) {
         (
             self.caches.executor.program.executed(),
@@ -166,6 +167,7 @@ impl Simulation {
         statistics.explanation = Some(Box::new(self.explanation()));
     }
 
+    /// Returns the recorded timeline, if there is one.
     fn take_timeline(&mut self) -> Option<Recorded> {
         let up = self.interconnect.network.up.iter();
         let links = up.map(|links| links.links() as u64).sum();

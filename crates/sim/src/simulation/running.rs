@@ -1,4 +1,4 @@
-//! Complete runs, and the results recorded besides the statistics.
+//! Complete runs of a setup with one or two levels or spaces, and the results recorded besides the statistics.
 
 use super::*;
 
@@ -33,8 +33,8 @@ pub fn run(setup: &Setup) -> Result<Statistics, RunError> {
     run_while(setup, &mut |_| true)
 }
 
-/// Like [`run`], while `should_continue` returns true. It is called from time to time with the number of accesses
-/// performed so far.
+/// Like [`run`], while `should_continue` returns true. This function is called every few milliseconds with the
+/// number of accesses performed so far.
 ///
 /// # Errors
 /// [`RunError`].
@@ -193,9 +193,7 @@ fn require_no_host(side: Option<Side>) -> Result<(), RunError> {
 /// spaces, `side` selects one. If the protocol has state that all lines share, the events of all lines are recorded.
 ///
 /// # Errors
-/// [`RunError`].
-/// # Errors
-/// [`RunError`].
+/// [`RunError`], in particular for two levels of caches, which have no traces.
 pub fn trace(setup: &Setup, side: Side, line: Line) -> Result<(Statistics, Sequence), RunError> {
     if setup.below.is_some() {
         let reason = "traces are not supported for two levels of caches";
@@ -212,6 +210,7 @@ pub fn trace(setup: &Setup, side: Side, line: Line) -> Result<(Statistics, Seque
     Ok((simulation.statistics(), sequence))
 }
 
+/// Runs a setup with one level and one space to its end.
 fn run_to_end(
     setup: &Setup,
     should_continue: &mut dyn FnMut(u64) -> bool,
@@ -219,6 +218,8 @@ fn run_to_end(
     run_watched(setup, should_continue, &|_| Ok(()))
 }
 
+/// Like [`run_to_end`], with `watch` called before the run. A failing run is repeated to record the events that led
+/// to the failure.
 fn run_watched(
     setup: &Setup,
     should_continue: &mut dyn FnMut(u64) -> bool,

@@ -21,7 +21,7 @@ pub struct Setup {
     pub home: Controller,
     /// The machine.
     pub platform: Platform,
-    /// Workload of the cores of the first kind.
+    /// Workload of the cores of the first kind. With `play`, only its number of cores matters.
     pub workload: Workload,
     /// Workloads of the cores of the further kinds, in order; kinds without one are idle.
     pub others: Vec<Workload>,
@@ -182,6 +182,8 @@ impl Setup {
         Setup::from_parts(protocol, home, platform, scenario, None)
     }
 
+    /// Creates a setup in which the threads of a scenario replace the workload. The seed is 0, versions are
+    /// checked, and nothing limits the run. Engines run on cores of the second kind.
     fn from_parts(
         protocol: Protocol,
         home: Controller,
@@ -251,6 +253,7 @@ impl Setup {
     }
 }
 
+/// Describes an error of the construction of a home in a sentence.
 pub(crate) fn sentence(error: ConstructionError) -> String {
     match error {
         ConstructionError::Refused(refusal) => refusal.obstacle,
@@ -258,6 +261,7 @@ pub(crate) fn sentence(error: ConstructionError) -> String {
     }
 }
 
+/// Rejects a value outside `low..=high`, in a sentence that begins with `name`.
 fn check_range(name: &str, value: u64, low: u64, high: u64) -> Result<(), String> {
     match (low..=high).contains(&value) {
         true => Ok(()),
@@ -265,7 +269,7 @@ fn check_range(name: &str, value: u64, low: u64, high: u64) -> Result<(), String
     }
 }
 
-/// Checks a workload of cores in front of `remotes` caching agents.
+/// Checks a workload of cores in front of `remotes` caching agents. `lines` is the number of lines of memory.
 fn check_workload(workload: &Workload, remotes: u16, lines: Line) -> Result<(), String> {
     if workload.cores == 0 {
         return Ok(());
@@ -290,7 +294,7 @@ fn check_workload(workload: &Workload, remotes: u16, lines: Line) -> Result<(), 
     Ok(())
 }
 
-/// Checks the setup of a protocol whose lines are not independent.
+/// Checks the setup of a protocol whose lines are not independent. `coupling` describes the state that lines share.
 fn check_joined(setup: &Setup, coupling: &str) -> Result<(), String> {
     let (name, machine) = (&setup.protocol.name, &setup.platform.name);
     let (homes, machine_homes) = (setup.protocol.homes, setup.platform.homes());
@@ -436,7 +440,10 @@ fn check_single_home(setup: &Setup) -> Result<(), String> {
     Ok(())
 }
 
-/// Validates a setup.
+/// Validates a setup with one level of caches.
+///
+/// # Errors
+/// A sentence about the first part that is inconsistent or not supported.
 pub(super) fn check(setup: &Setup) -> Result<(), String> {
     let platform = &setup.platform;
     if let Some(coupling) = setup.protocol.joins_lines() {

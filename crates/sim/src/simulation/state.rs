@@ -1,4 +1,4 @@
-//! State of a run that several components use, by its scope: one space, the copies of lines, and what is counted.
+//! State of a run that several components use, by its scope: one space, the copies of lines, and the counters.
 
 use cohkit_protocol::protocol::Permission;
 use rustc_hash::FxHashMap;
@@ -7,10 +7,15 @@ use super::*;
 
 /// Time, pending events, and the messages and accesses in flight in one space.
 pub(crate) struct LocalState {
+    /// Events to come.
     pub queue: Queue<Event>,
+    /// Time of the current event, in picoseconds.
     pub now: Time,
+    /// Source of random delays.
     pub random: Random,
+    /// Messages from their sending until a controller takes them.
     pub messages: Pool<Message>,
+    /// Outstanding accesses and prefetches.
     pub accesses: Pool<Pending>,
     /// Number of the last message sent.
     pub flights: u32,
@@ -25,7 +30,8 @@ pub(crate) struct LocalState {
 pub(crate) struct Locks(FxHashMap<Line, Permission>);
 
 impl Locks {
-    /// Locks a line, after which caches keep at most permission `ensures`.
+    /// Locks a line, after which caches keep at most permission `ensures`. The agent may write if caches keep no
+    /// permission, and read otherwise.
     pub fn lock(&mut self, line: Line, ensures: Permission) {
         let permission = match ensures {
             Permission::None => Permission::Write,
@@ -70,15 +76,19 @@ impl LocalState {
 
 /// Bytes of all copies of lines, and the oracle that checks them. Two levels of caches share both.
 pub(crate) struct CheckedData {
+    /// Contents to which copies refer.
     pub data: Data,
+    /// Checker of contents and permissions.
     pub oracle: Oracle,
 }
 
 /// Counters of a run. All machines of a lower level share them.
 #[derive(Default)]
 pub(crate) struct RunTally {
+    /// Counters of the statistics.
     pub counters: Counters,
-    /// Time of the last performed access, or of a later one that is expected: see [`RunTally::postpone_watchdog`].
+    /// Time of the last performed access, or of a later one that is expected, in picoseconds: see
+    /// [`RunTally::postpone_watchdog`].
     pub last_performed: Time,
     /// Number of unfinished accesses of cores.
     pub in_flight: u64,

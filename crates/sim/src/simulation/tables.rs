@@ -10,11 +10,13 @@ use super::*;
 
 /// Delays of the machine, in picoseconds.
 pub(crate) struct Times {
-    /// Occupancy of a unit by an event, and latency to what the event sends.
+    /// Occupancy of a unit by an event.
     pub occupancy: Time,
+    /// Latency from an event's start at its unit to the messages that the unit sends.
     pub latency: Time,
-    /// Occupancy and latency of a unit for the completion of a memory operation.
+    /// Occupancy of a unit by the completion of a memory operation.
     pub resume_occupancy: Time,
+    /// Latency from the start of a completion at its unit to the messages that the unit sends.
     pub resume: Time,
     /// From one port of the switch to another.
     pub switch: Time,
@@ -28,10 +30,12 @@ pub(crate) struct Times {
     pub issue: Time,
     /// Maximum time that a core waits for an access.
     pub timeout: Time,
+    /// Maximum time without a performed access.
     pub progress_timeout: Time,
 }
 
 impl Times {
+    /// Computes the delays of a platform. A clocked home has delays of its own, which replace those of units.
     fn new(platform: &Platform, clocked: bool) -> Times {
         let home = &platform.home;
         // A clocked home models its own delays, up to its ports.
@@ -58,32 +62,38 @@ impl Times {
 
 /// Constant properties of the machine and its protocol.
 pub(crate) struct Tables {
+    /// Delays of the machine.
     pub times: Times,
+    /// Properties of each message kind, by its number in the protocol.
     pub kinds: Vec<Kind>,
     /// Messages of the protocol, in the order of the protocol file.
     pub protocol_messages: Vec<protocol::Message>,
+    /// Names of the agents.
     pub names: Names,
     /// Caches and cores by kind.
     pub groups: Groups,
-    /// Local operations of the home.
+    /// Local operations of the home, to which [`Work::Local`] refers by index.
     pub locals: Vec<Local>,
     /// True if the protocol declares which messages are responses to forwards. Then the end of a coherence transaction
     /// can be detected.
     pub declares_responses: bool,
     /// Bounds on messages in flight that the protocol file declares.
     pub bounds: Bounds,
+    /// The machine.
     pub platform: Platform,
+    /// Bytes of a line.
     pub line_bytes: u32,
     /// Number of homes in the protocol file.
     pub homes: u16,
-    /// Number of memories, one behind each home, and of units of all homes. Powers of two.
+    /// Number of homes of the machine, each with a memory; a power of two.
     pub memories: usize,
+    /// Number of units of all homes together; a power of two.
     pub units: usize,
     /// True if caches send the bytes of stores to the home, which performs them.
     pub caches_send_stores: bool,
     /// True if a clocked home replaces the units.
     pub has_clocked_home: bool,
-    /// Number of the cache above, and number of caches there, if this is the lower of two levels.
+    /// Number of the cache above, and number of caches in the upper level, if this is the lower of two levels.
     pub cache_above: Option<(Agent, u16)>,
     /// True if memory is prefetched for upcoming events.
     pub prefetches_events: bool,
@@ -157,7 +167,7 @@ impl Tables {
             .is_none_or(|(cache, caches)| core / self.groups.caches() % caches == cache.0)
     }
 
-    /// Returns the number of an agent: caches, then homes; `line` selects the home.
+    /// Returns the number of an agent among all agents: caches, then homes; `line` selects the home.
     pub fn agent_number(&self, agent: Agent, line: Line) -> usize {
         let home = line as usize % usize::from(self.homes);
         match agent {

@@ -1,4 +1,5 @@
-//! Trace recording for one line or all lines.
+//! Trace recording for one line or all lines: sent and received messages, accesses, and state changes as steps of
+//! agents.
 
 use super::*;
 use crate::data::Copy;
@@ -12,6 +13,7 @@ impl Context<'_> {
         self.observer.is_traced(line)
     }
 
+    /// Records a sent message, which is ready at `ready`, in the latency breakdown and in the trace.
     #[cold]
     pub fn note_send(&mut self, message: &Message, ready: Time) {
         self.note_sent(message, ready);
@@ -26,6 +28,7 @@ impl Context<'_> {
         self.note_message((message.from, message.sender_line()), message, action);
     }
 
+    /// Records in the trace that the receiver takes a message.
     #[cold]
     pub fn note_receive(&mut self, message: &Message) {
         let action = Action::Receive {
@@ -36,6 +39,7 @@ impl Context<'_> {
         self.note_message((message.to, message.line), message, action);
     }
 
+    /// Records the sending or the receipt of a message by an agent. `agent_line` selects the home.
     fn note_message(
         &mut self,
         (agent, agent_line): (Agent, Line),
@@ -57,6 +61,8 @@ impl Context<'_> {
         self.record_step(agent, line, Some(line), action);
     }
 
+    /// Appends a step to the trace, if there is one. `agent_line` selects the home; `line` is shown if all lines
+    /// are traced.
     fn record_step(&mut self, agent: Agent, agent_line: Line, line: Option<Line>, action: Action) {
         let step = Step {
             agent: self.lifeline(agent, agent_line),

@@ -45,6 +45,7 @@ fn machine(scenario: Arc<dyn Playable>, remotes: u16, seed: u64) -> Setup {
     setup
 }
 
+/// Runs a setup to its end; the error is the failure as text.
 fn play(setup: &Setup) -> Result<Tally, String> {
     let mut simulation = Simulation::new(setup, None).expect("valid setup");
     simulation.run().map_err(|failure| failure.to_string())?;
@@ -340,7 +341,7 @@ impl Application for ContractBreaker {
         "breaker"
     }
     fn placement(&self) -> Placement {
-        Placement::Between(0..8)
+        Placement::MemoryPath(0..8)
     }
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         let words = || vec![0; 16].into_boxed_slice();
@@ -391,10 +392,10 @@ impl Application for ContractBreaker {
             Event::Timer { .. } => actions.answer(3, words()),
             Event::Write { .. } if self.0 == "never accepts" => {}
             Event::Write { line, .. } => actions.accept(line),
-            Event::Done { line: 20, .. } if self.0 == "asks under its lock" => {
+            Event::LocalCompletion { line: 20, .. } if self.0 == "asks under its lock" => {
                 actions.local(20, Operation::CleanInvalidate, false);
             }
-            Event::Changed {
+            Event::PermissionChange {
                 line,
                 to: Permission::Write,
                 ..
@@ -652,7 +653,7 @@ fn cores_wait_for_about_a_second() {
     }
 }
 
-/// A time beyond the supported range is reported, and so is an application that does not stop when told to.
+/// A time beyond the supported range is reported, and so is an application that does not stop when requested.
 #[test]
 fn out_of_range_times_are_reported() {
     let report = |breach, steps: Vec<Step>, until| {

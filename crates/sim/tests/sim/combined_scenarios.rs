@@ -142,9 +142,14 @@ fn combined_instances_use_only_their_own_resources() {
 /// An application that accesses lines beyond its own, where those of another begin.
 #[derive(Clone, PartialEq)]
 enum OutOfBounds {
+    /// The thread loads a word of line 2; only lines 0 and 1 belong to the scenario.
     Thread,
+    /// The application cleans and invalidates line 2, which it does not serve.
     Local,
+    /// The application stores to line 2 and reads it back. This is valid: beyond its served lines, it has memory of
+    /// its own.
     Store,
+    /// The application fetches lines 0 to 2 at once, of its served lines and its own memory.
     Fetch,
 }
 
@@ -153,7 +158,7 @@ impl Application for OutOfBounds {
         "beyond"
     }
     fn placement(&self) -> Placement {
-        Placement::Between(0..2)
+        Placement::MemoryPath(0..2)
     }
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         use cohkit_application::interface::Operation::CleanInvalidate;
@@ -165,8 +170,8 @@ impl Application for OutOfBounds {
                 OutOfBounds::Store => actions.store(7, 2, vec![5; words.into()].into()),
                 OutOfBounds::Fetch => actions.fetch(0, 0, 3),
             },
-            Event::Stored { tag: 7 } => actions.fetch(8, 2, 1),
-            Event::Fetched {
+            Event::StoreCompletion { tag: 7 } => actions.fetch(8, 2, 1),
+            Event::FetchCompletion {
                 tag: 8,
                 line,
                 words,

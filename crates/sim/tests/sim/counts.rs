@@ -11,15 +11,18 @@ use cohkit_sim::statistics::Statistics;
 use cohkit_units::Quantity;
 use setups::{parse, protocol, source};
 
+/// Number of lines, and of accesses of a pass; more than the last-level cache holds.
 const LINES: u32 = 200_000;
 /// Capacity of the last-level cache of these machines, in lines.
 const LLC_LINES: u32 = 8192 * 16;
 
+/// Returns a pass over [`LINES`] lines by 16 cores with four outstanding accesses each, for ECI.
 fn setup(platform: Platform, pattern: Pattern, access: Access) -> Setup {
     let workload = Workload::pass(pattern, access, LINES, 16, 4);
     Setup::new(protocol("eci"), platform, workload).unwrap()
 }
 
+/// Returns the sent messages with their numbers, without messages that were not sent.
 fn sent(statistics: &Statistics) -> Vec<(&str, u64)> {
     let messages = statistics.messages.iter();
     let messages = messages.filter(|(_, count)| *count > 0);

@@ -10,6 +10,7 @@ use cohkit_sim::statistics::Statistics;
 use cohkit_testing::setups::{protocol, protocols, restrict_to_protocol, seeds, torture};
 use cohkit_units::Quantity;
 
+/// Bytes of one GiB.
 const GIB: f64 = (1u64 << 30) as f64;
 
 /// Sets quantities of a platform, by name.

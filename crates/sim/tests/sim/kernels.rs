@@ -1,12 +1,12 @@
-//! KernelScenario on hosts with protocols of `ordering`: their results are right if the order holds, and a violation is
-//! detected.
+//! Kernels on hosts with protocols of `ordering`: their results are correct if the protocol keeps its order, and an
+//! order violation is detected by a wrong result.
 
 use cohkit_testing::orderings;
 use cohkit_testing::setups;
 
 use cohkit_application::interface::{Scenario, Step, Thread, Update};
 use cohkit_application::kernel::{
-    mix64, Array, Barrier, Core, Grain, Hosts, Kernel, KernelScenario, Memory, Place,
+    mix64, Array, Barrier, Core, Granularity, Hosts, Kernel, KernelScenario, Memory, Place,
 };
 use cohkit_application::matrix_market;
 use cohkit_application::shipped::{visit, visit_with_graph, Visitor};
@@ -64,6 +64,7 @@ const KERNELS: [(&str, &[(&str, u64)]); 12] = [
     ("exchange", &[("fanout", 3), ("stores", 8), ("releases", 3)]),
 ];
 
+/// Visitor that returns a scenario as a pointer.
 struct Plays;
 
 impl Visitor for Plays {
@@ -81,6 +82,7 @@ fn parameters_by_name(parameters: &[(&str, u64)]) -> BTreeMap<String, u64> {
         .collect()
 }
 
+/// Returns the shipped kernel of this name with these parameters.
 fn kernel(name: &str, parameters: &[(&str, u64)]) -> Arc<dyn Playable> {
     visit(name, &parameters_by_name(parameters), Plays).unwrap()
 }
@@ -139,6 +141,7 @@ fn kernels_are_correct_with_sequence_numbers() {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Atomics;
 
+/// Number of turns that each thread takes.
 const TURNS: u64 = 4;
 
 impl Kernel for Atomics {
@@ -223,17 +226,24 @@ impl Kernel for Atomics {
     }
 }
 
+/// Words of the kernel, each on a home of its own.
 struct Places {
+    /// Sum of all additions.
     sum: Array,
+    /// Maximum of the threads' candidates, raised by compare-and-swap.
     largest: Array,
+    /// Number of the current turn; thread `t` has turns `t`, `t + 8`, and so on.
     turn: Array,
+    /// Slot that is passed on. It must hold the number of the turn before that turn begins.
     handed: Array,
+    /// Barrier of all threads.
     barrier: Barrier,
 }
 
 impl Atomics {
+    /// Allocates the words, always at the same places.
     fn places(&self, memory: &mut Memory) -> Places {
-        let mut array_on = |host| memory.array(host, 1, Grain::Line);
+        let mut array_on = |host| memory.array(host, 1, Granularity::Line);
         let (sum, largest, turn, handed) = (array_on(1), array_on(2), array_on(3), array_on(6));
         Places {
             sum,

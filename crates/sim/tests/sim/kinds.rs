@@ -73,6 +73,7 @@ home directory {
 system one   { cpu 1; device 1; lines 1 }
 ";
 
+/// Number of accesses of a short run, of all cores of a kind together.
 const ACCESSES: u64 = 1_000;
 
 /// Returns a short stress run of two kinds with these numbers of agents. The second kind has smaller caches and longer
@@ -309,12 +310,14 @@ fn with_engines(protocol: Protocol, scenario: Arc<dyn Playable>, seed: u64) -> S
     setup
 }
 
+/// Runs a setup to its end; the error is the failure as text.
 fn play(setup: &Setup) -> Result<Tally, String> {
     let mut simulation = Simulation::new(setup, None).unwrap();
     simulation.run().map_err(|failure| failure.to_string())?;
     Ok(simulation.tally())
 }
 
+/// Returns a lock table that both sides use, whose parameters depend on the seed.
 fn locks(seed: u64) -> LockTable {
     LockTable {
         records: 1 + (seed % 3) as u32,
@@ -329,6 +332,7 @@ fn locks(seed: u64) -> LockTable {
     }
 }
 
+/// Returns a shared table that both sides increment, whose parameters depend on the seed.
 fn table(seed: u64) -> SharedTable {
     SharedTable {
         rows: 7 + (seed % 9) as u32,

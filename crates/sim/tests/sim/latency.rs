@@ -37,6 +37,7 @@ fn latencies_are_within_five_percent() {
     }
 }
 
+/// Latency of a read that misses the cache, in picoseconds: the sum of the platform's quantities.
 fn expected_latency(platform: &Platform) -> u64 {
     let parts = setups::read_latency(platform, 128);
     parts.iter().map(|part| part.1).sum()

@@ -11,6 +11,7 @@ use cohkit_sim::statistics::{Histogram, Statistics};
 use cohkit_units::Quantity;
 use std::collections::BTreeMap;
 
+/// Runs a setup, and returns its statistics and the latency breakdown of each access.
 fn run_with_breakdown(setup: &Setup) -> (Statistics, Explanation) {
     let mut statistics = explain_while(setup, true, &mut |_| true).expect("run without violation");
     let explanation = statistics

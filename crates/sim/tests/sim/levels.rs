@@ -37,6 +37,7 @@ fn setup(upper: Protocol, text: &str, [caches, lower_caches]: [u16; 2], seed: u6
     setup
 }
 
+/// Returns the text of the L1 protocol, which runs on the lower level.
 fn l1_source() -> String {
     source("mesi-l1")
 }
@@ -201,7 +202,8 @@ fn upper_device_accesses_lines_cached_at_both_levels() {
     }
 }
 
-/// Returns the failures that one change of the lower protocol causes within some seeds.
+/// Returns the kinds of failures that one change of the lower protocol causes within some seeds, each once if they are
+/// consecutive.
 fn failures_after_change(from: &str, to: &str) -> Vec<FailureKind> {
     // A system with a backing permission rejects the change itself; without it, only the simulation can detect the
     // fault.
@@ -221,6 +223,7 @@ fn failures_after_change(from: &str, to: &str) -> Vec<FailureKind> {
     kinds
 }
 
+/// Each seeded fault lets the lower home grant, keep or lose a permission or data in conflict with the upper cache.
 #[test]
 fn lower_home_exceeding_upper_permission_is_detected() {
     use FailureKind::{DataValue, Inclusion, Meaningless, SingleWriter};

@@ -11,7 +11,9 @@ use cohkit_sim::simulation::{run, Setup};
 use cohkit_sim::statistics::Statistics;
 use setups::{protocol, protocols, restrict_to_protocol};
 
+/// Number of private caches, one per core.
 const CACHES: u16 = 4;
+/// Number of lines that all cores share.
 const LINES: u32 = 64;
 
 /// Returns the latencies of Enzian around small private caches, each with its core, its L1 and its write buffer.
@@ -32,6 +34,7 @@ fn machine(name: &str, mix: &[(Access, u32)], sets: u64) -> Setup {
     restrict_to_protocol(setup)
 }
 
+/// Number of sent messages with these names, together.
 fn sent(statistics: &Statistics, names: &[&str]) -> u64 {
     let counts = names.iter().filter_map(|name| statistics.sent(name));
     counts.sum()

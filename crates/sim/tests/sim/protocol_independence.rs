@@ -4,6 +4,7 @@ use cohkit_testing::setups;
 
 use std::path::{Path, PathBuf};
 
+/// Adds all files of a folder and of its subfolders.
 fn collect_sources(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

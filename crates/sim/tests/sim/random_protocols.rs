@@ -2,21 +2,20 @@
 //! `random_protocols` compares every form of the model.)
 
 use cohkit_testing::random_protocols::generate;
-use cohkit_testing::random_protocols::simulated;
+use cohkit_testing::random_protocols::simulation;
 use cohkit_testing::setups;
 
 use cohkit_protocol::protocol::{Home, Protocol};
 use cohkit_protocol::text::parse;
 use cohkit_sim::simulation::run;
 use cohkit_system::data::Current;
-use cohkit_system::world::{explore, Found, System, World};
+use cohkit_system::state::{explore, Found, System, SystemState, DEFAULT_CHANNEL_CAPACITY};
 use setups::seeds;
-use simulated::setup;
+use simulation::setup;
 
+/// Number of random protocols without COHKIT_SEEDS, and range of seeds in which those with networks are
+/// searched.
 const TEXTS: u64 = 200;
-
-/// Maximum number of equal messages.
-const CHANNEL_CAPACITY: u16 = 7;
 
 /// Maximum number of explored states.
 const MAX_STATES: usize = 20_000;
@@ -30,6 +29,7 @@ struct ProtocolCounts {
     lively: usize,
     /// Safe ones whose agents may deadlock.
     deadlocking: usize,
+    /// Unsafe ones: a reachable state violates a property.
     violating: usize,
     /// Unsafe ones of which a run detected a violation, not only a lack of progress.
     detected: usize,
@@ -43,23 +43,28 @@ impl ProtocolCounts {
         let Home::Controller(home) = &protocol.home else {
             panic!("a home with rows");
         };
-        let system = System::new(protocol, home, remotes, lines, CHANNEL_CAPACITY);
-        let exploration = explore(&system, World::<Current>::new(&system), MAX_STATES);
+        let system = System::new(protocol, home, remotes, lines, DEFAULT_CHANNEL_CAPACITY);
+        let exploration = explore(&system, SystemState::<Current>::new(&system), MAX_STATES);
         let may_stop = protocol.joins_lines().is_some();
-        let Some(runs) = simulated::compare(protocol, &exploration, may_stop, seed)? else {
+        let Some(runs) = simulation::compare(protocol, &exploration, may_stop, seed)? else {
             return Ok(());
         };
         match exploration {
-            Found::Safe { lost: Some(_), .. } => self.deadlocking += 1,
-            Found::Safe { lost: None, .. } => {
+            Found::Safe {
+                stuck_path: Some(_),
+                ..
+            } => self.deadlocking += 1,
+            Found::Safe {
+                stuck_path: None, ..
+            } => {
                 self.safe += 1;
                 self.lively += usize::from(runs.bytes_to_home > 800.0);
             }
-            Found::Wrong { .. } => {
+            Found::Violated { .. } => {
                 self.violating += 1;
                 self.detected += usize::from(runs.found_violation);
             }
-            Found::TooMany { .. } => {}
+            Found::LimitReached { .. } => {}
         }
         Ok(())
     }

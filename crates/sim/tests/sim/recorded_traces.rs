@@ -20,6 +20,7 @@ use flate2::Compression;
 use proptest::prelude::*;
 use setups::protocol;
 
+/// Options for traces of lines of 128 bytes in a memory of 128 MiB.
 const OPTIONS: ReadOptions = ReadOptions {
     format: Format::Cohkit,
     line: 128,
@@ -31,6 +32,7 @@ const OPTIONS: ReadOptions = ReadOptions {
 /// One access: core, kind by number, address, and the time since the access before in picoseconds.
 type TracedAccess = (u16, u8, u64, u32);
 
+/// Writes accesses in the text form, one per line.
 fn as_text(accesses: &[TracedAccess]) -> Vec<u8> {
     let line = |&(core, kind, address, gap): &TracedAccess| {
         let name = ACCESSES[usize::from(kind)].name();
@@ -39,6 +41,7 @@ fn as_text(accesses: &[TracedAccess]) -> Vec<u8> {
     accesses.iter().map(line).collect::<String>().into_bytes()
 }
 
+/// Encodes accesses in the binary form: 16 bytes each, in little-endian order, after the magic number.
 fn as_binary(accesses: &[TracedAccess]) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     for &(core, kind, address, gap) in accesses {
@@ -50,6 +53,7 @@ fn as_binary(accesses: &[TracedAccess]) -> Vec<u8> {
     bytes
 }
 
+/// Compresses a trace with gzip.
 fn compress(bytes: &[u8]) -> Vec<u8> {
     // In two members, as in files that were appended to.
     let mut packed = Vec::new();
@@ -61,6 +65,7 @@ fn compress(bytes: &[u8]) -> Vec<u8> {
     packed
 }
 
+/// Reads a trace with [`OPTIONS`].
 fn read_text(text: &str) -> Result<Recorded, ReadError> {
     read(text.as_bytes(), &OPTIONS)
 }
@@ -351,6 +356,7 @@ fn malformed_foreign_traces_are_rejected() {
     );
 }
 
+/// Returns a run of a workload with ECI on the shipped Enzian platform.
 fn setup(workload: Workload) -> Setup {
     let protocol = protocol("eci");
     let platform = Platform::shipped("enzian-dc-ddr").unwrap();

@@ -62,6 +62,7 @@ fn failure(setup: &Setup) -> (FailureKind, String) {
     }
 }
 
+/// Returns a statistic of the host's space, or of the only space.
 fn get(performance: &Performance, name: &str) -> f64 {
     let host = performance.statistics.host.as_deref();
     host.unwrap_or(&performance.statistics).get(name).unwrap()
@@ -114,6 +115,7 @@ fn engines_with_virtual_addresses_do_the_same_and_take_longer() {
     assert!(ends[1] > ends[0] * 9 / 8, "{ends:?}");
 }
 
+/// Visitor that returns a scenario as a pointer.
 struct Plays;
 
 impl Visitor for Plays {
@@ -162,12 +164,16 @@ fn hosts_with_virtual_addresses_do_the_same_and_take_longer() {
     }
 }
 
-/// Reaction of a thread to a refused access.
+/// Reaction of a thread to a page fault.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum AfterRefusal {
+    /// The thread continues with its next access.
     GoesOn,
+    /// The thread ends.
     Ends,
+    /// The thread repeats the refused access, for ever.
     TriesAgain,
+    /// The thread does not handle the page fault, which ends the run.
     Fails,
 }
 
@@ -175,21 +181,31 @@ enum AfterRefusal {
 /// same elsewhere.
 #[derive(Clone)]
 struct Walks {
+    /// Number of threads, each with a range of lines of its own.
     threads: u32,
+    /// Number of lines of each thread.
     lines: Line,
+    /// Reaction of all threads.
     reaction: AfterRefusal,
+    /// True if no device is simulated.
     without_device: bool,
 }
 
 /// Number of lines of 64 bytes in a page of 4 KiB.
 const PAGE: Line = 64;
 
+/// A thread of [`Walks`].
 #[derive(Clone)]
 struct Walk {
+    /// Parameters of the scenario.
     parameters: Walks,
+    /// Number of the thread, counted from 0.
     number: Line,
+    /// Number of the next access: stores to all lines in order, then loads.
     next: Line,
+    /// Line and reason of each page fault, in order.
     refused: Vec<(Line, PageFault)>,
+    /// Line and word of each load that was performed, in order.
     loaded: Vec<(Line, u64)>,
 }
 
@@ -203,6 +219,7 @@ impl Walk {
         )
     }
 
+    /// Returns the access with the number `next`.
     fn current_step(&self) -> Step {
         let (line, loads) = self.line_of_access(self.next);
         let (word, value) = (1, u64::from(line) + 1);
@@ -257,6 +274,7 @@ impl Thread for Walk {
     }
 }
 
+/// Application without behaviour.
 #[derive(Clone)]
 struct Nothing;
 
@@ -265,7 +283,7 @@ impl Application for Nothing {
         "walks"
     }
     fn placement(&self) -> Placement {
-        Placement::Beside
+        Placement::Observer
     }
     fn handle(&mut self, _: Event, _: &mut Actions) {}
 }
@@ -340,6 +358,7 @@ impl Scenario for Walks {
     }
 }
 
+/// Returns a run of walks on a protocol without a device, with pages as in [`page_permission`].
 fn walks(seed: u64, reaction: AfterRefusal) -> Setup {
     let threads = 1 + (seed / 4 % 4) as u32;
     let name = ["msi", "mesi", "moesi", "self-invalidate"][(seed % 4) as usize];

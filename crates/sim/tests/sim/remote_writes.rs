@@ -5,7 +5,7 @@ use cohkit_testing::setups;
 
 use cohkit_application::broadcast::Broadcast;
 use cohkit_application::exchange::Exchange;
-use cohkit_application::kernel::{Grain, Hosts, KernelScenario};
+use cohkit_application::kernel::{Granularity, Hosts, KernelScenario};
 use cohkit_application::remote_writes::RemoteWrites;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_sim::components::hosts::TrafficTotals;
@@ -156,7 +156,7 @@ fn links_between_switches_have_a_bandwidth() {
                 threads: 16,
             },
             fanout: 2,
-            grain: Grain::Line,
+            granularity: Granularity::Line,
             stores: 32,
             releases: 2,
         });

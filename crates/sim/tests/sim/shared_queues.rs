@@ -13,7 +13,9 @@ use cohkit_sim::simulation::{run, Setup};
 use cohkit_units::Quantity;
 use setups::{parse, seeds};
 
+/// Protocol whose stores carry epochs, and whose homes count and order them.
 const ORDERED_AT_HOMES: &str = include_str!("../../../../tests/homes/ordered-at-homes.coh");
+/// Number of accesses of a run, of all cores together.
 const ACCESSES: u64 = 600;
 
 /// Returns a short stress run whose cores have one outstanding access.
@@ -88,6 +90,7 @@ fn store_that_waits_for_a_later_release_deadlocks() {
     assert!(report.contains("no progress"), "{report}");
 }
 
+/// Each seeded fault loses an acknowledgement, a store, a count or a notification, and some of the seeds detect it.
 #[test]
 fn faults_of_stores_ordered_at_homes_are_detected() {
     for (label, original, faulty) in [

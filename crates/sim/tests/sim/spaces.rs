@@ -202,7 +202,7 @@ fn device_load_of_host_memory_takes_the_sum_of_its_parts() {
             "loads"
         }
         fn placement(&self) -> Placement {
-            Placement::Beside
+            Placement::Observer
         }
         fn handle(&mut self, event: Event, actions: &mut Actions) {
             match event {
@@ -210,7 +210,7 @@ fn device_load_of_host_memory_takes_the_sum_of_its_parts() {
                     actions.begin(0);
                     actions.coherent_load(0, 100, 1, false);
                 }
-                Event::CoherentLoaded { tag, .. } => actions.end(tag, "load"),
+                Event::CoherentLoadCompletion { tag, .. } => actions.end(tag, "load"),
                 _ => {}
             }
         }

@@ -40,6 +40,7 @@ const COMPONENT_FILES: [&str; 5] = [
     "simulation/trace_recorder.rs",
 ];
 
+/// Adds all files of a folder and of its subfolders.
 fn collect_sources(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("source folder") {
         let path = entry.expect("folder entry").path();

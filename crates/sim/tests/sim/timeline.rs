@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex};
 /// A field of a message: its number, and its value or bytes.
 type Field<'b> = (u64, u64, &'b [u8]);
 
+/// Removes a variable-length number from the start of the bytes, and returns it.
 fn varint(bytes: &mut &[u8]) -> u64 {
     let mut value = 0;
     for shift in (0..).step_by(7) {
@@ -47,25 +48,36 @@ fn fields(mut bytes: &[u8]) -> Vec<Field<'_>> {
     fields
 }
 
+/// Returns the value of a field by its number.
 fn field_value(fields: &[Field], field: u64) -> Option<u64> {
     let entry = fields.iter().find(|(number, ..)| *number == field);
     entry.map(|(_, value, _)| *value)
 }
 
+/// Returns the bytes of a field by its number.
 fn field_bytes<'b>(fields: &[Field<'b>], field: u64) -> Option<&'b [u8]> {
     let entry = fields.iter().find(|(number, ..)| *number == field);
     entry.map(|(.., bytes)| *bytes)
 }
 
+/// An event of a track, decoded.
 #[derive(Debug)]
 struct Event {
+    /// Time in nanoseconds.
     time: u64,
+    /// Kind in Perfetto's format: 1 begins a slice, 2 ends one, 3 is an instant, and 4 is a value of a counter.
     kind: u64,
+    /// Number of the track.
     track: u64,
+    /// Name; empty if the event has none.
     name: String,
+    /// Number of the line, if the event is about one.
     line: Option<u64>,
+    /// Number of the flow that begins at the event: a message is sent.
     sends: Option<u64>,
+    /// Number of the flow that ends at the event: a message is received.
     takes: Option<u64>,
+    /// Value of a counter.
     value: Option<f64>,
 }
 
@@ -138,10 +150,12 @@ fn slices(events: &[Event]) -> BTreeMap<u64, Vec<Slice>> {
     slices
 }
 
+/// Returns a short stress run of a shipped protocol on three caches.
 fn setup(name: &str, seed: u64) -> Setup {
     setups::torture(setups::protocol(name), 3, seed).unwrap()
 }
 
+/// Returns the timeline of a run.
 fn record(setup: &Setup, filter: &Filter) -> Recorded {
     let mut statistics = draw_while(setup, filter, &mut |_| true).expect("run without violation");
     *statistics

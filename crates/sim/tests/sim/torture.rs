@@ -7,6 +7,7 @@ use cohkit_protocol::controller::Effect;
 use cohkit_sim::simulation::{Setup, Simulation};
 use setups::{parse, protocol, protocols, source, torture, ACCESSES, DEVICE_OPERATIONS};
 
+/// Number of runs of each protocol; the seed also selects the number of remotes.
 const SEEDS: u64 = 100;
 
 fn setup(name: &str, remotes: u16, seed: u64) -> Setup {

@@ -25,6 +25,8 @@ fn protocol_mix(protocol: &Protocol) -> Vec<(Access, u32)> {
         .collect()
 }
 
+/// The independent judge accepts the traces of runs, and rejects traces with a seeded fault: a missing,
+/// repeated, swapped or changed step.
 #[test]
 fn trace_check_accepts_simulations_and_rejects_faults() {
     let (mut rows, mut values, mut refused) = (0, 0, 0);

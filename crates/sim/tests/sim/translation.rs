@@ -15,6 +15,7 @@ fn quantity(value: u64) -> Quantity {
     Quantity::given(value, "a test")
 }
 
+/// Returns a translation with short latencies; other quantities have their defaults.
 fn translation() -> Translation {
     let mut quantities = Translation::new();
     quantities.enabled = quantity(1);

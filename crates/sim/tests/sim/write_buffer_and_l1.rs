@@ -10,6 +10,7 @@ use cohkit_sim::simulation::{run, Setup};
 use cohkit_sim::statistics::Statistics;
 use setups::protocol;
 
+/// Bytes of a line.
 const LINE: u64 = 128;
 
 /// Returns a run of one Enzian core without compute time between accesses.
@@ -23,6 +24,7 @@ fn single_core_setup(access: Access, lines: u32, accesses: u64) -> Setup {
     setup
 }
 
+/// Returns the values of these statistics.
 fn values(statistics: &Statistics, names: &[&str]) -> Vec<f64> {
     let values = names.iter().map(|name| statistics.get(name).unwrap());
     values.collect()

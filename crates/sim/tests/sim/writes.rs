@@ -24,6 +24,7 @@ fn failure(text: &str) -> Option<FailureKind> {
     })
 }
 
+/// Each seeded fault lets the home serve an access that does not cache while the device holds the lock.
 #[test]
 fn lock_at_a_row_home_excludes_non_caching_accesses() {
     assert_eq!(failure(LOCKED), None);
@@ -43,18 +44,22 @@ fn lock_at_a_row_home_excludes_non_caching_accesses() {
     );
 }
 
+/// In this protocol, the home sends the second requester its copy before the first writer has returned the line, and
+/// the second stores into it later.
 #[test]
 fn store_in_a_stale_copy_is_detected() {
     let early = include_str!("../../../../tests/accesses/early.coh");
     assert_eq!(failure(early), Some(FailureKind::DataValue));
 }
 
+/// In this protocol, the home also sends a response for the next read, which may become stale before that read.
 #[test]
 fn response_older_than_its_read_is_detected() {
     let answered = include_str!("../../../../tests/accesses/answered.coh");
     assert_eq!(failure(answered), Some(FailureKind::DataValue));
 }
 
+/// MSI with accesses that are retried in the same state, or after the copy has been evicted.
 #[test]
 fn retried_accesses_complete() {
     let row = "  S              | evict                   | send PutS                                      | SI_A\n";
@@ -64,6 +69,8 @@ fn retried_accesses_complete() {
     assert_eq!(failure(&text), None);
 }
 
+/// The seeded faults: a store is performed while a copy of another cache exists, it is acknowledged before it is
+/// performed, and it is lost.
 #[test]
 fn faults_of_sent_stores_are_detected() {
     let name = "write-through";
@@ -146,6 +153,7 @@ system small { remotes 2; lines 1 }
     }
 }
 
+/// In this protocol, the home performs an awaited store when it arrives, and again as a deferred store.
 #[test]
 fn store_performed_twice_is_detected() {
     let twice = include_str!("../../../../tests/stores/twice-awaited.coh");

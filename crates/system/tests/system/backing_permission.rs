@@ -4,7 +4,7 @@ use cohkit_protocol::construct;
 use cohkit_protocol::protocol::{Permission, Protocol};
 use cohkit_protocol::text;
 use cohkit_system::data::{Current, Data};
-use cohkit_system::world::{explore, Clusters, Found, Levels, Lock, Payload, System, World};
+use cohkit_system::state::{explore, Clusters, Found, Levels, Lock, Payload, System, SystemState};
 use std::collections::HashSet;
 
 const INNER: &str = include_str!("../../../../protocols/mesi-l1.coh");
@@ -17,18 +17,25 @@ fn read(text: &str) -> Protocol {
     text::parse(text).unwrap_or_else(|errors| panic!("{}", errors[0].render("text", text, false)))
 }
 
-/// Projection of an inner state. It leaves out the value of `memory writes` when the home's guards last read it, and
-/// bytes that no agent may use.
+/// Projection of an inner state: slots of the home, then its state; state, slots and currency of each remote; messages,
+/// sorted; and (permission to memory, currency of memory, requested and accepted local operation, lock). It leaves out
+/// the value of `memory writes` when the home's guards last read it, and bytes that no agent may use.
 type Below = (
     Vec<u16>,
     Vec<(u16, Vec<u16>, bool)>,
     Vec<Message>,
     (Permission, bool, Option<u8>, Option<u8>, u8),
 );
+/// Sender, receiver, message type, and whether its copy is current, if it carries one.
 type Message = (Option<u8>, Option<u8>, u16, Option<bool>);
 
-fn below<D: Data<Copy = bool>>(world: &World<D>, system: &System, permission: Permission) -> Below {
-    let line = &world.lines[0];
+/// Projects the first line of an inner state whose home has `permission` to its memory.
+fn below<D: Data<Copy = bool>>(
+    system_state: &SystemState<D>,
+    system: &System,
+    permission: Permission,
+) -> Below {
+    let line = &system_state.lines[0];
     let mut home = line.home.clone();
     let variables = &system.home.variables;
     let writes = variables.iter().position(|v| v.name == "memory writes");
@@ -45,7 +52,7 @@ fn below<D: Data<Copy = bool>>(world: &World<D>, system: &System, permission: Pe
             remote.copy,
         )
     });
-    let messages = world.network.flights().map(|flight| {
+    let messages = system_state.network.flights().map(|flight| {
         let carried = match flight.carried {
             Payload::Line(copy) => Some(copy),
             _ => None,
@@ -55,16 +62,18 @@ fn below<D: Data<Copy = bool>>(world: &World<D>, system: &System, permission: Pe
     let mut messages: Vec<Message> = messages.collect();
     messages.sort_unstable();
     let lock = match line.lock {
-        Lock::Open => 0,
+        Lock::Unlocked => 0,
         Lock::Held(Permission::Write) => 1,
         Lock::Held(_) => 2,
-        Lock::GivenBack => 3,
+        Lock::Unlocking => 3,
     };
     let memory = permission > Permission::None && line.memory;
     let rest = (permission, memory, line.requested, line.accepted, lock);
     (home.slots, remotes.collect(), messages, rest)
 }
 
+/// Explores one or two inner caches below an abstract lender, and below real outer caches, and compares the
+/// projections.
 #[test]
 fn backing_permission_covers_every_l2_behaviour() {
     let inner = read(INNER);
@@ -74,12 +83,12 @@ fn backing_permission_covers_every_l2_behaviour() {
         let above = construct::home(&outer, 2).unwrap();
         for (l2s, l1s) in [(2, 1), (1, 2)] {
             let lender = System::new(&inner, &home, l1s, 1, 7).with_backing_permission();
-            let Found::Safe { worlds, .. } =
-                explore(&lender, World::<Current>::new(&lender), 100_000)
+            let Found::Safe { states, .. } =
+                explore(&lender, SystemState::<Current>::new(&lender), 100_000)
             else {
                 panic!("it holds")
             };
-            let lender_states: HashSet<Below> = worlds
+            let lender_states: HashSet<Below> = states
                 .iter()
                 .map(|w| below(w, &lender, w.lines[0].backing_permission))
                 .collect();
@@ -89,15 +98,15 @@ fn backing_permission_covers_every_l2_behaviour() {
             );
             let begin: Clusters = Clusters::new(&levels);
             let joint = explore(&levels, begin, 200_000);
-            let Found::Safe { worlds, .. } = joint else {
+            let Found::Safe { states, .. } = joint else {
                 panic!("both hold")
             };
             let mut shown_states = HashSet::new();
-            for clusters in &worlds {
-                for (number, world) in clusters.inner.iter().enumerate() {
+            for clusters in &states {
+                for (number, system_state) in clusters.inner.iter().enumerate() {
                     let state = clusters.outer.lines[0].remotes[number].configuration.state;
                     let permission = outer.remote.states[usize::from(state)].permission;
-                    let cluster_state = below(world, &levels.inner, permission);
+                    let cluster_state = below(system_state, &levels.inner, permission);
                     assert!(
                         lender_states.contains(&cluster_state),
                         "{} over {l1s}: {cluster_state:?}",

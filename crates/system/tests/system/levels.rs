@@ -4,8 +4,9 @@ use cohkit_protocol::construct;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text;
 use cohkit_system::data::Current;
-use cohkit_system::world::{
-    explore, explore_levels, Clusters, Found, LevelStep, Levels, Search, StepError, System, World,
+use cohkit_system::state::{
+    explore, explore_levels, Clusters, Found, LevelStep, Levels, Search, StepError, System,
+    SystemState,
 };
 use std::collections::HashSet;
 
@@ -32,7 +33,7 @@ fn with_levels<T>(
     ))
 }
 
-/// Explores such a system state by state.
+/// Explores a system of `l2s` outer caches with `l1s` inner caches below each, state by state.
 fn explore_states(
     outer: &str,
     inner: &str,
@@ -65,20 +66,24 @@ fn rows(l2s: u16, l1s: u16, symmetry: bool) -> Found<(), LevelStep> {
 fn size<W: std::fmt::Debug, S: std::fmt::Debug>(found: Found<W, S>) -> (usize, u64, u64) {
     match found {
         Found::Safe {
-            worlds,
+            states,
             transitions,
             depth,
-            lost,
+            stuck_path,
         } => {
-            assert!(lost.is_none(), "something under way cannot end");
-            (worlds.len(), transitions, depth)
+            assert!(
+                stuck_path.is_none(),
+                "quiescence is unreachable from some state"
+            );
+            (states.len(), transitions, depth)
         }
-        Found::Wrong { errors, path } => panic!("{errors:?} after {path:?}"),
-        Found::TooMany { .. } => panic!("there are more"),
+        Found::Violated { errors, path } => panic!("{errors:?} after {path:?}"),
+        Found::LimitReached { .. } => panic!("state limit reached"),
     }
 }
 
-/// The property that a changed protocol file violates at the shortest distance.
+/// The property that changed protocol files violate at the shortest distance; `drain` if quiescence is unreachable. A
+/// change replaces the first text, which occurs once, by the second; an empty text changes nothing.
 fn violated_property(outer: (&str, &str), inner: (&str, &str)) -> String {
     let change = |text: &str, (from, to): (&str, &str)| {
         assert!(from.is_empty() || text.matches(from).count() == 1, "{from}");
@@ -103,8 +108,8 @@ fn violated_property(outer: (&str, &str), inner: (&str, &str)) -> String {
             );
             match (&plain, found) {
                 (
-                    Found::Wrong { errors, path },
-                    Found::Wrong {
+                    Found::Violated { errors, path },
+                    Found::Violated {
                         errors: other_violations,
                         path: other_path,
                     },
@@ -125,14 +130,15 @@ fn violated_property(outer: (&str, &str), inner: (&str, &str)) -> String {
                     );
                 }
                 (
-                    Found::Safe { lost, .. },
+                    Found::Safe { stuck_path, .. },
                     Found::Safe {
-                        lost: other_lost, ..
+                        stuck_path: other_stuck_path,
+                        ..
                     },
                 ) => {
                     assert_eq!(
-                        lost.as_ref().map(Vec::len),
-                        other_lost.map(|path| path.len())
+                        stuck_path.as_ref().map(Vec::len),
+                        other_stuck_path.map(|path| path.len())
                     );
                 }
                 (plain, found) => panic!("{plain:?}, and {found:?}"),
@@ -140,23 +146,32 @@ fn violated_property(outer: (&str, &str), inner: (&str, &str)) -> String {
         }
     });
     match plain {
-        Found::Wrong { errors, .. } => match &errors[0] {
+        Found::Violated { errors, .. } => match &errors[0] {
             StepError::Violated(violation) => violation.property.to_string(),
             StepError::Exceeded(limit) => panic!("{limit}"),
         },
-        Found::Safe { lost: Some(_), .. } => "drain".to_string(),
+        Found::Safe {
+            stuck_path: Some(_),
+            ..
+        } => "drain".to_string(),
         other => panic!("it holds: {:?}", size(other)),
     }
 }
 
+/// The inner protocol over memory with all permissions, without an outer level.
 #[test]
 fn lower_level_is_coherent_on_its_own() {
     let protocol = read(INNER);
     let home = construct::home(&protocol, 2).unwrap();
     let system = System::new(&protocol, &home, 2u16, 1, 7);
-    size(explore(&system, World::<Current>::new(&system), 100_000));
+    size(explore(
+        &system,
+        SystemState::<Current>::new(&system),
+        100_000,
+    ));
 }
 
+/// Both searches, by states and by rows, find the same numbers of states and transitions and the same depth.
 #[test]
 fn two_levels_are_coherent_together() {
     let expected = (65_463, 282_586, 54);
@@ -177,21 +192,21 @@ fn two_by_two_levels_are_coherent_together() {
 fn symmetry_merges_only_cache_renumberings() {
     for (l2s, l1s) in [(2, 1), (1, 2)] {
         with_levels(OUTER, INNER, l2s, l1s, |levels| {
-            let Found::Safe { worlds, .. } = explore(levels, Clusters::new(levels), 100_000) else {
-                panic!("it is safe");
+            let Found::Safe { states, .. } = explore(levels, Clusters::new(levels), 100_000) else {
+                panic!("expected no violation");
             };
             let swapped: &[u8] = &[1, 0];
-            let states: HashSet<&Clusters> = worlds.iter().collect();
+            let known_states: HashSet<&Clusters> = states.iter().collect();
             let mut representatives = 0;
             let mut visited: HashSet<&Clusters> = HashSet::new();
-            for world in &worlds {
+            for system_state in &states {
                 let permuted = match l2s {
-                    2 => world.permuted(levels, swapped, &[&[0], &[0]]),
-                    _ => world.permuted(levels, &[0], &[swapped]),
+                    2 => system_state.permuted(levels, swapped, &[&[0], &[0]]),
+                    _ => system_state.permuted(levels, &[0], &[swapped]),
                 };
-                let permuted = states.get(&permuted).expect("reached permuted state");
+                let permuted = known_states.get(&permuted).expect("reached permuted state");
                 representatives += usize::from(!visited.contains(permuted));
-                visited.insert(world);
+                visited.insert(system_state);
             }
             assert_eq!(size(rows(l2s, l1s, true)).0, representatives);
         });
@@ -212,6 +227,7 @@ fn faults_of_either_level_are_detected_jointly() {
             ),
             "inclusion",
         ),
+        // An inner cache answers a recall as if its modified line were clean, and the write is lost.
         (
             unchanged,
             (
@@ -220,7 +236,7 @@ fn faults_of_either_level_are_detected_jointly() {
             ),
             "data value",
         ),
-        // A store of the inner level is not recorded.
+        // A store of the inner level does not make the outer copy dirty, so the outer cache later drops it.
         (
             (
                 "  E              | store                   |                                                | M        # silent\n",
@@ -229,6 +245,7 @@ fn faults_of_either_level_are_detected_jointly() {
             unchanged,
             "data value",
         ),
+        // An outer cache acknowledges an invalidation and keeps its read permission.
         (
             (
                 "  S              | Inv                     | send InvAck to requestor                       | I\n",

@@ -7,13 +7,14 @@ use cohkit_protocol::construct;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::parse;
 use cohkit_system::data::{Current, Data, Words};
-use cohkit_system::world::{Operation, Payload, Step, System, World};
+use cohkit_system::state::{Operation, Payload, Step, System, SystemState};
 use std::path::Path;
 
 /// Pseudorandom numbers by splitmix64.
 struct Random(u64);
 
 impl Random {
+    /// Returns a number below `bound`.
     fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -31,9 +32,9 @@ fn read(path: &Path) -> Protocol {
     })
 }
 
-/// For each copy of a remote, memory, operation or message, true if it is current.
-fn copies<D: Data>(world: &World<D>) -> Vec<bool> {
-    let lines = (0..).zip(&world.lines);
+/// For each copy of a remote, memory, operation or message, true if it is current; copies of messages last, sorted.
+fn copies<D: Data>(system_state: &SystemState<D>) -> Vec<bool> {
+    let lines = (0..).zip(&system_state.lines);
     let mut copies: Vec<bool> = lines
         .flat_map(|(number, line)| {
             let remotes = line.remotes.iter().map(|remote| &remote.copy);
@@ -42,14 +43,14 @@ fn copies<D: Data>(world: &World<D>) -> Vec<bool> {
                 _ => None,
             };
             let copies = remotes.chain([&line.memory]).chain(slot);
-            let current = copies.map(|copy| world.data.current(number, copy));
+            let current = copies.map(|copy| system_state.data.is_current(number, copy));
             current.collect::<Vec<_>>()
         })
         .collect();
     // The order of equal messages with different copies does not matter.
-    let mut flights: Vec<bool> = (world.network.flights())
+    let mut flights: Vec<bool> = (system_state.network.flights())
         .filter_map(|flight| match &flight.carried {
-            Payload::Line(copy) => Some(world.data.current(flight.line, copy)),
+            Payload::Line(copy) => Some(system_state.data.is_current(flight.line, copy)),
             _ => None,
         })
         .collect();
@@ -58,11 +59,12 @@ fn copies<D: Data>(world: &World<D>) -> Vec<bool> {
     copies
 }
 
-/// Walks `steps` random steps. Returns false if the walk ended early at a violation in both states.
+/// Takes up to `steps` random steps in both states, and compares the results, properties and copies after each.
+/// Returns false if the walk ended early at a violation in both states.
 fn walk(protocol: &Protocol, system: &System, seed: u64, steps: usize) -> bool {
     let mut random = Random(seed);
-    let mut bits = World::<Current>::new(system);
-    let mut words = World::<Words>::new(system);
+    let mut bits = SystemState::<Current>::new(system);
+    let mut words = SystemState::<Words>::new(system);
     for _ in 0..steps {
         let mut candidates = words.steps(system);
         let step = candidates.swap_remove(random.below(candidates.len()));
@@ -70,9 +72,9 @@ fn walk(protocol: &Protocol, system: &System, seed: u64, steps: usize) -> bool {
         let name = &protocol.name;
         // Messages in flight are sorted by their contents, including their copies.
         let bits_step = match step {
-            Step::Arrives(arrival) => {
+            Step::Deliver(arrival) => {
                 let flight = words.network.at(arrival).expect("deliverable message");
-                let current = |copy| words.data.current(flight.line, copy);
+                let current = |copy| words.data.is_current(flight.line, copy);
                 let carries = match &flight.carried {
                     Payload::Line(copy) => Payload::Line(current(copy)),
                     Payload::Write((), ticket) => Payload::Write((), *ticket),
@@ -92,7 +94,7 @@ fn walk(protocol: &Protocol, system: &System, seed: u64, steps: usize) -> bool {
                     .network
                     .arrivals(system.protocol)
                     .find(|&arrival| is_same_message(arrival));
-                Step::Arrives(matching.unwrap_or_else(|| panic!("{name}, seed {seed}: {step:?}")))
+                Step::Deliver(matching.unwrap_or_else(|| panic!("{name}, seed {seed}: {step:?}")))
             }
             bits_flight => bits_flight,
         };
@@ -119,6 +121,7 @@ fn walk(protocol: &Protocol, system: &System, seed: u64, steps: usize) -> bool {
     true
 }
 
+/// Walks in every shipped protocol that guarantees coherence.
 #[test]
 fn data_bit_equals_comparison_of_words() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols");

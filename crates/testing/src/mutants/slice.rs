@@ -1,6 +1,6 @@
 //! Judgement of a selection of mutants, with the list of equivalent mutants.
 
-use super::known::EquivalentMutants;
+use super::equivalent::EquivalentMutants;
 use cohkit_mutants::{mutants, Judge, Mutant, MutantVerdict};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -65,7 +65,9 @@ pub struct MutantSelection {
     pub every: usize,
 }
 
-/// Judges the selected mutants of a protocol file on this number of threads.
+/// Judges the selected mutants of a protocol file on this number of threads. `name` is the file's
+/// name in the list of equivalent mutants. A protocol that is not verified without a mutation is
+/// itself a problem.
 pub fn judge(
     name: &str,
     text: &str,

@@ -60,6 +60,7 @@ pub fn kept_without_permission_and_stale(eci: &str) -> String {
     with_changes(&kept_without_permission(eci), &changes)
 }
 
+/// Replaces texts, each of which must occur.
 fn with_changes(text: &str, changes: &[(&str, &str)]) -> String {
     let mut text = text.to_string();
     for (old, new) in changes {

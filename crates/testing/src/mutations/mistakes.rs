@@ -5,12 +5,17 @@ use std::path::PathBuf;
 
 /// One mistake: replacements in a shipped protocol file.
 pub struct Mistake {
+    /// Name of the mistake, in kebab case; unique.
     pub name: &'static str,
+    /// Behaviour of the faulty protocol, as a sentence.
     pub description: &'static str,
+    /// Name of the shipped protocol that is changed.
     pub protocol: &'static str,
+    /// Texts with their replacements; each text must occur.
     pub changes: &'static [(&'static str, &'static str)],
+    /// System of the protocol file in which the fault shows.
     pub system: &'static str,
-    /// The kind of the construction's fault or the name of the violated property.
+    /// Fault that the checker must report: the kind of the construction's fault, or the name of the violated property.
     pub expected_fault: &'static str,
 }
 

@@ -23,10 +23,12 @@ use std::fmt::Write;
 pub struct Random(u64);
 
 impl Random {
+    /// Creates a generator whose sequence depends on the seed alone.
     pub fn new(seed: u64) -> Random {
         Random(seed.wrapping_mul(0xd134_2543_de82_ef95))
     }
 
+    /// Returns a number below `n`; 0 counts as 1.
     fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -41,36 +43,47 @@ impl Random {
     }
 }
 
-/// A type; others are named by their place in [`Generator::types`].
+/// A type. Other types are referred to by their index in [`Generator::types`].
 #[derive(Clone, PartialEq)]
 enum Kind {
+    /// The Boolean type, whose index is 0.
     Boolean,
+    /// An enumeration with this number of members.
     Enum(usize),
+    /// Least and greatest number.
     Range(i64, i64),
     /// A range of many numbers, of which only the ends and the middle are stored.
     Wide(i64, i64),
+    /// A scalarset with this number of values.
     Scalarset(usize),
     /// A scalarset and an enumeration; only in CMurphi's dialect.
     Union(usize, usize),
+    /// Types of the fields.
     Record(Vec<usize>),
+    /// Types of index and elements.
     Array(usize, usize),
     /// A multiset with this capacity and type; only in CMurphi's dialect.
     Multiset(usize, usize),
 }
 
-/// A name that an expression may use.
+/// A variable, parameter, alias or bound name that an expression may use.
 #[derive(Clone)]
 struct TypedName {
+    /// Text of the expression that denotes it.
     text: String,
+    /// Index of its type.
     ty: usize,
+    /// True if statements may assign to it.
     writable: bool,
-    /// Bound by a loop, a quantifier or a ruleset, so never undefined.
+    /// True if it is bound by a loop, a quantifier or a ruleset, so that it is never undefined.
     bound: bool,
     /// True if it may be undefined on purpose.
     fragile: bool,
 }
 
+/// A function or procedure that later statements may call.
 struct Function {
+    /// Name that calls use.
     name: String,
     /// Per parameter, true for `var`, and its type.
     parameters: Vec<(bool, usize)>,
@@ -81,18 +94,27 @@ struct Function {
 /// Maximum number of bits of a model's variables.
 const BITS: f64 = 12.0;
 
+/// State of the generation of one model.
 struct Generator {
+    /// Source of all choices.
     random: Random,
+    /// True for Rumur's dialect, which lacks unions, multisets and rule priorities.
     rumur: bool,
     /// True if numbers have up to 64 bits.
     large: bool,
+    /// All types; the first is the Boolean type.
     types: Vec<Kind>,
     /// Number of named types; the types of loops over numbers follow them.
     declared: usize,
+    /// Names that are visible at the current place of the text.
     scope: Vec<TypedName>,
+    /// Functions and procedures declared so far.
     functions: Vec<Function>,
+    /// Text generated so far.
     text: String,
+    /// Depth of indentation, in steps of two spaces.
     indent: usize,
+    /// Number of names drawn so far, which makes the next one unique.
     fresh: usize,
     /// True if the construct being generated must not fail.
     safe: bool,
@@ -102,7 +124,8 @@ struct Generator {
     pure: bool,
 }
 
-/// The model of a seed. The text begins with a card of its dialect and its deadlocks.
+/// Returns the model of a seed, in Rumur's dialect if `rumur`. The text begins with comments that state its dialect
+/// and its definition of a deadlock.
 pub fn model(seed: u64, rumur: bool) -> String {
     let mut generator = Generator {
         random: Random::new(seed),
@@ -124,10 +147,12 @@ pub fn model(seed: u64, rumur: bool) -> String {
 }
 
 impl Generator {
+    /// Returns a number below `n`; 0 counts as 1.
     fn below(&mut self, n: usize) -> usize {
         self.random.below(n)
     }
 
+    /// Appends an indented line.
     fn line(&mut self, line: &str) {
         for _ in 0..self.indent {
             self.text.push_str("  ");
@@ -136,11 +161,13 @@ impl Generator {
         self.text.push('\n');
     }
 
+    /// Appends the first line of a block.
     fn open(&mut self, line: &str) {
         self.line(line);
         self.indent += 1;
     }
 
+    /// Appends the last line of a block.
     fn close(&mut self, line: &str) {
         self.indent -= 1;
         self.line(line);
@@ -152,11 +179,13 @@ impl Generator {
         self.indent += 1;
     }
 
+    /// Returns a new name with this prefix.
     fn name(&mut self, prefix: &str) -> String {
         self.fresh += 1;
         format!("{prefix}{}", self.fresh)
     }
 
+    /// Name of a type in the text.
     fn type_name(&self, ty: usize) -> String {
         match ty {
             0 => "boolean".into(),
@@ -164,6 +193,7 @@ impl Generator {
         }
     }
 
+    /// Number of values of a simple type, as far as they are stored; 0 for other types.
     fn values(&self, ty: usize) -> usize {
         match self.types[ty] {
             Kind::Boolean => 2,
@@ -175,6 +205,7 @@ impl Generator {
         }
     }
 
+    /// Upper bound of the bits that a variable of this type stores, undefined values included.
     fn bits(&self, ty: usize) -> f64 {
         match &self.types[ty] {
             Kind::Record(fields) => fields.iter().map(|&f| self.bits(f)).sum(),
@@ -184,6 +215,7 @@ impl Generator {
         }
     }
 
+    /// Returns true if the type has no parts.
     fn is_simple(&self, ty: usize) -> bool {
         !matches!(
             self.types[ty],
@@ -191,6 +223,7 @@ impl Generator {
         )
     }
 
+    /// Returns true if the type's values are interchangeable.
     fn is_symmetric(&self, ty: usize) -> bool {
         matches!(self.types[ty], Kind::Scalarset(_) | Kind::Union(..))
     }
@@ -240,6 +273,7 @@ impl Generator {
         sign * bases[self.below(bases.len())] - offset
     }
 
+    /// Returns a bound name of this type, if one is visible.
     fn bound_of(&mut self, ty: usize) -> Option<String> {
         let names: Vec<_> = self
             .scope
@@ -250,6 +284,7 @@ impl Generator {
         (!texts.is_empty()).then(|| texts[self.random.below(texts.len())].clone())
     }
 
+    /// Returns an index of this type: a literal, a bound name, or sometimes another place. `None` if there is none.
     fn index(&mut self, ty: usize) -> Option<String> {
         if !self.safe && !self.in_index && self.random.once_in(3) {
             self.in_index = true;
@@ -265,7 +300,8 @@ impl Generator {
         }
     }
 
-    /// A place of a wanted type, with its properties.
+    /// Returns a place whose type is accepted, with its properties: a visible name, or a part of its value. With
+    /// `write`, only writable places are chosen. `None` after some failed attempts.
     fn place(
         &mut self,
         accepts: impl Fn(&Self, usize) -> bool,
@@ -304,7 +340,8 @@ impl Generator {
         None
     }
 
-    /// The value of a place of a simple type.
+    /// Returns an expression for the value of a place of a simple type, with its type. A place that may be undefined
+    /// is checked first where the construct must not fail.
     fn read(&mut self, accepts: impl Fn(&Self, usize) -> bool) -> Option<(String, usize)> {
         let (text, place_name) = self.place(accepts, false)?;
         let checks_defined = place_name.fragile && self.below(8) > 0;
@@ -320,6 +357,7 @@ impl Generator {
         ))
     }
 
+    /// Returns an expression for a number, with at most `depth` nested operators.
     fn number(&mut self, depth: usize) -> String {
         let leaf = |g: &mut Self| {
             let read = g.read(|g, t| matches!(g.types[t], Kind::Range(..) | Kind::Wide(..)));
@@ -424,6 +462,7 @@ impl Generator {
         self.arguments(function)
     }
 
+    /// Returns a call of the function with this index; `None` if there is no value for a parameter.
     fn arguments(&mut self, function: usize) -> Option<String> {
         let parameters = self.functions[function].parameters.clone();
         let mut arguments: Vec<String> = Vec::new();
@@ -443,6 +482,7 @@ impl Generator {
         ))
     }
 
+    /// Returns a Boolean expression, with at most `depth` nested operators.
     fn claim(&mut self, depth: usize) -> String {
         if depth == 0 {
             return match self.below(4) {
@@ -480,6 +520,7 @@ impl Generator {
         }
     }
 
+    /// Returns a comparison of two values of a type, or of two numbers.
     fn equality(&mut self, depth: usize) -> String {
         let sign = ["=", "!="][self.below(2)];
         for _ in 0..4 {
@@ -497,6 +538,7 @@ impl Generator {
         format!("({} {sign} {})", self.number(depth), self.number(depth))
     }
 
+    /// Returns a quantified Boolean expression. Over symmetric values, its operand must not fail.
     fn quantified(&mut self, depth: usize) -> String {
         let word = ["forall", "exists"][self.below(2)];
         let name = self.name("q");
@@ -510,6 +552,7 @@ impl Generator {
         format!("({word} {name}: {} do {claim} end)", self.type_name(ty))
     }
 
+    /// Makes a bound name visible.
     fn bind(&mut self, name: &str, ty: usize) {
         self.scope.push(TypedName {
             text: name.into(),
@@ -550,12 +593,14 @@ impl Generator {
         }
     }
 
+    /// Appends 1 to `max_count` statements; `depth` limits nested blocks.
     fn statements(&mut self, max_count: usize, depth: usize) {
         for _ in 0..1 + self.below(max_count) {
             self.statement(depth);
         }
     }
 
+    /// Appends an assignment to a place of a simple type, or nothing if none is found.
     fn assignment(&mut self) {
         for _ in 0..4 {
             if let Some((place, place_name)) = self.place(|g, t| g.is_simple(t), true) {
@@ -566,6 +611,8 @@ impl Generator {
         }
     }
 
+    /// Appends a random statement; `depth` limits nested blocks. A kind for which nothing suitable is visible becomes
+    /// an assignment.
     fn statement(&mut self, depth: usize) {
         let kinds = if depth == 0 { 14 } else { 20 };
         match self.below(kinds) {
@@ -668,6 +715,7 @@ impl Generator {
         }
     }
 
+    /// Appends a `switch` over an ordered value, with distinct labels.
     fn switch(&mut self, depth: usize) {
         let is_ordered = |g: &Self, t: usize| g.is_simple(t) && !g.is_symmetric(t);
         let Some((value, ty)) = self.read(is_ordered) else {
@@ -749,6 +797,7 @@ impl Generator {
         self.close("end;");
     }
 
+    /// Appends a statement that adds an element to a multiset, or removes elements by a predicate.
     fn change_multiset(&mut self) {
         let Some((place, element)) = self.multiset(true) else {
             return self.assignment();
@@ -769,6 +818,7 @@ impl Generator {
         }
     }
 
+    /// Appends a call of a procedure, which writes through its `var` parameters.
     fn procedure_call(&mut self) {
         if self.pure || self.functions.is_empty() {
             return self.assignment();

@@ -1,4 +1,5 @@
-//! Comparison of all engines on one model, and reduction of failing models.
+//! Comparison of all engines on one model, and reduction of failing models. A disagreement is a bug of an engine or a
+//! construct that the generator must not use.
 
 use cohkit_engine::model::{Deadlock, Model};
 use cohkit_engine::search::Engine;
@@ -12,7 +13,9 @@ use std::process::Command;
 /// The verdict that all engines agree on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AgreedVerdict {
+    /// No violation. `orbits` is the number of states up to symmetry.
     Verified { states: u128, orbits: u128 },
+    /// A property is violated.
     Violated,
 }
 
@@ -27,13 +30,14 @@ pub enum JudgeError {
 
 use JudgeError::{Disagreement, Rejected};
 
+/// Value of a key in the comments at the start of a generated text, `-- KEY: VALUE` each.
 fn key<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     let head = text.lines().take_while(|line| line.starts_with("-- "));
     let mut pairs = head.filter_map(|line| line.strip_prefix("-- ")?.split_once(": "));
     pairs.find(|pair| pair.0 == key).map(|pair| pair.1)
 }
 
-/// The model of a text, read as its card says.
+/// Parses a generated text with the dialect and the definition of a deadlock that its first comments state.
 pub fn model(text: &str) -> Result<Model, JudgeError> {
     let dialect = match key(text, "dialect") {
         Some("rumur") => Dialect::Rumur,
@@ -55,6 +59,7 @@ pub fn model(text: &str) -> Result<Model, JudgeError> {
     Ok(model)
 }
 
+/// Options of the reference search: interpreted, without symmetry, of the model as a whole.
 fn exhaustive_options() -> Options<'static> {
     Options {
         decompose: false,
@@ -64,6 +69,7 @@ fn exhaustive_options() -> Options<'static> {
     }
 }
 
+/// Checks a model. A panic is a disagreement.
 fn run(model: &Model, options: &Options) -> Result<Report, JudgeError> {
     let result = catch_unwind(AssertUnwindSafe(|| check(model, options)));
     match result {
@@ -73,6 +79,7 @@ fn run(model: &Model, options: &Options) -> Result<Report, JudgeError> {
     }
 }
 
+/// Word for the outcome of a report.
 fn verdict(report: &Report) -> &'static str {
     match &report.outcome {
         Outcome::Verified => "verified",
@@ -102,6 +109,7 @@ fn kind(report: &Report) -> String {
     }
 }
 
+/// Disagreement of two reports on the comparison of this name.
 fn disagreement(name: &str, a: &Report, b: &Report) -> JudgeError {
     let summary = format!("{name}: {}, {}", kind(a), kind(b));
     let details = format!("{name}: {}\n{}", brief_report(a), brief_report(b));
@@ -110,6 +118,9 @@ fn disagreement(name: &str, a: &Report, b: &Report) -> JudgeError {
 
 /// Compares our engines: interpreted and compiled, with one thread and with two, in components, with symmetry and
 /// without, and printed and read again.
+///
+/// # Errors
+/// The text is rejected, or two engines disagree.
 pub fn compare_engines(text: &str) -> Result<AgreedVerdict, JudgeError> {
     let model = model(text)?;
     let expected = run(&model, &exhaustive_options())?;
@@ -196,6 +207,7 @@ pub fn compare_engines(text: &str) -> Result<AgreedVerdict, JudgeError> {
     })
 }
 
+/// Compares verdicts, and for verified models the numbers of states and transitions.
 fn compare_counts(a: &Report, b: &Report, name: &str) -> Result<(), JudgeError> {
     let equal =
         a.outcome != Outcome::Verified || (a.states, a.transitions) == (b.states, b.transitions);
@@ -205,6 +217,7 @@ fn compare_counts(a: &Report, b: &Report, name: &str) -> Result<(), JudgeError> 
     Err(disagreement(name, a, b))
 }
 
+/// Counts and outcome of a report, in one line.
 fn brief_report(report: &Report) -> String {
     let outcome = match &report.outcome {
         Outcome::Violated {
@@ -222,7 +235,11 @@ fn brief_report(report: &Report) -> String {
     )
 }
 
-/// Compares our result with that of Rumur, on a text in Rumur's dialect, without symmetry.
+/// Compares our result with that of Rumur, on a text in Rumur's dialect, without symmetry. `folder` receives the
+/// source, the generated program and its binary.
+///
+/// # Errors
+/// The text is rejected, or the two disagree.
 pub fn rumur(text: &str, folder: &Path) -> Result<AgreedVerdict, JudgeError> {
     let model = model(text)?;
     let report = run(&model, &exhaustive_options())?;
@@ -295,8 +312,8 @@ pub fn rumur(text: &str, folder: &Path) -> Result<AgreedVerdict, JudgeError> {
     })
 }
 
-/// Reduces a text that fails: removes lines, blocks and brackets of blocks, and replaces parenthesised expressions by
-/// constants, until no change is possible.
+/// Reduces a text for which `fails` returns true: removes lines, blocks and brackets of blocks, and replaces
+/// parenthesised expressions by constants, as long as `fails` returns true for the reduced text.
 pub fn shrink(text: &str, fails: impl Fn(&str) -> bool) -> String {
     let mut lines: Vec<String> = text.lines().map(Into::into).collect();
     loop {

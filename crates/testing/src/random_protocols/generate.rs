@@ -1,20 +1,27 @@
 //! Random well-formed protocols: a sound protocol, decorated with variables, fields, guards and assignments of every
 //! type and operator that do not change its behaviour. Some protocols have one wrong row.
 
-use super::combined::design;
+use super::designs::design;
 use super::random::Random;
 use super::templates::{blocking, chatter, posted, through, token, Row, Template};
 
+/// Type of a variable or field in the protocol language.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Type {
+    /// Numbers from 0 to this one.
     Range(u16),
+    /// Numbers from 0 to the number of remotes.
     Count,
+    /// `bool`.
     Bool,
+    /// A remote, or none.
     Remote,
+    /// A set of remotes.
     Set,
 }
 
 impl Type {
+    /// Returns the type in the protocol language.
     fn format(self) -> String {
         match self {
             Type::Range(max) => format!("0..{max}"),
@@ -25,6 +32,7 @@ impl Type {
         }
     }
 
+    /// Parses the type of a template's variable or field; ranges do not occur there.
     fn parse(text: &str) -> Type {
         match text {
             "count" => Type::Count,
@@ -35,22 +43,31 @@ impl Type {
     }
 }
 
+/// A variable or a field of a message.
 #[derive(Clone, Debug)]
 struct TypedName {
+    /// Name in the protocol file.
     name: String,
+    /// Type of its values.
     ty: Type,
 }
 
 /// Values that an expression may read.
 #[derive(Clone, Default)]
 struct Scope {
+    /// True for a row of the home.
     home: bool,
+    /// True if the row consumes a message, so that `sender` exists.
     message: bool,
+    /// Variables of the agent, and fields of the consumed message.
     named: Vec<TypedName>,
 }
 
+/// State of the decoration of one protocol.
 struct Generator {
+    /// Source of all choices.
     random: Random,
+    /// Number of remotes of the system.
     remotes: u16,
     /// Variables of the remote and of the home that the decoration may change.
     variables: [Vec<TypedName>; 2],
@@ -85,7 +102,8 @@ pub const COUPLED_LINES: u64 = 1 << 33;
 /// First number of the protocols with arrays. Smaller numbers keep their earlier protocols.
 pub const ARRAYS: u64 = 1 << 32;
 
-/// The protocol of this number, the same in every version.
+/// Returns the protocol of this number, the same in every version. The ranges of numbers are [`ARRAYS`],
+/// [`COUPLED_LINES`], [`DEFERRED_STORES`], [`POSTED`] and [`COMBINED`].
 pub fn protocol(seed: u64) -> String {
     let mut random = Random::new(seed);
     let template = match random.below(5) {
@@ -169,6 +187,7 @@ fn stores_posted(random: &mut Random) -> Template {
 }
 
 impl Generator {
+    /// Draws a type.
     fn ty(&mut self) -> Type {
         match self.random.below(6) {
             0 => Type::Range(1 + self.random.below(3) as u16),
@@ -179,6 +198,7 @@ impl Generator {
         }
     }
 
+    /// Draws the variables and fields that the decoration adds.
     fn add_variables_and_fields(&mut self, template: &Template) {
         for side in 0..2 {
             // With three remotes each has few variables, so that the states can be visited.
@@ -203,6 +223,7 @@ impl Generator {
         }
     }
 
+    /// Returns the text of the decorated protocol. One in five templates gets a wrong row first.
     fn format_protocol(&mut self, mut template: Template) -> String {
         // A design has already been mutated.
         let is_mutated = template.size.is_none() && self.random.once_in(5);
@@ -431,6 +452,7 @@ impl Generator {
         out + &self.row(row, "", &scope, Vec::new(), template)
     }
 
+    /// Returns the values that expressions in a row may read.
     fn scope(&self, row: &Row, template: &Template) -> Scope {
         let mut named = self.variables[usize::from(row.home)].clone();
         if row.home {
@@ -453,6 +475,7 @@ impl Generator {
         }
     }
 
+    /// Returns the text of a row with random assignments at random positions among its actions.
     fn row(
         &mut self,
         row: &Row,
@@ -591,6 +614,8 @@ impl Generator {
         }
     }
 
+    /// Returns an assignment to a variable of the decoration; `None` without variables. In rare cases the value does
+    /// not fit.
     fn assignment(&mut self, scope: &Scope) -> Option<String> {
         let variables = self.variables[usize::from(scope.home)].clone();
         if variables.is_empty() {
@@ -640,11 +665,13 @@ impl Generator {
         }
     }
 
+    /// Returns a visible name of an accepted type, if any.
     fn named(&mut self, scope: &Scope, accepts: impl Fn(Type) -> bool) -> Option<String> {
         let matching: Vec<&TypedName> = scope.named.iter().filter(|n| accepts(n.ty)).collect();
         (!matching.is_empty()).then(|| self.random.of(&matching).name.clone())
     }
 
+    /// Returns an expression for a remote.
     fn remote(&mut self, scope: &Scope) -> String {
         let word = match (scope.home, scope.message) {
             (false, true) if self.homes_are_numbered => self.random.of(&["self", "self", "none"]),
@@ -660,6 +687,7 @@ impl Generator {
         }
     }
 
+    /// Returns an expression for a set of remotes, with at most `depth` nested operators.
     fn set(&mut self, scope: &Scope, depth: usize) -> String {
         let named = self.named(scope, |ty| ty == Type::Set);
         match (self.random.below(if depth == 0 { 4 } else { 8 }), named) {
@@ -677,6 +705,8 @@ impl Generator {
         }
     }
 
+    /// Returns an expression for a number, with at most `depth` nested operators; its value may be negative or too
+    /// large.
     fn number(&mut self, scope: &Scope, depth: usize) -> String {
         let named = self.named(scope, |ty| matches!(ty, Type::Range(_) | Type::Count));
         match (self.random.below(if depth == 0 { 4 } else { 6 }), named) {
@@ -690,6 +720,7 @@ impl Generator {
         }
     }
 
+    /// Returns a Boolean expression, with at most `depth` nested operators.
     fn claim(&mut self, scope: &Scope, depth: usize) -> String {
         let named = self.named(scope, |ty| ty == Type::Bool);
         let equal = self.random.of(&["==", "!="]);

@@ -1,6 +1,7 @@
-//! Comparison of all engines on one protocol.
+//! Comparison of all engines on one protocol: execution of the controllers, the checker in all of its forms, litmus
+//! programs, and the simulator.
 
-use super::{programs, simulated};
+use super::{programs, simulation};
 use cohkit_check::progress::{progress, Progress};
 use cohkit_check::system;
 use cohkit_check::system::progress::unproven_kinds;
@@ -14,14 +15,14 @@ use cohkit_protocol::protocol::{Home, Permission, Protocol, Type};
 use cohkit_protocol::remotes::Remotes;
 use cohkit_protocol::text::parse;
 use cohkit_system::data::{Current, Words};
-use cohkit_system::world::{explore, Step, StepError, System, World};
+use cohkit_system::state::{explore, Step, StepError, System, SystemState};
 use std::collections::{BTreeMap, HashMap};
 
 /// Maximum number of states of a system to visit.
 const MAX_STATES: usize = 3_000;
 
 /// Result of the execution.
-pub type Found = cohkit_system::world::Found<World<Current>, Step>;
+pub type Found = cohkit_system::state::Found<SystemState<Current>, Step>;
 
 /// The verdict that all engines agree on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,12 +46,18 @@ pub enum JudgeError {
 
 /// A protocol, and the result of executing its controllers.
 pub struct Case {
+    /// Parsed protocol; its first system is the one that is judged.
     pub protocol: Protocol,
+    /// Remotes of the system.
     pub remotes: Remotes,
+    /// Result of executing the controllers, over at most `MAX_STATES` states.
     pub found: Found,
 }
 
-/// Reads a protocol and executes it.
+/// Reads a protocol and executes its first system, over at most `MAX_STATES` states.
+///
+/// # Errors
+/// The front end rejects the protocol.
 pub fn case(text: &str) -> Result<Case, JudgeError> {
     let protocol = parse(text).map_err(|errors| {
         let messages = errors.iter().map(|e| e.render("random.coh", text, false));
@@ -59,7 +66,7 @@ pub fn case(text: &str) -> Result<Case, JudgeError> {
     let (remotes, lines) = (protocol.systems[0].remotes, lines_of(&protocol));
     let capacity = system::Options::default().capacity;
     let system = System::new(&protocol, home(&protocol), remotes, lines, capacity);
-    let found = explore(&system, World::new(&system), MAX_STATES);
+    let found = explore(&system, SystemState::new(&system), MAX_STATES);
     Ok(Case {
         protocol,
         remotes,
@@ -97,6 +104,7 @@ pub fn home(protocol: &Protocol) -> &Controller {
     }
 }
 
+/// Options of the reference search: interpreted, without symmetry, of the model as a whole.
 fn exhaustive_options() -> Options<'static> {
     Options {
         decompose: false,
@@ -106,11 +114,13 @@ fn exhaustive_options() -> Options<'static> {
     }
 }
 
+/// Checks a model, which must have a verdict.
 fn run(model: &Model, options: &Options) -> Result<Report, JudgeError> {
     check(model, options)
         .map_err(|error| JudgeError::Disagreement(format!("no verdict: {error:?}")))
 }
 
+/// Number of states and outcome of a report, in one line.
 fn format_report(report: &Report) -> String {
     let outcome = match &report.outcome {
         Outcome::Violated {
@@ -136,23 +146,23 @@ fn check_agreement(
     let agreed = match (found, &report.outcome) {
         (
             Found::Safe {
-                worlds,
+                states,
                 transitions,
                 depth,
                 ..
             },
             Outcome::Verified,
         ) if (report.states, report.transitions, report.depth)
-            == (worlds.len() as u128, (*transitions).into(), *depth) =>
+            == (states.len() as u128, (*transitions).into(), *depth) =>
         {
-            Some(AgreedVerdict::Verified(worlds.len()))
+            Some(AgreedVerdict::Verified(states.len()))
         }
-        (Found::Wrong { errors, path }, Outcome::Violated { trace, .. })
+        (Found::Violated { errors, path }, Outcome::Violated { trace, .. })
             if any_is(errors, true) && path.len() == trace.steps.len() =>
         {
             Some(AgreedVerdict::Violated)
         }
-        (Found::Wrong { errors, path }, Outcome::Exceeded { trace, .. })
+        (Found::Violated { errors, path }, Outcome::Exceeded { trace, .. })
             if any_is(errors, false) && path.len() == trace.steps.len() =>
         {
             Some(AgreedVerdict::Undecided)
@@ -161,7 +171,7 @@ fn check_agreement(
     };
     agreed.ok_or_else(|| {
         let executed = match found {
-            Found::Safe { worlds, .. } => format!("{} states, verified", worlds.len()),
+            Found::Safe { states, .. } => format!("{} states, verified", states.len()),
             other => format!("{other:?}"),
         };
         JudgeError::Disagreement(format!(
@@ -171,8 +181,8 @@ fn check_agreement(
     })
 }
 
-/// Checks that a model agrees with the execution: its verdict, and its agents state by state.
-// Used by the test of seeded faults, which includes this file; the example itself judges whole protocols.
+/// Checks that a model agrees with the execution: its verdict, and its agents state by state. The test of seeded
+/// faults calls it with faulty models, which it must reject.
 pub fn check_model(case: &Case, model: &Model) -> Result<(), JudgeError> {
     check_agreement(
         "interpreted",
@@ -180,7 +190,7 @@ pub fn check_model(case: &Case, model: &Model) -> Result<(), JudgeError> {
         &run(model, &exhaustive_options())?,
     )?;
     match &case.found {
-        Found::Safe { worlds, .. } => compare_states(&case.protocol, model, worlds),
+        Found::Safe { states, .. } => compare_states(&case.protocol, model, states),
         _ => Ok(()),
     }
 }
@@ -200,6 +210,9 @@ pub struct EngineComparison {
 }
 
 /// Compares the execution with the checker, the simulator, and litmus programs. The seed chooses the simulation.
+///
+/// # Errors
+/// The protocol is rejected, or two engines disagree.
 pub fn compare_engines(text: &str, seed: u64) -> Result<EngineComparison, JudgeError> {
     let case = case(text)?;
     let agreed = models(&case)?;
@@ -214,9 +227,12 @@ pub fn compare_engines(text: &str, seed: u64) -> Result<EngineComparison, JudgeE
     }
     // True if accesses may be rejected, or kept from beginning, for ever.
     let mut may_stop = false;
-    if let Found::Safe { worlds, lost, .. } = &case.found {
-        let can_begin_again = accesses_can_begin_again(&case, worlds);
-        let makes_progress = lost.is_none() && accesses_can_complete(&case, can_begin_again)?;
+    if let Found::Safe {
+        states, stuck_path, ..
+    } = &case.found
+    {
+        let can_begin_again = accesses_can_begin_again(&case, states);
+        let makes_progress = stuck_path.is_none() && accesses_can_complete(&case, can_begin_again)?;
         judged.makes_progress = makes_progress;
         // A rejected request is served in some order of events, which the simulator need not produce.
         may_stop = !makes_progress
@@ -225,13 +241,13 @@ pub fn compare_engines(text: &str, seed: u64) -> Result<EngineComparison, JudgeE
         let run = programs::compare(&case.protocol, home(&case.protocol), seed, may_stop);
         judged.programs = run.map_err(JudgeError::Disagreement)?;
     }
-    let runs = simulated::compare(&case.protocol, &case.found, may_stop, seed);
+    let runs = simulation::compare(&case.protocol, &case.found, may_stop, seed);
     judged.simulated = runs.map_err(JudgeError::Disagreement)?.is_some();
     Ok(judged)
 }
 
 /// Returns true if each access that begins in some state can begin, or be performed in place, from every state.
-fn accesses_can_begin_again(case: &Case, worlds: &[World<Current>]) -> bool {
+fn accesses_can_begin_again(case: &Case, states: &[SystemState<Current>]) -> bool {
     let Case {
         protocol, remotes, ..
     } = case;
@@ -243,12 +259,12 @@ fn accesses_can_begin_again(case: &Case, worlds: &[World<Current>]) -> bool {
         lines_of(protocol),
         capacity,
     );
-    let numbers: HashMap<&World<Current>, usize> = worlds.iter().zip(0..).collect();
-    let mut predecessors: Vec<Vec<usize>> = vec![Vec::new(); worlds.len()];
+    let numbers: HashMap<&SystemState<Current>, usize> = states.iter().zip(0..).collect();
+    let mut predecessors: Vec<Vec<usize>> = vec![Vec::new(); states.len()];
     let mut begins: BTreeMap<(u8, u8, &str), Vec<usize>> = BTreeMap::new();
-    for (from, world) in worlds.iter().enumerate() {
-        for step in world.steps(&system) {
-            let mut next = world.clone();
+    for (from, system_state) in states.iter().enumerate() {
+        for step in system_state.steps(&system) {
+            let mut next = system_state.clone();
             if next.take(&system, step) != Ok(true) {
                 continue;
             }
@@ -262,9 +278,10 @@ fn accesses_can_begin_again(case: &Case, worlds: &[World<Current>]) -> bool {
         }
     }
     begins.into_iter().all(|((line, remote, access), begins)| {
-        let mut reached = vec![false; worlds.len()];
-        let permitted = (0..worlds.len()).filter(|&world| {
-            let remote = &worlds[world].lines[usize::from(line)].remotes[usize::from(remote)];
+        let mut reached = vec![false; states.len()];
+        let permitted = (0..states.len()).filter(|&system_state| {
+            let remote =
+                &states[system_state].lines[usize::from(line)].remotes[usize::from(remote)];
             let permission =
                 protocol.remote.states[usize::from(remote.configuration.state)].permission;
             match access {
@@ -274,9 +291,9 @@ fn accesses_can_begin_again(case: &Case, worlds: &[World<Current>]) -> bool {
             }
         });
         let mut work: Vec<usize> = permitted.chain(begins).collect();
-        while let Some(world) = work.pop() {
-            if !std::mem::replace(&mut reached[world], true) {
-                work.extend(&predecessors[world]);
+        while let Some(system_state) = work.pop() {
+            if !std::mem::replace(&mut reached[system_state], true) {
+                work.extend(&predecessors[system_state]);
             }
         }
         reached.iter().all(|&reached| reached)
@@ -308,7 +325,7 @@ fn accesses_can_complete(case: &Case, can_begin_again: bool) -> Result<bool, Jud
             Outcome::Exceeded { .. } => "exceeded".into(),
             other => format!("{other:?}"),
         };
-        (outcome, found.never.clone(), found.notes.len())
+        (outcome, found.never_started.clone(), found.notes.len())
     };
     if can_begin_again && !plain.notes.is_empty() {
         let reason = format!("each access can begin again; {}", plain.notes.join("; "));
@@ -326,13 +343,16 @@ fn accesses_can_complete(case: &Case, can_begin_again: bool) -> Result<bool, Jud
 
 /// Compares the execution with the checker: interpreted, compiled, over orbits, printed as Murphi and read again, and
 /// state by state.
+///
+/// # Errors
+/// The two disagree.
 pub fn models(case: &Case) -> Result<AgreedVerdict, JudgeError> {
     let Case {
         protocol,
         remotes,
         found,
     } = case;
-    if matches!(found, Found::TooMany { .. }) {
+    if matches!(found, Found::LimitReached { .. }) {
         return Ok(AgreedVerdict::Undecided);
     }
     let model = safety(protocol, home(protocol), *remotes)?;
@@ -376,7 +396,7 @@ pub fn models(case: &Case) -> Result<AgreedVerdict, JudgeError> {
         (Outcome::Violated { .. }, Outcome::Exceeded { .. })
         | (Outcome::Exceeded { .. }, Outcome::Violated { .. }) => {
             let violated = |wrong: &StepError| matches!(wrong, StepError::Violated(_));
-            matches!(found, Found::Wrong { errors, .. } if errors.iter().any(violated) && !errors.iter().all(violated))
+            matches!(found, Found::Violated { errors, .. } if errors.iter().any(violated) && !errors.iter().all(violated))
         }
         _ => false,
     };
@@ -389,9 +409,12 @@ pub fn models(case: &Case) -> Result<AgreedVerdict, JudgeError> {
         return Err(JudgeError::Disagreement(reason));
     }
     check_printed_model(&model, &plain)?;
-    if let Found::Safe { worlds, lost, .. } = found {
-        check_quiescence(protocol, *remotes, lost.is_some())?;
-        compare_states(protocol, &model, worlds)?;
+    if let Found::Safe {
+        states, stuck_path, ..
+    } = found
+    {
+        check_quiescence(protocol, *remotes, stuck_path.is_some())?;
+        compare_states(protocol, &model, states)?;
     }
     Ok(agreed)
 }
@@ -411,44 +434,47 @@ fn compare_with_words(
         lines_of(protocol),
         capacity,
     );
-    let words = explore(&system, World::<Words>::new(&system), MAX_STATES);
+    let words = explore(&system, SystemState::<Words>::new(&system), MAX_STATES);
     match (found, &words) {
-        (_, cohkit_system::world::Found::Wrong { path, .. }) if !matches!(found, Found::Wrong { path: bits, .. } if bits.len() <= path.len()) =>
+        (_, cohkit_system::state::Found::Violated { path, .. }) if !matches!(found, Found::Violated { path: bits, .. } if bits.len() <= path.len()) =>
         {
             let steps = path.len();
             let reason =
-                format!("with words something is wrong after {steps} steps, with bits not");
+                format!("with words a property is violated after {steps} steps, with bits none");
             Err(JudgeError::Disagreement(reason))
         }
-        (Found::Wrong { path, .. }, cohkit_system::world::Found::Safe { .. }) => {
+        (Found::Violated { path, .. }, cohkit_system::state::Found::Safe { .. }) => {
             let steps = path.len();
             let reason =
-                format!("with bits something is wrong after {steps} steps, with words never");
+                format!("with bits a property is violated after {steps} steps, with words none");
             Err(JudgeError::Disagreement(reason))
         }
         _ => Ok(()),
     }
 }
 
-/// Compares the execution with an independent checker of the printed Murphi model. `checker` returns verdict, number of
-/// states, and its output.
+/// Compares the execution with an independent checker of the printed Murphi model. `checker` returns true if there is
+/// no violation, the number of states, and its output.
+///
+/// # Errors
+/// The protocol is rejected, or the two disagree.
 pub fn rumur(
     text: &str,
     checker: impl FnOnce(&Model) -> (bool, u64, String),
 ) -> Result<AgreedVerdict, JudgeError> {
     let case = case(text)?;
-    if matches!(case.found, Found::TooMany { .. }) {
+    if matches!(case.found, Found::LimitReached { .. }) {
         return Ok(AgreedVerdict::Undecided);
     }
     let model = safety(&case.protocol, home(&case.protocol), case.remotes)?;
-    let (holds, states, output) = checker(&model);
+    let (holds, rumur_states, output) = checker(&model);
     match &case.found {
-        Found::Safe { worlds, .. } if holds && worlds.len() as u64 == states => {
-            Ok(AgreedVerdict::Verified(worlds.len()))
+        Found::Safe { states, .. } if holds && states.len() as u64 == rumur_states => {
+            Ok(AgreedVerdict::Verified(states.len()))
         }
-        Found::Wrong { .. } if !holds => Ok(AgreedVerdict::Violated),
-        Found::Safe { worlds, .. } => {
-            let executed = worlds.len();
+        Found::Violated { .. } if !holds => Ok(AgreedVerdict::Violated),
+        Found::Safe { states, .. } => {
+            let executed = states.len();
             let reason = format!("Rumur: {output}; executed: {executed} states, verified");
             Err(JudgeError::Disagreement(reason))
         }
@@ -487,7 +513,11 @@ fn check_printed_model(model: &Model, plain: &Report) -> Result<(), JudgeError> 
 }
 
 /// Checks that the model agrees on whether quiescence is always reachable. It is the only liveness property known here.
-fn check_quiescence(protocol: &Protocol, remotes: Remotes, lost: bool) -> Result<(), JudgeError> {
+fn check_quiescence(
+    protocol: &Protocol,
+    remotes: Remotes,
+    execution_is_stuck: bool,
+) -> Result<(), JudgeError> {
     let options = system::Options::default();
     let lines = lines_of(protocol);
     let model = system::model(protocol, home(protocol), remotes, lines, &options);
@@ -501,7 +531,7 @@ fn check_quiescence(protocol: &Protocol, remotes: Remotes, lost: bool) -> Result
             ..exhaustive_options()
         };
         let report = run(&model, &options)?;
-        let stuck = match &report.outcome {
+        let model_is_stuck = match &report.outcome {
             Outcome::Violated {
                 property: Property::Drain | Property::NoDeadlock,
                 ..
@@ -509,14 +539,14 @@ fn check_quiescence(protocol: &Protocol, remotes: Remotes, lost: bool) -> Result
             Outcome::Verified => false,
             _ => {
                 return Err(JudgeError::Disagreement(format!(
-                    "rest: {}",
+                    "quiescence: {}",
                     format_report(&report)
                 )))
             }
         };
-        if stuck != lost {
+        if model_is_stuck != execution_is_stuck {
             let reason = format!(
-                "rest: {}; executed, it is lost: {lost}",
+                "quiescence: {}; executed, some state cannot reach it: {execution_is_stuck}",
                 format_report(&report)
             );
             return Err(JudgeError::Disagreement(reason));
@@ -526,8 +556,8 @@ fn check_quiescence(protocol: &Protocol, remotes: Remotes, lost: bool) -> Result
 }
 
 /// The agents of a state, by the checker's names, without initial values.
-fn agents(protocol: &Protocol, world: &World<Current>) -> BTreeMap<String, String> {
-    let line = &world.lines[0];
+fn agents(protocol: &Protocol, system_state: &SystemState<Current>) -> BTreeMap<String, String> {
+    let line = &system_state.lines[0];
     let mut values = BTreeMap::new();
     let mut agent = |controller: &Controller,
                      configuration: &cohkit_protocol::execute::Configuration,
@@ -606,15 +636,17 @@ fn agents(protocol: &Protocol, world: &World<Current>) -> BTreeMap<String, Strin
 fn compare_states(
     protocol: &Protocol,
     model: &Model,
-    worlds: &[World<Current>],
+    states: &[SystemState<Current>],
 ) -> Result<(), JudgeError> {
     // The agents of one line say little about coupled lines; the number of states is compared anyway.
     if lines_of(protocol) > 1 {
         return Ok(());
     }
     let graph = graph(model, MAX_STATES, None).map_err(JudgeError::Disagreement)?;
-    let mut executed: Vec<BTreeMap<String, String>> =
-        worlds.iter().map(|world| agents(protocol, world)).collect();
+    let mut executed: Vec<BTreeMap<String, String>> = states
+        .iter()
+        .map(|system_state| agents(protocol, system_state))
+        .collect();
     let initial = executed[0].clone();
     let mut lowered: Vec<BTreeMap<String, String>> = Vec::new();
     for (number, state) in graph.states.iter().enumerate() {

@@ -1,14 +1,14 @@
 //! Outcomes of programs on a safe protocol: exploration of all orders of events, against the simulator.
 
 use cohkit_litmus::bursts::named;
-use cohkit_litmus::cores::Cores;
+use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::models;
 use cohkit_litmus::program::{Change, Instruction, Program, StoreVariant};
-use cohkit_litmus::run::{run, Found, Options, Placement};
+use cohkit_litmus::run::{run, Options, Placement, RunResult};
 use cohkit_litmus::timed;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
-use cohkit_system::world::StepError;
+use cohkit_system::state::StepError;
 
 /// Maximum number of states of a program to visit.
 const MAX_STATES: usize = 20_000;
@@ -16,8 +16,8 @@ const MAX_STATES: usize = 20_000;
 /// Number of runs of a program in the simulator.
 const RUNS: u64 = 4;
 
-/// Programs with one thread per remote of the system. They access one location, whose order covers all accesses, or two
-/// if the system has two lines.
+/// Programs with one thread per remote of the system. They access one location, whose order covers all accesses, or
+/// two if the system has two lines. Each comes with true if sequentially consistent outcomes are required.
 fn programs(threads: u16, lines: u8) -> Vec<(Program, bool)> {
     let (one_location, two_locations): (&[&str], &[&str]) = match threads {
         1 => (&["WxRx", "WxWxRx", "RxWxRx"], &["WxWyRxRy"]),
@@ -91,27 +91,27 @@ pub fn compare(
     let threads = system.remotes.total();
     let options = Options {
         max_states: MAX_STATES,
-        // The system has as many lines at each home.
-        placed: Placement::InTurn,
+        // The system has the same number of lines at each home.
+        placement: Placement::RoundRobin,
         ..Options::default()
     };
     let mut completed = 0;
     for (number, (program, ordered)) in programs(threads, system.lines).iter().enumerate() {
         let name = &program.name;
         let outcomes = match run(protocol, home, program, &options, &mut || true) {
-            Found::Ends { ends, .. } => ends,
-            Found::Wrong(error @ StepError::Violated(_)) => {
-                return Err(format!("executed, it is safe; {name}: {error:?}"));
+            RunResult::Outcomes { outcomes, .. } => outcomes,
+            RunResult::Error(error @ StepError::Violated(_)) => {
+                return Err(format!("executed: no violation; {name}: {error:?}"));
             }
             _ => continue,
         };
         completed += 1;
         if *ordered {
-            let allowed = models::ends(program, Cores::InOrder);
-            if let Some(end) = outcomes.iter().find(|end| !allowed.contains(end)) {
+            let allowed = models::outcomes(program, CoreKind::InOrder);
+            if let Some(end) = outcomes.iter().find(|outcome| !allowed.contains(outcome)) {
                 let words = program.format_outcome(end);
                 return Err(format!(
-                    "executed, it is safe; {name} shows {words}, in no order of its accesses"
+                    "executed: no violation; {name} shows {words}, in no order of its accesses"
                 ));
             }
         }
@@ -132,7 +132,7 @@ pub fn compare(
             lower: None,
         }];
         let options = timed::Options {
-            cores: Cores::InOrder,
+            cores: CoreKind::InOrder,
             runs: RUNS,
             seed,
         };
@@ -141,11 +141,11 @@ pub fn compare(
         };
         if let Some((failure, seed)) = observed.failure.filter(|_| !stops) {
             return Err(format!(
-                "executed, it is safe; {name} in the simulator, seed {seed}: {failure}"
+                "executed: no violation; {name} in the simulator, seed {seed}: {failure}"
             ));
         }
         if let Some((end, (_, seed))) = observed
-            .ends
+            .counts
             .iter()
             .find(|(end, _)| !outcomes.contains(*end))
         {

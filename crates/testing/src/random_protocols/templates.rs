@@ -3,13 +3,17 @@
 /// A row before it is decorated.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Row {
+    /// True for a row of the home, false for one of the remote.
     pub home: bool,
     /// States of the row; `-` for a row about no line.
     pub states: String,
+    /// Message, access, or other event that the row handles.
     pub event: String,
     /// The message that the row consumes.
     pub message: Option<&'static str>,
+    /// Condition in the protocol language; empty if there is none.
     pub guard: String,
+    /// Actions in the protocol language, in their order.
     pub actions: Vec<String>,
     /// Next state. Empty if the row stalls its message, `-` if the row is about no line.
     pub next: String,
@@ -18,9 +22,13 @@ pub struct Row {
 /// A message with the fields that the protocol itself needs.
 #[derive(Clone, Debug)]
 pub struct Message {
+    /// Channel that carries the message.
     pub channel: &'static str,
+    /// Name of the message.
     pub name: &'static str,
+    /// Contents in the protocol language, such as `line, dirty`; empty if there are none.
     pub carries: &'static str,
+    /// Names and types of the fields.
     pub fields: &'static [(&'static str, &'static str)],
 }
 
@@ -31,14 +39,19 @@ pub struct Template {
     pub channels: Vec<(&'static str, &'static str)>,
     /// Alternatives of orders, from which the protocol gets one each at random.
     pub orders: &'static [&'static [&'static str]],
+    /// All messages, in the order of their declaration.
     pub messages: Vec<Message>,
+    /// States of the remote in the protocol language, separated by semicolons; the first is initial.
     pub remote: String,
+    /// States of the home, in the same form.
     pub home: String,
     /// Variables of the home that the protocol itself needs.
     pub variables: Vec<(&'static str, &'static str)>,
     /// Variables of the remote that the protocol itself needs, which the decoration leaves alone.
     pub remote_variables: Vec<(&'static str, &'static str)>,
+    /// Rows of the remote, then those of the home.
     pub rows: Vec<Row>,
+    /// Invariants in the protocol language.
     pub invariants: &'static [&'static str],
     /// Registers of the remote and of the home, which the decoration leaves alone.
     pub registers: [Vec<(&'static str, &'static str)>; 2],
@@ -48,6 +61,7 @@ pub struct Template {
     pub size: Option<(u16, u8, u8)>,
 }
 
+/// Creates messages from channel, name and contents. `Forward` and `Fetch` have a field for the requestor.
 pub fn messages(entries: &[(&'static str, &'static str, &'static str)]) -> Vec<Message> {
     let to_message =
         |&(channel, name, carries): &(&'static str, &'static str, &'static str)| Message {
@@ -62,7 +76,8 @@ pub fn messages(entries: &[(&'static str, &'static str, &'static str)]) -> Vec<M
     entries.iter().map(to_message).collect()
 }
 
-/// Parses rows in the protocol language.
+/// Parses rows in the protocol language: states, event with guard, actions, and next state, separated by `|`. `home`
+/// is true for rows of the home.
 pub fn rows(messages: &[Message], home: bool, text: &str) -> Vec<Row> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let parse_row = |line: &str| {
@@ -82,6 +97,7 @@ pub fn rows(messages: &[Message], home: bool, text: &str) -> Vec<Row> {
     lines.map(parse_row).collect()
 }
 
+/// Creates a template without registers and invariants. The parts of each agent are its states and its rows.
 fn template(
     channels: &[(&'static str, &'static str)],
     orders: &'static [&'static [&'static str]],

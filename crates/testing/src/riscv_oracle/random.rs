@@ -11,11 +11,15 @@ const BASE_OFFSET: u64 = 2048;
 
 /// Writer for one of several programs in a file.
 struct Writer<'a> {
+    /// Source of all choices.
     random: &'a mut Random,
+    /// Decoder that checks instructions before they are emitted.
     decoder: &'a Decoder,
+    /// Rows of the instruction table to draw from.
     rows: &'a [&'static Row],
     /// Base register for memory accesses.
     base: u8,
+    /// Program that instructions are appended to.
     program: &'a mut Program,
 }
 
@@ -46,8 +50,8 @@ fn rows() -> Vec<&'static Row> {
     rows
 }
 
-/// Creates `count` programs, with consecutive seeds, in one file. Each starts by loading all registers and ends by
-/// storing them.
+/// Creates `count` programs of `length` random instructions each, with consecutive seeds, in one file. Each starts by
+/// loading all registers and ends by storing them.
 pub fn programs(seed: u64, count: usize, length: usize) -> Program {
     let mut program = Program {
         data_at: START + 0x1000 + (count * (length * 16 + 1000)) as u64,
@@ -84,6 +88,8 @@ fn save_offset(number: u32) -> i32 {
 }
 
 impl Writer<'_> {
+    /// Emits loads of all registers but the base, sets a random valid rounding mode, and clears the floating-point
+    /// flags.
     fn load_registers(&mut self, base_address: u64) {
         let base = u32::from(self.base);
         self.program.li(base, base_address);
@@ -100,6 +106,7 @@ impl Writer<'_> {
         }
     }
 
+    /// Emits stores of all registers, and of the floating-point control and status register.
     fn store_registers(&mut self) {
         let base = u32::from(self.base);
         for number in 0..32 {
@@ -303,7 +310,10 @@ fn accesses_memory(inst: &Inst) -> bool {
     inst.op as u8 >= Op::Lb as u8 && inst.op as u8 <= Op::Fsd as u8
 }
 
-/// Runs programs under QEMU and this crate. Reports the first program whose results differ.
+/// Runs `count` programs of `length` random instructions under QEMU and under `cohkit-riscv`.
+///
+/// # Errors
+/// Describes the first program whose results differ.
 pub fn compare(seed: u64, count: usize, length: usize) -> Result<(), String> {
     let program = programs(seed, count, length);
     let crate_output = program.output_in_single_steps();

@@ -5,15 +5,16 @@ use super::*;
 /// Snapshot of the check: everything that a row can change.
 #[derive(Clone)]
 struct Snapshot {
+    /// Index of the next step of the trace.
     position: usize,
     summary: Summary,
     line: Line,
-    flights: Vec<Flight>,
+    flights: Vec<InFlightMessage>,
     registers: Option<Vec<Vec<Value>>>,
 }
 
 impl TraceChecker<'_> {
-    /// Processes a local action of the home.
+    /// Processes a local action of the home: an event that it takes, or an eviction by the directory.
     pub(super) fn apply_home_action(&mut self, line: &mut Line, report: &str) -> CheckResult {
         let locals = &self.home.controller.locals;
         let local = |name: &str| locals.iter().position(|local| local.name == name);
@@ -42,7 +43,8 @@ impl TraceChecker<'_> {
         self.apply_best_row(line, events)
     }
 
-    /// Processes an action of memory or the device.
+    /// Processes an action of memory or the device: a request, a memory operation, a write under the lock, or the
+    /// arrival of an answer.
     pub(super) fn apply_environment_action(
         &mut self,
         line: &mut Line,
@@ -170,12 +172,12 @@ impl TraceChecker<'_> {
         Ok(None)
     }
 
-    /// Applies a row of the home.
+    /// Applies a row of the home, whose `effects` are those of its table, in order.
     pub(super) fn apply_home_row(
         &mut self,
         line: &mut Line,
         event: Event,
-        received: Option<Flight>,
+        received: Option<InFlightMessage>,
         next_agent: Agent,
         effects: Vec<RowEffect>,
     ) -> CheckResult {
@@ -201,13 +203,13 @@ impl TraceChecker<'_> {
                     (None, Some(copy)) => line.bytes.memory = copy,
                     (None, None) => return Err("memory is written without data".into()),
                 },
-                RowEffect::SetAside => {
+                RowEffect::DeferStore => {
                     let write = write.take().ok_or("there is no write to defer")?;
                     if line.deferred_write.replace(write).is_some() {
                         return Err("a write is deferred while another one is deferred".into());
                     }
                 }
-                RowEffect::WriteAside => {
+                RowEffect::CommitDeferred => {
                     let write = line
                         .deferred_write
                         .take()
@@ -241,7 +243,9 @@ impl TraceChecker<'_> {
                 RowEffect::Done => {
                     return Err("the home completes an access, which only a remote can".into())
                 }
-                RowEffect::Every { .. } => return Err("the home changes lines of caches".into()),
+                RowEffect::BulkTransition { .. } => {
+                    return Err("the home changes lines of caches".into())
+                }
             }
         }
         // A home with split memory keeps the bytes of the current write.
@@ -251,6 +255,7 @@ impl TraceChecker<'_> {
         self.check_next_state(line, None, next_agent)
     }
 
+    /// Starts a memory operation; fails if another one is in progress on the line.
     pub(super) fn start_memory_operation(
         &self,
         line: &mut Line,
@@ -265,11 +270,14 @@ impl TraceChecker<'_> {
         }
     }
 
+    /// Performs a remote's write in memory, and consumes the report of it.
     pub(super) fn perform_home_write(&mut self, line: &mut Line, write: Write) -> CheckResult {
         self.check_report(None, WRITES)?;
         line.bytes.store(write)
     }
 
+    /// Processes the acknowledgement of a local operation. The operation must be the accepted one, memory must be
+    /// current, and no remote may have a permission that the operation excludes.
     pub(super) fn acknowledge_local(&mut self, line: &mut Line, local: usize) -> CheckResult {
         let operation = &self.home.controller.locals[local];
         let report = format!("acknowledges {}", operation.name);

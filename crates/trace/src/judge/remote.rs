@@ -55,7 +55,7 @@ impl TraceChecker<'_> {
         }
     }
 
-    /// Performs an access on the remote's own copy.
+    /// Performs an access on the remote's own copy: a read observes the copy, a write makes a new version of it.
     pub(super) fn perform_access(
         &mut self,
         line: &mut Line,
@@ -221,13 +221,14 @@ impl TraceChecker<'_> {
         }
     }
 
-    /// Applies a row of a remote.
+    /// Applies a row of a remote, whose `effects` are those of its table, in order. `received` is the message that
+    /// triggered the row, if one did.
     pub(super) fn apply_remote_row(
         &mut self,
         line: &mut Line,
         remote_index: usize,
         event: Event,
-        received: Option<Flight>,
+        received: Option<InFlightMessage>,
         mut next_agent: Agent,
         effects: Vec<RowEffect>,
     ) -> CheckResult {
@@ -258,7 +259,7 @@ impl TraceChecker<'_> {
                     written |= performed.is_some();
                     copy = performed.or(copy);
                 }
-                RowEffect::Every { from, to } => {
+                RowEffect::BulkTransition { from, to } => {
                     reported_in_bulk |=
                         self.move_all_lines((line, &mut next_agent), remote_index, [from, to])?;
                 }

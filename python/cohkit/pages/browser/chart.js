@@ -1,5 +1,6 @@
 // Step-by-step view of message sequences, with the state of every agent.
 
+// Height of a row, and position of the first row, in pixels.
 const ROW = 30, TOP = 44;
 // Minimum and maximum width of a lane, in pixels.
 const MIN_LANE_WIDTH = 160, MAX_LANE_WIDTH = 420;
@@ -17,6 +18,7 @@ function stepRows(steps) {
   return { rows, count: row + 1 };
 }
 
+// Describes a step in one sentence, with its line if the step belongs to one.
 function stepSentence(sequence, step) {
   const agents = sequence.agents, action = step.action, who = agents[step.agent];
   const line = step.line === undefined ? "" : `line ${step.line}: `;
@@ -52,6 +54,7 @@ function stateAfter(sequence, count, initial) {
   return { states: [...states.values()], flights: [...flights.values()], lines };
 }
 
+// Returns a line with an arrowhead at its second end.
 function arrow(x1, y1, x2, y2) {
   const turn = Math.atan2(y2 - y1, x2 - x1), size = 8;
   const corner = (side) => `${x2 - size * Math.cos(turn + side * 0.45)},${y2 - size * Math.sin(turn + side * 0.45)}`;
@@ -95,6 +98,8 @@ function stepGroups(sequence, lane) {
   return { groups, count, x, y, rows };
 }
 
+// Draws a whole sequence for a frame of this width. Returns the picture, the groups of the steps, and a function from
+// the number of a step to its vertical position.
 function sequencePicture(sequence, width) {
   const lane = Math.max(MIN_LANE_WIDTH, Math.min(MAX_LANE_WIDTH, (width - 60) / sequence.agents.length));
   const { groups, count, x, y, rows } = stepGroups(sequence, lane);

@@ -1,5 +1,6 @@
 // Verdicts: checked systems, the path to a violation, and the rows taken.
 
+// Name of a checked system: that of a Murphi model, or the protocol with the system.
 function entryName(entry) {
   return entry.model || `${entry.protocol} ${entry.system}`;
 }
@@ -18,6 +19,8 @@ function initialOf(entry) {
   return (agent) => initialStates[agent] || initialStates[agent.replace(/ \d+$/, "")] || null;
 }
 
+// Name of the violated property to show in a list: that of the counterexample if there is one; empty if none is
+// violated.
 function firstViolated(entry) {
   return entry.outcome === "violated" ? entry.counterexample?.name ?? entry.properties.find((property) => property.status === "violated")?.name ?? "" : "";
 }
@@ -36,6 +39,7 @@ function systemTable(places, attributes) {
   return plainTable(...withoutEmpty(["system", "verdict", "first violated property", "states", "time", "transitions", "depth"], rows), attributes);
 }
 
+// Page of a check: the entry with the number in the address, otherwise the list of all entries.
 function checkPage(part, [number = ""]) {
   const entry = part.entries[part.entries.length === 1 ? 0 : Number(number)];
   if (entry && (number !== "" || part.entries.length === 1)) return entryPage(part, entry);
@@ -47,6 +51,7 @@ function placesOf(part) {
   return part.entries.map((entry, index) => ({ entry, place: part.entries.length === 1 ? `#/${part.id}` : `#/${part.id}/${index}` }));
 }
 
+// Page of one checked system: verdict, counterexample, properties, and coverage.
 function entryPage(part, entry) {
   const example = entry.counterexample;
   const counts = [["state", entry.states], ["transition", entry.transitions], ["depth", entry.depth]].filter(([, count]) => count !== null)
@@ -64,10 +69,12 @@ function entryPage(part, entry) {
   ];
 }
 
+// List of sentences with a heading; nothing for an empty or absent list.
 function sentences(title, list) {
   return list && list.length ? [element("h3", {}, title), element("ul", {}, list.map((sentence) => element("li", {}, sentence)))] : [];
 }
 
+// Violated property with its message, and the path to it: charts if there are any, steps, and the trace of the model.
 function counterexample(entry, example) {
   const trace = example.trace;
   const name = `\`${example.name}\` does not hold`;
@@ -87,6 +94,7 @@ function counterexample(entry, example) {
   return elements;
 }
 
+// Table of rows with the number of times each was taken, rows never taken first, and a table of the model's rules.
 function coverage(covered) {
   const neverCount = covered.rows.filter((row) => row.taken === 0).length;
   const maxTaken = Math.max(1, ...covered.rows.map((row) => Number(row.taken)));

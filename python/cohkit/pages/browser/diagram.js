@@ -4,6 +4,7 @@ const BOX_HEIGHT = 34, LINE_HEIGHT = 14;
 // Width of a letter in a box and in the label of an edge.
 const BOX_LETTER = 8, EDGE_LETTER = 6.7;
 
+// Assigns each state to a layer by its distance from the states `first`. Returns the ordered states of each layer.
 function layers(table, first) {
   const next = new Map();
   const states = [...new Set(table.rows.flatMap((row) => (row.next === null ? [row.state] : [row.state, row.next])))];
@@ -67,11 +68,13 @@ function curve(from, to) {
   return [[x1 + side, y1], [x1 + side, middle], [x2 + side, middle], [x2 + side, y2]];
 }
 
+// Point on a cubic Bezier curve with these four control points, at a share between 0 and 1.
 function pointOf(points, share) {
   const complement = 1 - share, weights = [complement ** 3, 3 * complement ** 2 * share, 3 * complement * share ** 2, share ** 3];
   return [0, 1].map((axis) => points.reduce((sum, point, index) => sum + weights[index] * point[axis], 0));
 }
 
+// Area that two rectangles have in common.
 function overlap(first, second) {
   const overlapAlong = (start, size) => Math.min(first[start] + first[size], second[start] + second[size]) - Math.max(first[start], second[start]);
   return Math.max(0, overlapAlong("x", "wide")) * Math.max(0, overlapAlong("y", "high"));
@@ -111,6 +114,7 @@ function labels(edges, place, wide, high) {
   return positions;
 }
 
+// Distance between the ends of a curve, in pixels.
 function distance(points) {
   return Math.hypot(points[3][0] - points[0][0], points[3][1] - points[0][1]);
 }

@@ -1,13 +1,16 @@
 // Elements of the page. Text from results is never interpreted as markup.
 
+// Creates an HTML element. A function as attribute is an event handler; null and false omit the attribute.
 function element(tag, attributes = {}, ...children) {
   return withContent(document.createElement(tag), attributes, children);
 }
 
+// Creates an SVG element, with attributes and children as in `element`.
 function drawing(tag, attributes = {}, ...children) {
   return withContent(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 }
 
+// Adds attributes and children to an element and returns it. Children may be nested lists; null is omitted.
 function withContent(target, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") target.addEventListener(name, value);
@@ -17,6 +20,7 @@ function withContent(target, attributes, children) {
   return target;
 }
 
+// Marks a verdict or status; the word is also the class that colours it.
 function tag(word) {
   return element("span", { class: `tag ${word}` }, word);
 }
@@ -32,6 +36,7 @@ function plainTable(columns, rows, attributes = {}) {
     element("table", { class: attributes.class || null }, element("thead", {}, element("tr", {}, head)), element("tbody", {}, body)));
 }
 
+// Converts a value to the content of a cell; elements and texts remain as they are.
 function cellContent(value) {
   if (value === null || value === undefined) return "";
   if (typeof value === "number") return number(value);
@@ -44,10 +49,12 @@ function number(value) {
   return Number.isSafeInteger(value) ? grouped(value) : digits(value);
 }
 
+// Formats a number with narrow spaces between groups of three digits.
 function grouped(value) {
   return value.toLocaleString("en").replaceAll(",", "\u202f");
 }
 
+// Formats a number with three significant digits, very large and very small ones with an exponent.
 function digits(value) {
   const size = Math.abs(value);
   if (size !== 0 && (size >= 1e15 || size < 1e-4)) return value.toExponential(2);
@@ -60,6 +67,7 @@ function prose(text) {
   return text.split("`").map((part, index) => (index % 2 ? element("code", {}, part) : part));
 }
 
+// Formats a count with its noun in the right number.
 function countText(count, singular, plural = `${singular}s`) {
   return `${number(count)} ${count === 1 ? singular : plural}`;
 }
@@ -94,6 +102,7 @@ function unitFor(kind, value) {
   return scale.findLast(([, factor]) => size >= factor * (1 - 1e-9)) || scale[size === 0 ? scale.findIndex(([, unitFactor]) => unitFactor >= 1) : 0];
 }
 
+// Formats a value with the unit that suits its size. The value is in the base unit of `SCALES`.
 function inUnits(kind, value) {
   const [unit, factor] = unitFor(kind, value);
   return `${digits(value / factor)} ${unit}`;
@@ -106,21 +115,27 @@ function valueWithUnit(name, value) {
   return element("span", { class: "measured", title: String(value) }, kind ? inUnits(kind, value * factor) : number(value));
 }
 
+// Formats a duration in seconds; empty if it is unknown.
 function duration(seconds) {
   return seconds === null || seconds === undefined ? "" : element("span", { class: "measured", title: `${seconds} s` }, inUnits("time", seconds));
 }
 
 // Drawings with the width of their frames: drawn when the frame is added to the page, and again when its width changes.
+// First list: frames with their drawing functions that are not yet drawn.
 const pendingFrames = [];
+// Drawing function and last drawn width of each frame, to redraw only after a change of the width.
 const drawings = new WeakMap();
 const widths = new ResizeObserver((entries) => entries.forEach(({ target }) => redraw(target)));
 
+// Creates a frame whose content `draw(width, frame)` draws as soon as `fit` runs after the frame was added to the
+// page.
 function fittedFrame(attributes, draw) {
   const frame = element("div", attributes);
   pendingFrames.push([frame, draw]);
   return frame;
 }
 
+// Draws all new frames that are in the page, and observes their widths. Called after each change of the page.
 function fit() {
   for (const [frame, draw] of pendingFrames.splice(0)) {
     if (!frame.isConnected) continue;
@@ -130,6 +145,7 @@ function fit() {
   }
 }
 
+// Draws a frame again if its width has changed.
 function redraw(frame) {
   const last = drawings.get(frame), width = Math.floor(frame.clientWidth);
   // A collapsed frame has no width.
@@ -138,10 +154,12 @@ function redraw(frame) {
   last.draw(width, frame);
 }
 
+// Control with its label in front.
 function labelledControl(text, control) {
   return element("label", {}, text, control);
 }
 
+// Drop-down list of `[value, text]` options; `changed` is called with the selected value.
 function choice(options, value, changed) {
   const list = element("select", { change: () => changed(list.value) },
     options.map(([key, text]) => element("option", { value: key, selected: key === value }, text)));
@@ -151,6 +169,7 @@ function choice(options, value, changed) {
 // Tooltip for the element under the pointer or with the focus.
 const tooltip = element("div", { class: "tip", role: "status", hidden: true });
 
+// Shows the words beside an element while the pointer is over it or it has the focus. Returns the element.
 function withTooltip(target, words) {
   const show = (x, y) => {
     tooltip.textContent = words;

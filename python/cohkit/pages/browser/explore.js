@@ -1,13 +1,16 @@
 // The explorer: the steps so far, the possible next steps, and the state they lead to. The address holds the path.
 
+// Requests JSON from the server of the explorer. Throws an error with the text of the answer if the request fails.
 async function fetchJson(address) {
   const answer = await fetch(address);
   if (!answer.ok) throw new Error(await answer.text());
   return answer.json();
 }
 
+// Address of the state at the end of a path, which lists the numbers of the chosen steps.
 const pathAddress = (path) => `#/explore/${path.join(",")}`;
 
+// Page of the state at the end of the path in the address; filled in when the server has answered.
 function explorePage(part, [text = ""]) {
   const container = element("div", { "aria-busy": "true" }, element("p", { class: "faint" }, "\u2026"));
   const path = text.split(",").filter(Boolean).map(Number);
@@ -17,6 +20,7 @@ function explorePage(part, [text = ""]) {
   return [container];
 }
 
+// Elements of a view: the possible next steps, the current state, and the chart of the executed steps.
 function explorerView(view) {
   const { path, next } = view;
   const go = (to) => { window.location.hash = pathAddress(to); };
@@ -27,7 +31,7 @@ function explorerView(view) {
   const items = next.map((choice, index) =>
     element("li", {}, element("button", { type: "button", class: `choice${choice.wrong ? " violated" : ""}`, click: () => go([...path, index]), title: choice.wrong || "" },
       choice.text, choice.wrong ? ` \u2014 ${choice.wrong}` : "")));
-  const state = view.broken ? element("p", { class: "said violated", role: "alert" }, view.broken)
+  const state = view.violation ? element("p", { class: "said violated", role: "alert" }, view.violation)
     : element("p", { class: "said" }, next.length ? `${countText(next.length, "possible step")}` : "No step is possible", view.quiescent ? "; the system is quiescent." : ".");
   return [
     element("h2", {}, view.system), element("div", { class: "bar" }, undo, start, search), answer, state,
@@ -42,6 +46,7 @@ function explorerView(view) {
   ];
 }
 
+// States and permissions of all agents for one line, and whether memory holds its current value.
 function lineTable(line, name) {
   const agents = line.agents.map((agent) => element("tr", {}, element("td", {}, agent.agent), element("td", { class: "mono" }, agent.state),
     element("td", { class: "faint" }, agent.permission === null ? "" : agent.permission === "none" ? "no permission" : `may ${agent.permission}${agent.current ? "" : ", old"}`)));
@@ -50,6 +55,7 @@ function lineTable(line, name) {
     element("tr", {}, element("td", {}, "memory"), element("td", { class: "mono" }, memory), element("td", {}))));
 }
 
+// Asks the server for the shortest path to a violation, and follows it with `go` or reports the result in `answer`.
 function find(button, answer, go) {
   button.disabled = true;
   answer.textContent = "Searching\u2026";
@@ -61,6 +67,7 @@ function find(button, answer, go) {
   }).catch((error) => { answer.textContent = error.message; }).finally(() => { button.disabled = false; });
 }
 
+// Backspace takes back the last step, except in input fields.
 document.addEventListener("keydown", (event) => {
   const typing = ["INPUT", "SELECT", "TEXTAREA"].includes(event.target.tagName);
   if (event.key !== "Backspace" || typing || !window.location.hash.startsWith("#/explore/")) return;

@@ -1,9 +1,13 @@
 // The page: its parts, of which the address selects one.
 
+// Data that the Python package has put into the page: version, parts, initial states by protocol, and `begin`, the
+// part to show first (in the explorer).
 const data = JSON.parse(document.getElementById("data").textContent);
 
-// A report has no explorer, and does not include its script.
+// Function that returns the elements of a page, by kind of part. A report has no explorer, and does not include its
+// script.
 const PAGES = { explore: typeof explorePage === "undefined" ? null : explorePage, protocol: protocolPage, check: checkPage, experiments: experimentsPage, experiment: experimentPage, run: runPage, litmus: litmusPage, sweep: sweepPage };
+// Kinds of parts with their headings in the table of contents, in order.
 const CATEGORIES = [["explore", ""], ["protocol", "Protocols"], ["check", "Checks"], ["litmus", "Litmus tests"], ["experiments", "Experiments"], ["experiment", ""], ["run", "Runs"], ["sweep", "Sweeps"]];
 
 // Counts of each verdict, with their tags.
@@ -12,6 +16,7 @@ function verdicts(entries) {
     .filter(([, count]) => count > 0).map(([outcome, count]) => [number(count), " ", tag(outcome), " "]);
 }
 
+// First page of a report: all results in short, with links to their pages.
 function overview() {
   const partsOf = (kind) => data.parts.filter((part) => part.kind === kind);
   const link = (part) => element("a", { href: `#/${part.id}` }, part.title);
@@ -33,6 +38,7 @@ function overview() {
   ];
 }
 
+// Replaces the table of contents; `currentId` is the part shown, or empty for the overview.
 function contents(currentId) {
   const item = (part) => element("li", {}, element("a", { href: `#/${part.id}`, "aria-current": part.id === currentId ? "page" : null }, part.title));
   const categoryLists = CATEGORIES.map(([kind, name]) => {
@@ -44,6 +50,7 @@ function contents(currentId) {
   document.getElementById("contents").replaceChildren(list);
 }
 
+// Shows the part that the address selects, or the overview. `moved` is true after a change of the address.
 function show(moved) {
   const [id = "", ...rest] = decodeURI(window.location.hash.replace(/^#\/?/, "") || data.begin || "").split("/");
   const part = data.parts.find((candidate) => candidate.id === id);

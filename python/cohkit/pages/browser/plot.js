@@ -1,5 +1,6 @@
 // Plots with the width of their frames: bars and lines. A tooltip shows the description of a point.
 
+// Space around the drawing area, in pixels.
 const MARGIN = { left: 62, right: 14, top: 14, bottom: 46 };
 
 // Drawing area of a plot of this width.
@@ -7,6 +8,8 @@ function area(wide, high = Math.max(240, Math.min(420, Math.round(wide * 0.4))))
   return { wide, high, ...MARGIN };
 }
 
+// Values of the ticks of an axis: powers of ten on a logarithmic axis, otherwise multiples of 1, 2 or 5 times a power
+// of ten.
 function ticks(low, high, logarithmic) {
   if (logarithmic) {
     const first = Math.floor(Math.log10(low)), last = Math.ceil(Math.log10(high));
@@ -21,6 +24,8 @@ function ticks(low, high, logarithmic) {
   return tickValues;
 }
 
+// Scale of an axis: `at` converts a value to a position between `from` and `to`, and `marks` are its ticks. `zero`
+// includes zero. Values that are not all positive make the axis linear.
 function scale(values, logarithmic, from, to, zero) {
   let low = Math.min(...values), high = Math.max(...values);
   const log = logarithmic && low > 0;
@@ -33,6 +38,7 @@ function scale(values, logarithmic, from, to, zero) {
   return { at, marks: marks.filter((mark) => mark >= low && mark <= high) };
 }
 
+// Draws both axes with ticks and titles, and the horizontal grid.
 function axes(picture, { wide, high, left, right, top, bottom }, x, y, names) {
   for (const mark of y.marks) {
     picture.append(drawing("line", { class: "grid", x1: left, x2: wide - right, y1: y.at(mark), y2: y.at(mark) }),
@@ -47,10 +53,12 @@ function axes(picture, { wide, high, left, right, top, bottom }, x, y, names) {
     drawing("text", { class: "label", transform: `translate(15 ${(top + high - bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }, names.y));
 }
 
+// Empty drawing of this size for a plot.
 function canvas(label, { wide, high }) {
   return drawing("svg", { class: "plot", width: wide, height: high, viewBox: `0 0 ${wide} ${high}`, role: "group", "aria-label": label });
 }
 
+// A plot with title and legend. `draw` returns the drawing for a width.
 function figure(title, draw, legend) {
   return element("figure", {}, title ? element("figcaption", { class: "faint" }, title) : null,
     fittedFrame({ class: "canvas" }, (wide, frame) => frame.replaceChildren(draw(wide))),
@@ -89,6 +97,7 @@ function curves(series, { x: xTitle, y: axis, logarithmic = "", title = "", leve
   return figure(title, draw, names.length > 1 ? names : []);
 }
 
+// Scales of both axes of a plot with lines. `logarithmic` names the logarithmic axes: "x", "y" or "xy".
 function linear(series, levels, logarithmic, { wide, high, left, right, top, bottom }) {
   const points = series.flatMap((one) => one.points);
   const all = points.flatMap((point) => (point.published === null ? [point.y] : [point.y, point.published]));
@@ -98,6 +107,7 @@ function linear(series, levels, logarithmic, { wide, high, left, right, top, bot
   };
 }
 
+// Line through the points of a curve. Curves after the seventh have the same colours with other dashes.
 function line(curve, number, x, y) {
   const dash = ["", "6 3", "2 3"][Math.floor(number / 7) % 3];
   const commands = curve.points.map((point, index) => `${index === 0 ? "M" : "L"}${x.at(point.x)},${y.at(point.y)}`);
@@ -107,6 +117,7 @@ function line(curve, number, x, y) {
 // Mean width of a character in a label, in pixels.
 const LETTER = 6.2;
 
+// Shortens a name to this number of characters.
 function truncated(name, letters) {
   return name.length > letters ? `${name.slice(0, letters - 1)}\u2026` : name;
 }
@@ -123,14 +134,17 @@ function bars(list, { y: axis, title = "" }) {
   return figure(title, draw, published ? legend : []);
 }
 
+// All values that bars show, ours and published ones.
 function heights(list) {
   return list.flatMap((bar) => (bar.published === null ? [bar.y] : [bar.y, bar.published]));
 }
 
+// One bar with its tooltip; `kind` is "ours" or "published".
 function bar(words, kind, place) {
   return withTooltip(drawing("rect", { class: `mark ${kind}`, ...place, fill: kind === "ours" ? "var(--series-0)" : "var(--published)" }), words);
 }
 
+// Draws bars side by side, the published one to the left of ours.
 function verticalBars(list, axis, label, width) {
   const place = area(width), { wide, high, left, right, top, bottom } = place;
   const y = scale(heights(list), false, high - bottom, top, true);
@@ -147,6 +161,7 @@ function verticalBars(list, axis, label, width) {
   return picture;
 }
 
+// Draws bars below each other, the published one above ours.
 function horizontalBars(list, axis, label, width) {
   const room = 17, place = area(width, MARGIN.top + list.length * room + MARGIN.bottom), { wide, high, right, top, bottom } = place;
   // Truncate names to the available width; the tooltip shows them in full.

@@ -1,5 +1,6 @@
 // A protocol: filterable tables of its agents, their diagrams, and the text.
 
+// Page of one controller: its state diagram and the table of its rows, filtered by state, event and words.
 function agentPage(part, table) {
   const first = Object.values(table.initial);
   const page = element("section", {});
@@ -59,6 +60,7 @@ function agentPage(part, table) {
   return page;
 }
 
+// Text of the protocol; `line` (from 1) is marked and scrolled to.
 function sourcePage(part, line) {
   const lines = part.text.split("\n").map((text, index) =>
     element("div", { id: `line-${index + 1}`, class: index + 1 === line ? "here" : null }, text));
@@ -68,10 +70,12 @@ function sourcePage(part, line) {
   return section;
 }
 
+// Title of a table: the agent, and for a home made from a policy that it was constructed and merged.
 function tableTitle(table) {
   return table.constructed ? `${table.agent}, constructed${table.merged ? " and merged" : ""}` : table.agent;
 }
 
+// Page of a protocol. The address selects the table or the text, and in the text a line.
 function protocolPage(part, [view = "", place = ""]) {
   const tables = part.tables.map((table, index) => [`table-${index}`, tableTitle(table), () => agentPage(part, table)]);
   const views = part.text === null ? tables : [...tables, ["text", "text", () => sourcePage(part, Number(place))]];

@@ -1,23 +1,30 @@
 // Results: published numbers beside ours, timed runs, litmus tests, and sweeps.
 
+// Formats a number of a result with its unit; a count has none. Empty for null.
 function withUnit(value, unit) {
   if (value === null) return "";
   return unit === "" || unit === "count" ? number(value) : `${digits(value)} ${unit}`;
 }
 
+// Cell with a number and its unit; the tooltip shows all digits.
 function unitCell(value, unit) {
   return value === null ? "" : element("span", { class: "measured", title: `${value} ${unit}`.trim() }, withUnit(value, unit));
 }
 
+// Formats a relative error with its sign, as a percentage.
 function percent(value) {
   return value === null ? "" : `${value > 0 ? "+" : ""}${Math.abs(value) < 1 ? (100 * value).toFixed(1) : digits(100 * value)} %`;
 }
 
+// Error of our number relative to the published one. Without a published number: the ratio of our number to the bound
+// of the published statement, and whether the statement holds.
 function errorText(error, ratio, holds) {
   if (error !== null) return percent(error);
   return ratio === null ? "" : `${digits(ratio)}x${holds === null ? "" : holds ? ", holds" : ", fails"}`;
 }
 
+// Description of a row for its tooltip: the numbers, their error, and whether ours was fitted, known or predicted
+// blind.
 function rowWords(row) {
   const lines = [row.name, `ours: ${withUnit(row.ours, row.unit)}`];
   if (row.published !== null) lines.push(`published: ${withUnit(row.published, row.unit)}`);
@@ -38,6 +45,7 @@ function errorsOf(rows) {
   return { count: errors.length, worst: errors.at(-1), median };
 }
 
+// Maximum and median error as text; dashes if no published number can be compared.
 function errorWords(rows) {
   const errors = errorsOf(rows);
   return errors ? { worst: percent(errors.worst).replace("+", ""), median: percent(errors.median).replace("+", "") } : { worst: "\u2013", median: "\u2013" };
@@ -49,6 +57,7 @@ function withoutEmpty(heads, rows) {
   return [heads.filter((_, index) => isKept[index]), rows.map((row) => row.filter((_, index) => isKept[index]))];
 }
 
+// Page of an experiment: headline, errors, plots, and the table of our numbers beside the published ones.
 function experimentPage(part) {
   const unpublished = part.rows.filter((row) => row.published === null && !row.says).length;
   const rows = part.rows.map((row) => [
@@ -72,10 +81,12 @@ function experimentPage(part) {
   ];
 }
 
+// Page of all experiments.
 function experimentsPage(part) {
   return [element("h2", {}, "Published numbers beside ours"), experimentCards(part.experiments)];
 }
 
+// One card for each experiment, with its thumbnail and errors.
 function experimentCards(experiments) {
   const pages = new Map(data.parts.map((item) => [item.id, item]));
   return element("ul", { class: "cards" }, experiments.map((item) => {
@@ -99,6 +110,7 @@ function runTable(parts) {
     plainTable(...withoutEmpty(["file", "command", "cohkit", "threads", "time"], [...uniqueRows.values()]), { label: "commands and versions" }));
 }
 
+// Converts nested mappings to pairs of a dotted name and a value.
 function flatPairs(value, prefix = "") {
   return Object.entries(value).flatMap(([key, item]) =>
     item !== null && typeof item === "object" && !Array.isArray(item) ? flatPairs(item, `${prefix}${key}.`) : [[prefix + key, Array.isArray(item) ? item.join("; ") : item]]);
@@ -119,6 +131,7 @@ function mainNumber(run) {
   return typeof mean === "number" ? element("span", {}, `mean latency ${inUnits("time", mean * 1e-9)}`) : "";
 }
 
+// Page of a simulation or an application run: failure, parts of the latency, messages, and statistics.
 function runPage(part) {
   const run = part.value, failure = run.failure;
   const counts = Object.entries(run.messages || {}).filter(([, count]) => count > 0);
@@ -149,12 +162,14 @@ function observation(test) {
   return test.outcome === "violated" || test.outcome === "undecided" ? [word, " ", tag(test.outcome)] : [word || tag(test.outcome)];
 }
 
+// Table of litmus tests, with the addresses of their pages.
 function litmusTable(places) {
   const rows = places.map(({ entry, place }) => [element("a", { href: place }, entry.test), element("span", {}, observation(entry)), entry.condition.replaceAll("_", " "), entry.protocol ?? "",
     entry.cores.replaceAll("_", " "), entry.model, entry.outcomes.length]);
   return plainTable(...withoutEmpty(["test", "observed", "condition", "protocol", "cores", "model", "outcomes"], rows), { label: "litmus tests" });
 }
 
+// Page of one litmus test with its chart and outcomes, or the list of all tests of the part.
 function litmusPage(part, [number = ""]) {
   const test = part.entries[part.entries.length === 1 ? 0 : Number(number)];
   if (!test || (number === "" && part.entries.length > 1)) return [element("h2", {}, part.title), litmusTable(placesOf(part)), runTable([part])];

@@ -5,7 +5,7 @@ use cohkit_engine::{check, Options as Search, Outcome, Property};
 use cohkit_protocol::protocol::Home;
 use cohkit_protocol::text::parse;
 
-/// Returns a shipped protocol file.
+/// Returns a shipped protocol file by its name without folder and ending.
 pub fn shipped(name: &str) -> String {
     let root = env!("CARGO_MANIFEST_DIR");
     std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap()
@@ -21,7 +21,8 @@ pub fn with_changes(name: &str, changes: &[(&str, &str)]) -> String {
     text
 }
 
-/// Returns the states and transitions of a system without violation, or the violated property.
+/// Returns the states and transitions of a system without violation, or the name of the violated
+/// property. `symmetry` searches states up to symmetry.
 pub fn search(text: &str, remotes: u16, lines: u8, symmetry: bool) -> Result<(u128, u128), String> {
     let protocol = parse(text).unwrap_or_else(|errors| {
         let messages = errors.iter().map(|e| e.render("text", text, false));

@@ -1,20 +1,27 @@
 //! Faults of a lowering, seeded into its input: the model then differs from the controllers that are executed.
+//! A test passes if some random protocol exposes each fault as a difference between model and execution.
 
 use cohkit_protocol::controller::{
     Access, Controller, Effect, Event, Expression, Operator, Set, Statement, Target, Value,
 };
 use cohkit_protocol::protocol::{Home, Protocol};
 
-/// A fault, as a change to each part of a controller.
+/// A fault, as a change to each part of a protocol. Parts that a fault does not change keep the function of
+/// [`NO_FAULT`].
 pub struct Fault {
-    /// Description of the fault.
+    /// Description of the behaviour of the faulty lowering.
     pub name: &'static str,
+    /// Change of an expression, after its parts have been changed.
     expression: fn(Expression) -> Expression,
+    /// Change of a set expression, after its parts have been changed.
     set: fn(Set) -> Set,
+    /// Change of a statement, after its parts have been changed; `None` drops the statement.
     statement: fn(Statement) -> Option<Statement>,
+    /// Change of the whole protocol, after that of its rows.
     change_protocol: fn(&mut Protocol),
 }
 
+/// Changes nothing: the base of every fault.
 const NO_FAULT: Fault = Fault {
     name: "none",
     expression: |e| e,

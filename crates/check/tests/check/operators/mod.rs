@@ -17,6 +17,7 @@ pub struct TypeCase {
     pub assignments: &'static [(&'static str, &'static str)],
 }
 
+/// Comparisons of `x` and `y`, with the type of the result. The first two apply to all types.
 const COMPARISONS: [(&str, &str); 6] = [
     ("x == y", "bool"),
     ("x != y", "bool"),
@@ -26,6 +27,7 @@ const COMPARISONS: [(&str, &str); 6] = [
     ("x >= y", "bool"),
 ];
 
+/// Expressions for numbers from 0 to 2.
 const NUMBER_EXPRESSIONS: &[(&str, &str)] = &[
     ("x", "0..2"),
     ("2 - x", "0..2"),
@@ -42,10 +44,13 @@ const NUMBER_EXPRESSIONS: &[(&str, &str)] = &[
     COMPARISONS[5],
 ];
 
+/// Successors of the values 0, 1 and 2 in turn.
 const COUNT_TO_TWO: &[(&str, &str)] = &[("x == 0", "1"), ("x == 1", "2"), ("", "0")];
 
+/// Assignment operators for numbers from 0 to 2, with the condition that the result is in this range.
 const NUMBER_ASSIGNMENTS: &[(&str, &str)] = &[("+", "x + y <= 2"), ("-", "y <= x")];
 
+/// One test case for each type of values.
 pub const TYPES: [TypeCase; 5] = [
     TypeCase {
         name: "0..2",

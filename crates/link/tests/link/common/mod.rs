@@ -10,11 +10,15 @@ use std::collections::VecDeque;
 
 /// One direction of the lanes.
 pub struct Wire {
+    /// Blocks in flight, oldest first.
     pub in_flight: VecDeque<Block>,
+    /// Number of slots from departure to arrival.
     pub delay: usize,
+    /// Bit errors, applied on arrival.
     pub noise: Noise,
-    /// Blocks received, and how many of them were damaged.
+    /// Number of blocks received.
     pub blocks: u64,
+    /// Number of blocks received with bit errors.
     pub damaged: u64,
 }
 
@@ -44,8 +48,11 @@ impl Wire {
 
 /// Traffic of one direction. Each message carries its sequence number on its circuit, and words derived from it.
 pub struct Traffic {
+    /// Messages sent, by circuit.
     pub sent: [u64; CIRCUITS],
+    /// Messages received, by circuit.
     pub received: [u64; CIRCUITS],
+    /// Words of all messages received.
     pub words: u64,
 }
 
@@ -58,10 +65,12 @@ impl Traffic {
         }
     }
 
+    /// Total number of messages received.
     pub fn messages(&self) -> u64 {
         self.received.iter().sum()
     }
 
+    /// True if all messages have arrived.
     pub fn is_complete(&self) -> bool {
         self.sent == self.received
     }
@@ -82,14 +91,18 @@ pub fn message(circuit: u8, number: u64, quarters: u32) -> ([u64; MAX_MESSAGE_WO
     (message, words)
 }
 
+/// Two ends and the lanes between them. A slot is the time of one block.
 pub struct Link {
+    /// Both ends; each receives from the other one.
     pub ends: [End; 2],
+    /// `wires[0]` leads from the first end to the second.
     pub wires: [Wire; 2],
     /// `traffic[0]` is sent from the first end to the second.
     pub traffic: [Traffic; 2],
 }
 
 impl Link {
+    /// Connects two ends by lanes with a delay of `delay` slots and bit errors at `rate` per bit.
     pub fn new(delay: usize, rate: f64, seed: u64) -> Link {
         Link {
             ends: std::array::from_fn(|_| End::new(Parameters::ECI)),
@@ -142,6 +155,7 @@ impl Link {
         });
     }
 
+    /// Drains at most `limit` words of each circuit at both ends.
     pub fn drain_all(&mut self, limit: usize) {
         for from in 0..2 {
             for circuit in 0..CIRCUITS as u8 {
@@ -178,7 +192,7 @@ impl Link {
             && (0..5000).any(|_| {
                 self.advance_slot();
                 self.drain_all(7);
-                self.ends.iter().all(End::is_at_rest)
+                self.ends.iter().all(End::is_quiescent)
             })
     }
 }
@@ -200,7 +214,7 @@ pub fn seeds(count: u64) -> Vec<u64> {
     }
 }
 
-/// Reports how to reproduce the seed if its test fails.
+/// Reports how to reproduce the seed if its test fails: seed, file and test.
 pub struct SeedReport(pub u64, pub &'static str, pub &'static str);
 
 impl Drop for SeedReport {

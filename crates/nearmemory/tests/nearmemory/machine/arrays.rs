@@ -4,9 +4,11 @@ use super::{compile, root, run_watched, try_compile};
 use cohkit_nearmemory::{Evictions, Platform, RunOutcome};
 use cohkit_testing::require;
 
+/// Programs that apply each operation of `arrays.h` and verify its results.
 const HOST: &str = "crates/nearmemory/tests/programs/arrays-host.c";
 const CHANNEL: &str = "crates/nearmemory/tests/programs/arrays.c";
 
+/// Results are correct with and without random evictions, and no race is reported.
 #[test]
 fn array_operations_survive_evictions_without_races() {
     if !require::require("riscv-gcc") {
@@ -35,6 +37,7 @@ fn array_operations_survive_evictions_without_races() {
     }
 }
 
+/// Each seeded fault in `arrays.h` is found as a race or by the program's verification.
 #[test]
 fn faults_of_the_array_layer_are_found() {
     if !require::require("riscv-gcc") {
@@ -94,6 +97,7 @@ fn faults_of_the_array_layer_are_found() {
     }
 }
 
+/// Elements of an array may not cross a line: other sizes are errors of the compiler.
 #[test]
 fn elements_across_two_parts_fail_to_compile() {
     if !require::require("riscv-gcc") {

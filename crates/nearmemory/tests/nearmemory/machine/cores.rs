@@ -4,6 +4,7 @@ use super::{compile, run};
 use cohkit_nearmemory::{Platform, RunOutcome};
 use cohkit_testing::require;
 
+/// One to four cores count atomically and under a lock, and pass a word in turns. No core leaves the barrier early.
 #[test]
 fn cores_of_the_host_share_memory_and_start_each_other() {
     if !require::require("riscv-gcc") {

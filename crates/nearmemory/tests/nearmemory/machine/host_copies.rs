@@ -4,15 +4,19 @@ use super::{compile, run, run_watched};
 use cohkit_nearmemory::{Evictions, Platform, RunOutcome};
 use cohkit_testing::require;
 
+/// Lines of host memory that are lent in a round, and number of rounds, as in lends-host.c.
 const LINES: u64 = 100;
 const ROUNDS: u64 = 3;
 
+/// Compiles the host's and the channel program.
 fn programs() -> (Vec<u8>, Vec<u8>) {
     let source = |name| format!("crates/nearmemory/tests/programs/{name}.c");
     let host = compile("host", &source("lends-host"), &[]);
     (host, compile("channel", &source("lends"), &[]))
 }
 
+/// Copy engines read and write lines that are also in the caches of the host, with one or two cores, evictions, or a
+/// small last-level cache. The measured copy of one line takes the sum of the latencies on its path.
 #[test]
 fn host_memory_copies_are_coherent() {
     if !require::require("riscv-gcc") {
@@ -72,6 +76,8 @@ fn host_memory_copies_are_coherent() {
     }
 }
 
+/// Ranges (address and bytes) below, between and beyond the memories, and across their ends: an access fault (cause 7)
+/// stops the core.
 #[test]
 fn copy_outside_host_memory_faults() {
     if !require::require("riscv-gcc") {

@@ -63,10 +63,12 @@ struct RunResult {
     text: String,
     /// Reported events; the last one is the end of the run.
     outcomes: Vec<RunOutcome>,
+    /// Counters of the machine at the end, by name.
     counters: Vec<(String, u64)>,
 }
 
 impl RunResult {
+    /// Value of a counter; panics if there is no such counter.
     #[track_caller]
     fn counter(&self, name: &str) -> u64 {
         let counter = self
@@ -116,11 +118,16 @@ fn run_watched(
 /// Mode of a run: timed, timed with the race detector, or functional.
 #[derive(Clone, Copy, Debug)]
 enum RunMode {
+    /// Timed, without the race detector.
     InTime,
+    /// Timed, with the race detector.
     Watched,
+    /// Functional: without time.
     FastInterpreter,
 }
 
+/// Runs a host's program in the given mode, up to its end or a limit of instructions. `command` is its command line,
+/// without its name.
 fn run_as(
     platform: &Platform,
     host: &[u8],

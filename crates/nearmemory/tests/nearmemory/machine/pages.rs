@@ -4,9 +4,12 @@ use super::{compile, run, RunResult};
 use cohkit_nearmemory::{Platform, RunOutcome};
 use cohkit_testing::require;
 
+/// Number of rounds through all pages in a long run.
 const ROUNDS: u64 = 1000;
+/// Number of pages of 4 KiB, as in pages-host.c.
 const PAGES: u64 = 8;
 
+/// Runs the program for this number of rounds on a platform with these settings.
 fn run_program(program: &[u8], rounds: u64, settings: &[(&str, &str)]) -> RunResult {
     let mut platform = Platform::enzian();
     for (name, value) in settings {
@@ -21,11 +24,14 @@ fn run_program(program: &[u8], rounds: u64, settings: &[(&str, &str)]) -> RunRes
     result
 }
 
+/// Cycles that the program has printed.
 fn cycles(result: &RunResult) -> u64 {
     let words: Vec<&str> = result.text.split_whitespace().collect();
     words[1].parse().expect("a number")
 }
 
+/// A TLB with fewer entries than pages misses at each access, and each miss takes the time of a walk. With enough
+/// entries, or a large page, there are no misses. Prefetches take effect only in pages that are in the TLB.
 #[test]
 fn tlb_misses_cost_a_walk_and_drop_prefetches() {
     if !require::require("riscv-gcc") {

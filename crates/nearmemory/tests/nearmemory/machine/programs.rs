@@ -4,6 +4,7 @@ use super::{compile, root, run, run_as, run_watched, RunMode};
 use cohkit_nearmemory::{Evictions, Platform, RunOutcome};
 use cohkit_testing::require;
 
+/// The example of the guide, with rare and frequent evictions. With and without the race detector, all counters agree.
 #[test]
 fn guide_accumulator_is_correct_under_evictions() {
     if !require::require("riscv-gcc") {
@@ -94,6 +95,7 @@ fn all_pipe_kinds_deliver_once_under_evictions() {
     }
 }
 
+/// Each seeded fault in `far-pipe.h` is found as a race, by an access fault, or as wrong words.
 #[test]
 fn faults_of_core_to_core_line_pipes_are_found() {
     if !require::require("riscv-gcc") {
@@ -133,6 +135,7 @@ fn faults_of_core_to_core_line_pipes_are_found() {
     }
 }
 
+/// Functional runs end with the output of timed runs.
 #[test]
 fn programs_do_the_same_without_time() {
     if !require::require("riscv-gcc") {
@@ -176,6 +179,7 @@ fn programs_do_the_same_without_time() {
     }
 }
 
+/// Loads of a line in flight, between stores to it: the printed words contain the earlier stores only.
 #[test]
 fn loads_return_only_stores_before_them() {
     if !require::require("riscv-gcc") {
@@ -190,6 +194,7 @@ fn loads_return_only_stores_before_them() {
     }
 }
 
+/// Programs that run one after the other on a core find empty pipes at other lines, also with a small scratchpad.
 #[test]
 fn pipe_state_is_reset_between_programs() {
     if !require::require("riscv-gcc") {
@@ -210,6 +215,7 @@ fn pipe_state_is_reset_between_programs() {
     }
 }
 
+/// Host and channel program of two source files each; the state of the library exists once in each.
 #[test]
 fn programs_of_several_sources_have_one_library() {
     if !require::require("riscv-gcc") {
@@ -224,6 +230,8 @@ fn programs_of_several_sources_have_one_library() {
     assert_eq!(result.outcomes, [RunOutcome::Exit(0)]);
 }
 
+/// Streams with less room than lines; receivers that stop before the end of a stream; words that remain in a FIFO from
+/// an earlier program.
 #[test]
 fn full_streams_spare_the_host_and_leftovers_are_dropped() {
     if !require::require("riscv-gcc") {
@@ -246,6 +254,8 @@ fn full_streams_spare_the_host_and_leftovers_are_dropped() {
     }
 }
 
+/// Two streams in the same lines of the scratchpad, one after the other; the second one's lines replace the first
+/// one's.
 #[test]
 fn consecutive_streams_reuse_lines() {
     if !require::require("riscv-gcc") {

@@ -10,6 +10,7 @@ use std::path::Path;
 /// Expected reports: the kind, and the source lines of the later and the earlier access.
 type ExpectedRaces<'a> = &'a [(RaceKind, &'a str, &'a str)];
 
+/// Programs with a correct hand-over of lines in both directions. `FORGETS` omits or misplaces one step of it.
 const HOST: &str = "crates/nearmemory/tests/programs/forgets-host.c";
 const CHANNEL: &str = "crates/nearmemory/tests/programs/forgets.c";
 
@@ -35,6 +36,7 @@ fn assert_races(name: &str, definitions: &[&str], expected: ExpectedRaces) {
     assert_eq!(races, expected, "{name} {definitions:?}");
 }
 
+/// Stores of the same line by two cores, unordered, or ordered by a FIFO (`WAITS`).
 #[test]
 fn two_cores_that_store_one_line_race_unless_one_waits() {
     if !require::require("riscv-gcc") {
@@ -49,6 +51,7 @@ fn two_cores_that_store_one_line_race_unless_one_waits() {
     assert_races("coreww", &["-DWAITS"], &[]);
 }
 
+/// A core uses a line that the host may still be writing, or first checks the word that is written last (`TAG`).
 #[test]
 fn half_written_lines_are_found_without_an_eviction() {
     if !require::require("riscv-gcc") {
@@ -60,6 +63,8 @@ fn half_written_lines_are_found_without_an_eviction() {
     assert_races("half", &["-DTAG"], &[]);
 }
 
+/// A host that loads after its held request was released sees what the core stored before. With `EARLY`, the core
+/// releases before it stores.
 #[test]
 fn release_orders_later_host_loads() {
     if !require::require("riscv-gcc") {
@@ -183,6 +188,7 @@ fn races_by_line(
     races
 }
 
+/// Each fault causes exactly the expected reports; the programs without a fault cause none.
 #[test]
 fn each_seeded_fault_of_cache_management_is_found_at_its_lines() {
     if !require::require("riscv-gcc") {
@@ -260,6 +266,7 @@ fn each_seeded_fault_of_cache_management_is_found_at_its_lines() {
     }
 }
 
+/// The program `measure` in both modes; other tests run the other shipped programs with the race detector.
 #[test]
 fn shipped_programs_have_no_races() {
     if !require::require("riscv-gcc") {
@@ -335,6 +342,7 @@ const WAITS: &[(&str, &str, &str, RaceKind, &str)] = &[
     ),
 ];
 
+/// Removes one wait for the copy engine from a shipped program and runs it with the race detector.
 #[test]
 fn missing_copy_wait_is_reported_at_the_use() {
     if !require::require("riscv-gcc") {

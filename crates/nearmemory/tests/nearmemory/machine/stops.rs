@@ -6,6 +6,8 @@ use cohkit_nearmemory::{CoreId, Evictions, Platform, RunOutcome};
 use cohkit_riscv::elf;
 use cohkit_testing::require;
 
+/// The program accesses what it was not given, or copies outside its far memory. The core stops, the host observes the
+/// cause and continues, and another program runs on the core afterwards.
 #[test]
 fn violation_stops_one_program_and_reports_its_position() {
     if !require::require("riscv-gcc") {
@@ -20,6 +22,7 @@ fn violation_stops_one_program_and_reports_its_position() {
         line.expect("a line of the source contains the words") as u64 + 1
     };
     let platform = Platform::enzian();
+    // Case of the program, cause (7: access fault), address, and text and file of the line that causes the fault.
     let cases = [
         (1, 7, 0x21_0000, "case 1:", "stray.c"),
         (2, 7, 0x40_0000_0000, "case 2:", "stray.c"),
@@ -84,6 +87,7 @@ fn violation_stops_one_program_and_reports_its_position() {
     );
 }
 
+/// The host skips the inspection of a program with invalid demands; the core inspects it again.
 #[test]
 fn cores_reject_programs_that_the_host_did_not_inspect() {
     if !require::require("riscv-gcc") {
@@ -108,6 +112,7 @@ fn cores_reject_programs_that_the_host_did_not_inspect() {
     assert_eq!(result.text, "error -4\n");
 }
 
+/// The host's requests to locked lines are held until the program releases them, also if lines are evicted at random.
 #[test]
 fn locks_hold_host_requests_under_evictions() {
     if !require::require("riscv-gcc") {
@@ -129,6 +134,7 @@ fn locks_hold_host_requests_under_evictions() {
     }
 }
 
+/// A program ends, faults or is stopped with outstanding copies; the next program on the core finds none of them.
 #[test]
 fn programs_end_once_their_copies_end() {
     if !require::require("riscv-gcc") {
@@ -151,6 +157,7 @@ fn programs_end_once_their_copies_end() {
     }
 }
 
+/// Host and four cores print at the same time; no line is mixed with another, or lost.
 #[test]
 fn printed_lines_are_complete_when_cores_are_stopped() {
     if !require::require("riscv-gcc") {
@@ -210,6 +217,8 @@ fn run_waiting(
     run_as(&Platform::enzian(), &host, "", &channels, evictions, mode)
 }
 
+/// The host polls a line that nothing can change any more: the run ends with a livelock and names the polls. Also if
+/// both sides poll.
 #[test]
 fn polling_without_a_possible_writer_ends_the_run() {
     if !require::require("riscv-gcc") {
@@ -249,6 +258,7 @@ fn polling_without_a_possible_writer_ends_the_run() {
     assert_eq!(core_ids, [CoreId::Host(0), CoreId::Mcc(0)]);
 }
 
+/// A long wait is not a livelock if the program still runs.
 #[test]
 fn late_polling_continues() {
     if !require::require("riscv-gcc") {

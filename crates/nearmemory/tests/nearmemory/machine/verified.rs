@@ -25,6 +25,7 @@ const PROGRAMS: &[(&str, &str, usize)] = &[
     ("uts", "0 0 0 30 190000 5 7 600", 9),
 ];
 
+/// Compiles the host's part of a shipped program and runs it with this channel program.
 fn run(
     program: &str,
     arguments: &str,
@@ -37,6 +38,7 @@ fn run(
     run_host(&host, program, arguments, channel, evictions, mode)
 }
 
+/// Runs a host with four cores.
 fn run_host(
     host: &[u8],
     program: &str,
@@ -51,6 +53,7 @@ fn run_host(
     run_as(&platform, host, arguments, &channels, evictions, mode)
 }
 
+/// Each program of `nearmemory/programs`, with and without evictions, prints the expected number of positive results.
 #[test]
 fn measuring_programs_verify_their_results_without_races() {
     if !require::require("riscv-gcc") {
@@ -92,7 +95,7 @@ fn measuring_programs_verify_their_results_without_races() {
     }
 }
 
-/// Programs with a seeded fault in their near-memory part.
+/// Programs with a seeded fault in their near-memory part: the source text that is replaced, and its replacement.
 const FAULTS: &[(&str, &str, &str)] = &[
     // The last part is omitted.
     (

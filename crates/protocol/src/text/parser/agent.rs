@@ -3,6 +3,8 @@
 use super::*;
 
 impl<'a> Parser<'a, '_> {
+    /// Parses the names and the body of an agent, after its keyword. `remote` is false for a home,
+    /// whose name is optional.
     pub(super) fn agent(&mut self, keyword: Span, remote: bool) -> Parse<Agent<'a>> {
         self.production(if remote { "remote" } else { "home" });
         let names = match remote {
@@ -28,6 +30,8 @@ impl<'a> Parser<'a, '_> {
                 .is_some_and(|&(token, _)| token == Token::Bar)
     }
 
+    /// Parses one entry of an agent's body: a block of declarations, a row, a local operation, or a
+    /// statement of a policy.
     fn agent_item(&mut self) -> Parse<AgentItem<'a>> {
         if self.at_row() {
             return self.row().map(AgentItem::Row);
@@ -57,6 +61,7 @@ impl<'a> Parser<'a, '_> {
         })
     }
 
+    /// Parses the declaration of a state: its name and properties in any order.
     fn state(&mut self) -> Parse<StateItem<'a>> {
         self.production("state");
         let name = self.new_name("the name of a state")?;
@@ -117,6 +122,7 @@ impl<'a> Parser<'a, '_> {
         Ok(permission)
     }
 
+    /// Parses a block of variables or registers; `description` names it in errors.
     fn variables(&mut self, keyword: Span, description: &str) -> Parse<Block<VariableItem<'a>>> {
         self.block(keyword, description, |p| {
             p.production("variable");
@@ -132,6 +138,7 @@ impl<'a> Parser<'a, '_> {
         })
     }
 
+    /// Parses a row up to the end of its last cell.
     fn row(&mut self) -> Parse<Row<'a>> {
         self.production("row");
         let start = self.span();
@@ -183,6 +190,7 @@ impl<'a> Parser<'a, '_> {
         })
     }
 
+    /// Returns true at the end of a row's cell: a `|`, or the end of the row.
     fn at_cell_end(&mut self) -> bool {
         matches!(
             self.peek(),
@@ -203,6 +211,7 @@ impl<'a> Parser<'a, '_> {
         bars >= 2 && matches!(first, Token::Word | Token::Minus)
     }
 
+    /// Parses one action of a row.
     fn action(&mut self) -> Parse<Action<'a>> {
         self.production("action");
         let start = self.span();
@@ -224,7 +233,7 @@ impl<'a> Parser<'a, '_> {
                 self.advance();
                 let from = self.name("a state")?;
                 self.expect_word("becomes")?;
-                ActionKind::Every(from, self.name("a state")?)
+                ActionKind::BulkTransition(from, self.name("a state")?)
             }
             "write" => {
                 let deferred = self.eat_keyword(KeywordContext::Action, "write deferred");
@@ -239,7 +248,7 @@ impl<'a> Parser<'a, '_> {
                     "defer" => ActionKind::Defer,
                     "done" => ActionKind::Done,
                     "retry" => ActionKind::Retry,
-                    "unlocked" => ActionKind::Unlocked,
+                    "unlocked" => ActionKind::AcknowledgeUnlock,
                     "stall" => ActionKind::Stall,
                     "unreachable" => ActionKind::Unreachable,
                     _ => ActionKind::Refuse,
@@ -307,6 +316,7 @@ impl<'a> Parser<'a, '_> {
         Ok(ActionKind::For(name, set, actions))
     }
 
+    /// Reports a word that begins no action, with the most similar keyword.
     fn report_no_action(&mut self) -> Parse<Action<'a>> {
         const ACTIONS: [&str; 12] = [
             "send",
@@ -410,6 +420,7 @@ impl<'a> Parser<'a, '_> {
         self.name("a state that names the permission")
     }
 
+    /// Parses one statement of a policy, except `local`.
     fn policy_item(&mut self) -> Parse<PolicyItem<'a>> {
         let word = self.keyword(KeywordContext::Policy);
         if !matches!(

@@ -52,10 +52,12 @@ impl<'a> Parser<'a, '_> {
         Ok(Item::JointSystem(name, counts))
     }
 
+    /// `PART N`; `description` names the part in errors.
     fn count_of(&mut self, description: &str) -> Parse<(Part<'a>, Number)> {
         Ok((self.part_of(description)?, self.number("a number")?))
     }
 
+    /// `NAME` or `SPACE.NAME`.
     fn part_of(&mut self, description: &str) -> Parse<Part<'a>> {
         let name = self.name(description)?;
         if !self.eat(Token::Dot) {

@@ -30,6 +30,7 @@ impl<'a> Parser<'a, '_> {
         self.disjunction()
     }
 
+    /// An operation, with the span of both operands.
     fn binary(&mut self, operator: Operator, left: Expr<'a>, right: Expr<'a>) -> Expr<'a> {
         let span = left.span.to(right.span);
         Expr {
@@ -38,6 +39,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
+    /// Conjunctions joined by `or`, from the left.
     fn disjunction(&mut self) -> Parse<Expr<'a>> {
         let mut left = self.conjunction()?;
         while self.eat_word("or") {
@@ -48,6 +50,7 @@ impl<'a> Parser<'a, '_> {
         Ok(left)
     }
 
+    /// Negations joined by `and`, from the left.
     fn conjunction(&mut self) -> Parse<Expr<'a>> {
         self.production("conjunction");
         let mut left = self.negation()?;
@@ -59,6 +62,7 @@ impl<'a> Parser<'a, '_> {
         Ok(left)
     }
 
+    /// `not E`, or a comparison.
     fn negation(&mut self) -> Parse<Expr<'a>> {
         self.production("negation");
         let start = self.span();
@@ -74,6 +78,7 @@ impl<'a> Parser<'a, '_> {
         self.comparison()
     }
 
+    /// `SUM COMPARISON SUM`, `SUM in SUM`, or a sum alone. Comparisons do not chain.
     fn comparison(&mut self) -> Parse<Expr<'a>> {
         self.production("comparison");
         let left = self.sum()?;
@@ -96,6 +101,7 @@ impl<'a> Parser<'a, '_> {
         Ok(self.binary(operator, left, right))
     }
 
+    /// Terms joined by `+` or `-`, from the left.
     fn sum(&mut self) -> Parse<Expr<'a>> {
         self.production("sum");
         let mut left = self.term()?;
@@ -112,6 +118,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
+    /// A number, name, array element, set, `count(SET)`, `memory writes`, or an expression in parentheses.
     fn term(&mut self) -> Parse<Expr<'a>> {
         self.production("term");
         self.count_part()?;
@@ -179,6 +186,8 @@ impl<'a> Parser<'a, '_> {
         Ok(value)
     }
 
+    /// Claim of an invariant: conjunctions joined by `or`, and optionally `implies` with a further claim, which binds
+    /// to the right.
     pub(super) fn claim(&mut self) -> Parse<Claim<'a>> {
         self.production("claim");
         let mut left = self.claim_conjunction()?;
@@ -193,6 +202,7 @@ impl<'a> Parser<'a, '_> {
         Ok(left)
     }
 
+    /// Facts joined by `and`.
     fn claim_conjunction(&mut self) -> Parse<Claim<'a>> {
         self.production("claims");
         let mut left = self.fact()?;
@@ -203,6 +213,7 @@ impl<'a> Parser<'a, '_> {
         Ok(left)
     }
 
+    /// `not FACT`, `locked`, a claim in parentheses, or a comparison of two amounts.
     fn fact(&mut self) -> Parse<Claim<'a>> {
         self.production("fact");
         self.count_part()?;
@@ -224,6 +235,7 @@ impl<'a> Parser<'a, '_> {
         Ok(Claim::Compare(left, comparison, self.amount()?))
     }
 
+    /// A number, a size, `count(STATES)` or `in_flight(MESSAGES)`.
     fn amount(&mut self) -> Parse<Amount<'a>> {
         self.production("amount");
         if self.peek() == Token::Number || self.size_value().is_some() {

@@ -3,6 +3,7 @@
 use super::*;
 
 impl<'a> Parser<'a, '_> {
+    /// Parses one entry of a `channels` block: a channel, `ordered ...` or `network ...`.
     pub(super) fn channel(&mut self) -> Parse<ChannelItem<'a>> {
         if self.eat_word("ordered") {
             self.production("order");
@@ -10,7 +11,7 @@ impl<'a> Parser<'a, '_> {
             while self.eat(Token::Comma) || self.peek() == Token::Word {
                 if names.len() == 1 && self.eat_word("behind") {
                     let (message, earlier) = (names[0], self.names("a message")?);
-                    return Ok(ChannelItem::Behind { message, earlier });
+                    return Ok(ChannelItem::OrderedBehind { message, earlier });
                 }
                 let next = self.token_at(1);
                 if self.word() == "per" && self.slice(next.1) == "line" {
@@ -77,16 +78,18 @@ impl<'a> Parser<'a, '_> {
         })
     }
 
+    /// Parses one end of a channel; `description` names it in errors.
     pub(super) fn end(&mut self, description: &str) -> Parse<EndItem<'a>> {
         let name = self.name(description)?;
         Ok(match name.text {
-            "remote" => EndItem::Of(End::Remote),
-            "home" => EndItem::Of(End::Home),
-            "any" => EndItem::Of(End::Any),
+            "remote" => EndItem::Role(End::Remote),
+            "home" => EndItem::Role(End::Home),
+            "any" => EndItem::Role(End::Any),
             _ => EndItem::Kind(name),
         })
     }
 
+    /// `CHANNEL: MESSAGE, MESSAGE, ...`.
     pub(super) fn group(&mut self) -> Parse<Group<'a>> {
         self.production("group");
         let channel = self.name("a channel")?;
@@ -101,6 +104,7 @@ impl<'a> Parser<'a, '_> {
         Ok(Group { channel, messages })
     }
 
+    /// Parses a message with its payload and fields.
     pub(super) fn message(&mut self) -> Parse<MessageItem<'a>> {
         self.production("message");
         let name = self.new_name("the name of a message")?;

@@ -124,6 +124,8 @@ impl<'a> Parser<'a, '_> {
         Ok(IndexDomain::Numbers(size.value.clamp(1, max) as u16))
     }
 
+    /// Parses a type that is not an array of numbers. A value out of range is reported and
+    /// replaced by the nearest valid one.
     pub(super) fn value_type(&mut self) -> Parse<Type> {
         self.production("type");
         if self.peek() == Token::Number {

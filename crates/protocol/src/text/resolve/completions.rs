@@ -37,9 +37,13 @@ pub(super) fn check(controller: &Controller, messages: &[Message], sink: &mut Si
     }
 }
 
+/// Remote table whose rows are checked.
 struct CompletionCheck<'c> {
+    /// Controller of the remotes.
     controller: &'c Controller,
+    /// Message types of the protocol.
     messages: &'c [Message],
+    /// Analysis of the accesses that may be pending before each row.
     accesses: Accesses,
 }
 

@@ -8,12 +8,17 @@ pub(in crate::text) type Load<'l> = dyn FnMut(&str) -> Result<Protocol, String> 
 
 /// Resolver of a composition.
 struct Composer<'a, 's> {
+    /// Receiver of errors and mentions.
     sink: &'s mut Sink,
+    /// Names of the spaces, with the indices of `spaces`.
     space_names: Names<'a>,
     /// `None` for a file that could not be loaded.
     spaces: Vec<Option<Space>>,
+    /// Names of the nodes, with the indices of `nodes`.
     node_names: Names<'a>,
+    /// Agents at each node.
     nodes: Vec<Vec<Place>>,
+    /// Pairs of an inner and an outer space found so far.
     levels: Vec<LevelBinding>,
 }
 

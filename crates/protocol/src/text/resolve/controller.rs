@@ -18,17 +18,20 @@ use rustc_hash::FxHashSet;
 /// depth takes a small part of a thread's stack.
 const MAX_ROWS_PER_EVENT: usize = 1000;
 
-/// Declarations of an agent.
+/// Declarations of an agent; `None` for a block that the agent lacks.
 struct Declarations<'f, 'a> {
+    /// Block `states`.
     states: Option<&'f Block<StateItem<'a>>>,
+    /// Block `variables`.
     variables: Option<&'f Block<VariableItem<'a>>>,
+    /// Block `registers`.
     registers: Option<&'f Block<VariableItem<'a>>>,
 }
 
 /// Degree to which the rows of an agent were resolved.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Completeness {
-    /// All rows.
+    /// All rows were resolved.
     Complete,
     /// Some rows have errors.
     Partial,
@@ -261,7 +264,7 @@ impl<'a> Resolver<'a, '_> {
         }
     }
 
-    /// Resolves all rows.
+    /// Resolves all rows of an agent; rows with errors are left out.
     fn resolve_rows(&mut self, agent: &Agent<'a>, table: &mut AgentTable<'a>) -> Completeness {
         let mut rules = 0;
         let mut completeness = match agent.body.broken {

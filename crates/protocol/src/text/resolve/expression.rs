@@ -11,8 +11,11 @@ use crate::remotes::KindId;
 /// Resolved expression: a single value with its kind, or a set.
 #[derive(Debug)]
 pub(super) enum Operand {
+    /// A value that is not a set, with its kind.
     Single(Expression, Kind),
+    /// A set of remotes.
     Set(Set),
+    /// A set of homes.
     Homes(HomeSet),
 }
 

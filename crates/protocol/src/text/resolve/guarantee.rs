@@ -6,7 +6,7 @@ impl Resolver<'_, '_> {
     /// Reports parts of a home that depend on the permissions of other agents, in a protocol with `guarantee none`.
     pub(super) fn reject_permission_features(&mut self, home: &Agent) {
         if policy::is_policy(home) {
-            let text = "a home written as goals, and `guarantee none`";
+            let text = "a home written as a policy, and `guarantee none`";
             self.sink.push(
                 Diagnostic::new(Code::Misplaced, home.body.keyword, text)
                     .label("a home is constructed so that it keeps single writer and data value")

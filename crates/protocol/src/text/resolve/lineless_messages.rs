@@ -66,9 +66,10 @@ impl Resolver<'_, '_> {
         let keyword = "every".to_string();
         let row = row.map(|row| (&keyword, row.span));
         if let Some((name, span)) = register.or(lineless).or(row) {
-            let text = format!("`{name}` is about several lines, and the home is written as goals");
+            let text =
+                format!("`{name}` is about several lines, and the home is written as a policy");
             let diagnostic = Diagnostic::new(Code::Misplaced, span, text)
-                .label("goals speak of one line")
+                .label("a policy refers to one line")
                 .note("write the home as rows");
             self.sink.push(diagnostic);
         }

@@ -329,8 +329,11 @@ pub(super) struct VariableUses {
 
 /// Change of a variable as a whole: the operator (`None` for a plain assignment), and the operand that it reads.
 enum VariableChange<'s> {
+    /// Change of a single value.
     Value(Option<Operator>, &'s Expression),
+    /// Change of a set of remotes: adding is a union, subtracting a difference.
     Remotes(Option<Operator>, &'s Set),
+    /// Change of a set of homes.
     Homes(Option<Operator>, &'s HomeSet),
 }
 
@@ -494,6 +497,7 @@ impl VariableUses {
         }
     }
 
+    /// Records the variables that a set of remotes reads.
     fn record_set_reads(&mut self, set: &Set) {
         match set {
             Set::Variable(variable) => self.reads.push((*variable, false)),
@@ -505,6 +509,7 @@ impl VariableUses {
             Set::Empty | Set::All(_) | Set::Field(_) => {}
         }
     }
+    /// Records the variables that a set of homes reads.
     fn record_home_set_reads(&mut self, set: &HomeSet) {
         match set {
             HomeSet::Variable(variable) => self.reads.push((*variable, false)),

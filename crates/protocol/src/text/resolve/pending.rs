@@ -14,6 +14,7 @@ use rustc_hash::FxHashSet;
 
 /// A remote's table, and the meaning of its rows for pending accesses.
 struct Accesses<'c> {
+    /// Controller of the remotes.
     controller: &'c Controller,
     /// For each message, true if it asks the home for something.
     is_request: Vec<bool>,

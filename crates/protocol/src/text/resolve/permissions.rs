@@ -33,14 +33,20 @@ impl PermissionCondition {
 /// Value that the analysis assumes for a variable or field, and the number of values of its type.
 #[derive(Clone, Copy, PartialEq)]
 struct AssumedValue {
+    /// Variable or field with the value.
     source: PermissionSource,
+    /// Number of values of its type; they are 0 to one less than this number.
     values: u16,
+    /// Assumed value.
     value: u16,
 }
 
+/// Source of a value that a condition may depend on.
 #[derive(Clone, Copy, PartialEq)]
 enum PermissionSource {
+    /// Variable before the row.
     Variable(VariableId),
+    /// Field of the taken message, by position.
     Field(u8),
 }
 
@@ -91,6 +97,7 @@ impl VariableEffects {
         }
     }
 
+    /// Adds the effect of further statements of the row.
     fn apply(&mut self, body: &[Statement]) {
         for statement in body {
             match statement {
@@ -121,6 +128,7 @@ impl VariableEffects {
     }
 }
 
+/// Conjunction of two conditions; constant operands are folded.
 fn conjunction(left: Expression, right: Expression) -> Expression {
     match (left, right) {
         (Expression::Constant(1), operand) | (operand, Expression::Constant(1)) => operand,
@@ -129,6 +137,7 @@ fn conjunction(left: Expression, right: Expression) -> Expression {
     }
 }
 
+/// Negation of a condition; a constant is folded.
 fn negation(operand: Expression) -> Expression {
     match operand {
         Expression::Constant(value) => Expression::Constant(u16::from(value == 0)),
@@ -219,6 +228,7 @@ fn value_count(ty: Type) -> Option<u16> {
 
 /// One of the states into which a state is split.
 struct SplitState {
+    /// Index of the state after the split.
     state: StateId,
     /// Permission of the state; `None` if it was not split.
     permission: Option<Permission>,
@@ -323,9 +333,9 @@ impl<'a> Resolver<'a, '_> {
             later.any(|other| other.span == state.span)
         });
         if let Some((split, _)) = split {
-            let text = "a home written as goals, and a permission that depends on variables";
+            let text = "a home written as a policy, and a permission that depends on variables";
             let diagnostic = Diagnostic::new(Code::Misplaced, home.body.keyword, text)
-                .label("goals name permissions by the states that always give them")
+                .label("a policy names permissions by the states that always give them")
                 .note_at(split.span, "gives a different permission for other values")
                 .note("write the home as rows");
             self.sink.push(diagnostic);
@@ -469,8 +479,11 @@ impl PermissionCondition {
 
 /// Split of the rows of a table: the conditional states, and the rows so far.
 struct SplitRows<'d> {
+    /// Conditions of the states that are split, one per state.
     conditions: &'d [PermissionCondition],
+    /// For each of these conditions, the states into which its state is split.
     split_states: &'d [Vec<SplitState>],
+    /// Rows after the split, in order.
     rules: Vec<Rule>,
     /// States and events for which an earlier row always takes the event, so that later rows are not copied there.
     always_taken: FxHashSet<(StateId, Event)>,

@@ -151,7 +151,7 @@ impl<'a> Resolver<'a, '_> {
         locals
     }
 
-    /// Resolves a home that is written as goals.
+    /// Resolves a home that is written as a policy.
     pub(super) fn resolve_policy(
         &mut self,
         agent: &Agent<'a>,

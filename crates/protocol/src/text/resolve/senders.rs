@@ -37,6 +37,7 @@ impl Resolver<'_, '_> {
     }
 }
 
+/// Returns true if a statement outside of conditions and loops sends a message to the sender.
 fn sends_to_sender(rule: &Rule) -> bool {
     let Effect::Take { body, .. } = &rule.effect else {
         return false;
@@ -56,6 +57,7 @@ fn is_sender_remote(rule: &Rule, earlier: &[Rule]) -> bool {
         })
 }
 
+/// Returns true if a guard can hold only for a message of a remote.
 fn is_remote(guard: &Expression) -> bool {
     match guard {
         Expression::Binary(Operator::And, a, b) => is_remote(a) || is_remote(b),

@@ -7,6 +7,7 @@ use super::*;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+/// Root folder of the repository.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// Appends the paths of all protocol files in a folder and its subfolders.
@@ -85,6 +86,7 @@ fn debug_without_spans(text: &str) -> String {
     lines.join("\n")
 }
 
+/// Rewrites every protocol file of the repository with former spellings, and compares the results of the parser.
 #[test]
 fn former_spellings_give_the_same_protocol() {
     let mut paths = Vec::new();
@@ -148,7 +150,7 @@ fn reference_lists_the_aliases() {
     let expected = ALIASES.map(|alias| {
         let context = match alias.context {
             KeywordContext::Action => "action of a row",
-            KeywordContext::Policy => "goals of a home",
+            KeywordContext::Policy => "policy of a home",
             KeywordContext::System => "system",
         };
         format!("| `{}` | `{}` | {context} |", alias.keyword, alias.former)

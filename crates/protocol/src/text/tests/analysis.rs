@@ -47,6 +47,7 @@ fn mention_refers_to_its_declaration() {
     );
 }
 
+/// `memory writes` reads a variable that no line of the file declares.
 #[test]
 fn keywords_have_no_mentions() {
     let text = MSI.replace("PutM if sender", "PutM if memory writes and sender");
@@ -62,6 +63,8 @@ fn keywords_have_no_mentions() {
     }
 }
 
+/// A composition with two errors, a file that cannot be loaded and an unclosed block, keeps the names that were
+/// understood.
 #[test]
 fn composition_has_mentions() {
     let text = "protocol both \"Both\"\nuse \"a.coh\" as a\nuse \"b.coh\" as b\n\
@@ -80,6 +83,7 @@ fn composition_has_mentions() {
     assert!(names.iter().all(|(used, declared)| used == declared));
 }
 
+/// Breaks each row of a file in turn.
 #[test]
 fn row_error_loses_only_the_names_of_its_row() {
     for text in [ECI, MSI] {
@@ -114,6 +118,7 @@ fn row_error_loses_only_the_names_of_its_row() {
     }
 }
 
+/// Cuts the file at every seventh byte.
 #[test]
 fn truncated_text_keeps_its_earlier_names() {
     for end in (0..ECI.len())
@@ -134,6 +139,7 @@ fn truncated_text_keeps_its_earlier_names() {
     }
 }
 
+/// Removes each opening brace in turn. The parser goes on as if it were there.
 #[test]
 fn missing_brace_is_one_error() {
     for text in [ECI, MSI] {

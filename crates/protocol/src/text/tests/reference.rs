@@ -5,6 +5,7 @@ use super::*;
 use crate::controller::Access;
 use std::collections::BTreeSet;
 
+/// Language reference, from which examples and grammar are taken.
 const REFERENCE: &str = include_str!("../../../../../docs/language.md");
 
 /// Contents of the fenced blocks of a kind.
@@ -61,6 +62,7 @@ fn reference_examples_have_no_errors() {
     }
 }
 
+/// The productions that the parser enters in the examples are those that the grammar declares.
 #[test]
 fn grammar_productions_match_the_parser() {
     let mut used = BTreeSet::new();

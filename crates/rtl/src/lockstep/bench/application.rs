@@ -18,15 +18,17 @@ pub enum DelayedResponse {
     Reads,
 }
 
-/// Indices of the control lines, and of the third line.
+/// Lines that the application uses as control registers.
 const CONTROL: [usize; 2] = [0, 1];
-const THIRD: usize = 2;
+/// Line of the same unit that is used meanwhile.
+const THIRD_LINE: usize = 2;
 /// Number of lines of the scenario; the last two are locked if the control lines are not.
 pub const LINES: usize = 5;
 /// Number of cycles after which a request has arrived at the place where it waits.
 const ARRIVAL_CYCLES: u64 = 300;
 
-/// Plays the scenario to its end.
+/// Plays the scenario to its end. Fails if the third line or a withheld answer is blocked, or if the protocol lacks
+/// the operations.
 pub(in crate::lockstep) fn play_control_lines(
     bench: &mut Bench,
     withheld: DelayedResponse,
@@ -90,12 +92,12 @@ pub(in crate::lockstep) fn play_control_lines(
 
 /// The CPU writes the third line, and the application takes it with the new contents.
 fn use_third_line(bench: &mut Bench, recall: u8) -> Checked {
-    bench.start_access(THIRD, Access::Store)?;
-    bench.run_until(|bench| bench.permission(THIRD) == Permission::Write)?;
-    bench.start_access(THIRD, Access::Store)?;
-    bench.request_local(THIRD, recall);
+    bench.start_access(THIRD_LINE, Access::Store)?;
+    bench.run_until(|bench| bench.permission(THIRD_LINE) == Permission::Write)?;
+    bench.start_access(THIRD_LINE, Access::Store)?;
+    bench.request_local(THIRD_LINE, recall);
     bench.run_until(|bench| {
-        let line = &bench.environment.context.lines[THIRD];
+        let line = &bench.environment.context.lines[THIRD_LINE];
         line.pending_local.is_none() && line.queued_locals.is_empty()
     })
 }

@@ -5,8 +5,8 @@ use super::line::{Bytes, Line, REMOTE, WORDS};
 use super::port_events::PortEvent;
 use super::reference::Reference;
 use super::run::{Pattern, Report, Run};
-use crate::lockstep::chance::RandomGenerator;
 use crate::lockstep::model::SLICES;
+use crate::lockstep::random::RandomGenerator;
 use crate::lockstep::setup::{Check, Setup};
 use crate::lockstep::shapes::Endpoint;
 use cohkit_base::sequence::{Action, Step};
@@ -21,16 +21,24 @@ const HISTORY: usize = 60;
 
 /// Time, random numbers, the lines, and the report of a run.
 pub(super) struct Context<'a> {
+    /// Controllers, ROM and parameters of the home.
     pub reference: Rc<Reference<'a>>,
+    /// Parameters of the run.
     pub run: Run,
+    /// Random numbers, all derived from the run's seed.
     pub random: RandomGenerator,
+    /// Current cycle, counted from the start of the reset.
     pub cycle: u64,
-    /// Cycle of the last activity, and of the last advance. Without an advance, messages or operations of the device
-    /// may repeat forever while the remote starves.
+    /// Cycle of the last activity at any port or unit.
     pub last_activity: u64,
+    /// Cycle in which a transaction last advanced. Without an advance, messages or operations of the device may
+    /// repeat forever while the remote starves.
     pub last_advance: u64,
+    /// Lines of the run. Other parts refer to a line by its index here.
     pub lines: Vec<Line>,
+    /// Index of each line, by its number at the home's ports.
     by_number: FxHashMap<u64, usize>,
+    /// Results so far.
     pub report: Report,
     /// Recorded port crossings, during measurements.
     pub port_events: Option<Vec<(u64, PortEvent)>>,
@@ -38,6 +46,7 @@ pub(super) struct Context<'a> {
     flight: u32,
     /// True if the complete history is recorded, with the values of words.
     pub is_recording_history: bool,
+    /// Cancels the run when it is set.
     stop: &'a AtomicBool,
 }
 
@@ -94,12 +103,12 @@ impl<'a> Context<'a> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// True while new accesses start.
+    /// True while new accesses start, that is, before the run has exchanged its number of messages.
     pub fn starts_accesses(&self) -> bool {
         self.report.messages < self.run.messages
     }
 
-    /// Records activity in this cycle.
+    /// Records activity in this cycle: a transfer at a port, or a step of a unit.
     pub fn record_activity(&mut self) {
         self.last_activity = self.cycle;
     }
@@ -124,12 +133,12 @@ impl<'a> Context<'a> {
         u64::from(self.random.below(16) < self.run.ready)
     }
 
-    /// Returns a random line.
+    /// Returns the index of a random line.
     pub fn random_line(&mut self) -> usize {
         self.random.below(self.lines.len() as u64) as usize
     }
 
-    /// Returns the line of a number that the home reports.
+    /// Returns the index of the line with a number that the home reports. `subject` names the report in the failure.
     pub fn line_of(&self, number: u64, subject: &str) -> Checked<usize> {
         match self.by_number.get(&number) {
             Some(&line_index) => Ok(line_index),
@@ -145,7 +154,7 @@ impl<'a> Context<'a> {
         self.by_number.contains_key(&number)
     }
 
-    /// Returns the slice of a line.
+    /// Returns the slice of a line, 0 or 1.
     pub fn slice(&self, line_index: usize) -> usize {
         self.lines[line_index].number as usize % SLICES
     }
@@ -155,7 +164,7 @@ impl<'a> Context<'a> {
         self.reference.unit(self.lines[line_index].number)
     }
 
-    /// The remote's permission to a line.
+    /// Returns the remote's permission for a line.
     pub fn permission(&self, line_index: usize) -> Permission {
         self.reference.permission(&self.lines[line_index])
     }
@@ -218,7 +227,8 @@ impl<'a> Context<'a> {
         self.note(line_index, to, receives);
     }
 
-    /// Notes an act of an agent in the line's history.
+    /// Appends an action of an agent to the line's history. Without a complete history, only the last steps are
+    /// kept.
     pub fn note(&mut self, line_index: usize, agent: usize, action: Action) {
         let history = &mut self.lines[line_index].history;
         if history.len() == HISTORY && !self.is_recording_history {

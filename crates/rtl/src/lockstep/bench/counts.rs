@@ -37,7 +37,9 @@ pub(super) const GROUPS: [&[usize]; 5] = [
 /// Expected counter values of a slice, by position: a certain minimum, and a possible excess.
 #[derive(Clone)]
 pub(super) struct Counts {
+    /// Minimum of each counter, by position.
     pub certain: [u64; COUNTER_POSITIONS],
+    /// Maximum excess of each counter over the minimum.
     pub possible_excess: [u64; COUNTER_POSITIONS],
     /// For each group, the number of events whose counter is ambiguous.
     pub either: [u64; GROUPS.len()],
@@ -54,7 +56,7 @@ impl Default for Counts {
 }
 
 impl Counts {
-    /// Records a number of events of a counter.
+    /// Adds `count` events to element `number` of the array of counters at `position`.
     pub fn add(&mut self, position: usize, number: usize, count: u64) {
         self.certain[position + number] += count;
     }
@@ -219,7 +221,7 @@ impl Counts {
         self.add(const { counter_position("ChangesLost") }, 0, count);
     }
 
-    /// True if a counter may have this value.
+    /// True if the counter at this position may have the value `counted`.
     pub fn is_possible(&self, position: usize, counted: u64) -> bool {
         let certain = self.certain[position];
         (certain..=certain + self.possible_excess[position]).contains(&counted)

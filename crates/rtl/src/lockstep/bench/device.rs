@@ -13,15 +13,20 @@ use std::collections::VecDeque;
 /// Ports of a slice for the device.
 #[derive(Default)]
 struct DevicePorts {
+    /// Local operations that the home has not accepted, each as line and operation.
     requests: VecDeque<(usize, u8)>,
+    /// True while a request is offered to the home, which must not be withdrawn.
     request_valid: bool,
+    /// Lines of the unlocks that the home has not accepted.
     unlocks: VecDeque<usize>,
+    /// True while an unlock is offered to the home, which must not be withdrawn.
     unlock_valid: bool,
 }
 
 /// The device, with its ports of both slices.
 #[derive(Default)]
 pub(super) struct Device {
+    /// Ports of each slice.
     slices: [DevicePorts; SLICES],
 }
 
@@ -42,7 +47,7 @@ impl Device {
         self.slices[slice].unlock_valid
     }
 
-    /// Requests a local operation.
+    /// Requests a local operation of a line, given by its index in the controller's `locals`.
     pub fn request(&mut self, context: &mut Context, line_index: usize, operation: u8) {
         let slice = context.slice(line_index);
         (context.lines[line_index].queued_locals).push_back(operation);
@@ -174,7 +179,8 @@ impl Device {
     }
 }
 
-/// Checks an answer of the home to the device.
+/// Checks an answer of the home to the device, encoded as `local_rsp_t` of `home_pkg.sv`, against the answers
+/// that the controller has announced.
 pub(super) fn check_answer(context: &mut Context, units: &mut Units, answer: u64) -> Checked {
     let locals = &context.reference.clone().home.locals;
     context.record_operation_end();

@@ -19,11 +19,15 @@ const MAX_DIRECTED_LINES: usize = 4;
 
 /// A line directed to a row.
 struct DirectedLine {
+    /// Index of the line.
     line_index: usize,
+    /// Target, as state and event of the ROM.
     row: (usize, usize),
+    /// Moves of the path to the row that are still to be made.
     moves: VecDeque<Move>,
-    /// The state in which the first of the moves is to be made, and its successor.
+    /// State in which the first of the moves is to be made, by its number in the graph; `None` before the first move.
     current: Option<u32>,
+    /// Successor of that state, unless the move leaves the state unchanged.
     next: Option<u32>,
     /// Cycle in which the line last changed its state.
     last_change_cycle: u64,
@@ -33,25 +37,27 @@ struct DirectedLine {
 pub(super) struct Director<'a> {
     /// Paths to rows; without them, no line is directed.
     graph: Option<&'a ReachabilityGraph>,
-    /// Index of the next row, counted from the last.
+    /// Index of the next row among those of the graph, counted from the last.
     next: usize,
     /// Earliest cycle in which the next line may be chosen.
     pause: u64,
+    /// Lines that are directed at present.
     lines: Vec<DirectedLine>,
 }
 
 impl<'a> Director<'a> {
-    /// Creates a director whose first target is the row `aim`, counted from the last.
-    pub fn new(graph: Option<&'a ReachabilityGraph>, aim: usize) -> Director<'a> {
+    /// Creates a director whose first target is the row `first_target`, counted from the last.
+    pub fn new(graph: Option<&'a ReachabilityGraph>, first_target: usize) -> Director<'a> {
         Director {
             graph,
-            next: aim,
+            next: first_target,
             pause: 0,
             lines: Vec::new(),
         }
     }
 
-    /// Advances the directed lines and chooses further ones.
+    /// Advances the directed lines, releases those that have used their row or lost their path, and chooses further
+    /// ones.
     pub fn advance(&mut self, environment: &mut Environment) -> Checked {
         let Some(graph) = self.graph else {
             return Ok(());
@@ -73,6 +79,7 @@ impl<'a> Director<'a> {
         Ok(())
     }
 
+    /// Directs a random line to the next row that the run has not used, if there are such a line and row.
     fn choose_line(&mut self, context: &mut Context, graph: &ReachabilityGraph) {
         let cycle = context.cycle;
         if self.pause > cycle

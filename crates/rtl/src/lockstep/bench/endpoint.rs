@@ -15,12 +15,15 @@ use cohkit_protocol::controller::Event;
 /// Reference model of the endpoint.
 #[derive(Default)]
 pub(super) struct EndpointModel {
+    /// Kind of the endpoint.
     endpoint: Endpoint,
-    /// Pending commands to the invalidation engines, and true once they are complete.
+    /// Pending command to each invalidation engine: number of lines from bit 40, first line below.
     pub commands: [Option<u64>; SLICES],
+    /// True for each engine that has reported the end of its command.
     pub is_swept: [bool; SLICES],
-    /// Completed local operations of the endpoint, by line; and their total.
+    /// Number of completed local operations of the endpoint, by line.
     pub taken_by_line: Vec<u64>,
+    /// Sum of `taken_by_line`.
     pub lines_taken: u64,
     /// For each slice, the line of a call (0 or 1) that the remote owns.
     pub remote: [usize; SLICES],
@@ -31,7 +34,7 @@ fn procedure(word: u64) -> u64 {
     word.wrapping_mul(3).wrapping_add(1)
 }
 
-/// Results of a call with these arguments.
+/// Returns the results of a call with these arguments, word by word.
 pub(super) fn results(arguments: &Bytes) -> Bytes {
     arguments.map(procedure)
 }
@@ -102,7 +105,7 @@ impl EndpointModel {
         Ok(())
     }
 
-    /// Handles the completion report of the invalidation engine for a range.
+    /// Handles the completion report of the invalidation engine for a range; fails if lines were refused.
     pub fn complete_invalidation(&mut self, slice: usize, answer: u64) -> Checked {
         match answer & ((1 << 36) - 1) {
             0 => self.is_swept[slice] = true,

@@ -44,8 +44,8 @@ pub(in crate::lockstep) fn sweep(bench: &mut Bench, remote_is_idle: bool) -> Che
     Ok(cycles)
 }
 
-/// Performs `calls` calls in each slice. Returns the sum of the cycles from the access to the other line until
-/// permission.
+/// Performs `calls` calls in each slice. Returns the sum over all calls of the cycles from the access to the
+/// result line until the remote has write permission.
 pub(in crate::lockstep) fn calls(bench: &mut Bench, calls: u64) -> Checked<u64> {
     let mut cycles = 0;
     for call in 0..calls * SLICES as u64 {

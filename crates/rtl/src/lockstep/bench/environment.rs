@@ -18,11 +18,17 @@ use super::run::Run;
 
 /// The agents around the home.
 pub(super) struct Environment<'a> {
+    /// Time, lines and report of the run.
     pub context: Context<'a>,
+    /// Messages in flight between remote and home.
     pub link: Link,
+    /// Resources of the home's units.
     pub units: Units,
+    /// Message ports of each slice.
     pub link_ports: [LinkPorts; SLICES],
+    /// Device, with its ports of both slices.
     pub device: Device,
+    /// Memory ports of each slice.
     pub memory: [MemoryPorts; SLICES],
 }
 
@@ -40,7 +46,7 @@ impl<'a> Environment<'a> {
         }
     }
 
-    /// The remote.
+    /// Borrows the parts that the remote's rows use.
     pub fn remote(&mut self) -> Remote<'_, 'a> {
         Remote {
             context: &mut self.context,
@@ -54,7 +60,7 @@ impl<'a> Environment<'a> {
         self.remote().start_access(line_index, access)
     }
 
-    /// Delivers the messages that arrive in this cycle.
+    /// Delivers the messages that arrive in this cycle, to the remote or to the home's ports.
     pub fn deliver(&mut self) -> Checked {
         while let Some((line_index, to_home, message)) = self.link.next_arrival(&mut self.context) {
             match to_home {
@@ -92,7 +98,7 @@ impl<'a> Environment<'a> {
         Ok(())
     }
 
-    /// Returns a directed line to random traffic.
+    /// Returns a directed line to random traffic: sends its held messages, and lets memory answer.
     pub fn release(&mut self, line_index: usize) {
         let context = &mut self.context;
         let line = &mut context.lines[line_index];

@@ -6,8 +6,11 @@ use cohkit_system::agent::Violation;
 /// A failure without the line's history.
 #[derive(Debug)]
 pub(in crate::lockstep) struct BenchError {
+    /// Kind of the check that failed.
     pub(super) check: Check,
-    pub(super) what: String,
+    /// Description of the failure, one sentence.
+    pub(super) description: String,
+    /// Line that the failure concerns, as an index into the context's lines.
     pub(super) line: Option<usize>,
 }
 
@@ -18,14 +21,14 @@ impl From<Violation> for BenchError {
     fn from(violation: Violation) -> BenchError {
         BenchError {
             check: Check::Comparison,
-            what: violation.what,
+            description: violation.description,
             line: None,
         }
     }
 }
 
 impl BenchError {
-    /// Attributes the failure to a line.
+    /// Attributes the failure to a line, whose history the report then contains.
     pub(super) fn on_line(self, line: usize) -> BenchError {
         BenchError {
             line: Some(line),
@@ -43,7 +46,7 @@ pub(super) fn line_failure<T>(line: usize, message: String) -> Checked<T> {
 pub(super) fn check_failed<T>(check: Check, line: Option<usize>, message: String) -> Checked<T> {
     Err(BenchError {
         check,
-        what: message,
+        description: message,
         line,
     })
 }

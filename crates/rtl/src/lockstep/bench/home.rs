@@ -13,25 +13,30 @@ use cohkit_base::sequence::Action;
 use cohkit_protocol::controller::{Event, Local};
 use cohkit_protocol::execute::{Act, Configuration, Outcome};
 use cohkit_protocol::protocol::Permission;
-use cohkit_system::agent::{self, Bytes as Sent, HomeContext, HomeInput, MemoryOp, Sending};
+use cohkit_system::agent::{
+    self, Bytes as Sent, HomeContext, HomeInput, MemoryOp, OutgoingMessage,
+};
 
 /// A step that a unit reports.
 pub(super) struct ReportedStep {
     /// Number of the line.
     pub line: u64,
+    /// Next state that the unit reports.
     next: usize,
+    /// Effect: 0 for an unexpected event, 1 for a stall, 2 for a refusal, 3 for an executed row.
     pub effect: usize,
+    /// State before the step, as looked up by the unit.
     pub state: usize,
     /// Number of the event.
     pub number: usize,
     /// True if the event is the directory's own operation.
     evict: bool,
-    /// True if the event stalls.
+    /// True if a resource was missing after the look-up; the unit retries the event.
     is_stalled: bool,
 }
 
 impl ReportedStep {
-    /// Reads a step from the pins.
+    /// Decodes a step (`step_t` of `home_pkg.sv`) from the pins.
     pub fn new(word: u64) -> ReportedStep {
         let field = |low: u32, bits: u32| (word >> low & ((1 << bits) - 1)) as usize;
         ReportedStep {
@@ -48,11 +53,15 @@ impl ReportedStep {
 
 /// The home's controller, with everything that its steps determine.
 pub(super) struct Home<'b, 'a> {
+    /// Time, lines and report of the run.
     pub context: &'b mut Context<'a>,
+    /// Resources of all units.
     pub units: &'b mut Units,
+    /// Expected counter values of each slice.
     pub counts: &'b mut [Counts; SLICES],
     /// Permission changes that each unit must report, including those that may be lost.
     pub changes: &'b mut Changes,
+    /// Reference model of the endpoint behind the home.
     pub endpoint: &'b mut EndpointModel,
 }
 
@@ -139,7 +148,8 @@ impl Home<'_, '_> {
         line.home = home;
     }
 
-    /// Removes the event of a step from its queue, and applies the controller's actions.
+    /// Removes the event of a step from its queue, and applies the controller's actions. `effect` is numbered as in
+    /// [`ReportedStep`].
     fn take_event(
         &mut self,
         line_index: usize,
@@ -356,7 +366,7 @@ impl Home<'_, '_> {
         let input = HomeInput {
             message: message.as_ref().map(|message| message.kind),
             sender: Some(0),
-            brought: received_bytes.as_ref(),
+            carried_copy: received_bytes.as_ref(),
         };
         let mut row = HomeRow {
             context: &mut *self.context,
@@ -378,8 +388,11 @@ fn missing_input<T>(line_index: usize, location: &str) -> Checked<T> {
 
 /// Execution context of the home's rows.
 struct HomeRow<'b, 'a> {
+    /// Time, lines and report of the run.
     context: &'b mut Context<'a>,
+    /// Reference model of the endpoint behind the home.
     endpoint: &'b mut EndpointModel,
+    /// Line of the row, as an index into the context's lines.
     line_index: usize,
     /// The message that the row consumes, if any.
     message: Option<&'b Message>,
@@ -388,14 +401,17 @@ struct HomeRow<'b, 'a> {
 }
 
 impl HomeRow<'_, '_> {
+    /// State of the row's line.
     fn line(&mut self) -> &mut Line {
         &mut self.context.lines[self.line_index]
     }
 
+    /// Returns a failed comparison, with the event that caused it.
     fn failure<T>(&self, message: &str) -> Checked<T> {
         line_failure(self.line_index, format!("{}, {message}", self.location))
     }
 
+    /// Returns a failure for an action that no home in the hardware has.
     fn unsupported<T>(&self) -> Checked<T> {
         self.failure("constructed homes have no such action")
     }
@@ -405,7 +421,7 @@ impl HomeContext for HomeRow<'_, '_> {
     type Copy = Bytes;
     type Error = BenchError;
 
-    fn current(&self, copy: &Bytes) -> bool {
+    fn is_current(&self, copy: &Bytes) -> bool {
         self.context.is_current(self.line_index, copy)
     }
 
@@ -414,12 +430,12 @@ impl HomeContext for HomeRow<'_, '_> {
         *copy
     }
 
-    fn send(&mut self, sending: Sending<Bytes>) -> Checked {
-        let (line_index, kind) = (self.line_index, sending.message);
+    fn send(&mut self, outgoing: OutgoingMessage<Bytes>) -> Checked {
+        let (line_index, kind) = (self.line_index, outgoing.message);
         self.context.count_message_in_flight(line_index, kind)?;
         let reference = self.context.reference.clone();
-        let bytes = match sending.bytes {
-            Sent::Line(bytes) if !self.current(&bytes) => {
+        let bytes = match outgoing.bytes {
+            Sent::Line(bytes) if !self.is_current(&bytes) => {
                 let name = &reference.protocol.message(kind).name;
                 return self.failure(&format!("memory was stale when it was read for {name}"));
             }
@@ -489,7 +505,7 @@ impl HomeContext for HomeRow<'_, '_> {
         };
         let words = reference.words;
         if let MemoryOp::Write(copy) = &operation {
-            if !self.current(copy) {
+            if !self.is_current(copy) {
                 return self.failure("the remote wrote back stale data");
             }
         } else {
@@ -533,7 +549,7 @@ impl HomeContext for HomeRow<'_, '_> {
         Ok(())
     }
 
-    fn unlocked(&mut self) {
+    fn acknowledge_unlock(&mut self) {
         let line = self.line();
         line.lock_permission = None;
         line.lock_reported = false;

@@ -9,8 +9,8 @@ use super::memory_ports::MemoryPorts;
 use super::reference::Reference;
 use super::run::Run;
 use super::units::Units;
-use crate::lockstep::chance::RandomGenerator;
 use crate::lockstep::model::{Inputs, CIRCUITS, SLICES};
+use crate::lockstep::random::RandomGenerator;
 use crate::lockstep::shapes::Endpoint;
 use crate::registers::counter_position;
 use crate::rom::{Effect, MAX_LOCALS};
@@ -29,17 +29,26 @@ const ILLEGAL_ASSERTIONS: &[&str] = &[
     "dcu: the ROM has no row for event",
 ];
 
-/// Reason for a refusal: `reject_e` of `home_pkg.sv`.
+/// Reason for a refusal, with its number in `reject_e` of `home_pkg.sv`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum IllegalReason {
+    /// Message number of another circuit.
     Number = 1,
+    /// Message of a non-existent remote.
     Remote,
+    /// Message for a line of another slice.
     Line,
+    /// Unknown local operation.
     Operation,
+    /// Local operation on a line of another slice.
     Local,
+    /// Unlock of a line of another slice.
     Unlock,
+    /// Message with a wrong number of beats.
     Length,
+    /// Read beat of memory without an outstanding read.
     Read,
+    /// Write response of memory without an outstanding write.
     Write = 10,
 }
 
@@ -55,30 +64,36 @@ const ORDER: [IllegalReason; 5] = [
 /// An illegal message.
 #[derive(Clone, Debug)]
 struct IllegalMessage {
+    /// Header (`header_t` of `home_pkg.sv`).
     header: u64,
     /// Reason for which the home drops the message; `None` if it reaches a unit, which has no row for it.
     reason: Option<IllegalReason>,
+    /// Number of beats that are sent.
     beats: usize,
-    /// The beat at which the error is detected, counted from 1.
+    /// Beat at which the error is detected, counted from 1.
     error_beat: usize,
+    /// Number of beats that have entered.
     beat: usize,
 }
 
 /// Illegal traffic at a slice's ports, and its expected effects.
 #[derive(Default)]
 struct SliceTraffic {
+    /// Illegal message that is entering, by circuit.
     messages: [Option<IllegalMessage>; CIRCUITS],
+    /// Illegal request at the port for local operations, with its reason.
     request: Option<(u64, IllegalReason)>,
+    /// Line of an illegal unlock at its port.
     unlock: Option<u64>,
-    /// IDs of this cycle's memory answers to reads and to writes that are not in flight.
+    /// IDs of this cycle's memory answers that belong to no outstanding request: to a read, and to a write.
     unsolicited_ids: [Option<u64>; 2],
-    /// Expected refusals that the device receives.
+    /// Refusals that the device must receive, as the home encodes them.
     answers: Vec<u64>,
     /// Impossible events that no unit has dropped yet: line and event number.
     impossible: Vec<(u64, usize)>,
     /// The first refusal: its cycle, its rank within the cycle, and the value of `FirstWrong`.
     first_refusal: Option<(u64, usize, u64)>,
-    /// Dropped events, each with its cycle.
+    /// Dropped events, each with its cycle and its value of `FirstImpossible`.
     dropped: Vec<(u64, u64)>,
 }
 
@@ -111,11 +126,12 @@ pub(super) struct IllegalTraffic {
     random: RandomGenerator,
     /// Number of cycles, of every 256, in which a free port receives illegal traffic.
     rate: u64,
+    /// Traffic at the ports of each slice.
     slices: [SliceTraffic; SLICES],
 }
 
 impl IllegalTraffic {
-    /// Creates the illegal traffic of a run.
+    /// Creates the illegal traffic of a run, derived from its seed.
     pub fn new(run: &Run) -> IllegalTraffic {
         IllegalTraffic {
             random: RandomGenerator::new(run.seed ^ 0x5bd1_e995),
@@ -168,7 +184,7 @@ impl IllegalTraffic {
                 && self.slices[slice].unlock.is_none()
                 && self.is_injected()
             {
-                self.slices[slice].unlock = Some(self.wrong_line(context, slice));
+                self.slices[slice].unlock = Some(self.illegal_line(context, slice));
             }
         }
     }
@@ -184,7 +200,7 @@ impl IllegalTraffic {
                 let unknown = self.random.below(max_operations - min_operation);
                 (min_operation + unknown, self.any_line(context))
             }
-            _ => (self.random.below(4), self.wrong_line(context, slice)),
+            _ => (self.random.below(4), self.illegal_line(context, slice)),
         };
         let reason = match operation >= min_operation {
             true => IllegalReason::Operation,
@@ -193,10 +209,12 @@ impl IllegalTraffic {
         Some((operation << 36 | line, reason))
     }
 
+    /// Draws whether a free port receives illegal traffic in this cycle.
     fn is_injected(&mut self) -> bool {
         self.random.below(256) < self.rate
     }
 
+    /// Returns the number of a random line of the run.
     fn any_line(&mut self, context: &Context) -> u64 {
         let line_index = self.random.below(context.lines.len() as u64) as usize;
         context.lines[line_index].number
@@ -204,7 +222,7 @@ impl IllegalTraffic {
 
     /// Returns the number of a line that does not belong to the slice. It belongs to the other slice, or lies beyond
     /// the range, where it would alias a line of the home if its upper bits were dropped.
-    fn wrong_line(&mut self, context: &Context, slice: usize) -> u64 {
+    fn illegal_line(&mut self, context: &Context, slice: usize) -> u64 {
         let own_line = self.any_line(context) & !1 | slice as u64;
         let range_bits = range(&context.reference).ilog2();
         let high_bit = range_bits + self.random.below(36 - u64::from(range_bits)) as u32;
@@ -214,6 +232,7 @@ impl IllegalTraffic {
         }
     }
 
+    /// Returns an illegal message for a circuit of a slice.
     fn illegal_message(
         &mut self,
         context: &Context,
@@ -278,7 +297,7 @@ impl IllegalTraffic {
                 (any_number, remote, line, Some(IllegalReason::Remote))
             }
             1 => {
-                let line = self.wrong_line(context, slice);
+                let line = self.illegal_line(context, slice);
                 (any_number, 0, line, Some(IllegalReason::Line))
             }
             2 if !impossible.is_empty() => {

@@ -11,40 +11,53 @@ pub(super) const WORDS: usize = 16;
 /// Contents of a line.
 pub(super) type Bytes = [u64; WORDS];
 
-/// Agents of a line's history.
+/// Index of the caching agent in a line's history.
 pub(super) const REMOTE: usize = 0;
+/// Index of the home in a line's history.
 pub(super) const HOME: usize = 1;
+/// Index of the device in a line's history.
 pub(super) const DEVICE: usize = 2;
 
 /// A message in flight or expected.
 #[derive(Clone, Debug)]
 pub(super) struct Message {
+    /// Message type.
     pub kind: MessageId,
+    /// Contents of the line; `None` if the message carries no data.
     pub bytes: Option<Bytes>,
+    /// Mask of the valid sixteenths of the line; all bits except for a partial store.
     pub mask: u16,
+    /// Number of the message in the histories of all lines.
     pub flight: u32,
 }
 
 /// An answer that the home has announced to the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Answer {
+    /// True if the answer is to an unlock.
     pub unlock: bool,
+    /// True if the home refuses the operation or the unlock.
     pub refused: bool,
+    /// Local operation, as an index into the controller's `locals`; 0 for an unlock.
     pub operation: u8,
 }
 
 /// State of a line's memory operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Memory {
+    /// No operation is in progress.
     Idle,
     /// The home has started a read that is not yet visible at the AXI port.
     ReadWanted,
+    /// The address of the read has left the AXI port; memory has not sent all beats.
     Reading,
     /// Memory has answered with these bytes.
     Read(Bytes),
     /// The home has started to write these bytes with this word mask.
     WriteWanted(Bytes, u16),
+    /// Address and bytes of the write have left the AXI port; memory has not responded.
     Writing,
+    /// Memory has responded to the write, and the home's unit has not handled the event.
     Written,
 }
 
@@ -57,8 +70,9 @@ pub(super) struct LineMessages {
     pub arrived: Vec<Message>,
     /// Messages that must leave the home, by circuit.
     pub expected: [VecDeque<Message>; CIRCUITS],
-    /// Number of messages on the link, and of messages at the home's ports.
+    /// Number of messages on the link.
     pub on_link: usize,
+    /// Number of messages that wait at the home's ports or are entering.
     pub at_ports: usize,
     /// Earliest arrival cycle of the next message in ordered circuits, by direction and circuit.
     pub earliest_arrival: [[u64; CIRCUITS]; 2],
@@ -73,34 +87,47 @@ pub(super) struct Steering {
     pub is_holding_messages: bool,
     /// Held messages, each with its direction: true if it goes to the home.
     pub held: Vec<(bool, Message)>,
-    /// True while memory withholds its answers; true once it may answer again.
+    /// True while memory withholds its answers.
     pub is_memory_withheld: bool,
+    /// True once memory may answer again although `is_memory_withheld` is set.
     pub is_memory_resumed: bool,
 }
 
 /// Reference state of a line.
 pub(super) struct Line {
+    /// Line number at the home's ports.
     pub number: u64,
+    /// Configuration of the remote's controller.
     pub remote: Configuration,
+    /// The remote's copy, meaningful while its state holds the line.
     pub copy: Bytes,
+    /// Configuration of the home's controller.
     pub home: Configuration,
     /// The pending local operation, and true if the directory started it.
     pub pending_local: Option<(u8, bool)>,
     /// Highest permission of the remote under the lock, if the line is locked.
     pub lock_permission: Option<Permission>,
+    /// Contents of memory.
     pub memory: Bytes,
+    /// Contents after the last write, wherever the current copy is.
     pub latest: Bytes,
+    /// Memory operation in progress.
     pub operation: Memory,
     /// Permission that the remote receives with the read data, or retains after the write.
     pub permission: Permission,
     /// Local operations that have entered the home and are not yet consumed.
     pub queued_locals: VecDeque<u8>,
+    /// Unlocks that the device has requested and the home has not answered.
     pub unlocks: u32,
+    /// Answers that the device must receive, in any order.
     pub answers: Vec<Answer>,
     /// True once the device knows that it holds the lock.
     pub lock_reported: bool,
+    /// Last steps of the line; all steps if the run records a complete history.
     pub history: VecDeque<Step>,
+    /// Messages about the line.
     pub messages: LineMessages,
+    /// Control of a directed line, or of one with withheld memory.
     pub steering: Steering,
 }
 
@@ -169,7 +196,8 @@ impl Line {
     }
 }
 
-/// Returns the bits of a word that are covered by a mask of sixteenths of the line.
+/// Returns the bits of a word that a mask of sixteenths of the line covers. `word` is the index of
+/// the word in a line of `words` words.
 pub(super) fn covered(mask: u16, word: usize, words: usize) -> u64 {
     let byte = |byte: usize| u64::from(mask >> ((8 * word + byte) * 16 / (8 * words)) & 1) * 0xff;
     (0..8).fold(0, |bits, place| bits | byte(place) << (8 * place))

@@ -6,14 +6,15 @@ use crate::lockstep::model::CIRCUITS;
 use cohkit_protocol::protocol::{ChannelId, MessageId};
 use std::collections::BTreeMap;
 
-/// A message in flight: line, direction (true: to the home) and message.
-type Flying = (usize, bool, Message);
+/// A message in flight: index of the line, direction (true: to the home) and message.
+type InFlightMessage = (usize, bool, Message);
 
 /// The messages in flight between remote and home.
 #[derive(Default)]
 pub(super) struct Link {
-    /// By arrival cycle and sequence number.
-    messages: BTreeMap<(u64, u64), Flying>,
+    /// Messages by arrival cycle and sequence number.
+    messages: BTreeMap<(u64, u64), InFlightMessage>,
+    /// Number of messages sent so far.
     sequence: u64,
 }
 
@@ -54,20 +55,21 @@ impl Link {
             *earliest = arrival_cycle;
         }
         self.sequence += 1;
-        let flying = (line_index, to_home, message);
-        self.messages.insert((arrival_cycle, self.sequence), flying);
+        let in_flight = (line_index, to_home, message);
+        self.messages
+            .insert((arrival_cycle, self.sequence), in_flight);
     }
 
-    /// Removes a message that arrives in this cycle.
-    pub fn next_arrival(&mut self, context: &mut Context) -> Option<Flying> {
+    /// Removes a message that arrives in this cycle, if any is left.
+    pub fn next_arrival(&mut self, context: &mut Context) -> Option<InFlightMessage> {
         let entry = self.messages.first_entry()?;
         if entry.key().0 > context.cycle {
             return None;
         }
-        let flying = entry.remove();
+        let in_flight = entry.remove();
         context.record_activity();
-        context.lines[flying.0].messages.on_link -= 1;
-        Some(flying)
+        context.lines[in_flight.0].messages.on_link -= 1;
+        Some(in_flight)
     }
 
     /// Sends the messages that a line has held, and ends holding them.
@@ -80,7 +82,10 @@ impl Link {
     }
 }
 
-/// Removes the oldest held message of a kind.
+/// Removes the oldest held message of a kind and direction.
+///
+/// # Panics
+/// The line holds no such message.
 pub(super) fn take_held_message(
     context: &mut Context,
     line_index: usize,
@@ -92,6 +97,6 @@ pub(super) fn take_held_message(
         .iter()
         .position(|(direction, message)| *direction == to_home && message.kind == kind);
     held_messages
-        .remove(index.expect("the way begins with what is under way"))
+        .remove(index.expect("the path begins with a message in flight"))
         .1
 }

@@ -12,8 +12,11 @@ use std::collections::VecDeque;
 /// Messages to the home that wait at the port of a circuit.
 #[derive(Default)]
 pub(super) struct PortQueue {
+    /// Messages in order of arrival, each with the index of its line.
     pub queue: VecDeque<(usize, Message)>,
+    /// True while a beat is offered to the home, which must not be withdrawn.
     valid: bool,
+    /// Number of beats of the first message that have entered.
     pub beat: usize,
     /// For the last beat that entered: true if it was the first one of a message with bytes; true if it was the last
     /// one.
@@ -21,7 +24,7 @@ pub(super) struct PortQueue {
 }
 
 impl PortQueue {
-    /// True if no message is entering or offered.
+    /// True if no message is entering or offered, so that an illegal one may take its place.
     pub fn is_free(&self) -> bool {
         self.beat == 0 && !self.valid
     }
@@ -29,16 +32,23 @@ impl PortQueue {
 
 /// A message of which some beats have left the home.
 struct DepartingMessage {
+    /// Index of the line.
     line: usize,
+    /// Number of the message, as an index into the ROM's `sends`.
     number: usize,
+    /// Contents of the line, as far as they have left.
     bytes: Bytes,
+    /// Number of beats that have left.
     beat: usize,
 }
 
 /// Ports of a slice for messages, by circuit.
 pub(super) struct LinkPorts {
+    /// Number of the slice.
     slice: usize,
+    /// Messages to the home, by circuit.
     pub queues: [PortQueue; CIRCUITS],
+    /// Messages to the remote, by circuit.
     departing: [Option<DepartingMessage>; CIRCUITS],
 }
 
@@ -63,7 +73,7 @@ impl LinkPorts {
         self.departing[circuit].is_some()
     }
 
-    /// Queues a message at the home's port.
+    /// Queues a message that has arrived at the home's port, in the queue of its circuit.
     pub fn queue(&mut self, context: &mut Context, line_index: usize, message: Message) {
         let circuit = context.reference.input_circuit(message.kind);
         context.lines[line_index].messages.at_ports += 1;
@@ -109,7 +119,7 @@ impl LinkPorts {
         inputs.tx_ready[slice] = ready.sum::<u64>() & !stalled;
     }
 
-    /// Records a beat that enters through a circuit.
+    /// Records a beat that enters through a circuit. With the last beat, the message has arrived at its unit.
     pub fn accept_beat(&mut self, context: &mut Context, units: &mut Units, circuit: usize) {
         let port_queue = &mut self.queues[circuit];
         if let (0, Some(&(line_index, _))) = (port_queue.beat, port_queue.queue.front()) {

@@ -11,26 +11,37 @@ use std::collections::VecDeque;
 
 /// A read or write of a slice's memory.
 struct Burst {
+    /// Index of the line.
     line: usize,
+    /// AXI ID.
     id: u64,
+    /// First cycle in which memory may answer; `u64::MAX` while the answer is withheld.
     completion_cycle: u64,
+    /// Number of beats that have been transmitted; unused for writes.
     beat: usize,
 }
 
 /// The memory of a slice.
 pub(super) struct MemoryPorts {
+    /// Number of the slice.
     slice: usize,
+    /// Outstanding reads, in the order in which they were requested.
     reads: Vec<Burst>,
+    /// Read whose beat is on the pins, as an index into `reads`.
     current_read: Option<usize>,
+    /// Addresses of writes whose data have not arrived, each as line and AXI ID.
     write_addresses: VecDeque<(usize, u64)>,
-    /// Bytes of writes, and bit masks of the written bits.
+    /// Data of writes whose address has not arrived: words, and bit masks of the written bits.
     write_data: VecDeque<(Bytes, Bytes)>,
+    /// Write whose beats are arriving: words, bit masks and number of beats.
     incoming_write: (Bytes, Bytes, usize),
+    /// Outstanding writes that have been performed, in that order.
     writes: Vec<Burst>,
+    /// Write whose response is on the pins, as an index into `writes`.
     current_write: Option<usize>,
 }
 
-/// Indices of the bursts that memory may answer.
+/// Returns the indices of the bursts that memory may answer in this cycle.
 fn completed(bursts: &[Burst], cycle: u64) -> Vec<usize> {
     (0..bursts.len())
         .filter(|&burst| bursts[burst].completion_cycle <= cycle)
@@ -70,7 +81,8 @@ impl MemoryPorts {
         self.writes.iter().any(|burst| burst.id == id)
     }
 
-    /// Lets memory answer the requests for a line again: changes their completion cycles.
+    /// Lets memory answer the requests for a line again. `completion` maps the completion cycle of each to a new
+    /// one.
     pub fn resume(
         &mut self,
         context: &mut Context,
@@ -123,7 +135,8 @@ impl MemoryPorts {
         }
     }
 
-    /// Checks memory requests, and completes memory operations.
+    /// Checks memory requests of this cycle against the controller's, and completes memory operations whose last
+    /// transfer was accepted.
     pub fn check(
         &mut self,
         context: &mut Context,
@@ -167,6 +180,7 @@ impl MemoryPorts {
         }
     }
 
+    /// Checks the address of a read against the controller's request, and starts the read.
     fn begin_read(&mut self, context: &mut Context, outputs: &Outputs) -> Checked {
         let (slice, address) = (self.slice, outputs.ar_addr[self.slice]);
         let line_bytes = u64::from(context.reference.protocol.line_bytes);
@@ -198,6 +212,7 @@ impl MemoryPorts {
         Ok(())
     }
 
+    /// Completes a beat of a read that the home has accepted.
     fn end_read_beat(&mut self, context: &mut Context) {
         context.record_activity();
         if let Some(index) = self.current_read.take() {
@@ -232,6 +247,7 @@ impl MemoryPorts {
         Ok(())
     }
 
+    /// Adds a beat to the write that is arriving.
     fn record_write_beat(&mut self, context: &Context, outputs: &Outputs) -> Checked {
         let slice = self.slice;
         let (bytes, strobes, beat) = &mut self.incoming_write;

@@ -31,16 +31,24 @@ pub enum PortEvent {
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
 pub struct Ports {
+    /// Beats of messages to the home, by circuit.
     pub rx: [u64; CIRCUITS],
+    /// Beats of messages to the remote, by circuit.
     pub tx: [u64; CIRCUITS],
+    /// Addresses of reads of memory.
     pub axi_ar: u64,
+    /// Beats of read data.
     pub axi_r: u64,
+    /// Beats of write data.
     pub axi_w: u64,
+    /// Local operations of the device.
     pub local_req: u64,
+    /// Responses to local operations and unlocks.
     pub local_rsp: u64,
 }
 
 impl Ports {
+    /// Counts the transfers of a slice in this cycle.
     pub(super) fn count(&mut self, inputs: &Inputs, outputs: &Outputs, slice_index: usize) {
         for circuit in 0..CIRCUITS {
             self.rx[circuit] +=
@@ -57,7 +65,7 @@ impl Ports {
             outputs.local_rsp_valid[slice_index] & inputs.local_rsp_ready[slice_index];
     }
 
-    /// Transfers after an earlier cycle.
+    /// Returns the transfers since an earlier count of the same run.
     pub(super) fn since(&self, earlier: &Ports) -> Ports {
         let circuits = |new: [u64; CIRCUITS], old: [u64; CIRCUITS]| {
             std::array::from_fn(|circuit| new[circuit] - old[circuit])

@@ -5,7 +5,7 @@ use super::line::Line;
 use super::registers::check_registers;
 use super::run::Report;
 use super::testbench::Bench;
-use crate::lockstep::setup::{Check, Failed, Waveform};
+use crate::lockstep::setup::{Check, RunError, Waveform};
 use cohkit_base::sequence::Sequence;
 
 impl Bench<'_> {
@@ -14,11 +14,11 @@ impl Bench<'_> {
     /// Records the waveform if requested and if the model was built with waveforms.
     ///
     /// # Errors
-    /// [`Failed`], with the first mismatch.
+    /// [`RunError`], with the first mismatch.
     pub(in crate::lockstep) fn finish(
         mut self,
         waveform: Option<Waveform>,
-    ) -> Result<Report, Failed> {
+    ) -> Result<Report, RunError> {
         let result = self.run_to_quiescence(waveform);
         let context = self.context();
         context.report.cycles = context.cycle;
@@ -31,8 +31,8 @@ impl Bench<'_> {
     /// Runs to quiescence and returns the complete history of each line.
     ///
     /// # Errors
-    /// [`Failed`], with the first mismatch.
-    pub(in crate::lockstep) fn traces(mut self) -> Result<Vec<Sequence>, Failed> {
+    /// [`RunError`], with the first mismatch.
+    pub(in crate::lockstep) fn traces(mut self) -> Result<Vec<Sequence>, RunError> {
         self.context().is_recording_history = true;
         let result = self.run_to_quiescence(None);
         result.map_err(|error| self.to_failure(error))?;
@@ -40,6 +40,8 @@ impl Bench<'_> {
         Ok(lines.iter().map(Line::sequence).collect())
     }
 
+    /// Runs until quiescence, then checks the final state and the registers. Fails if no
+    /// transaction advances for 20,000 cycles plus 200 times the latencies of memory and messages.
     fn run_to_quiescence(&mut self, waveform: Option<Waveform>) -> Checked {
         self.reset()?;
         let run = self.context().run;

@@ -12,18 +12,27 @@ use cohkit_system::plan::{Plan, ProtocolFacts};
 
 /// The checked controllers, with the parameters of the home that follows them.
 pub(super) struct Reference<'a> {
+    /// Protocol of remote and home.
     pub protocol: &'a Protocol,
+    /// ROM that the home executes.
     pub rom: &'a Rom,
+    /// Controller of the home.
     pub home: &'a Controller,
+    /// Interpreter of the home's controller, for one remote.
     pub home_machine: Machine<'a>,
+    /// Interpreter of the remote's controller.
     pub remote_machine: Machine<'a>,
-    /// Static analysis of all rows, and of each row of the remote.
+    /// Static analysis of all rows.
     pub facts: ProtocolFacts,
+    /// Static analysis of each row of the remote, by the index of its rule.
     pub plans: Vec<Plan>,
+    /// Parameters of the built home.
     pub shape: Shape,
-    /// Beats per line, words per beat, and words per line.
+    /// Number of beats per line.
     pub beats: usize,
+    /// Number of 64-bit words per beat.
     pub words_per_beat: usize,
+    /// Number of 64-bit words per line.
     pub words: usize,
 }
 
@@ -70,24 +79,25 @@ impl<'a> Reference<'a> {
         self.protocol.class(message) == Some(Class::Request)
     }
 
-    /// Number of a message's event in the ROM.
+    /// Number of a message's event in the ROM; `None` for a message to the remote.
     pub fn event_number(&self, message: MessageId) -> Option<usize> {
         let mut events = self.rom.events.iter();
         events.position(|event| event.event == Event::Message(message))
     }
 
-    /// The circuit of a message to the home.
+    /// Circuit of a message to the home.
     pub fn input_circuit(&self, message: MessageId) -> usize {
         let number = self.event_number(message);
         number.map_or(0, |number| self.rom.events[number].circuit)
     }
 
-    /// The remote's permission to a line.
+    /// Returns the remote's permission for a line.
     pub fn permission(&self, line: &Line) -> Permission {
         self.protocol.remote.states[usize::from(line.remote.state)].permission
     }
 
-    /// Executes an event in the home's controller. Returns the new configuration, and the outcome.
+    /// Executes an event in the home's controller. Returns the new configuration, and the outcome. The line
+    /// is unchanged.
     pub fn step_home(&self, line: &Line, event: Event) -> HomeStep {
         let trigger = Trigger {
             home: 0,

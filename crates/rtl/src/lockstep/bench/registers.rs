@@ -15,8 +15,9 @@ use crate::rom::Rom;
 
 /// Maximum number of cycles until a register access is answered.
 const TIMEOUT_CYCLES: u64 = 2_000;
-/// AXI response codes.
+/// AXI response code of a successful access.
 const OKAY: u64 = 0;
+/// AXI response code of an access to an address without a register (`SLVERR`).
 const ERROR: u64 = 2;
 /// Addresses without a register.
 const UNUSED_ADDRESSES: [u64; 5] = [0x38, 0x3f8, 0x800, 0xc00, 0xff8];
@@ -194,10 +195,10 @@ fn check_identity(bench: &mut Bench) -> Checked {
     let answers = read_register(bench, register("Shape").address)?;
     for (slice, (value, _)) in answers.into_iter().enumerate() {
         let (set_bits, tag_bits) = (u64::from(shape.set_bits), u64::from(shape.tag_bits));
-        let [units, ways, reads, waiting] =
-            [shape.units, shape.ways, shape.reads, shape.waiting].map(|number| number as u64);
+        let [units, ways, reads, max_deferred] =
+            [shape.units, shape.ways, shape.reads, shape.max_deferred].map(|number| number as u64);
         let fields = units | ways << 16 | set_bits << 24 | tag_bits << 32 | reads << 40;
-        if value != fields | waiting << 48 | (slice as u64) << 56 {
+        if value != fields | max_deferred << 48 | (slice as u64) << 56 {
             return register_mismatch(format!("Shape of slice {slice} reads {value:x}"));
         }
     }

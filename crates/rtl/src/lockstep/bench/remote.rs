@@ -5,7 +5,7 @@ use super::error::{line_failure, BenchError, Checked};
 use super::line::{Bytes, Message, HOME, REMOTE};
 use super::link::Link;
 use super::units::Units;
-use crate::lockstep::chance::RandomGenerator;
+use crate::lockstep::random::RandomGenerator;
 use crate::lockstep::reachability::within_bounds;
 use crate::lockstep::setup::Check;
 use cohkit_base::sequence::Action;
@@ -13,7 +13,7 @@ use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::execute::{Act, Configuration, Outcome, Receiver, Trigger};
 use cohkit_protocol::protocol::{Carries, Permission};
 use cohkit_protocol::terms::StateId;
-use cohkit_system::agent::{self, Bytes as Sent, RemoteContext, Sending};
+use cohkit_system::agent::{self, Bytes as Sent, OutgoingMessage, RemoteContext};
 use cohkit_system::data::Extent;
 
 /// Number of accesses that a remote with one home attempts: the first ones of [`Access::ALL`], without those that order
@@ -22,15 +22,21 @@ const ACCESSES: u64 = 8;
 
 /// The remote, with the link on which it sends and the limits of its requests.
 pub(super) struct Remote<'b, 'a> {
+    /// Time, lines and report of the run.
     pub context: &'b mut Context<'a>,
+    /// Circuits on which the remote sends.
     pub link: &'b mut Link,
+    /// Resources of the home's units, which limit the outstanding requests.
     pub units: &'b mut Units,
 }
 
 /// Execution context of the remote's rows.
 struct RemoteRow<'b, 'a> {
+    /// Time, lines and report of the run.
     context: &'b mut Context<'a>,
+    /// Circuits on which the remote sends.
     link: &'b mut Link,
+    /// Line of the row, as an index into the context's lines.
     line_index: usize,
     /// Extent of the current write within the line.
     extent: Extent,
@@ -42,18 +48,18 @@ impl RemoteContext for RemoteRow<'_, '_> {
     type Copy = Bytes;
     type Error = BenchError;
 
-    fn current(&self, copy: &Bytes) -> bool {
+    fn is_current(&self, copy: &Bytes) -> bool {
         self.context.is_current(self.line_index, copy)
     }
 
-    fn send(&mut self, sending: Sending<Bytes>) -> Checked {
+    fn send(&mut self, outgoing: OutgoingMessage<Bytes>) -> Checked {
         let (context, line_index) = (&mut *self.context, self.line_index);
-        let Sending {
+        let OutgoingMessage {
             message: kind,
             to: Receiver::Home,
             bytes,
             ..
-        } = sending
+        } = outgoing
         else {
             return line_failure(line_index, "the remote sends to another remote".into());
         };
@@ -101,26 +107,27 @@ impl RemoteContext for RemoteRow<'_, '_> {
     }
 
     // The write is performed when the home starts to write it.
-    fn written(&mut self, _found: Option<&Bytes>) -> Checked {
+    fn complete_sent_write(&mut self, _found: Option<&Bytes>) -> Checked {
         Ok(())
     }
 
-    fn gives_up(&mut self) {}
+    fn abandon_write(&mut self) {}
 
     // Goals concern a single line, so no protocol with a constructed home has such a row.
-    fn every(&mut self, from: StateId, to: StateId) -> Checked {
+    fn bulk_transition(&mut self, from: StateId, to: StateId) -> Checked {
         let states = &self.context.reference.protocol.remote.states;
         let [from, to] = [from, to].map(|state| &states[state.index()].name);
         Err(BenchError {
             check: Check::Comparison,
-            what: format!("`every {from} becomes {to}` changes all lines, but the bench simulates each line separately"),
+            description: format!("`every {from} becomes {to}` changes all lines, but the bench simulates each line separately"),
             line: Some(self.line_index),
         })
     }
 }
 
 impl<'a> Remote<'_, 'a> {
-    /// Attempts up to three random accesses.
+    /// Attempts up to three random accesses to lines that are not directed. An access that is impossible now is
+    /// skipped.
     pub fn attempt_accesses(&mut self) -> Checked {
         for _ in 0..self.context.random.below(4) {
             let line_index = self.context.random_line();
@@ -132,7 +139,8 @@ impl<'a> Remote<'_, 'a> {
         Ok(())
     }
 
-    /// Starts an access, if it is possible now.
+    /// Starts an access, if it is possible now: it must not stall, exceed a bound of the protocol, or exceed the limit
+    /// of a unit's outstanding requests.
     pub fn start_access(&mut self, line_index: usize, access: Access) -> Checked {
         let reference = self.context.reference.clone();
         let permission = self.context.permission(line_index);
@@ -227,7 +235,8 @@ impl<'a> Remote<'_, 'a> {
         stepped.or_else(|stopped| line_failure(line_index, format!("{:?}", stopped.fault)))
     }
 
-    /// Applies a row of the remote.
+    /// Applies a row of the remote, given by its rule and its actions. `received_bytes` is the copy in the current
+    /// message, `access` the access that starts the row.
     fn apply_row(
         &mut self,
         line_index: usize,

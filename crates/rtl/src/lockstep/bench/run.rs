@@ -1,6 +1,6 @@
 //! Parameters and results of a run.
 
-use crate::lockstep::chance::RandomGenerator;
+use crate::lockstep::random::RandomGenerator;
 
 /// Numbering of lines, which determines their units.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,7 +38,7 @@ pub struct Run {
     pub device: u64,
     /// First target row of directed lines, counted from the last row of the ROM; the preceding rows follow. Requires
     /// [`crate::lockstep::setup::Setup::graph`].
-    pub aim: usize,
+    pub first_target: usize,
     /// Number of cycles, of every 256, in which each free port receives illegal traffic that the home must refuse or
     /// drop. Three of eight runs have some. Not used with an endpoint.
     pub illegal_inputs: u64,
@@ -65,7 +65,7 @@ impl Run {
             delay: [1, 10, 60, 60, 400][random.below(5) as usize],
             ready: [16, 16, 12, 4][random.below(4) as usize],
             device: [0, 1, 2, 4, 8][random.below(5) as usize],
-            aim: seed.wrapping_mul(TARGET_DISTANCE) as usize,
+            first_target: seed.wrapping_mul(TARGET_DISTANCE) as usize,
             // Drawn last, so that seeds without illegal traffic behave as they did before it was introduced.
             illegal_inputs: [0, 0, 0, 0, 0, 1, 8, 64][random.below(8) as usize],
             exact: false,
@@ -74,7 +74,7 @@ impl Run {
 
     /// Creates a short run of few lines that is directed from its start to a row, counted from the last of
     /// [`crate::lockstep::reachability::ReachabilityGraph::rows`].
-    pub fn directed_run(aim: usize, seed: u64) -> Run {
+    pub fn directed_run(first_target: usize, seed: u64) -> Run {
         let mut random = RandomGenerator::new(seed ^ 0x517c_c1b7);
         Run {
             seed,
@@ -85,7 +85,7 @@ impl Run {
             delay: 4,
             ready: 16,
             device: 1,
-            aim,
+            first_target,
             illegal_inputs: 0,
             exact: false,
         }

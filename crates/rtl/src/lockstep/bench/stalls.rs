@@ -1,20 +1,24 @@
 //! Long stalls of single ports, in every run. A unit that frees a place too soon uses the place again during a stall.
 
 use super::run::Run;
-use crate::lockstep::chance::RandomGenerator;
 use crate::lockstep::model::{CIRCUITS, SLICES};
+use crate::lockstep::random::RandomGenerator;
 
 /// The port of memory's write data, after those of the circuits to the remote.
 pub(super) const MEMORY: usize = CIRCUITS;
+/// Number of ports of a slice that may stall.
 const PORTS: usize = CIRCUITS + 1;
 
-/// Mean number of beats between two stalls, and the bounds of a stall's length, in cycles.
+/// Mean number of beats between two stalls of a port.
 const BEATS: u64 = 32;
-const SHORTEST: u64 = 20;
-const LONGEST: u64 = 64;
+/// Minimum length of a stall, in cycles.
+const MIN_STALL_CYCLES: u64 = 20;
+/// Maximum length of a stall, in cycles.
+const MAX_STALL_CYCLES: u64 = 64;
 
 /// The stalled ports of both slices.
 pub(super) struct Stalls {
+    /// Random numbers of the stalls alone.
     random: RandomGenerator,
     /// Measurements run without stalls.
     is_disabled: bool,
@@ -43,7 +47,8 @@ impl Stalls {
     /// Notes that a port has taken a beat, and may begin a stall: between messages or between two beats of a line.
     pub(super) fn note_beat(&mut self, slice: usize, port: usize, cycle: u64) {
         if !self.is_disabled && self.random.below(BEATS) == 0 {
-            let cycles = SHORTEST + self.random.below(LONGEST - SHORTEST + 1);
+            let cycles =
+                MIN_STALL_CYCLES + self.random.below(MAX_STALL_CYCLES - MIN_STALL_CYCLES + 1);
             self.ready_cycle[slice][port] = cycle + cycles;
         }
     }

@@ -15,7 +15,7 @@ use super::run::Run;
 use super::stalls::Stalls;
 use crate::lockstep::changes::Changes;
 use crate::lockstep::model::{Inputs, Model, Outputs, CIRCUITS, SLICES};
-use crate::lockstep::setup::{Check, Failed, Mismatch, Setup};
+use crate::lockstep::setup::{Check, Mismatch, RunError, Setup};
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::protocol::Permission;
 use std::path::PathBuf;
@@ -25,11 +25,17 @@ const TIMEOUT_CYCLES: u64 = 20_000;
 
 /// A home and its environment.
 pub(in crate::lockstep) struct Bench<'a> {
+    /// Agents around the home, and the reference state of all lines.
     pub(super) environment: Environment<'a>,
+    /// The Verilated home.
     pub(super) model: Model,
+    /// Input pins of the current cycle.
     pub(super) inputs: Inputs,
+    /// Output pins of the last cycle.
     pub(super) outputs: Outputs,
+    /// Long stalls of single ports.
     stalls: Stalls,
+    /// Illegal inputs at the ports, and their expected effects.
     pub(super) illegal_traffic: IllegalTraffic,
     /// Expected counter values of each slice.
     pub(super) counts: [Counts; SLICES],
@@ -39,8 +45,9 @@ pub(in crate::lockstep) struct Bench<'a> {
     pub(super) is_listening: bool,
     /// Reference model of the endpoint.
     pub(super) endpoint: EndpointModel,
+    /// Directed lines of the run.
     pub(super) director: Director<'a>,
-    /// Transfers at the ports.
+    /// Number of transfers at the ports.
     pub(super) ports: Ports,
     /// File of a waveform that could not be opened.
     pub(super) unopened_waveform: Option<PathBuf>,
@@ -64,7 +71,7 @@ impl<'a> Bench<'a> {
             changes: Changes::new(units, max_delay),
             is_listening: false,
             endpoint: EndpointModel::new(shape.endpoint, run.lines),
-            director: Director::new(setup.graph.filter(|_| !run.exact), run.aim),
+            director: Director::new(setup.graph.filter(|_| !run.exact), run.first_target),
             ports: Ports::default(),
             unopened_waveform: None,
         }
@@ -76,23 +83,23 @@ impl<'a> Bench<'a> {
     }
 
     /// Converts a failure to the error, with the history of the line; returns `Stopped` after a cancellation.
-    pub(in crate::lockstep) fn to_failure(&self, error: BenchError) -> Failed {
+    pub(in crate::lockstep) fn to_failure(&self, error: BenchError) -> RunError {
         let context = &self.environment.context;
         if context.is_stopped() {
-            return Failed::Stopped;
+            return RunError::Stopped;
         }
         if let Some(file) = &self.unopened_waveform {
-            return Failed::Tool(format!("{}: no waveform can be written", file.display()));
+            return RunError::Tool(format!("{}: no waveform can be written", file.display()));
         }
-        Failed::Mismatch(Box::new(Mismatch {
+        RunError::Mismatch(Box::new(Mismatch {
             check: error.check,
-            description: error.what,
+            description: error.description,
             cycle: context.cycle,
             sequence: error.line.map(|line| context.lines[line].sequence()),
         }))
     }
 
-    /// Resets the home.
+    /// Resets the home for four cycles.
     pub(super) fn reset(&mut self) -> Checked {
         self.inputs.reset = 1;
         for _ in 0..4 {
@@ -102,6 +109,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
+    /// Executes a cycle of the RTL. Failed assertions that illegal traffic causes are ignored.
     fn step_model(&mut self) -> Checked {
         let context = &mut self.environment.context;
         if context.is_stopped() {
@@ -117,7 +125,7 @@ impl<'a> Bench<'a> {
         )
     }
 
-    /// Executes a cycle without new operations.
+    /// Executes a cycle in which only earlier operations proceed: the remote and the device start none.
     pub(super) fn run_quiet_cycle(&mut self) -> Checked {
         self.environment.deliver()?;
         self.execute_cycle()
@@ -140,6 +148,7 @@ impl<'a> Bench<'a> {
         self.observe()
     }
 
+    /// Sets the input pins of a cycle.
     fn drive_inputs(&mut self) {
         let Environment {
             context,
@@ -335,7 +344,7 @@ impl<'a> Bench<'a> {
         }
         let context = &self.environment.context;
         for (line_index, line) in context.lines.iter().enumerate() {
-            if let Some(item) = leftover(context, line) {
+            if let Some(item) = pending_item(context, line) {
                 let message = format!("at the end, {item} of line {} is left", line.number);
                 return check_failed(Check::Rest, Some(line_index), message);
             }
@@ -343,7 +352,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Failure: nothing happens any more.
+    /// Fails because nothing happens any more; the message describes the first line with pending work.
     pub(super) fn report_deadlock(&self) -> Checked {
         let context = &self.environment.context;
         let message = "no agent can make progress";
@@ -376,7 +385,7 @@ impl<'a> Bench<'a> {
         self.environment.start_access(line_index, access)
     }
 
-    /// Requests a local operation of the device.
+    /// Requests a local operation of the device, given by its index in the controller's `locals`.
     pub(super) fn request_local(&mut self, line_index: usize, operation: u8) {
         let Environment {
             context, device, ..
@@ -409,7 +418,7 @@ impl<'a> Bench<'a> {
         self.environment.context.permission(line_index)
     }
 
-    /// Resets the home and waits until its directory is cleared.
+    /// Resets the home and runs `settle` cycles, in which its directory is cleared.
     pub(in crate::lockstep) fn reset_and_settle(&mut self, settle: u64) -> Checked {
         self.reset()?;
         for _ in 0..settle {
@@ -419,7 +428,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Runs until quiescence.
+    /// Runs until quiescence; fails if no agent makes progress.
     pub(super) fn settle(&mut self) -> Checked {
         while !self.is_quiescent() {
             self.run_cycle()?;
@@ -428,7 +437,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Runs until a condition holds.
+    /// Runs until a condition holds; fails if no agent makes progress.
     pub(super) fn run_until(&mut self, is_done: impl Fn(&Self) -> bool) -> Checked {
         self.context().record_activity();
         while !is_done(self) {
@@ -437,15 +446,15 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Runs for a number of cycles.
+    /// Runs for a number of cycles; fails if no agent makes progress.
     pub(super) fn run_cycles(&mut self, cycles: u64) -> Checked {
         self.context().record_activity();
         (0..cycles).try_for_each(|_| self.run_cycle())
     }
 }
 
-/// Returns something that is left on a line of a quiescent home.
-fn leftover(context: &Context, line: &Line) -> Option<&'static str> {
+/// Returns an item that is still pending on a line of a quiescent home.
+fn pending_item(context: &Context, line: &Line) -> Option<&'static str> {
     let holder =
         match context.reference.protocol.remote.states[usize::from(line.remote.state)].dirty {
             true => &line.copy,

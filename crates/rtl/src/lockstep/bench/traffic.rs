@@ -39,7 +39,8 @@ pub struct Rate {
     pub ports: Ports,
 }
 
-/// Performs one operation of the remote or the device on a line and returns the port crossings until quiescence.
+/// Performs one operation on a line: an access of the remote, or a local operation of the device. Returns the port
+/// crossings until quiescence.
 pub(in crate::lockstep) fn run_single_operation(
     bench: &mut Bench,
     line_index: usize,
@@ -66,9 +67,11 @@ pub(in crate::lockstep) fn run_read_burst(bench: &mut Bench) -> Checked<Vec<Cros
 
 /// State of prescribed traffic on all lines.
 struct Progress {
+    /// Operation on each line.
     traffic: Traffic,
-    /// The next line, and the number of lines that are completed.
+    /// Index of the next line on which the operation starts.
     next: usize,
+    /// Number of lines on which the operation is complete.
     completed: usize,
     /// Lines in progress.
     active: Vec<usize>,

@@ -32,7 +32,9 @@ pub(super) enum MissingResource {
 /// The use of a row by an event.
 #[derive(Clone, Copy)]
 pub(super) struct Use {
+    /// Event that uses the row.
     pub event: Event,
+    /// Row of the event in the state of the line.
     pub row: rom::Row,
     /// State of the line before the row.
     pub state: u16,
@@ -43,10 +45,12 @@ pub(super) struct Use {
 }
 
 impl Use {
+    /// True if the event is memory's answer.
     fn is_memory_event(&self) -> bool {
         matches!(self.event, Event::MemoryData(_) | Event::MemoryDone)
     }
 
+    /// True if the event is a local operation that the device has requested.
     fn is_device_event(&self) -> bool {
         matches!(self.event, Event::Local(_)) && !self.evict
     }
@@ -70,8 +74,9 @@ impl Use {
 enum AllocationEnd {
     /// Until the event for which it is allocated is handled.
     Handled,
-    /// Until this message has left, or until the device has been notified.
+    /// Until this message, by its number in the histories, has left.
     Departed(u32),
+    /// Until the device has been notified.
     Notified,
     /// Until this cycle.
     Cycle(u64),
@@ -82,6 +87,7 @@ enum AllocationEnd {
 struct Allocations(Vec<(usize, AllocationEnd)>);
 
 impl Allocations {
+    /// Allocates a resource for a line.
     fn allocate(&mut self, line_index: usize, end: AllocationEnd) {
         self.0.push((line_index, end));
     }
@@ -123,24 +129,30 @@ struct Unit {
     requests: usize,
     /// Other messages that have arrived and are not consumed.
     responses: usize,
+    /// Reads of memory: each until memory's answer is handled and the resulting message has left.
     reads: Allocations,
+    /// Writes of memory, as for reads.
     writes: Allocations,
+    /// Local operations in progress, and those of which the device has yet to be notified.
     locals: Allocations,
+    /// Buffer for a message that is sent without a memory operation.
     immediate: Allocations,
+    /// Number of locks that the device holds or has requested.
     locks: usize,
-    /// Number of lines in each set of the unit's directory.
+    /// Number of lines in each set of the unit's directory, by the number that `directory_set` returns.
     sets: FxHashMap<u64, usize>,
 }
 
 /// The units of both slices.
 pub(super) struct Units {
+    /// Units of both slices, by the number that `Reference::unit` returns.
     units: Vec<Unit>,
     /// Maximum number of outstanding requests of a unit.
     max_requests: usize,
 }
 
 impl Units {
-    /// Creates idle units.
+    /// Creates idle units, and determines from the lines of the run whether requests must be limited.
     pub fn new(context: &Context) -> Units {
         let reference = &context.reference;
         let shape = &reference.shape;
@@ -157,7 +169,7 @@ impl Units {
             units: (0..reference.units()).map(|_| Unit::default()).collect(),
             max_requests: match all_lines_fit {
                 true => usize::MAX,
-                false => shape.waiting,
+                false => shape.max_deferred,
             },
         }
     }
@@ -205,7 +217,7 @@ impl Units {
             reads,
             writes,
             locals,
-            waiting,
+            max_deferred,
             ways,
             ..
         } = reference.shape;
@@ -235,7 +247,7 @@ impl Units {
                 let no_lock = used.is_device_event()
                     && used.row.effect == rom::Effect::Take
                     && reference.rom.locking[usize::from(operation)]
-                    && resources.locks >= waiting;
+                    && resources.locks >= max_deferred;
                 let (is_certain, is_possible) = is_full(&mut resources.locals, locals);
                 (is_certain || no_lock, is_possible || no_lock)
             }

@@ -10,7 +10,7 @@ use cohkit_protocol::construct::construct;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text;
-use cohkit_rtl::lockstep::build::{build_from, Printed};
+use cohkit_rtl::lockstep::build::{build_from, PrintedHome};
 use cohkit_rtl::lockstep::model::Model;
 use cohkit_rtl::lockstep::reachability::ReachabilityGraph;
 use cohkit_rtl::lockstep::setup::Setup;
@@ -34,6 +34,7 @@ pub struct Compiled {
     pub package: String,
 }
 
+/// Compiles a shipped protocol.
 pub fn compiled(file: &str) -> Compiled {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
@@ -44,6 +45,7 @@ pub fn compiled(file: &str) -> Compiled {
     compiled_text(file, &text)
 }
 
+/// Compiles a protocol; `file` is its name in printed headers.
 pub fn compiled_text(file: &str, text: &str) -> Compiled {
     let protocol = text::parse(text).expect("protocol without errors");
     let construction = construct(&protocol).expect("protocol with a home");
@@ -69,15 +71,20 @@ pub fn compiled_text(file: &str, text: &str) -> Compiled {
 
 /// A home's RTL as a library, and a folder for images.
 pub struct Built {
+    /// Protocol and ROM of the home.
     pub compiled: Compiled,
+    /// Parameters of the build.
     pub shape: Shape,
+    /// Library to be loaded by [`Model::open`].
     pub library: PathBuf,
+    /// Folder for the images of ROMs, removed at the end.
     pub folder: tempfile::TempDir,
     /// Further Verilog plusargs for the RTL.
     pub argument: String,
 }
 
 impl Built {
+    /// Returns the configuration of lockstep runs with this home.
     pub fn setup(&self) -> Setup<'_> {
         let Compiled {
             protocol,
@@ -134,7 +141,7 @@ pub fn built(compiled: Compiled, sources: &[(&str, &str)], shape: Shape) -> Opti
     } = &compiled;
     let build_lock = ONE_AT_A_TIME.lock();
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lockstep");
-    let printed = Printed {
+    let printed = PrintedHome {
         protocol: &protocol.name,
         rom,
         package,

@@ -50,7 +50,7 @@ impl Application {
             }
             Action::Wake { tag, delay } => self.wake(env, tag, delay),
             // Only the contract needs this action.
-            Action::Forgo { .. } => {}
+            Action::Abandon { .. } => {}
             Action::Begin { tag } => drop(self.measurement_starts.insert(tag, now)),
             Action::End { tag, name } => {
                 if let Some(since) = self.measurement_starts.remove(&tag) {
@@ -75,7 +75,7 @@ impl Application {
             } => {
                 let word_range = usize::from(word)..usize::from(word + words);
                 let words = self.memory_words(env, line)[word_range.clone()].into();
-                self.end_word_access(env, line, word_range, Event::WordsRead { tag, words });
+                self.end_word_access(env, line, word_range, Event::ReadCompletion { tag, words });
             }
             Action::WriteWords {
                 tag,
@@ -87,7 +87,7 @@ impl Application {
                 let mut line_words = self.memory_words(env, line);
                 line_words[word_range.clone()].copy_from_slice(&words);
                 self.set_memory_words(env, line, line_words);
-                self.end_word_access(env, line, word_range, Event::Stored { tag });
+                self.end_word_access(env, line, word_range, Event::StoreCompletion { tag });
             }
             Action::UpdateWord {
                 tag,
@@ -134,7 +134,7 @@ impl Application {
         context.schedule(arrival, KernelEvent::Local(line, operation_index));
     }
 
-    /// Schedules a wake-up that the application requests.
+    /// Schedules a wake-up that the application requests after `delay` picoseconds.
     fn wake(&mut self, env: &mut ApplicationEnvironment, tag: u32, delay: Time) {
         let wake_time = env.context.now().checked_add(delay);
         let Some(wake_time) = wake_time.filter(|wake_time| *wake_time < MAX_REQUESTED_TIME) else {
@@ -171,7 +171,7 @@ impl Application {
         for line in (first..end).step_by(step as usize) {
             let words = self.memory_words(env, line);
             completion = completion.max(env.memory.operate(now, line));
-            let event = Event::Fetched { tag, line, words };
+            let event = Event::FetchCompletion { tag, line, words };
             self.events.schedule(&mut env.context, completion, event);
         }
     }
@@ -181,7 +181,7 @@ impl Application {
         line >= context.tables.platform.lines || self.serves(line)
     }
 
-    /// Returns the contents of a line of the application's memory.
+    /// Returns the words of a line of the application's memory.
     pub(super) fn memory_words(&self, env: &ApplicationEnvironment, line: Line) -> Words {
         if let Some(words) = self.line_contents.get(&line) {
             return words.clone();
@@ -213,7 +213,7 @@ impl Application {
             env.memory.operate_on_words(now, line, words);
         }
         let words = [old_value].into();
-        let event = Event::WordsRead { tag, words };
+        let event = Event::ReadCompletion { tag, words };
         self.events.schedule(&mut env.context, completion, event);
     }
 
@@ -247,7 +247,7 @@ impl Application {
     ) {
         self.set_memory_words(env, line, words);
         let completion = env.memory.operate(env.context.now(), line);
-        let event = Event::Stored { tag };
+        let event = Event::StoreCompletion { tag };
         self.events.schedule(&mut env.context, completion, event);
     }
 

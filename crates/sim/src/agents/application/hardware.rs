@@ -10,11 +10,11 @@ pub(super) fn hardware_event(event: &Event) -> Option<ApplicationEvent> {
     match event {
         Event::Start { .. } => Some(ApplicationEvent::Start),
         Event::Stop => Some(ApplicationEvent::Stop),
-        Event::Fetched { tag, words, .. } => Some(ApplicationEvent::Fetched {
+        Event::FetchCompletion { tag, words, .. } => Some(ApplicationEvent::Fetched {
             tag: *tag,
             bytes: bytes(words),
         }),
-        Event::Stored { tag } => Some(ApplicationEvent::Stored { tag: *tag }),
+        Event::StoreCompletion { tag } => Some(ApplicationEvent::Stored { tag: *tag }),
         _ => None,
     }
 }

@@ -26,6 +26,7 @@ pub(super) enum Attempt {
 /// Result of attempting to evict a line.
 #[derive(PartialEq, Eq)]
 pub(super) enum Eviction {
+    /// The eviction's row has been taken: the line leaves its way.
     Begun,
     /// An input queue has no room for the row's messages.
     LacksRoom,
@@ -101,6 +102,7 @@ impl Caches {
         }
     }
 
+    /// Appends an access to the queue of its line.
     #[inline(always)]
     fn enqueue_access(&mut self, env: &mut CacheEnvironment, entry: &mut Entry, index: u32) {
         if entry.first_access == NONE {
@@ -112,6 +114,7 @@ impl Caches {
     }
 
     /// Returns a free way for a line. Evicts the least recently used line that can be evicted if there is none.
+    /// Returns `None` if no line can be evicted now.
     #[inline(always)]
     fn make_room(&mut self, env: &mut CacheEnvironment, cache: Agent, line: Line) -> Option<Slot> {
         let ways = &self.ways;
@@ -201,7 +204,8 @@ impl Caches {
         }
     }
 
-    /// Performs a write by the level below, whose memory is this cache's copy, as a store in place.
+    /// Performs a write by the level below, whose memory is this cache's copy, as a store in place. `copy` is the
+    /// new content, of which the caller passes on its hold.
     pub(crate) fn store_in_place(
         &mut self,
         env: &mut CacheEnvironment,
@@ -512,7 +516,8 @@ impl Caches {
         }
     }
 
-    /// Completes an access; its core continues.
+    /// Completes an access; its core continues. `hit` is true if it completed on arrival, `performed` is false if
+    /// the protocol has no row for it.
     #[inline(always)]
     pub(super) fn complete_access(
         &mut self,

@@ -11,7 +11,8 @@ use crate::oracle::Level;
 use crate::simulation::Pending;
 
 impl Caches {
-    /// Applies a transition. `message` is the consumed message, `access` the access that starts.
+    /// Applies a transition to `entry`, which the caller then writes back. `message` is the consumed message,
+    /// `access` the access that starts.
     pub(super) fn apply_transition(
         &mut self,
         env: &mut CacheEnvironment,
@@ -219,13 +220,13 @@ impl Caches {
         let source = received_copy.or(transition.before.holds_line.then_some(entry.copy));
         let configuration = entry.configuration;
         match (transition.done, source) {
-            (CompletionEffect::Ends(CompletionKind::Sent), source) => {
+            (CompletionEffect::Completes(CompletionKind::Sent), source) => {
                 self.complete_sent_write(env, &access, source, configuration)
             }
-            (CompletionEffect::Ends(CompletionKind::Read), Some(copy)) => {
+            (CompletionEffect::Completes(CompletionKind::Read), Some(copy)) => {
                 complete_read(env, &access, copy, received_copy.is_none())
             }
-            (CompletionEffect::Ends(CompletionKind::Write), Some(copy)) => {
+            (CompletionEffect::Completes(CompletionKind::Write), Some(copy)) => {
                 if transition.is_partial_write {
                     env.context.check_written(cache, line, copy);
                 }
@@ -284,6 +285,7 @@ impl Caches {
         }
     }
 
+    /// Moves all lines of a cache in the order of their addresses. Performs no checks of permissions.
     #[cold]
     fn move_all_lines(&mut self, env: &mut CacheEnvironment, cache: Agent) {
         for (from, to) in std::mem::take(&mut self.bulk_transitions) {
@@ -314,7 +316,8 @@ impl Caches {
         }
     }
 
-    /// Writes an entry back to its place, according to its new configuration.
+    /// Writes an entry back to its place, according to its new configuration. A line in the initial configuration
+    /// has no entry.
     #[inline(always)]
     pub(super) fn write_back_entry(
         &mut self,
@@ -441,6 +444,7 @@ impl Caches {
         }
     }
 
+    /// Fails the run because of a problem in a configuration of a cache: a row that has no meaning in a simulation.
     #[cold]
     pub(super) fn report_unsupported(
         &mut self,

@@ -17,7 +17,8 @@ impl Frontend {
         }
     }
 
-    /// Performs a store, or all stores that the access stands for, in a copy of the line.
+    /// Performs a store, or all stores that the access stands for, in a copy of the line. Returns the new copy,
+    /// which replaces the given one.
     pub fn write(&mut self, context: &mut Context, access: &Pending, copy: Copy) -> Copy {
         match access.purpose {
             Purpose::Drain => return self.cores.perform_buffered_stores(context, access, copy),
@@ -73,6 +74,7 @@ impl Frontend {
         }
     }
 
+    /// Writes `value` to `count` words from `first` on, in a copy of the line. Returns the new copy.
     fn write_words(
         &mut self,
         context: &mut Context,

@@ -21,8 +21,11 @@ use std::collections::VecDeque;
 
 /// A clocked home in a run, and the outputs expected from it.
 pub(crate) struct Clocked {
+    /// The RTL.
     home: Box<dyn ClockedHome>,
+    /// True if the next clock edge is scheduled. The clock stops while the home is idle.
     is_running: bool,
+    /// Buffer for the outputs of a cycle, reused to avoid allocations.
     outputs: Vec<CycleOutput>,
     /// Messages given to the home that have not entered, in order.
     entering: VecDeque<u32>,
@@ -30,17 +33,20 @@ pub(crate) struct Clocked {
     pending_inputs: FxHashMap<Line, Vec<Work>>,
     /// Messages that the controller has sent and that have not left the home, by line.
     expected_messages: FxHashMap<Line, VecDeque<Message>>,
-    /// Memory reads and writes that the controller has started and the RTL has not requested; for a write its word
-    /// mask.
+    /// Memory reads that the controller has started and the RTL has not requested, by line, with the transition
+    /// that started each.
     expected_reads: FxHashMap<Line, Transition>,
+    /// Memory writes that the controller has started and the RTL has not requested, by line: the configuration
+    /// after the row, and a bit for each word written.
     expected_writes: FxHashMap<Line, (ConfigurationId, u16)>,
-    /// Acknowledgements that the RTL has not given to the device yet.
+    /// Acknowledgements that the RTL has not given to the device yet, by line: the index of the local operation.
     expected_acknowledgements: FxHashMap<Line, u8>,
     /// Lines that the directory is evicting to make room.
     directory_evictions: FxHashSet<Line>,
 }
 
 impl Clocked {
+    /// Creates the coupling of a clocked home after reset.
     pub fn new(home: Box<dyn ClockedHome>) -> Clocked {
         Clocked {
             home,
@@ -161,7 +167,7 @@ fn line_mask(data: &Data) -> u16 {
     (u32::from(u16::MAX) >> (WORDS - usize::from(data.words()).min(WORDS))) as u16
 }
 
-/// Returns the words of a copy of a line.
+/// Returns the words of a copy of a line; those beyond the line's length are 0.
 fn line_words(data: &Data, line: Line, copy: Copy) -> Bytes {
     let mut bytes = [0; WORDS];
     for (target, word) in bytes.iter_mut().zip(0..data.words()) {
@@ -274,6 +280,10 @@ impl Home {
         }
     }
 
+    /// Handles an output of a cycle: checks it against the controller, and lets its effects take place.
+    ///
+    /// # Errors
+    /// A deviation of the RTL from the controller.
     fn handle_output(
         &mut self,
         env: &mut HomeEnvironment,
@@ -327,6 +337,7 @@ impl Home {
         }
     }
 
+    /// Handles the entry of a message, which frees its place in the circuit.
     fn handle_entered(
         &mut self,
         env: &mut HomeEnvironment,
@@ -453,6 +464,7 @@ impl Home {
         None
     }
 
+    /// Sends a message that has left the RTL, if the controller has sent it with the same bytes.
     fn handle_left(
         &mut self,
         env: &mut HomeEnvironment,
@@ -501,6 +513,7 @@ impl Home {
             .is_some()
     }
 
+    /// Handles the completion or the refusal of a local operation or an unlock.
     fn handle_answered(
         &mut self,
         env: &mut HomeEnvironment,
@@ -562,6 +575,7 @@ impl Home {
         true
     }
 
+    /// Starts a memory read that the RTL requests, if the controller has started it.
     fn start_requested_read(
         &mut self,
         env: &mut HomeEnvironment,
@@ -578,6 +592,7 @@ impl Home {
         Ok(())
     }
 
+    /// Starts a memory write that the RTL requests, if the controller has started it with the same words and bytes.
     fn start_requested_write(
         &mut self,
         env: &mut HomeEnvironment,

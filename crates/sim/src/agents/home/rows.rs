@@ -11,10 +11,15 @@ use crate::simulation::event_prefetch::prefetch_receiver;
 /// An input that the home takes, and the transition of its row.
 #[derive(Clone, Copy)]
 pub(crate) struct TakenInput<'m> {
+    /// Input that the home takes.
     pub work: Work,
+    /// Line that the input concerns.
     pub line: Line,
+    /// The message, if the input is one.
     pub message: Option<&'m Message>,
+    /// Configuration of the line before the row.
     pub before: ConfigurationId,
+    /// Transition of the row.
     pub transition: &'m Transition,
 }
 
@@ -480,7 +485,8 @@ impl Home {
 
     /// Handles a recall by the level above, after which caches here keep at most permission `remaining`.
     pub fn handle_recall(&mut self, env: &mut HomeEnvironment, line: Line, remaining: Permission) {
-        let Some(operation) = hierarchy::recalls(&env.context.tables.locals, remaining) else {
+        let Some(operation) = hierarchy::recalling_operation(&env.context.tables.locals, remaining)
+        else {
             let text = format!(
                 "no local operation of the lower level locks the line and leaves {remaining:?}"
             );

@@ -10,13 +10,19 @@ use crate::simulation::{Kind, Pending, Purpose};
 /// Bytes of a non-caching write, from the acceptance of its request until memory accepts them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Store {
+    /// Line that is written.
     pub line: Line,
+    /// Bytes. If only a part is written, the value is in word 0. The store is a holder of this content.
     copy: Copy,
+    /// First word written, if only a part is written.
     word: u16,
+    /// Number of words written, if only a part is written.
     words: u16,
+    /// Cache that has sent the bytes.
     from: Agent,
     /// Flight number of its message.
     flight: u32,
+    /// True if the message carries a whole line.
     pub is_whole_line: bool,
 }
 
@@ -58,7 +64,8 @@ impl Store {
         words
     }
 
-    /// Writes the bytes to memory.
+    /// Writes the bytes to memory. Returns the words if only a part is written and the bytes were those of the
+    /// message.
     fn write(self, env: &mut HomeEnvironment, is_whole_line: bool) -> Option<Range<u16>> {
         let (line, context) = (self.line, &mut env.context);
         if context.local.locks.permission(line) > Permission::None {

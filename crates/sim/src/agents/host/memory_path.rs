@@ -19,10 +19,12 @@ pub(crate) struct HostMemoryPath {
     polled_words: FxHashSet<(u16, u32)>,
     /// Bus transfers that have arrived and wait for an outstanding write before them to be performed.
     pub transfers: VecDeque<Transfer>,
+    /// True if a write of a transfer has been requested and not performed. Later transfers wait for it.
     write_pending: bool,
 }
 
 impl HostMemoryPath {
+    /// Appends a request for the other space.
     fn request(&mut self, requester: Requester, first: u32, op: AccessOp) {
         self.requests.push(PortRequest {
             requester,
@@ -127,10 +129,10 @@ impl Host {
         }
         match (completion.requester, completion.words) {
             (Requester::Application(tag), Some(words)) => {
-                env.schedule_event(time, Event::CoherentLoaded { tag, words });
+                env.schedule_event(time, Event::CoherentLoadCompletion { tag, words });
             }
             (Requester::Application(tag), None) => {
-                env.schedule_event(time, Event::CoherentStored { tag })
+                env.schedule_event(time, Event::CoherentStoreCompletion { tag })
             }
             (Requester::Transfer(tag), Some(words)) => {
                 self.return_fetched_words(env, tag, words, time)

@@ -1,4 +1,4 @@
-//! Framed links of a caching agent or of a home, as used by the simulation.
+//! Framed links of a caching agent or of a home, as used by the simulation. All times are in picoseconds.
 
 use cohkit_link::testbench::LANE_BYTE;
 use cohkit_link::{cxl, Lanes, Message, Parameters};
@@ -13,10 +13,11 @@ use crate::platform::{self, Framing};
 
 /// Links and the time of their next event; shared by the ports of two spaces on the same links.
 struct Shared {
+    /// Links with their endpoints.
     links: Links,
     /// Time of the next event in picoseconds, or `Time::MAX` if there is none.
     due: Time,
-    /// Bits of the messages sent, by side and space, if two spaces share the links.
+    /// Bits of the messages sent, by side of the links and space; `None` unless two spaces share the links.
     sent_bits: Option<[[u64; 2]; 2]>,
 }
 
@@ -24,6 +25,7 @@ struct Shared {
 /// 1 the home's. If two spaces share links, each has its own port, and the agent of one space is on the side of the
 /// other's home.
 pub(crate) struct Port {
+    /// The links, which two ports share if two spaces use them.
     shared: Rc<RefCell<Shared>>,
     /// Number of the port's space, 0 or 1; part of each message's label.
     space: usize,
@@ -37,7 +39,7 @@ pub(crate) struct Port {
     pub blocked: bool,
     /// Buffer for the labels of messages that arrive at one time, reused to avoid allocations.
     pub arrived_messages: Vec<u32>,
-    /// Time at which the last ordered message enters the links, by side.
+    /// Time at which the last ordered message enters the links, in picoseconds, by side of the port.
     last_entry_times: [Time; 2],
 }
 
@@ -50,7 +52,7 @@ pub(crate) struct Unclaimed {
     pub has_foreign_message: bool,
 }
 
-/// Returns the parameters of a port's links.
+/// Returns the parameters of a port's links. `lanes` is at the rate of the layer.
 fn plan(link: &platform::Link, layer: &platform::Layer, lanes: Lanes, seed: u64) -> Plan {
     let lane_bandwidth = lanes.blocks().value() / f64::from(lanes.count); // bytes per second
     let latency = link.latency.value as f64 / SECOND as f64;
@@ -69,7 +71,8 @@ fn plan(link: &platform::Link, layer: &platform::Layer, lanes: Lanes, seed: u64)
 }
 
 impl Port {
-    /// Creates idle links with credits exchanged: those of a caching agent, or those of a home at a switch.
+    /// Creates idle links with credits exchanged: those of a caching agent, or, if `is_home`, those of a home at a
+    /// switch. `timings` is indexed by message kind.
     pub fn new(
         link: &platform::Link,
         layer: &platform::Layer,
@@ -162,12 +165,12 @@ impl Port {
         self.shared.borrow().due
     }
 
-    /// Sets the time of the links' next event.
+    /// Sets the time of the links' next event, in picoseconds.
     pub fn set_due(&mut self, due: Time) {
         self.shared.borrow_mut().due = due;
     }
 
-    /// Advances the links to `now`, before a message is offered.
+    /// Advances the links to `now` (picoseconds), before a message is offered.
     pub fn advance(&mut self, now: Time) {
         of_links!(&mut self.shared.borrow_mut().links, links => links.advance(now));
     }
@@ -182,8 +185,9 @@ impl Port {
         })
     }
 
-    /// Offers the message `label` at a side. The current time must be that of the last [`Port::advance`]. Returns the
-    /// time of the next event that the message causes.
+    /// Offers the message `label`, its index in the pool of messages, at a side. The current time must be that of
+    /// the last [`Port::advance`]. Returns the time of the next event that the message causes, `Time::MAX` if there
+    /// is none.
     pub fn offer(&mut self, side: usize, kind: MessageId, line: u32, label: u32) -> Time {
         let (required_link, message) = self.message(kind, line, label);
         let side = side ^ self.agent_side;
@@ -253,7 +257,8 @@ impl Port {
         unclaimed
     }
 
-    /// Returns the time of the next event that occurs without a new message.
+    /// Returns the time of the next event that occurs without a new message, in picoseconds; `None` if there is
+    /// none.
     pub fn next_event(&mut self) -> Option<Time> {
         of_links!(&mut self.shared.borrow_mut().links, links => links.due())
     }
@@ -285,12 +290,12 @@ impl Port {
         )
     }
 
-    /// Number of units sent again.
+    /// Number of units (blocks, packets or flits) sent again, from both sides of all links.
     pub fn replayed(&self) -> u64 {
         of_links!(&self.shared.borrow().links, links => links.replayed())
     }
 
-    /// Number of times that the links went down; `None` for links that never do.
+    /// Number of times that a link went down, summed over the links; `None` for links that never do.
     pub fn failure_count(&self) -> Option<u64> {
         of_links!(&self.shared.borrow().links, links => links.downs())
     }

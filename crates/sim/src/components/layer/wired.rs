@@ -1,7 +1,11 @@
 //! Parallel links with their endpoints, advanced in time.
+//!
+//! The testbenches of `cohkit_link` count ticks; the simulator counts picoseconds. Values of type `Time` are in
+//! picoseconds here, those named ticks are not. Messages that an endpoint has no room for wait in queues in front
+//! of it.
 
 use cohkit_link::bit_errors::RandomGenerator;
-use cohkit_link::testbench::{Earliest, Testbench, LANE_BYTE};
+use cohkit_link::testbench::{EarliestMessage, Testbench, LANE_BYTE};
 use cohkit_link::{ccix, cxl, end, Balance, Lanes, Layer, Message, Parameters, Ratio};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -10,8 +14,11 @@ use crate::kernel::{Time, SECOND};
 
 /// Several links of one kind.
 pub(super) enum Links {
+    /// Links of ECI.
     Eci(Wired<end::End>),
+    /// Links of CCIX.
     Ccix(Wired<ccix::End>),
+    /// Links of CXL.mem or CXL.cache.
     Cxl(Wired<cxl::End>),
 }
 
@@ -29,20 +36,28 @@ pub(super) use of_links;
 
 /// Parameters of endpoints to be created.
 pub(super) enum EndKind {
+    /// Endpoints of ECI.
     Eci(Parameters),
-    /// Bytes after which a packet of the link layer leaves, and bytes in flight in one direction.
+    /// Endpoints of CCIX: bytes after which owed acknowledgements and credit returns must be sent, and bytes in
+    /// flight in one direction.
     Ccix(u64, u64),
-    /// Flit size, retry timeout, and role of side 0.
+    /// Endpoints of CXL: flit size, retry timeout in flits, and role of side 0.
     Cxl(cxl::Flits, u32, cxl::Side),
 }
 
 /// Parameters common to all links of a port.
 pub(super) struct Plan {
+    /// Number and rate of the lanes of one link.
     pub lanes: Lanes,
+    /// Latency of the lanes, in ticks.
     pub delay_ticks: u64,
+    /// Probability of an error of one bit.
     pub bit_error_rate: f64,
+    /// Seed of bit errors and failures; each link derives its own.
     pub seed: u64,
+    /// Number of parallel links.
     pub link_count: usize,
+    /// Failures of the links.
     pub faults: Faults,
 }
 
@@ -58,6 +73,7 @@ impl Plan {
 pub(super) struct Faults {
     /// Mean time between two failures, in picoseconds; 0 for none.
     pub mean_interval: Time,
+    /// Time until a failed link has trained its lanes again, in picoseconds.
     pub down: Time,
     /// Number of lanes after every other failure.
     pub lanes: u32,
@@ -65,16 +81,19 @@ pub(super) struct Faults {
 
 /// State of a link that goes down from time to time.
 struct Failing {
+    /// Source of the times between failures.
     random: RandomGenerator,
-    /// Time of its next failure.
+    /// Time of its next failure, in picoseconds.
     next: Time,
     /// Number of failures.
     downs: u64,
-    /// Time for which the link had sent non-idle units up to its last failure, and their bytes, by side.
+    /// Picoseconds for which the link had sent non-idle units up to its last failure, and the bytes of these units,
+    /// by side. Needed because the number of lanes changes.
     busy: [(Time, u64); 2],
 }
 
 impl Failing {
+    /// Creates the state of a link that works, with its first failure scheduled.
     fn new(faults: &Faults, seed: u64) -> Failing {
         let mut failing = Failing {
             random: RandomGenerator::new(seed),
@@ -86,12 +105,15 @@ impl Failing {
         failing
     }
 
+    /// Schedules the next failure at a random time after the last one, between 1 ps and twice the mean interval.
     fn schedule_next(&mut self, faults: &Faults) {
         self.next += 1 + self.random.below(2 * faults.mean_interval);
     }
 }
 
 impl EndKind {
+    /// Creates idle links of this kind that have come up and exchanged credits. Message queues of the endpoints are
+    /// unlimited where the kind permits it.
     pub(super) fn create_links(&self, plan: Plan) -> Links {
         match self {
             EndKind::Eci(parameters) => Links::Eci(Wired::new(&plan, || {
@@ -127,15 +149,17 @@ const CIRCUITS: usize = 16;
 /// Links with their endpoints. A link advances only when an event occurs on it or when it is accessed. The upper half
 /// of a label is the message's space.
 pub(super) struct Wired<L: Layer> {
+    /// The links.
     testbenches: Vec<Testbench<L>>,
     /// Ticks up to which all links are considered advanced.
     now: u64,
     /// Messages that wait in front of each endpoint of each link, by circuit.
     queues: Vec<[Vec<VecDeque<Message>>; 2]>,
+    /// Number of messages in `queues`.
     queued: usize,
-    /// Messages to be offered later, in time order: time, side, link (if fixed) and message.
+    /// Messages to be offered later, in time order: time in picoseconds, side, link (if fixed) and message.
     scheduled_offers: VecDeque<(Time, usize, Option<usize>, Message)>,
-    /// Minimum latency from offering a message until a receiver has taken it.
+    /// Minimum latency from offering a message until a receiver has taken it, in picoseconds.
     flight: Time,
     /// Time at which the receiver at each side has taken the first message of each circuit of each link; 0 if it has
     /// not started one.
@@ -147,12 +171,15 @@ pub(super) struct Wired<L: Layer> {
     is_lazy: bool,
     /// True if bit errors occur.
     has_bit_errors: bool,
+    /// Failures of the links.
     faults: Faults,
-    /// Failure state of each link, empty if links never go down; and the number of lanes when all work.
+    /// Failure state of each link; empty if links never go down.
     failures: Vec<Failing>,
+    /// Number of lanes of a link when all work.
     lanes: u32,
     /// Picoseconds of `LANE_BYTE` ticks.
     byte: Ratio,
+    /// Conversion between ticks and picoseconds.
     scale: Scale,
 }
 
@@ -182,10 +209,11 @@ impl Default for Due {
 struct Scale {
     /// Ticks at time 0.
     start_ticks: u64,
-    /// Ticks of 2^[`FRACTION`] picoseconds, and the reverse.
+    /// Ticks per 2^[`FRACTION`] picoseconds, and picoseconds per 2^[`FRACTION`] ticks, both rounded down.
     pace: [u128; 2],
-    /// Ticks of a receiver's clock cycle, and of two picoseconds.
+    /// Ticks of a receiver's clock cycle, rounded down.
     clock_ticks: u64,
+    /// Ticks of two picoseconds, rounded up: at this distance, the order of ticks implies the order of times.
     two_picoseconds: u64,
 }
 
@@ -211,7 +239,7 @@ impl Scale {
         time
     }
 
-    /// Returns when a receiver that starts a message at `start` has taken it.
+    /// Returns when a receiver that starts a message at `start` has taken it, after `clocks` cycles.
     #[inline]
     fn take_end(start: Time, clocks: u32) -> Time {
         start + u64::from(clocks) * SECOND / end::CLOCK_HZ
@@ -237,6 +265,7 @@ fn new_testbench<L: Layer>(plan: &Plan, ends: [L; 2], link: usize) -> Testbench<
 }
 
 impl<L: Layer> Wired<L> {
+    /// Creates links that have come up. `ends` creates the two endpoints of one link, side 0 first.
     fn new(plan: &Plan, ends: impl Fn() -> [L; 2]) -> Wired<L> {
         let new_testbench = |link: usize| new_testbench(plan, ends(), link);
         let mut testbenches: Vec<Testbench<L>> = (0..plan.link_count).map(new_testbench).collect();
@@ -310,7 +339,7 @@ impl<L: Layer> Wired<L> {
         wire.bits.saturating_sub(wire.idle) / 8
     }
 
-    /// Time for `bytes` on a link with its current number of lanes.
+    /// Time for `bytes` on a link with its current number of lanes, in picoseconds.
     fn time_of(&self, link: usize, bytes: u64) -> Time {
         let bytes = u128::from(bytes) / u128::from(self.testbenches[link].lanes());
         (bytes * self.byte.numerator / self.byte.denominator) as Time
@@ -325,7 +354,8 @@ impl<L: Layer> Wired<L> {
         let sides = if any_event { 0..2 } else { sides };
         let (scale, testbench) = (&self.scale, &mut self.testbenches[link]);
         let take_time = |ticks, clocks| Scale::take_end(scale.time(ticks), clocks);
-        let mut earliest = Earliest::new(scale.clock_ticks, scale.two_picoseconds, take_time);
+        let mut earliest =
+            EarliestMessage::new(scale.clock_ticks, scale.two_picoseconds, take_time);
         testbench.due(sides, any_event, &mut earliest);
         earliest.time
     }
@@ -373,7 +403,7 @@ impl<L: Layer> Wired<L> {
 /// Advances a link to a time. Bit errors do not affect an idle link.
 #[inline]
 fn advance_link<L: Layer>(testbench: &mut Testbench<L>, until: u64, has_bit_errors: bool) {
-    if has_bit_errors && testbench.is_at_rest() {
+    if has_bit_errors && testbench.is_quiescent() {
         testbench.sleep(until);
     } else {
         testbench.advance(until);
@@ -435,7 +465,8 @@ impl<L: Layer> Wired<L> {
         time + self.flight
     }
 
-    /// Offers a message at a side now. Returns the link that takes it.
+    /// Offers a message at a side now. An ordered message has the parity of its line in `odd`, which determines the
+    /// link; any other takes the link with the smallest backlog. Returns the link that takes the message.
     pub(super) fn offer(&mut self, side: usize, odd: Option<usize>, message: Message) -> usize {
         let circuit = usize::from(message.circuit);
         let queued = |link: usize| match self.queued {
@@ -479,7 +510,9 @@ impl<L: Layer> Wired<L> {
         }
     }
 
-    /// Takes the arrived messages for which `accepts` returns true.
+    /// Takes the messages that have arrived by `now` and for which `accepts` returns true, and passes them to
+    /// `deliver`. Both take the side of arrival and the label. The first refused message of a circuit blocks the
+    /// later ones of this circuit.
     pub(super) fn take(
         &mut self,
         now: Time,
@@ -532,7 +565,8 @@ impl<L: Layer> Wired<L> {
         }
     }
 
-    /// Returns the time of the next event that occurs without a new message.
+    /// Returns the time of the next event that occurs without a new message, in picoseconds. Examines the links
+    /// that were advanced since the last call.
     pub(super) fn due(&mut self) -> Option<Time> {
         let next_offer = self
             .scheduled_offers
@@ -548,7 +582,7 @@ impl<L: Layer> Wired<L> {
         (due < Time::MAX).then_some(due)
     }
 
-    /// Returns when the message just offered at a side of a link causes an event.
+    /// Returns when the message just offered at a side of a link causes an event; `Time::MAX` if there is none.
     pub(super) fn update_due(&mut self, side: usize, link: usize) -> Time {
         let next_arrival = self.next_arrival(link, side..side + 1);
         self.due[link].arrival = self.due[link].arrival.min(next_arrival);
@@ -558,7 +592,7 @@ impl<L: Layer> Wired<L> {
     /// Sends outstanding acknowledgements and credits, for which no component waits.
     pub(super) fn settle(&mut self) {
         for testbench in &mut self.testbenches {
-            testbench.run_to_rest(1 << 16);
+            testbench.run_to_quiescence(1 << 16);
         }
     }
 
@@ -579,7 +613,7 @@ impl<L: Layer> Wired<L> {
         self.testbenches.iter().map(bits).sum::<u64>() / 8
     }
 
-    /// Total time for which links have sent non-idle units from a side.
+    /// Time for which links have sent non-idle units from a side, summed over the links, in picoseconds.
     pub(super) fn busy(&self, side: usize) -> Time {
         if !self.failures.is_empty() {
             let links = self.failures.iter().enumerate();
@@ -603,7 +637,7 @@ impl<L: Layer> Wired<L> {
         ends.map(Layer::replayed).sum()
     }
 
-    /// Number of failures, or `None` if links never go down.
+    /// Number of failures of all links, or `None` if links never go down.
     pub(super) fn downs(&self) -> Option<u64> {
         let downs = self.failures.iter().map(|failing| failing.downs);
         (!self.failures.is_empty()).then(|| downs.sum())

@@ -99,21 +99,26 @@ impl Format {
 pub(super) struct ForeignAccess {
     /// True for a store.
     pub stores: bool,
+    /// Address in bytes, as in the trace.
     pub address: u64,
-    /// Size in bytes; 1 if the format does not give one.
+    /// Size in bytes; 1 if the format does not give one. Formats may give 0, which counts as 1.
     pub size: u64,
 }
 
 /// The accesses of a line or an instruction, in their order.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub(super) struct Accesses {
+    /// Accesses; only the first `count` are meaningful. An instruction of ChampSim has up to four loads and two
+    /// stores.
     pub list: [ForeignAccess; 6],
+    /// Number of accesses in `list`.
     pub count: usize,
     /// Start time in picoseconds, from an origin of the trace's own.
     pub time: Option<u64>,
 }
 
 impl Accesses {
+    /// Appends an access of `size` bytes. There must be room for it.
     fn push(&mut self, stores: bool, address: u64, size: u64) {
         let access = ForeignAccess {
             stores,
@@ -124,6 +129,7 @@ impl Accesses {
         self.count += 1;
     }
 
+    /// Creates a list of one access, without a time.
     fn single(stores: bool, address: u64, size: u64) -> Accesses {
         let mut accesses = Accesses::default();
         accesses.push(stores, address, size);
@@ -131,17 +137,21 @@ impl Accesses {
     }
 }
 
-/// Error in a line: range of the invalid part, and what was expected.
+/// Error in a line: range of the invalid part in bytes, and the expected input.
 type TextError = (Range<usize>, String);
 
 /// A line of text that is parsed field by field.
 struct Fields<'a> {
+    /// The whole line.
     line: &'a str,
+    /// Part of the line that is still to be parsed.
     rest: &'a str,
+    /// Characters that end a field.
     separators: &'static [char],
 }
 
 impl<'a> Fields<'a> {
+    /// Starts before the first field of a line.
     fn new(line: &'a str, separators: &'static [char]) -> Fields<'a> {
         let rest = line.trim();
         Fields {
@@ -151,6 +161,7 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Returns the next field without surrounding blanks; `None` at the end of the line.
     fn next(&mut self) -> Option<&'a str> {
         let trimmed = self.rest.trim_start();
         if trimmed.is_empty() {
@@ -163,15 +174,18 @@ impl<'a> Fields<'a> {
         Some(field.trim_end())
     }
 
+    /// Returns the position of a field in the line, in bytes.
     fn range_of(&self, field: &str) -> Range<usize> {
         let begin = field.as_ptr() as usize - self.line.as_ptr() as usize;
         begin..begin + field.len()
     }
 
+    /// Returns an error about an invalid field. `expected` is a noun without an article.
     fn invalid<T>(&self, field: &str, expected: &str) -> Result<T, TextError> {
         Err((self.range_of(field), format!("`{field}` is no {expected}")))
     }
 
+    /// Returns an error about a missing field, at the end of the line. `name` has an article.
     fn missing_field<T>(&self, name: &str) -> Result<T, TextError> {
         let end = self.line.trim_end().len();
         Err((end..end, format!("{name} is missing")))
@@ -185,6 +199,7 @@ impl<'a> Fields<'a> {
         self.parse_field(field, name, radix)
     }
 
+    /// Parses a field as a number; `name` is its name with an article.
     fn parse_field(&self, field: &str, name: &str, radix: u32) -> Result<u64, TextError> {
         let noun = name.split_once(' ').map_or(name, |(_, noun)| noun);
         match parse(field, radix) {
@@ -193,6 +208,7 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Rejects further fields.
     fn expect_end(&mut self) -> Result<(), TextError> {
         match self.next() {
             None => Ok(()),

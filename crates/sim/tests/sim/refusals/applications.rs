@@ -59,11 +59,15 @@ fn virtual_addresses_only_slow_applications() {
 /// Accesses that the application makes one after the other.
 #[derive(Clone, PartialEq, Debug)]
 enum Request {
+    /// A load of words: first word and number.
     Load(u32, u32),
+    /// A store of words with the value [`NEW`]: first word and number.
     Store(u32, u32),
+    /// An atomic addition of 1 to a word.
     Add(u32),
 }
 
+/// Value of all stores of the prober.
 const NEW: u64 = 77;
 
 /// First word of the read-only page, and of the absent page: of the pages of 512 words, the fourth is read-only, and
@@ -74,6 +78,7 @@ const ABSENT: u32 = 5 * 512;
 /// Result of an access: the words read; or on refusal the word, true for a write, and the page's permission.
 type AccessResult = Result<Option<Vec<u64>>, (u32, bool, Permission)>;
 
+/// Returns the prober's accesses with the results that their pages require.
 fn expected_results() -> Vec<(Request, AccessResult)> {
     let mixed = |new| [vec![new; 6], vec![0; 14]].concat();
     vec![
@@ -111,19 +116,27 @@ fn expected_results() -> Vec<(Request, AccessResult)> {
 /// plus `tag_offset`.
 #[derive(Clone, Copy)]
 struct Probe {
+    /// True if the accesses use the device's cache.
     cached: bool,
+    /// Number of `Abandon` actions after a refusal. Exactly one is correct.
     abandon_count: u32,
+    /// Difference between the tag of these actions and the refused tag. Only 0 is correct.
     tag_offset: u32,
 }
 
+/// Application that performs the accesses of [`expected_results`], one after the other, and records their results.
 #[derive(Clone)]
 struct Prober {
+    /// Reaction to a refusal.
     parameters: Probe,
+    /// Index of the access in progress.
     next: usize,
+    /// Results of the completed accesses.
     results: Vec<AccessResult>,
 }
 
 impl Prober {
+    /// Issues the next access, with a tag of its own.
     fn issue_request(&mut self, actions: &mut Actions) {
         let tag = 40 + self.next as u32;
         let cached = self.parameters.cached;
@@ -147,17 +160,19 @@ impl Application for Prober {
         "prober"
     }
     fn placement(&self) -> Placement {
-        Placement::Beside
+        Placement::Observer
     }
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         let expected_tag = 40 + self.next as u32;
         self.results.push(match event {
             Event::Start { .. } => return self.issue_request(actions),
-            Event::CoherentLoaded { tag, words } if tag == expected_tag => Ok(Some(words.to_vec())),
-            Event::CoherentStored { tag } if tag == expected_tag => Ok(None),
+            Event::CoherentLoadCompletion { tag, words } if tag == expected_tag => {
+                Ok(Some(words.to_vec()))
+            }
+            Event::CoherentStoreCompletion { tag } if tag == expected_tag => Ok(None),
             Event::PageFault { tag, word, fault } if tag == expected_tag => {
                 (0..self.parameters.abandon_count)
-                    .for_each(|_| actions.forgo(tag + self.parameters.tag_offset));
+                    .for_each(|_| actions.abandon(tag + self.parameters.tag_offset));
                 Err((word, fault.write, fault.permits))
             }
             Event::Stop => return,
@@ -236,6 +251,7 @@ impl Scenario for Probe {
     }
 }
 
+/// Returns a run of the prober on virtual addresses, with pages as for [`READ_ONLY`] and [`ABSENT`].
 fn probes(seed: u64, abandon_count: u32, tag_offset: u32) -> Setup {
     let mut quantities = translation(seed);
     (quantities.read_only_one_in, quantities.absent_one_in) = (quantity(4), quantity(6));
@@ -366,7 +382,7 @@ fn transfers_are_not_translated() {
             "copies"
         }
         fn placement(&self) -> Placement {
-            Placement::Beside
+            Placement::Observer
         }
         fn handle(&mut self, event: Event, actions: &mut Actions) {
             match event {
@@ -374,7 +390,7 @@ fn transfers_are_not_translated() {
                     actions.host_store(100, [1, 2, 3].into());
                     actions.host_fetch(9, 99, 5);
                 }
-                Event::HostFetched { tag: 9, words } => self.0 = words.to_vec(),
+                Event::HostFetchCompletion { tag: 9, words } => self.0 = words.to_vec(),
                 Event::Stop => {}
                 event => panic!("{event:?}"),
             }

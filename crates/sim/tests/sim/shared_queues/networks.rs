@@ -9,12 +9,18 @@ use cohkit_timeline::Side;
 /// MESI with requests and responses in one virtual network. The directory stalls a request while it waits for a
 /// response; if all caches share the input queue, the response is behind that request: a message-dependent deadlock.
 const ONE_VNET: &str = include_str!("../../../../check/tests/verdicts/mesi_one_vnet.coh");
+/// Requests of all caches share one input queue, in which they wait for responses of another network.
 const TWO_NETWORKS: &str = include_str!("../../../../../tests/networks/two-networks.coh");
+/// Full input queues stall their senders; queues of two messages each.
 const BACK_PRESSURE: &str = include_str!("../../../../../tests/networks/back-pressure.coh");
+/// A cache forwards a message to itself through an input queue of one message.
 const SELF_SEND: &str = include_str!("../../../../../tests/networks/self-send.coh");
+/// Requests and responses share an input queue; the home rejects requests instead of stalling them.
 const REJECTED_REQUEST: &str = include_str!("../../../../../tests/networks/rejected-request.coh");
+/// A local operation of the device waits for capacity of the channels.
 const LOCAL_OPERATION_CAPACITY: &str =
     include_str!("../../../../../tests/networks/local-capacity.coh");
+/// Language reference, which contains an example with a network.
 const LANGUAGE: &str = include_str!("../../../../../docs/language.md");
 
 /// Returns the example of the language reference.

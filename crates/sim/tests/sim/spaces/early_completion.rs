@@ -9,8 +9,12 @@ use cohkit_application::interface::{
 #[derive(Clone)]
 pub(super) struct EarlyCopies(pub(super) Copies);
 
+/// DMA engine with the fault: it delays the stores of data by 3 us, and stores
+/// completions at once.
 pub(super) struct EarlyEngine {
+    /// Correct engine.
     inner: Engine,
+    /// Stores of data that are still to be issued, in order.
     delayed: Vec<Action>,
 }
 

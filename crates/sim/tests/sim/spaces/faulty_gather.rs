@@ -19,8 +19,11 @@ pub(super) enum Fault {
 #[derive(Clone)]
 pub(super) struct FaultyGather(pub(super) Gather, pub(super) Fault);
 
+/// Device with the fault, which changes the events and actions of a correct device.
 pub(super) struct FaultyGatherDevice {
+    /// Correct device.
     inner: GatherDevice,
+    /// Fault of this device.
     fault: Fault,
     /// First word of each load, by tag.
     requested: BTreeMap<u32, u32>,
@@ -37,8 +40,8 @@ impl Application for FaultyGatherDevice {
     }
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         match &event {
-            Event::CoherentStored { .. } if self.fault == Fault::EarlyCompletion => return,
-            Event::CoherentLoaded { tag, words } => {
+            Event::CoherentStoreCompletion { .. } if self.fault == Fault::EarlyCompletion => return,
+            Event::CoherentLoadCompletion { tag, words } => {
                 self.stale_words.insert(self.requested[tag], words.clone());
             }
             _ => {}
@@ -50,13 +53,13 @@ impl Application for FaultyGatherDevice {
             for action in inner_actions.take() {
                 match (self.fault, &action) {
                     (Fault::EarlyCompletion, Action::CoherentStore { tag, .. }) => {
-                        events.push_back(Event::CoherentStored { tag: *tag });
+                        events.push_back(Event::CoherentStoreCompletion { tag: *tag });
                     }
                     (Fault::IgnoredInvalidation, Action::CoherentLoad { tag, first, .. }) => {
                         self.requested.insert(*tag, *first);
                         if let Some(words) = self.stale_words.get(first) {
                             let (tag, words) = (*tag, words.clone());
-                            events.push_back(Event::CoherentLoaded { tag, words });
+                            events.push_back(Event::CoherentLoadCompletion { tag, words });
                             continue;
                         }
                     }

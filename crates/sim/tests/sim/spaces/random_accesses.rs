@@ -8,7 +8,9 @@ use cohkit_application::interface::{
 /// well.
 #[derive(Clone)]
 pub(super) struct RandomAccesses {
+    /// Number of threads of the host.
     pub(super) threads: u32,
+    /// Number of words that device and threads store to.
     words: u32,
     /// Number of concurrent accesses of the device.
     pub(super) concurrent: u32,
@@ -16,6 +18,7 @@ pub(super) struct RandomAccesses {
     pub(super) accesses: u32,
     /// True if the device only loads, its transfers write, and threads access only the device's lines.
     pub(super) only_transfers: bool,
+    /// Seed of all random choices.
     seed: u64,
 }
 
@@ -37,16 +40,25 @@ const COUNTERS: u32 = 8;
 /// Number of lines of the device.
 const DEVICE_LINES: Line = 6;
 
+/// Device that accesses the host's memory, and serves the lines of its own memory.
 pub(super) struct RandomDevice {
+    /// Parameters of the scenario.
     parameters: RandomAccesses,
+    /// State of the random generator.
     random: u64,
+    /// Number of accesses that are still to be issued.
     remaining: u32,
+    /// Number of additions to the counters so far.
     added: u64,
 }
 
+/// Thread that accesses the host's memory and the device's lines.
 pub(super) struct RandomThread {
+    /// Parameters of the scenario.
     parameters: RandomAccesses,
+    /// State of the random generator.
     random: u64,
+    /// Number of accesses that are still to be issued.
     remaining: u32,
 }
 
@@ -57,6 +69,7 @@ fn draw_below(random: &mut u64, bound: u32) -> u32 {
 }
 
 impl RandomDevice {
+    /// Issues a random access with this tag, unless all have been issued.
     fn issue_next_access(&mut self, tag: u32, actions: &mut Actions) {
         if self.remaining == 0 {
             return;
@@ -109,20 +122,20 @@ impl Application for RandomDevice {
         "mixed"
     }
     fn placement(&self) -> Placement {
-        Placement::Between(0..DEVICE_LINES)
+        Placement::MemoryPath(0..DEVICE_LINES)
     }
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         match event {
             Event::Start { .. } => {
                 (0..self.parameters.concurrent).for_each(|tag| self.issue_next_access(tag, actions))
             }
-            Event::CoherentLoaded { tag, .. }
-            | Event::CoherentStored { tag }
-            | Event::HostFetched { tag, .. } => self.issue_next_access(tag, actions),
+            Event::CoherentLoadCompletion { tag, .. }
+            | Event::CoherentStoreCompletion { tag }
+            | Event::HostFetchCompletion { tag, .. } => self.issue_next_access(tag, actions),
             Event::Read { line, .. } => actions.fetch(0, line, 1),
-            Event::Fetched { line, words, .. } => actions.answer(line, words),
+            Event::FetchCompletion { line, words, .. } => actions.answer(line, words),
             Event::Write { line, words, .. } => actions.store(line, line, words),
-            Event::Stored { tag } => actions.accept(tag),
+            Event::StoreCompletion { tag } => actions.accept(tag),
             _ => {}
         }
     }

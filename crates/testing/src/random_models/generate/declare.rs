@@ -3,6 +3,7 @@
 use super::{Function, Generator, Kind, TypedName, BITS};
 
 impl Generator {
+    /// Appends the whole model.
     pub(super) fn file(&mut self) {
         let deadlock = ["", "", "stuck", "off", "off", "off"][self.below(6)];
         if !deadlock.is_empty() {
@@ -27,7 +28,7 @@ impl Generator {
         let globals = self.scope.len();
         self.starts();
         if self.below(4) > 0 {
-            // A rule that finds more than deadlocks.
+            // This rule is always enabled. Without it, most searches would find only a deadlock.
             if let Some((place, _)) = self
                 .place(|_, t| t == 0, true)
                 .filter(|p| !p.1.fragile && !p.0.contains('['))
@@ -45,6 +46,8 @@ impl Generator {
         self.properties();
     }
 
+    /// Declares three to six types. A type whose variables would take too many bits becomes a small
+    /// range.
     fn declare_types(&mut self) {
         self.line("type");
         self.indent += 1;
@@ -117,6 +120,7 @@ impl Generator {
         self.indent -= 1;
     }
 
+    /// Declares variables of together at most [`BITS`] bits. The first has the last declared type.
     fn declare_variables(&mut self) {
         self.line("var");
         self.indent += 1;
@@ -144,6 +148,7 @@ impl Generator {
         self.indent -= 1;
     }
 
+    /// Declares a function without side effects, or a procedure.
     fn declare_function(&mut self) {
         let globals = self.scope.clone();
         let name = self.name("f");
@@ -281,6 +286,7 @@ impl Generator {
         });
     }
 
+    /// Appends a `return` of a defined value in the range of the type.
     fn return_of(&mut self, ty: usize) {
         // The result is in its range, for any use by the caller.
         let safe = std::mem::replace(&mut self.safe, true);
@@ -290,6 +296,8 @@ impl Generator {
         self.safe = safe;
     }
 
+    /// Declares one or two start states, possibly one per value of a scalarset. Fragile variables
+    /// may stay undefined.
     fn starts(&mut self) {
         let sets: Vec<usize> = (0..self.types.len())
             .filter(|&t| self.is_symmetric(t))
@@ -323,6 +331,7 @@ impl Generator {
         self.scope.truncate(globals);
     }
 
+    /// Appends assignments of literals to all parts of a place; a multiset stays empty.
     fn initialise(&mut self, place: &str, ty: usize) {
         match self.types[ty].clone() {
             Kind::Record(fields) => {
@@ -345,6 +354,8 @@ impl Generator {
         }
     }
 
+    /// Declares one or two rules, in up to two rulesets, with an alias of a place or a chosen
+    /// element in some cases.
     fn rules(&mut self) {
         let mut open = 0;
         while open < 2 && self.below(2) == 0 {
@@ -355,7 +366,7 @@ impl Generator {
             open += 1;
         }
         let aliased = match self.random.once_in(10) {
-            // The place is evaluated in every state.
+            // The alias is evaluated in every state, so it must not fail.
             true => {
                 let safe = std::mem::replace(&mut self.safe, true);
                 let place = self.place(|_, _| true, true);
@@ -406,6 +417,8 @@ impl Generator {
         }
     }
 
+    /// Declares an invariant, a cover, a liveness property and an assumption, each in some of the
+    /// models only.
     fn properties(&mut self) {
         if self.random.once_in(4) {
             let (a, b, c) = (self.claim(2), self.claim(2), self.claim(1));

@@ -139,7 +139,7 @@ impl<'a> Resolver<'a, '_> {
                 | ActionKind::Choose(..)
                 | ActionKind::AssignElement(..)
                 | ActionKind::Retry
-                | ActionKind::Every(..)
+                | ActionKind::BulkTransition(..)
                 | ActionKind::For(..)
         );
         if scope.lineless && needs_line {
@@ -214,7 +214,7 @@ impl<'a> Resolver<'a, '_> {
             ActionKind::For(name, set, actions) => {
                 self.for_each((*name, set, actions), event, scope, table)
             }
-            ActionKind::Every(from, to) => {
+            ActionKind::BulkTransition(from, to) => {
                 self.resolve_bulk_transition((*from, *to), action.span, scope, table)
             }
             ActionKind::Defer => match (scope.side, carries) {
@@ -272,10 +272,10 @@ impl<'a> Resolver<'a, '_> {
                     "`retry` is only for accesses that read or write, or are about no line",
                 ),
             },
-            ActionKind::Unlocked if event == Event::Unlock || table.unlock => {
+            ActionKind::AcknowledgeUnlock if event == Event::Unlock || table.unlock => {
                 Some(Statement::AcknowledgeUnlock)
             }
-            ActionKind::Unlocked => reject(
+            ActionKind::AcknowledgeUnlock => reject(
                 Code::Misplaced,
                 "nothing can be unlocked here",
                 "declare `local unlock` in the home",

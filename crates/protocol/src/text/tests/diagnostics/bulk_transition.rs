@@ -74,7 +74,7 @@ fn goals_speak_of_one_line() {
         &[("get", GET), ("reach", REACH)],
         expect![[r#"
               - | acquired | every H becomes I
-            # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ misplaced: `every` is about several lines, and the home is written as goals
+            # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ misplaced: `every` is about several lines, and the home is written as a policy
         "#]],
     );
 }
@@ -88,7 +88,7 @@ fn policies_exclude_guarantee_none() {
         &[("get", GET), ("reach", REACH)],
         expect![[r#"
               guarantee none
-            # 17:1 misplaced: a home written as goals, and `guarantee none`
+            # 17:1 misplaced: a home written as a policy, and `guarantee none`
         "#]],
     );
     check(

@@ -33,6 +33,7 @@ home directory {
 %file%
 ";
 
+/// Checks a case at a place of [`HOMES`].
 fn check_homes(place: &str, case: Expect) {
     check(HOMES, place, &[], case);
 }

@@ -33,6 +33,7 @@ home directory {
 %file%
 ";
 
+/// Checks a case at a place of [`KINDS`].
 fn check_kinds(place: &str, case: Expect) {
     check(KINDS, place, &[], case);
 }
@@ -150,7 +151,7 @@ fn goals_of_several_tables() {
           remote b { states { I; M reads; W waits Data }; I | load | send Get | W; W | Data | | M; M | Inv | send Gone | I; I W | Inv | send Gone | stay }
         #                        ^ not-a-right: `M` gives a different permission in another kind
           home { on Get(r) { ensure others(r) == I; grant r M with Data }; reach I with Inv }
-        # ^^^^ misplaced: a home written as goals, and remotes with several tables
+        # ^^^^ misplaced: a home written as a policy, and remotes with several tables
     "#]]);
 }
 

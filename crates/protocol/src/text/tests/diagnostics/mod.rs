@@ -65,7 +65,9 @@ home {
   %home%
 }
 ";
+/// Goals of the request `Get` that have no errors.
 const GET: &str = "on Get(r) { ensure others(r) == I; grant r M with Data }";
+/// Downgrade rule without errors.
 const REACH: &str = "reach I with Inv";
 
 /// Checks that the diagnostics of a case, inserted at `place` of a template, are those in its comments. Other places
@@ -140,36 +142,47 @@ fn annotate(lines: &[String], first_line: u32, text: &str) -> String {
     annotated.concat() + &elsewhere
 }
 
+/// A case that is a whole file.
 fn check_text(case: Expect) {
     check("%text%", "text", &[], case);
 }
+/// A case after the last block of [`ROWS`].
 fn check_file(case: Expect) {
     check(ROWS, "file", &[], case);
 }
+/// A case among the channels of [`ROWS`].
 fn check_channels(case: Expect) {
     check(ROWS, "channels", &[], case);
 }
+/// A case among the messages of [`ROWS`].
 fn check_messages(case: Expect) {
     check(ROWS, "messages", &[], case);
 }
+/// A case among the states of the remote in [`ROWS`].
 fn check_states(case: Expect) {
     check(ROWS, "states", &[], case);
 }
+/// A case among the variables of the remote in [`ROWS`].
 fn check_variables(case: Expect) {
     check(ROWS, "variables", &[], case);
 }
+/// A case among the rows of the remote in [`ROWS`].
 fn check_remote(case: Expect) {
     check(ROWS, "remote", &[], case);
 }
+/// A case among the rows of the home in [`ROWS`].
 fn check_home(case: Expect) {
     check(ROWS, "home", &[], case);
 }
+/// A case among the statements of [`POLICY`].
 fn check_policy(case: Expect) {
     check(POLICY, "home", &[("get", GET), ("reach", REACH)], case);
 }
+/// A case in place of the goals of `Get` in [`POLICY`].
 fn check_policy_on(case: Expect) {
     check(POLICY, "get", &[("reach", REACH)], case);
 }
+/// A case in place of the downgrade rule in [`POLICY`].
 fn check_policy_reach(case: Expect) {
     check(POLICY, "reach", &[("get", GET)], case);
 }
@@ -239,6 +252,7 @@ fn inputs_without_a_protocol() {
     assert_eq!(codes(&"# text\n".repeat(1 << 20)), [Code::TooLong]);
 }
 
+/// A file that is cut at any place has at most three errors, all of which can be rendered.
 #[test]
 fn truncation_at_any_position() {
     // Only the systems at the end can be missing without an error.
@@ -262,6 +276,8 @@ fn truncation_at_any_position() {
     }
 }
 
+/// More states than an index can distinguish, and more rules than the parser accepts. The number of diagnostics is
+/// bounded.
 #[test]
 fn tables_that_are_too_large() {
     let states: String = (0..70_000).map(|index| format!("S{index} ")).collect();
@@ -305,6 +321,8 @@ fn tables_that_are_too_large() {
     );
 }
 
+/// Files of [`MAX_FILE_BYTES`] that repeat one piece are parsed in reasonable time, and their diagnostics stay
+/// short.
 #[test]
 fn texts_of_maximum_length() {
     let fill = |piece: &str| {
@@ -348,6 +366,7 @@ fn texts_of_maximum_length() {
     assert!(parse(&text).is_err());
 }
 
+/// Source line, carets and advice as a user sees them, without and with colours.
 #[test]
 fn rendered_diagnostic() {
     let text = ROWS

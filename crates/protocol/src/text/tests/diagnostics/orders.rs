@@ -2,6 +2,7 @@
 
 use super::*;
 
+/// A protocol without errors, and a place for blocks about program order.
 const ORDERS: &str = "protocol test
 line 64 bytes
 channels { ask remote -> home; tell home -> remote }
@@ -17,6 +18,7 @@ home { states { I }
 %file%
 ";
 
+/// Checks a case after the last block of [`ORDERS`].
 fn check_orders(case: Expect) {
     check(ORDERS, "file", &[], case);
 }
@@ -44,6 +46,8 @@ fn orders_and_guarantees() {
     "#]]);
 }
 
+/// A protocol whose load sends two requests, and whose home answers with three messages; `%file%` is replaced by
+/// networks.
 const QUEUE: &str = "protocol test
 line 64 bytes
 channels { ask remote -> home; tell home -> remote; %file% }
@@ -62,6 +66,8 @@ home { states { I }
 system one { remotes 1; lines 1 }
 ";
 
+/// A row of an access that sends more messages than one input queue holds could never be executed. Numbers are those
+/// of the errors.
 #[test]
 fn accesses_that_exceed_an_input_queue() {
     for (channels, rows) in [

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn conditions_of_rights() {
+fn conditions_on_permissions() {
     let fillings = [
         ("variables", "a: 0..1 per remote; c: count"),
         ("remote", "registers { r: 0..1 }"),
@@ -101,7 +101,7 @@ fn rows_of_states_with_conditional_permission() {
 }
 
 #[test]
-fn goals_and_operations_speak_of_fixed_rights() {
+fn goals_and_operations_name_fixed_permissions() {
     let states = "W waits Done; V reads if n == 1 }\n  variables { n: 0..1 }";
     let template = POLICY.replace("W waits Done }", states);
     check(
@@ -114,7 +114,7 @@ fn goals_and_operations_speak_of_fixed_rights() {
         expect![[r#"
               on Get(s) { ensure others(s) <= V; grant s M with Data }
             #                                 ^ not-a-right: the permission of `V` depends on variables
-            # 18:1 misplaced: a home written as goals, and a permission that depends on variables
+            # 18:1 misplaced: a home written as a policy, and a permission that depends on variables
             # 24:31 not-a-right: the permission of `V` depends on variables
         "#]],
     );
