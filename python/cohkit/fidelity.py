@@ -178,6 +178,81 @@ The FPGA fetches the lines of arguments one after the other.
 The row gives the throughput of the arguments, for the best number of lines.
 """,
     ),
+    "eci-link": (
+        "Transfers over ECI compared with DMA over PCIe",
+        """\
+The blind comparison was unequal: line requests of one transfer at a time, and 32 DMA transfers at a time.
+An engine on the FPGA reads or writes lines of the CPU's memory, or a DMA engine moves as many bytes over PCIe.
+The crossover is the transfer size from which DMA has more throughput, with as many requests as each side sustains.
+Ratios of latency are those of one transfer alone.
+""",
+    ),
+    "ccix-exp1": (
+        "Transfers over CCIX compared with DMA over PCIe",
+        """\
+The blind comparison was unequal: line requests of one transfer at a time, and 32 DMA transfers at a time.
+A card reads or writes its host's memory line by line over CCIX, or a DMA engine moves as many bytes over PCIe.
+Ratios of throughput are those with as many requests as each side sustains; ratios of latency are those of one \
+transfer alone.
+""",
+    ),
+    "cord-fig2": (
+        "Cost of acknowledgements under source ordering",
+        """\
+Ten programs on eight hosts store to each other's memory, and each store is acknowledged.
+The rows give the share of time that threads wait for acknowledgements, and the share of acknowledgements in the \
+traffic between hosts.
+""",
+    ),
+    "cord-fig7": (
+        "Programs under three orderings, relative to directory ordering",
+        """\
+Time and traffic of the ten programs with source ordering (`so`), message passing (`mp`) and write-back caches (`wb`), \
+in percent of those with directory ordering (CORD).
+""",
+    ),
+    "cord-fig8": (
+        "Orderings by store size, release size and fan-out",
+        """\
+One thread stores to other hosts' memory; time and traffic in percent of those with directory ordering (CORD).
+""",
+    ),
+    "cord-table3": (
+        "Area and power of CORD's tables",
+        """\
+The rows give the area and static power of the tables in each core and each directory.
+""",
+    ),
+    "proxics-pipes": (
+        "Pipes to a core beside far memory",
+        """\
+A host sends words to a core beside far memory, by lines of a scratchpad or by registers.
+""",
+    ),
+    "proxics-spawn": (
+        "Start of a program on a core beside far memory",
+        """\
+The time from the host's first word of a binary until the core reports that it runs, with and without verification.
+""",
+    ),
+    "proxics-bulk": (
+        "Copies and fills of far memory",
+        """\
+One core beside far memory sets, clears or copies it, or the host does so with prefetches.
+""",
+    ),
+    "proxics-sum": (
+        "Sum over a column of a table in far memory",
+        """\
+One core beside far memory adds up a column of a table with rows of 8 to 128 B, or the host does so with prefetches.
+""",
+    ),
+    "proxics-uts": (
+        "Traversal of unbalanced trees in far memory",
+        """\
+Hosts and cores beside far memory traverse trees T1L, T2L and T3L of the benchmark UTS; each row is a ratio of rates.
+""",
+    ),
 }
 """Heading and introduction of the section of an experiment."""
 
