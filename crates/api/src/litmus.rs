@@ -431,7 +431,7 @@ fn judge(
                 _ => false,
             };
             let path = match chart || forbidden && memory_system.lower.is_none() {
-                true => shortest_path(
+                true => deciding_path(
                     levels,
                     test,
                     &result,
@@ -466,7 +466,7 @@ fn home(source: &Source, caches: u16) -> Result<Controller, TestError> {
 
 /// Shortest path to the deciding outcome: one that the model forbids, or else one that decides the condition. For a
 /// deadlock or livelock, the path leads to a stuck state.
-fn shortest_path(
+fn deciding_path(
     (source, lower): (&Source, Option<&Source>),
     test: &Test,
     result: &RunResult,
