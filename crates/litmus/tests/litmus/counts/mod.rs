@@ -21,6 +21,7 @@ const CORD_TSO: &str = include_str!("../../../../../ordering/tso/cord.coh");
 const SEQ: &str = include_str!("../../../../../ordering/seq.coh");
 const SEQ_TSO: &str = include_str!("../../../../../ordering/tso/seq.coh");
 const SO: &str = include_str!("../../../../../ordering/so.coh");
+const SO_STRICT: &str = include_str!("../../../../../ordering/so-strict.coh");
 const MP: &str = include_str!("../../../../../ordering/mp.coh");
 const SELF_INVALIDATE: &str = include_str!("../../../../../protocols/self-invalidate.coh");
 
@@ -277,13 +278,41 @@ const FAULTS: &[Fault] = &[
     ),
     fault(
         SO,
+        "a release waits for all outstanding stores but one",
+        "WxWxLy+AyRx",
+        &[("release if open == 0", "release if open <= 1")],
+        FORBIDDEN_OUTCOME,
+    ),
+    fault(
+        SO,
+        "a core counts one of several outstanding stores",
+        "WxWxLy+AyRx",
+        &[("send Write, open += 1", "send Write, open := 1")],
+        "`open` has no room for -1",
+    ),
+    fault(
+        SO,
+        "stores of a core to a line are unordered",
+        "WxWx",
+        &[("  ordered store, read per line", "  ordered read per line")],
+        "program order",
+    ),
+    fault(
+        SO,
+        "stores may not pass a release that has been sent",
+        "WxLyWx",
+        &[("send Release, ready := false", "send Release")],
+        STUCK,
+    ),
+    fault(
+        SO_STRICT,
         "all copies but one are awaited",
         "WxWxLy+RxAyRx+Rx",
         &[("A F G | Gone if owed > 1 |", "A F G | Gone if owed > 2 |")],
         "a readable copy is stale",
     ),
     fault(
-        SO,
+        SO_STRICT,
         "a store is acknowledged before the copies are gone",
         "WxWyLz+RxAzRxRy",
         &[
