@@ -152,7 +152,9 @@ def _waiting_share(result: Play, threads: int) -> float:
 def _acknowledgement_share(result: Play, _: int) -> float:
     """Return the percentage of the bytes between hosts used by acknowledgements."""
     assert result.traffic is not None  # noqa: S101 -- there are hosts
-    return ratio(result.traffic["Ack"]["between_bytes"], traffic(result))
+    # Of stores, and of releases.
+    acknowledgements = sum(result.traffic[name]["between_bytes"] for name in ("Ack", "Written"))
+    return ratio(acknowledgements, traffic(result))
 
 
 def _unchanged(run: ProgramRun) -> ProgramRun:
@@ -278,8 +280,7 @@ number. Bytes between two releases and fan-outs are those of the published table
 vertices; matrices are of 256 by 60 and 128 by 128 lines; which messages the mini-applications pass, and how often, is
 assumed (`cohkit play cxl-8x8 mocfe --param help`). Time is from the first moment at which all have their data to the
 last check. What a thread keeps to itself is calculated outside of the memory that is simulated, in 1 ns for each value.
-Acknowledged stores of a thread to one line wait for each other, so words cost more than lines. Credits of posted stores
-do not count.
+A thread has up to 128 stores without acknowledgement, also to one line. Credits of posted stores do not count.
 """
 OMISSIONS = "waiting inside meshes, room in buffers, memory behind the shared cache, seven cores of each host"
 

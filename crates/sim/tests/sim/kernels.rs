@@ -294,7 +294,7 @@ fn wrong_atomic_responses_are_detected() {
         ("send Old,", FailureKind::DataValue, "not performed"),
     ] {
         let faulty_row = row.replace("send Old, write,", faulty);
-        let protocol = changed_ordering("so", &[], &[(row, &faulty_row)]);
+        let protocol = changed_ordering("so-strict", &[], &[(row, &faulty_row)]);
         let setup = setup(&protocol, &machine(), Arc::new(KernelScenario(Atomics)));
         match play_while(&setup, &mut |_| true) {
             Err(RunError::Failure(failure)) => {
