@@ -41,7 +41,7 @@ enum {
 
 // Sequential reader of elements, in the first lines of the scratchpad.
 struct nm_reader {
-  uint64_t far, parts, lines, requested_parts, since[2];
+  uint64_t far, parts, lines, requested_parts, fetches[2];
 };
 
 static inline uint64_t nm_part_lines(uint64_t lines, uint64_t part) {
@@ -51,8 +51,8 @@ static inline uint64_t nm_part_lines(uint64_t lines, uint64_t part) {
 static inline void nm_reader_request(struct nm_reader *reader) {
   uint64_t part = reader->requested_parts++;
   if (part >= reader->parts) return;
-  reader->since[part % 2] = nm_now();
   nm_fetch(part % 2 * NM_PART, reader->far + part * NM_PART_BYTES, nm_part_lines(reader->lines, part));
+  reader->fetches[part % 2] = nm_fetches_begun();
 }
 
 static inline struct nm_reader nm_reader(uint64_t far, uint64_t bytes) {
@@ -65,13 +65,13 @@ static inline struct nm_reader nm_reader(uint64_t far, uint64_t bytes) {
 // Returns a fetched part and releases the previous one.
 static inline volatile void *nm_reader_part(struct nm_reader *reader, uint64_t part) {
   nm_reader_request(reader);
-  nm_fetched_since(part % 2 * NM_PART, nm_part_lines(reader->lines, part), reader->since[part % 2]);
+  nm_await_fetches(reader->fetches[part % 2]);
   return nm_words(part % 2 * NM_PART);
 }
 
 // Sequential writer of elements, in the lines after those of the reader.
 struct nm_writer {
-  uint64_t far, part, bytes, since[2], lines[2];
+  uint64_t far, part, bytes, stores[2];
 };
 
 static inline struct nm_writer nm_writer(uint64_t far) { return (struct nm_writer){.far = far}; }
@@ -81,19 +81,13 @@ static inline volatile void *nm_writer_address(struct nm_writer *writer) {
   return (volatile char *)nm_words((2 + writer->part % 2) * NM_PART) + writer->bytes;
 }
 
-static inline void nm_writer_wait(struct nm_writer *writer, uint64_t side) {
-  nm_stored_since((2 + side) * NM_PART, writer->lines[side], writer->since[side]);
-  writer->lines[side] = 0;
-}
-
 static inline void nm_writer_store(struct nm_writer *writer) {
   uint64_t side = writer->part % 2, lines = (writer->bytes + NM_LINE - 1) / NM_LINE;
   if (lines == 0) return;
-  writer->since[side] = nm_now();
-  writer->lines[side] = lines;
   nm_store((2 + side) * NM_PART, writer->far + writer->part++ * NM_PART_BYTES, lines);
+  writer->stores[side] = nm_stores_begun();
   writer->bytes = 0;
-  nm_writer_wait(writer, writer->part % 2);
+  nm_await_stores(writer->stores[writer->part % 2]);
 }
 
 static inline void nm_writer_next(struct nm_writer *writer, uint64_t size) {
@@ -104,8 +98,7 @@ static inline void nm_writer_next(struct nm_writer *writer, uint64_t size) {
 // Flushes the writer: all elements are in far memory on return.
 static inline void nm_writer_end(struct nm_writer *writer) {
   nm_writer_store(writer);
-  nm_writer_wait(writer, 0);
-  nm_writer_wait(writer, 1);
+  nm_await_stores(nm_stores_begun());
 }
 
 // An operation: element sizes of array and result; true if the result is a single element; the function, which returns the
