@@ -254,12 +254,6 @@ class ChipCost(NamedTuple):
     """Area, leakage and energy of a read of a table, or the sums of several."""
 
     area: float
-
-    Attributes:
-        area: relative area.
-        power: relative static power.
-        energy: relative energy per write.
-
     """In mm2."""
     power: float
     """In mW."""
