@@ -91,6 +91,18 @@ def test_chip_model_is_evaluated_at_both_bounds() -> None:
     assert [end.value for end in energy.ends()] == ["0.1 fF/um", "0.4 fF/um"]
 
 
+def test_means_are_geometric_over_programs_with_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cord_programs, "PROGRAMS", {name: cord_programs.PROGRAMS[name] for name in ("trns", "cr")})
+    measurements = EXPERIMENTS["cord-fig7"].run(Conditions(accesses=800))
+    values = {measurement.key: measurement.value for measurement in measurements}
+    for measure in ("time", "traffic"):
+        for machine in ("CXL", "UPI"):
+            for ordering in ("so", "mp", "wb"):
+                key = f"cord.programs.{measure}.{machine}"
+                programs = [values[f"{key}.{name}.{ordering}"] for name in ("trns", "cr")]
+                assert values[f"{key}.mean.{ordering}"] == pytest.approx((programs[0] * programs[1]) ** 0.5)
+
+
 def test_bytes_per_release_include_all_unpublished_stores(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stores within a host count too, although only those between hosts have their bytes counted."""
     # Lines with a header of 16 bytes; 50 more stay in a host.

@@ -318,7 +318,7 @@ pub const SCENARIOS: [ShippedScenario; 23] = [
     },
     ShippedScenario {
         name: "bigfft",
-        text: "threads pass messages: 10 KB with one partner after the other, and barriers",
+        text: "threads pass messages: 10 KB with one partner after the other",
         parameters: &MESSAGE_PARAMETERS,
     },
     ShippedScenario {

@@ -34,10 +34,7 @@ const C11_ORDERS: [EdgeOrder; 4] = [
 /// outcomes are compared.
 pub const ORDERINGS: [(&str, &str); 11] = [
     ("so", include_str!("../../../ordering/so.coh")),
-    (
-        "so-strict",
-        include_str!("../../../ordering/so-strict.coh"),
-    ),
+    ("so-strict", include_str!("../../../ordering/so-strict.coh")),
     ("seq", include_str!("../../../ordering/seq.coh")),
     ("cord", include_str!("../../../ordering/cord.coh")),
     ("mp", include_str!("../../../ordering/mp.coh")),

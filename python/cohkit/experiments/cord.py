@@ -249,7 +249,8 @@ def _fig8(conditions: Conditions) -> list[Measurement]:
 
 def _fig9(conditions: Conditions) -> list[Measurement]:
     """Return the time with source ordering relative to CORD, for varied latencies between hosts."""
-    parts = {"one way": 2, "round trip": 4}
+    # Links that a latency crosses.
+    parts = {"round trip": 4, "one way": 2}
     works = [("fan-out 1", Work()), ("fan-out 3", Work(fanout=3)), ("fan-out 7", Work(fanout=7))]
     works += [("8 B stores", Work(store=8)), ("sync 512 B", Work(sync=512))]
     comparisons = [
@@ -345,7 +346,7 @@ Each store is to a line of its own; one above a line is a store to a larger line
 Message sizes, the core's clock and its limit of outstanding stores are assumed (`cohkit platform cxl-8x8`): 128 stores
 under `so`, without a limit under `mp` and `cord`, whose stores need no acknowledgement.
 """
-OMISSIONS = "waiting inside meshes, room in buffers, memory behind the shared cache"
+OMISSIONS = "waiting inside meshes, room in buffers, misses in the shared cache"
 
 EXPERIMENTS = {
     "cord-fig8": Experiment(
@@ -358,7 +359,7 @@ EXPERIMENTS = {
     ),
     "cord-fig9": Experiment(
         run=_fig9,
-        note=NOTE + "The latency is taken as that of one way, and as that of the round trip.\n",
+        note=NOTE + "The latency is taken as that of the round trip, and as that of one way.\n",
         omissions=OMISSIONS,
         headline="Waiting for acknowledgements before a release costs more at a higher latency between hosts.",
         axis="time of so (% of cord)",
