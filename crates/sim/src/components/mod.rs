@@ -1,6 +1,8 @@
 //! Components of a machine besides caches and homes. They model time and do not know the protocol.
 
 pub mod bus;
+pub(crate) mod dram;
+pub(crate) mod home_cache;
 pub mod hosts;
 pub(crate) mod layer;
 pub mod link;
