@@ -63,6 +63,7 @@ fn parts(seed: u64) -> [Arc<dyn Playable>; 7] {
             words: seed.is_multiple_of(2),
         }),
         Arc::new(Prefetch {
+            hints: 0,
             lines: 32,
             blocks: 2,
             block: 8,
