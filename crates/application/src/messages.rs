@@ -51,7 +51,7 @@ impl Communicator {
         for from in 0..hosts.threads {
             let to = (0..hosts.threads).map(|to| Channel {
                 buffers: [Granularity::Word, Granularity::Line].map(|granularity| {
-                    [(); 2].map(|()| memory.array(to, program.capacity(grain), granularity))
+                    [(); 2].map(|()| memory.array(to, program.capacity(granularity), granularity))
                 }),
                 full: memory.flag(to),
                 empty: program.acknowledges().then(|| memory.flag(from)),
@@ -89,7 +89,7 @@ impl Rank {
     /// Sends a message, in pieces of the size of a buffer.
     async fn send(&mut self, to: u32, granularity: Granularity, values: &[u64]) {
         let channel = &mut self.communicator.channels[self.core.number as usize][to as usize];
-        for piece in values.chunks(self.program.capacity(grain) as usize) {
+        for piece in values.chunks(self.program.capacity(granularity) as usize) {
             if let (Some(empty), 2..) = (channel.empty, channel.sent) {
                 self.core.acquire_flag(empty, channel.sent - 1).await;
             }
@@ -110,7 +110,7 @@ impl Rank {
             let buffer = channel.buffers[granularity as usize][channel.received as usize % 2];
             channel.received += 1;
             self.core.acquire_flag(channel.full, channel.received).await;
-            let capacity = self.program.capacity(grain);
+            let capacity = self.program.capacity(granularity);
             for index in 0..capacity.min(values - received.len() as u32) {
                 received.push(self.core.load_value(buffer, index).await);
             }
@@ -183,10 +183,10 @@ pub enum Program {
 
 impl Program {
     /// Returns the number of values that a buffer has room for.
-    fn capacity(self, grain: Grain) -> u32 {
-        match (self, grain) {
-            (Program::BigFft, Grain::Word) => FFT_WORDS,
-            (Program::BigFft, Grain::Line) => FFT_LINES,
+    fn capacity(self, granularity: Granularity) -> u32 {
+        match (self, granularity) {
+            (Program::BigFft, Granularity::Word) => FFT_WORDS,
+            (Program::BigFft, Granularity::Line) => FFT_LINES,
             _ => BUFFER_VALUES,
         }
     }
@@ -305,7 +305,7 @@ impl Rank {
         let expected = messages.values(step, partner, me);
         let (partner_grain, _) = messages.size(step, partner, me);
         let (mut sends, mut receives) = (
-            values.chunks(self.program.capacity(grain) as usize),
+            values.chunks(self.program.capacity(granularity) as usize),
             expected.chunks(self.program.capacity(partner_grain) as usize),
         );
         let mut index = 0;

@@ -106,24 +106,13 @@ struct Miss {
 #[derive(Clone, Debug)]
 enum OutstandingRequest {
     /// A line fill, with the core that requested it first.
-    Line {
-        line: u64,
-        core: usize,
-    },
+    Line { line: u64, core: usize },
     /// An uncached load, or a load of a register.
-    Word {
-        core: usize,
-        destination: u8,
-    },
+    Word { core: usize, destination: u8 },
     /// A write-back, with a bit mask of the cores that wait for its acknowledgement.
-    WriteBack {
-        line: u64,
-        cores: u64,
-    },
+    WriteBack { line: u64, cores: u64 },
     /// An uncached store, or a store to a register.
-    Write {
-        core: usize,
-    },
+    Write { core: usize },
 }
 
 impl OutstandingRequest {

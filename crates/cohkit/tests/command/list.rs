@@ -250,7 +250,16 @@ fn platform_is_printed_with_its_origins() {
         .collect();
     assert_eq!(
         words[..8],
-        ["link.latency", "100ns", "60ns", "to", "140ns", "fitted", "to", "CCKit,"]
+        [
+            "link.latency",
+            "100ns",
+            "60ns",
+            "to",
+            "140ns",
+            "fitted",
+            "to",
+            "CCKit,"
+        ]
     );
 }
 

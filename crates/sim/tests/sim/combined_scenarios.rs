@@ -272,6 +272,9 @@ fn combination_observes_changes_if_a_part_does() {
         let combined = CombinedScenario::new(vec![calls, part]).expect("compatible scenarios");
         assert_eq!(combined.observes_changes(), observes);
     }
-    let observing = parts(0).iter().filter(|part| part.observes_changes()).count();
+    let observing = parts(0)
+        .iter()
+        .filter(|part| part.observes_changes())
+        .count();
     assert!((1..parts(0).len()).contains(&observing), "{observing}");
 }

@@ -207,7 +207,7 @@ impl Application {
         let old_value = line_words[word];
         line_words[word] = update.apply(old_value);
         let words = [old_value].into();
-        let event = self.events.add(Event::WordsRead { tag, words });
+        let event = self.events.add(Event::ReadCompletion { tag, words });
         let words = (line, Some(word..word + 1));
         (env.memory).start(&mut env.context, words.clone(), false, Some(event));
         if line_words[word] != old_value {
