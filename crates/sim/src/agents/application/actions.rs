@@ -224,7 +224,7 @@ impl Application {
         words: Range<usize>,
         event: Event,
     ) {
-        let write = matches!(event, Event::Stored { .. });
+        let write = matches!(event, Event::StoreCompletion { .. });
         let event = self.events.add(event);
         (env.memory).start(&mut env.context, (line, Some(words)), write, Some(event));
     }
