@@ -394,7 +394,7 @@ fn stores_to_one_line_overlap() {
                 threads: 8,
             },
             fanout: 1,
-            grain: Grain::Word,
+            granularity: Granularity::Word,
             stores,
             releases: 1,
         });
