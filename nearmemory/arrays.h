@@ -43,7 +43,7 @@ enum {
 // Sequential reader of elements, in the first two parts of the scratchpad: address of the array in far memory, number
 // of parts, number of lines, number of parts requested so far, and time of the last request of each half.
 struct nm_reader {
-  uint64_t far, parts, lines, requested_parts, since[2];
+  uint64_t far, parts, lines, requested_parts, fetches[2];
 };
 
 // Number of lines of a part of an array with `lines` lines: fewer than NM_PART only in the last part.
@@ -55,8 +55,8 @@ static inline uint64_t nm_part_lines(uint64_t lines, uint64_t part) {
 static inline void nm_reader_request(struct nm_reader *reader) {
   uint64_t part = reader->requested_parts++;
   if (part >= reader->parts) return;
-  reader->since[part % 2] = nm_now();
   nm_fetch(part % 2 * NM_PART, reader->far + part * NM_PART_BYTES, nm_part_lines(reader->lines, part));
+  reader->fetches[part % 2] = nm_fetches_begun();
 }
 
 // Starts to read `bytes` bytes at address `far`, which is aligned to a line.
@@ -71,7 +71,7 @@ static inline struct nm_reader nm_reader(uint64_t far, uint64_t bytes) {
 // one.
 static inline volatile void *nm_reader_part(struct nm_reader *reader, uint64_t part) {
   nm_reader_request(reader);
-  nm_fetched_since(part % 2 * NM_PART, nm_part_lines(reader->lines, part), reader->since[part % 2]);
+  nm_await_fetches(reader->fetches[part % 2]);
   return nm_words(part % 2 * NM_PART);
 }
 
@@ -79,7 +79,7 @@ static inline volatile void *nm_reader_part(struct nm_reader *reader, uint64_t p
 // number of parts stored so far, bytes in the current part; for each half, the time of its last store and its lines
 // not known to be stored.
 struct nm_writer {
-  uint64_t far, part, bytes, since[2], lines[2];
+  uint64_t far, part, bytes, stores[2];
 };
 
 static inline struct nm_writer nm_writer(uint64_t far) { return (struct nm_writer){.far = far}; }
@@ -89,21 +89,14 @@ static inline volatile void *nm_writer_address(struct nm_writer *writer) {
   return (volatile char *)nm_words((2 + writer->part % 2) * NM_PART) + writer->bytes;
 }
 
-// Waits until the last store of a half is complete.
-static inline void nm_writer_wait(struct nm_writer *writer, uint64_t side) {
-  nm_stored_since((2 + side) * NM_PART, writer->lines[side], writer->since[side]);
-  writer->lines[side] = 0;
-}
-
 // Starts to store the current part, and waits until the other half can be overwritten.
 static inline void nm_writer_store(struct nm_writer *writer) {
   uint64_t side = writer->part % 2, lines = (writer->bytes + NM_LINE - 1) / NM_LINE;
   if (lines == 0) return;
-  writer->since[side] = nm_now();
-  writer->lines[side] = lines;
   nm_store((2 + side) * NM_PART, writer->far + writer->part++ * NM_PART_BYTES, lines);
+  writer->stores[side] = nm_stores_begun();
   writer->bytes = 0;
-  nm_writer_wait(writer, writer->part % 2);
+  nm_await_stores(writer->stores[writer->part % 2]);
 }
 
 // Completes an element of `size` bytes; stores the part if it is full.
@@ -115,8 +108,7 @@ static inline void nm_writer_next(struct nm_writer *writer, uint64_t size) {
 // Flushes the writer: all elements are in far memory on return.
 static inline void nm_writer_end(struct nm_writer *writer) {
   nm_writer_store(writer);
-  nm_writer_wait(writer, 0);
-  nm_writer_wait(writer, 1);
+  nm_await_stores(nm_stores_begun());
 }
 
 // An operation: element sizes of array and result; true if the result is a single element; the function, which returns the

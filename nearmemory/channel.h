@@ -9,8 +9,9 @@
 #ifndef NEARMEMORY_CHANNEL_H
 #define NEARMEMORY_CHANNEL_H
 
-#include "nearmemory/pipe.h"
 #include "nearmemory/scratchpad.h"
+
+#include "nearmemory/pipe.h"
 
 // Resources besides private memory and the scratchpad, each as three words of the manifest: a register pipe, made of
 // two registers that are shared with the host; the FIFOs to and from another core; far memory; and the range of far or
@@ -57,12 +58,20 @@ static inline volatile uint64_t *nm_fifo(uint64_t core) { return (volatile uint6
 static inline uint64_t nm_fifo_words(uint64_t core) { return nm_fifo(core)[1]; }
 static inline uint64_t nm_fifo_room(uint64_t core) { return nm_fifo(core)[2]; }
 
-// Sends a word to another core; waits while the FIFO is full.
-static inline void nm_fifo_send(uint64_t core, uint64_t word) { nm_fifo(core)[0] = word; }
+// Sends a word to another core; waits while the FIFO is full. A core with line pipes takes notices meanwhile.
+static inline void nm_fifo_send(uint64_t core, uint64_t word) {
+  if (nm_notice_users == NM_PIPES_USE_NOTICES)
+    while (nm_fifo_room(core) == 0) nm_relax();
+  nm_fifo(core)[0] = word;
+}
 // Ends the stream. Words sent later belong to a new stream.
 static inline void nm_fifo_end(uint64_t core) { nm_fifo(core)[3] = 0; }
-// Waits for a word. The next element must not be the end of the stream.
-static inline uint64_t nm_fifo_take(uint64_t core) { return nm_fifo(core)[0]; }
+// Waits for a word. The next element must not be the end of the stream. A core with line pipes takes notices meanwhile.
+static inline uint64_t nm_fifo_take(uint64_t core) {
+  if (nm_notice_users == NM_PIPES_USE_NOTICES)
+    while (nm_fifo_words(core) == 0) nm_relax();
+  return nm_fifo(core)[0];
+}
 // True if the next element is the end of the stream; consumes it.
 static inline int nm_fifo_ends(uint64_t core) { return nm_fifo(core)[3] != 0; }
 #endif
@@ -136,6 +145,17 @@ static inline void nm_stamped_since(const volatile uint64_t *stamps, uint64_t li
   for (; lines > 0; lines--, stamps += 2)
     while (*stamps <= since) {
     }
+}
+
+// Wait until all fetches, or all stores, with numbers up to this one are complete, by one look at a count: the number is the
+// result of nm_fetches_begun or nm_stores_begun after the copy was begun.
+static inline void nm_await_fetches(uint64_t number) {
+  while (nm_fetches_complete() < number) {
+  }
+}
+static inline void nm_await_stores(uint64_t number) {
+  while (nm_stores_complete() < number) {
+  }
 }
 
 // Waits until consecutive lines have arrived that were fetched after the given time (a result of nm_now).

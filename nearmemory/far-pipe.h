@@ -49,8 +49,7 @@ static inline uint64_t nm_far_lines(uint64_t words) { return (words + NM_FAR_WOR
 // Copies the next lines between scratchpad and far memory, and waits for the copy. A range that wraps around is copied in two
 // parts. NM_READ stores lines to far memory, NM_WRITE_BACK fetches them: the kind is that of the stamp that changes.
 static inline void nm_far_copy(struct nm_far_side *side, uint64_t lines, enum nm_kind kind) {
-  uint64_t since = nm_now(), slot = side->done % side->lines;
-  uint64_t until_wrap = nm_lesser(lines, side->lines - slot);
+  uint64_t slot = side->done % side->lines, until_wrap = nm_lesser(lines, side->lines - slot);
   nm_order();
   for (uint64_t part = 0; part < 2; part++) {
     uint64_t from = part ? 0 : slot, count = part ? lines - until_wrap : until_wrap;
@@ -62,9 +61,9 @@ static inline void nm_far_copy(struct nm_far_side *side, uint64_t lines, enum nm
       nm_fetch_lines(side->first + from, side->far + from * NM_LINE);
   }
   if (kind == NM_READ)
-    nm_stored_since(side->first + slot, until_wrap, since), nm_stored_since(side->first, lines - until_wrap, since);
+    nm_await_stores(nm_stores_begun());
   else
-    nm_fetched_since(side->first + slot, until_wrap, since), nm_fetched_since(side->first, lines - until_wrap, since);
+    nm_await_fetches(nm_fetches_begun());
   nm_order();
   side->done += lines;
 }

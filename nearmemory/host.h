@@ -98,19 +98,6 @@ static inline void *nm_far_alloc(uint64_t bytes) {
   return far;
 }
 
-// Prefetches a line to the core's own cache or to the last-level cache. The prefetch may be dropped.
-static inline void nm_prefetch(const volatile void *line) {
-  __asm__ volatile(".option push\n .option arch, +zicbop\n prefetch.r 0(%0)\n .option pop" ::"r"(line));
-}
-static inline void nm_prefetch_far(const volatile void *line) {
-  __asm__ volatile(".option push\n .option arch, +zicbop\n prefetch.r 32(%0)\n .option pop" ::"r"(line));
-}
-
-// Starts to write a line back, without fences. The cache keeps the line.
-static inline void nm_clean_now(volatile void *line) {
-  __asm__ volatile(".option push\n .option arch, +zicbom\n cbo.clean (%0)\n .option pop" ::"r"(line) : "memory");
-}
-
 // Gives this range of far or host memory to the next program that is spawned on a core. A program with NM_GIVEN may
 // copy from and to all ranges given to it.
 static inline void nm_give(uint64_t core, volatile void *far, uint64_t bytes) {
@@ -240,12 +227,16 @@ static inline int nm_receive_from(uint64_t core, struct nm_receiver *receiver, u
 
 // Sends all of these words: returns 0, or -1 if the program has ended without taking them.
 static inline int nm_send_to(uint64_t core, struct nm_sender *sender, const uint64_t *words, uint64_t count) {
-  for (uint64_t polls = 1; count > 0; polls++) {
-    uint64_t sent = nm_try_send(sender, words, count);
+  for (uint64_t polls = 1; count > 0;) {
+    if (!nm_has_room(sender)) {
+      if (polls++ % NM_POLLS == 0 && !nm_runs(core)) return -1;
+      nm_relax();
+      continue;
+    }
+    uint64_t sent = count < NM_WORDS ? count : NM_WORDS;
+    nm_put(sender, words, sent);
     words += sent;
     count -= sent;
-    if (sent == 0 && polls % NM_POLLS == 0 && !nm_runs(core)) return -1;
-    if (sent == 0) nm_relax();
   }
   return 0;
 }

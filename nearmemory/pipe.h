@@ -1,8 +1,11 @@
 // Pipes from one core to another, over memory and registers without hardware coherence.
 //
-// A line pipe is a ring of lines in memory that both cores may cache. Each line has one writer: the sender writes the data
-// lines, and the receiver writes the line with the count of received lines. A cache may evict a line at any time, so memory
-// may hold a partially written line. Therefore the tag is written last, and a line without the expected tag is ignored.
+// A line pipe is a ring of lines. A line has one writer at a time, and its last word, the tag, is written last: a cache may
+// evict a partially written line, so a line without the expected tag is ignored. Three implementations have one interface:
+//
+//     host-pipe.h     a host of near-memory cores, if host.h is included: no waits for acknowledgements, and prefetches
+//     channel-pipe.h  a near-memory core, if channel.h is included: notices and locks of its scratchpad
+//     this file       any two cores that cache the same memory: both sides flush lines, and poll tags
 //
 // A register pipe is a word and a flag in uncached registers. The hardware cannot delay register accesses, so both sides
 // poll the flag.
@@ -16,13 +19,16 @@
 
 // Line size in bytes: one cache block, which a cache evicts as a whole.
 #define NM_LINE 128
+// Bit of a tag that a line in a scratchpad has once all of its words are written.
+#define NM_WHOLE_LINE 128
 // Data words per line.
 #define NM_WORDS (NM_LINE / 8 - 1)
 
 // A data line of a line pipe.
 struct nm_line {
   uint64_t words[NM_WORDS];
-  // Sequence number of the line, from 1; in the lowest byte, its number of words, 0 at the end of the stream.
+  // Tag: sequence number of the line, from 1; in the lowest byte, its number of words, 0 at the end of the stream. In a
+  // scratchpad, this byte also has NM_WHOLE_LINE.
   uint64_t tag;
 } __attribute__((aligned(NM_LINE)));
 
@@ -32,6 +38,57 @@ struct nm_pipe {
   struct nm_line taken;
   struct nm_line lines[];
 };
+
+#ifdef __riscv
+// Full fence: earlier accesses are ordered before later ones.
+static inline void nm_order(void) { __asm__ volatile("fence iorw, iorw" ::: "memory"); }
+
+// Starts to flush a line, without fences. The caller orders earlier stores before it and later accesses after it.
+static inline void nm_flush_now(volatile void *line) {
+  __asm__ volatile(".option push\n .option arch, +zicbom\n cbo.flush (%0)\n .option pop" ::"r"(line) : "memory");
+}
+
+// Prefetches a line to the core's own cache or to the last-level cache. The prefetch may be dropped.
+static inline void nm_prefetch(const volatile void *line) {
+  __asm__ volatile(".option push\n .option arch, +zicbop\n prefetch.r 0(%0)\n .option pop" ::"r"(line));
+}
+static inline void nm_prefetch_far(const volatile void *line) {
+  __asm__ volatile(".option push\n .option arch, +zicbop\n prefetch.r 32(%0)\n .option pop" ::"r"(line));
+}
+
+// Starts to write a line back, without fences. The cache keeps the line.
+static inline void nm_clean_now(volatile void *line) {
+  __asm__ volatile(".option push\n .option arch, +zicbom\n cbo.clean (%0)\n .option pop" ::"r"(line) : "memory");
+}
+
+// Partial fences, which do not wait for acknowledgements of flushes: order earlier loads before later loads and stores,
+// and earlier stores before later stores.
+static inline void nm_order_loads(void) { __asm__ volatile("fence r, rw" ::: "memory"); }
+static inline void nm_order_stores(void) { __asm__ volatile("fence w, w" ::: "memory"); }
+// Orders stores to registers of a device.
+static inline void nm_order_registers(void) { __asm__ volatile("fence o, o" ::: "memory"); }
+
+#ifndef NEARMEMORY_CHANNEL_H
+// No operation: a waiting core has nothing else to do.
+static inline void nm_relax(void) {}
+#endif
+#else
+#include "nearmemory/native.h"
+static inline void nm_order(void) { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
+static inline void nm_order_registers(void) { nm_order(); }
+static inline void nm_flush_now(volatile void *line) { (void)line; }
+#endif
+
+// Writes a line back to memory and invalidates it, so that the next access fetches it again.
+static inline void nm_flush(volatile void *line) {
+  nm_order();
+  nm_flush_now(line);
+  nm_order();
+}
+
+#if !defined(__riscv) || !(defined(NEARMEMORY_HOST_H) || defined(NEARMEMORY_CHANNEL_H))
+// host.h and channel.h come first in a source file, because they have line pipes of their own.
+#define NM_MEMORY_PIPES
 
 // Sending side of a line pipe; private to one thread.
 struct nm_sender {
@@ -47,31 +104,6 @@ struct nm_receiver {
   uint64_t lines, received;
   int ended;
 };
-
-#ifdef __riscv
-// Full fence: earlier accesses are ordered before later ones.
-static inline void nm_order(void) { __asm__ volatile("fence iorw, iorw" ::: "memory"); }
-
-// Starts to flush a line, without fences. The caller orders earlier stores before it and later accesses after it.
-static inline void nm_flush_now(volatile void *line) {
-  __asm__ volatile(".option push\n .option arch, +zicbom\n cbo.flush (%0)\n .option pop" ::"r"(line) : "memory");
-}
-
-// No operation: a waiting core has nothing else to do.
-static inline void nm_relax(void) {}
-#else
-#include "nearmemory/native.h"
-// Native counterparts: caches are coherent.
-static inline void nm_order(void) { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
-static inline void nm_flush_now(volatile void *line) { (void)line; }
-#endif
-
-// Writes a line back to memory and invalidates it, so that the next access fetches it again. Waits for the write-back.
-static inline void nm_flush(volatile void *line) {
-  nm_order();
-  nm_flush_now(line);
-  nm_order();
-}
 
 // Initialises a sender for a pipe of `lines` data lines, which are all zeroes.
 static inline struct nm_sender nm_sender(struct nm_pipe *pipe, uint64_t lines) {
@@ -105,24 +137,6 @@ static inline void nm_put(struct nm_sender *sender, const uint64_t *words, uint6
   nm_flush(line);
 }
 
-// Sends words up to the capacity of one line, and returns their number: 0 if the pipe is full.
-static inline uint64_t nm_try_send(struct nm_sender *sender, const uint64_t *words, uint64_t count) {
-  if (count == 0 || !nm_has_room(sender)) return 0;
-  if (count > NM_WORDS) count = NM_WORDS;
-  nm_put(sender, words, count);
-  return count;
-}
-
-// Sends all of these words, in as few lines as possible.
-static inline void nm_send(struct nm_sender *sender, const uint64_t *words, uint64_t count) {
-  while (count > 0) {
-    uint64_t sent = nm_try_send(sender, words, count);
-    words += sent;
-    count -= sent;
-    if (sent == 0) nm_relax();
-  }
-}
-
 // Sends words while lines are free, and returns their number. All lines are flushed together, so the core waits only
 // once.
 static inline uint64_t nm_send_some(struct nm_sender *sender, const uint64_t *words, uint64_t count) {
@@ -143,15 +157,19 @@ static inline uint64_t nm_send_some(struct nm_sender *sender, const uint64_t *wo
   return sent;
 }
 
-// Ends the stream. Nothing may be sent afterwards.
-static inline void nm_end(struct nm_sender *sender) {
-  while (!nm_has_room(sender)) nm_relax();
-  nm_put(sender, 0, 0);
+// Reports the received line to the sender, which may overwrite it then.
+static inline void nm_line_done(struct nm_receiver *receiver) {
+  nm_order();
+  volatile struct nm_line *taken = &receiver->pipe->taken;
+  taken->words[0] = ++receiver->received;
+  nm_flush(taken);
 }
 
-// Receives the words of one line, and returns their number: 0 if there is none, -1 at the end of the stream.
-static inline int nm_try_receive(struct nm_receiver *receiver, uint64_t words[NM_WORDS]) {
-  if (receiver->ended) return -1;
+// Returns the words of the next line, without copying them, and their number; the caller then calls nm_line_done. Without a
+// line, returns a null pointer with the number 0, or -1 at the end of the stream.
+static inline const volatile uint64_t *nm_next_line(struct nm_receiver *receiver, int *count) {
+  *count = receiver->ended ? -1 : 0;
+  if (receiver->ended) return 0;
   volatile struct nm_line *line = &receiver->pipe->lines[receiver->received % receiver->lines];
   uint64_t tag = line->tag;
   if (tag >> 8 != receiver->received + 1) {
@@ -159,14 +177,12 @@ static inline int nm_try_receive(struct nm_receiver *receiver, uint64_t words[NM
     return 0;
   }
   nm_order();
-  int count = tag & 255;
-  for (int i = 0; i < count; i++) words[i] = line->words[i];
-  nm_order();
-  volatile struct nm_line *taken = &receiver->pipe->taken;
-  taken->words[0] = ++receiver->received;
-  nm_flush(taken);
-  receiver->ended = count == 0;
-  return receiver->ended ? -1 : count;
+  *count = tag & 255;
+  if (*count > 0) return line->words;
+  nm_line_done(receiver);
+  receiver->ended = 1;
+  *count = -1;
+  return 0;
 }
 
 // Receives the words of all available lines, and returns their number: 0 if none is available, -1 at the end of the stream.
@@ -196,6 +212,50 @@ static inline int64_t nm_receive_some(struct nm_receiver *receiver, uint64_t *wo
   return count ? (int64_t)count : receiver->ended ? -1 : 0;
 }
 
+#elif defined(NEARMEMORY_HOST_H)
+#include "nearmemory/host-pipe.h"
+#else
+#include "nearmemory/channel-pipe.h"
+#endif
+
+// Sends all of these words, in as few lines as possible.
+static inline void nm_send(struct nm_sender *sender, const uint64_t *words, uint64_t count) {
+  while (count > 0) {
+    if (!nm_has_room(sender)) {
+      nm_relax();
+      continue;
+    }
+    uint64_t sent = count < NM_WORDS ? count : NM_WORDS;
+    nm_put(sender, words, sent);
+    words += sent;
+    count -= sent;
+  }
+}
+
+// Sends words up to the capacity of one line, and returns their number: 0 if the pipe is full.
+static inline uint64_t nm_try_send(struct nm_sender *sender, const uint64_t *words, uint64_t count) {
+  if (count == 0 || !nm_has_room(sender)) return 0;
+  if (count > NM_WORDS) count = NM_WORDS;
+  nm_put(sender, words, count);
+  return count;
+}
+
+// Ends the stream. Nothing may be sent afterwards.
+static inline void nm_end(struct nm_sender *sender) {
+  while (!nm_has_room(sender)) nm_relax();
+  nm_put(sender, 0, 0);
+}
+
+// Receives the words of one line, and returns their number: 0 if there is none, -1 at the end of the stream.
+static inline int nm_try_receive(struct nm_receiver *receiver, uint64_t words[NM_WORDS]) {
+  int count;
+  const volatile uint64_t *line = nm_next_line(receiver, &count);
+  if (!line) return count;
+  for (int i = 0; i < count; i++) words[i] = line[i];
+  nm_line_done(receiver);
+  return count;
+}
+
 // Waits for a line and returns the number of its words, 0 at the end of the stream.
 static inline int nm_receive(struct nm_receiver *receiver, uint64_t words[NM_WORDS]) {
   int count;
@@ -217,7 +277,7 @@ static inline int nm_try_send_word(struct nm_registers *registers, uint64_t word
   if (registers->flag != NM_TAKEN) return 0;
   nm_order();
   registers->word = word;
-  nm_order();
+  nm_order_registers();
   registers->flag = NM_FULL;
   return 1;
 }

@@ -49,9 +49,9 @@ static inline void nm_unlock(uint64_t line, enum nm_kind kind) { nm_scratchpad_r
 // last read or write of a line by the host or by copies.
 static inline uint64_t nm_now(void) { return nm_scratchpad_registers[4]; }
 // Begin to copy consecutive lines from and to far memory, or the host's own memory, without waiting. The core stalls while
-// the maximum number of copies is outstanding. Copies are unordered, and so are their lines: a fetched line has
-// arrived when its write stamp has changed; a stored line is in far memory, and may be changed,
-// when its read stamp has changed.
+// the maximum number of copies is outstanding. Lines are copied in any order: a fetched line has arrived when its write stamp
+// has changed; a stored line is in far memory, and may be changed, when its read stamp has changed. A copy as a whole is
+// complete when the count of complete copies has reached its number.
 // The number of lines per copy is kept, so that repeated copies of one size set it once.
 static inline void nm_copies(uint64_t lines) { nm_scratchpad_registers[6] = lines; }
 static inline void nm_fetch_lines(uint64_t line, uint64_t far) {
@@ -62,6 +62,13 @@ static inline void nm_store_lines(uint64_t line, uint64_t far) {
   nm_scratchpad_registers[5] = far;
   nm_scratchpad_registers[8] = line;
 }
+
+// Numbers of fetches and of stores that this program has begun, and of those that are complete, in the order in which they were
+// begun: a copy is counted as complete when all earlier ones of its kind are.
+static inline uint64_t nm_fetches_begun(void) { return nm_scratchpad_registers[9]; }
+static inline uint64_t nm_fetches_complete(void) { return nm_scratchpad_registers[10]; }
+static inline uint64_t nm_stores_begun(void) { return nm_scratchpad_registers[11]; }
+static inline uint64_t nm_stores_complete(void) { return nm_scratchpad_registers[12]; }
 
 // Stamps of consecutive lines: for each line the last read and the last write.
 static inline const volatile uint64_t *nm_stamps(uint64_t line) { return (const volatile uint64_t *)0x300000 + line * 2; }

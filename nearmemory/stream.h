@@ -5,7 +5,8 @@
 // A cache may evict a received line before the host has used it; the host then requests it again. So the core changes a line
 // only after the host has reported the line as used, and the host requests the next line in this slot only after the report.
 //
-// A core has one stream at a time, which receives all of its notices. A new stream may start after its end.
+// A core has one stream at a time, which receives all of its notices, and passes on those of line pipes. A new stream may
+// start after its end.
 //
 // Each requested line that the core has not sent occupies an outstanding miss of the host's last-level cache
 // (host.llc_misses, 64). Two streams of 32 lines occupy all of them: the host can then do nothing else with a core, not even
@@ -37,6 +38,7 @@ struct nm_stream {
 static inline struct nm_stream nm_stream(uint64_t first) {
   // Clears the host's report of an earlier stream.
   nm_words(first + NM_STREAM)[0] = 0;
+  nm_notice_users |= NM_STREAM_USES_NOTICES;
   for (uint64_t i = 0; i < NM_STREAM; i++) nm_lock(first + i, NM_READ);
   return (struct nm_stream){.first = first};
 }
@@ -45,6 +47,10 @@ static inline struct nm_stream nm_stream(uint64_t first) {
 static inline void nm_stream_look(struct nm_stream *stream) {
   uint64_t notice = nm_notice();
   if (notice == NM_NO_NOTICE) return;
+  if (nm_notice_kind(notice) == NM_WRITE_BACK) {
+    nm_pipe_notice(notice);
+    return;
+  }
   uint64_t slot = nm_notice_line(notice) - stream->first;
   // Number of the last line sent in this slot.
   uint64_t last = stream->sent - 1 - (stream->sent - 1 - slot) % NM_STREAM;
@@ -70,8 +76,9 @@ static inline void nm_stream_send(struct nm_stream *stream) {
 // Releases the remaining requests of the host, whose data is not used. The last line sent must identify itself as the last.
 static inline void nm_stream_end(struct nm_stream *stream) {
   for (uint64_t i = 0; i < NM_STREAM; i++) nm_unlock(stream->first + i, NM_READ);
-  while (nm_notice() != NM_NO_NOTICE) {
-  }
+  uint64_t notice;
+  while ((notice = nm_notice()) != NM_NO_NOTICE) nm_pipe_notice(notice);
+  nm_notice_users &= ~(uint64_t)NM_STREAM_USES_NOTICES;
 }
 
 #endif
@@ -84,9 +91,10 @@ struct nm_stream_in {
   uint64_t taken, reported;
 };
 
-// Invalidates lines, and requests them again.
+// Invalidates lines, and requests them again. Only loads are waited for: the scratchpad may hold write-backs of line pipes.
 static inline void nm_stream_request(struct nm_stream_in *in, uint64_t slot, uint64_t lines) {
-  nm_flush_all(in->first + slot * 16, lines * NM_LINE);
+  nm_order_loads();
+  for (uint64_t i = 0; i < lines; i++) nm_flush_now(in->first + (slot + i) * 16);
   for (uint64_t i = 0; i < lines; i++) nm_prefetch_far(in->first + (slot + i) * 16);
 }
 
@@ -104,8 +112,9 @@ static inline volatile uint64_t *nm_stream_take(struct nm_stream_in *in) {
     volatile uint64_t *line = in->first + NM_STREAM * 16;
     uint64_t slot = in->reported % NM_STREAM;
     in->reported = in->taken;
+    nm_order_loads();
     line[0] = in->reported;
-    nm_flush(line);
+    nm_clean_now(line);
     nm_stream_request(in, slot, NM_STREAM_REPORT);
   }
   return in->first + in->taken++ % NM_STREAM * 16;

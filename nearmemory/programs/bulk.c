@@ -18,19 +18,18 @@ enum { SET, CLEAR, COPY, INTERLEAVED };
 
 static uint64_t minimum(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-// Stores the same lines repeatedly: several parts at a time, each with lines of its own, whose stamps show completion.
+// Stores the same lines repeatedly: several parts at a time, each with lines of its own.
 static void fill(uint64_t from, uint64_t to, uint64_t lines) {
-  uint64_t since[TRANSFERS] = {0}, sent[TRANSFERS] = {0};
+  uint64_t stores[TRANSFERS] = {0};
   for (uint64_t slot = 0; lines > 0; slot = (slot + 1) % TRANSFERS) {
-    uint64_t first = from + slot * TRANSFER_LINES, count = minimum(lines, TRANSFER_LINES);
-    nm_stored_since(first, sent[slot], since[slot]);
-    since[slot] = nm_now();
-    sent[slot] = count;
-    nm_store(first, to, count);
+    uint64_t count = minimum(lines, TRANSFER_LINES);
+    nm_await_stores(stores[slot]);
+    nm_store(from + slot * TRANSFER_LINES, to, count);
+    stores[slot] = nm_stores_begun();
     to += count * NM_LINE;
     lines -= count;
   }
-  for (uint64_t slot = 0; slot < TRANSFERS; slot++) nm_stored_since(from + slot * TRANSFER_LINES, sent[slot], since[slot]);
+  nm_await_stores(nm_stores_begun());
 }
 
 // Stores `value` to `lines` lines at address `to`.
@@ -45,32 +44,31 @@ static void set(uint64_t to, uint64_t value, uint64_t lines) {
 // Copies `lines` lines; each part is stored before the next one is fetched.
 static void copy(uint64_t to, uint64_t from, uint64_t lines) {
   for (uint64_t copied = 0; copied < lines; copied += SYNCHRONOUS) {
-    uint64_t count = minimum(lines - copied, SYNCHRONOUS), since = nm_now();
+    uint64_t count = minimum(lines - copied, SYNCHRONOUS);
     nm_fetch(0, from + copied * NM_LINE, count);
-    nm_fetched_since(0, count, since);
-    since = nm_now();
+    nm_await_fetches(nm_fetches_begun());
     nm_store(0, to + copied * NM_LINE, count);
-    nm_stored_since(0, count, since);
+    nm_await_stores(nm_stores_begun());
   }
 }
 
 // Two outstanding transfers: one half of the lines is fetched while the other half is stored.
 static void copy_interleaved(uint64_t to, uint64_t from, uint64_t lines) {
-  uint64_t half_lines = SYNCHRONOUS / 2, stored[2] = {0}, sent[2] = {0}, fetched = nm_now();
+  uint64_t half_lines = SYNCHRONOUS / 2, stores[2] = {0};
   nm_fetch(0, from, minimum(lines, half_lines));
+  uint64_t fetched = nm_fetches_begun();
   for (uint64_t copied = 0, current_half = 0; copied < lines; copied += half_lines, current_half = 1 - current_half) {
-    uint64_t count = minimum(lines - copied, half_lines), other_half = 1 - current_half, fetch_time = fetched;
+    uint64_t count = minimum(lines - copied, half_lines), other_half = 1 - current_half, current_fetch = fetched;
     if (copied + half_lines < lines) {
-      nm_stored_since(other_half * half_lines, sent[other_half], stored[other_half]);
-      fetched = nm_now();
+      nm_await_stores(stores[other_half]);
       nm_fetch(other_half * half_lines, from + (copied + half_lines) * NM_LINE, minimum(lines - copied - half_lines, half_lines));
+      fetched = nm_fetches_begun();
     }
-    nm_fetched_since(current_half * half_lines, count, fetch_time);
-    stored[current_half] = nm_now();
-    sent[current_half] = count;
+    nm_await_fetches(current_fetch);
     nm_store(current_half * half_lines, to + copied * NM_LINE, count);
+    stores[current_half] = nm_stores_begun();
   }
-  for (uint64_t i = 0; i < 2; i++) nm_stored_since(i * half_lines, sent[i], stored[i]);
+  nm_await_stores(nm_stores_begun());
 }
 
 int channel(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
@@ -85,9 +83,8 @@ int channel(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
     case COPY: copy(to, from, lines); break;
     default: copy_interleaved(to, from, lines);
     }
-    uint64_t since = nm_now();
     nm_fetch(LAST, to + (lines - 1) * NM_LINE, 1);
-    nm_fetched_since(LAST, 1, since);
+    nm_await_fetches(nm_fetches_begun());
     words[0] = nm_words(LAST)[15];
     nm_send(&out, words, 1);
   }

@@ -35,8 +35,9 @@ static void send_by_lines(uint64_t thread) {
   struct nm_sender out = nm_sender(nm_pipe_of(0, thread * (lines + 1)), lines);
   for (uint64_t sent = 0; sent < words;) {
     // Each batch, and the rest, begins with a new line.
-    uint64_t left = words - sent, batch_left = BATCH - sent % BATCH;
-    sent += nm_send_some(&out, batch + sent % BATCH, left < batch_left ? left : batch_left);
+    uint64_t left = words - sent, batch_left = BATCH - sent % BATCH, count = left < batch_left ? left : batch_left;
+    nm_send(&out, batch + sent % BATCH, count);
+    sent += count;
   }
   nm_end(&out);
 }

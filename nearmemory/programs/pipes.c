@@ -15,17 +15,22 @@ NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1), NM_REGISTER_PIPE(2), 
 // Modes, as in pipes-host.c.
 enum { LINES, REGISTERS, LINE_ROUND_TRIP, REGISTER_ROUND_TRIP };
 
-// Sums by line pipes: round-robin over pipes; each is served as long as it has lines.
+// Sums by line pipes: round-robin over pipes; each is served as long as it has lines. Words stay in the scratchpad.
 static uint64_t sum_lines(uint64_t lines, uint64_t threads) {
   struct nm_receiver in[THREADS];
-  uint64_t words[NM_WORDS], sum = 0;
+  uint64_t sum = 0;
   for (uint64_t i = 0; i < threads; i++) in[i] = nm_receiver(nm_pipe_at(i * (lines + 1)), lines);
   for (uint64_t open_pipes = threads; open_pipes > 0;)
     for (uint64_t i = 0; i < threads; i++) {
       if (in[i].ended) continue;
       // A local copy keeps the receiver's fields in registers.
       struct nm_receiver receiver = in[i];
-      while (nm_try_receive(&receiver, words) > 0) sum += words[0];
+      const volatile uint64_t *words;
+      int count;
+      while ((words = nm_next_line(&receiver, &count))) {
+        sum += words[0];
+        nm_line_done(&receiver);
+      }
       in[i] = receiver;
       open_pipes -= receiver.ended;
     }

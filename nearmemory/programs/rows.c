@@ -18,15 +18,15 @@ enum { SUM, COPY, STREAM };
 // Sequential reader of a table: address, number of parts of BUFFER_LINES lines, parts requested and parts returned so
 // far, and time of the last request of each buffer.
 struct table {
-  uint64_t far, parts, fetched, consumed, since[BUFFERS];
+  uint64_t far, parts, fetched, consumed, numbers[BUFFERS];
 };
 
 // Starts to fetch the next part, if there is one.
 static void fetch_next(struct table *table) {
   if (table->fetched == table->parts) return;
   uint64_t buffer = table->fetched % BUFFERS;
-  table->since[buffer] = nm_now();
   nm_fetch(buffer * BUFFER_LINES, table->far + table->fetched++ * BUFFER_LINES * NM_LINE, BUFFER_LINES);
+  table->numbers[buffer] = nm_fetches_begun();
 }
 
 // Starts to read a table whose number of lines is a multiple of BUFFER_LINES.
@@ -40,7 +40,7 @@ static struct table begin(uint64_t far, uint64_t lines) {
 static uint64_t next(struct table *table) {
   uint64_t buffer = table->consumed++ % BUFFERS;
   fetch_next(table);
-  nm_fetched_since(buffer * BUFFER_LINES, BUFFER_LINES, table->since[buffer]);
+  nm_await_fetches(table->numbers[buffer]);
   return buffer * BUFFER_LINES;
 }
 
@@ -90,25 +90,14 @@ static uint64_t rows_below(uint64_t line, uint64_t below) {
   return selected;
 }
 
-// Waits until the rows selected by a mask have been stored.
-static void wait_for_stores(uint64_t buffer, uint64_t selected, uint64_t since) {
-  if (selected == UINT64_MAX) return nm_stored_since(buffer * BUFFER_LINES, BUFFER_LINES, since);
-  for (uint64_t line = buffer * BUFFER_LINES; selected != 0; line++, selected >>= 1)
-    if (selected & 1) nm_stored_since(line, 1, since);
-}
-
 // Copies the selected one-line rows to far memory, consecutive rows by one transfer, and returns their number.
 static uint64_t copy(uint64_t far, uint64_t lines, uint64_t below, uint64_t to) {
   struct table table = begin(far, lines);
-  uint64_t total = 0, store_time[BUFFERS] = {0}, selected_rows[BUFFERS] = {0};
+  uint64_t total = 0, stores[BUFFERS] = {0};
   while (table.consumed < table.parts) {
     // The next fetch overwrites a buffer whose stores may be outstanding.
-    uint64_t buffer = table.fetched % BUFFERS;
-    wait_for_stores(buffer, selected_rows[buffer], store_time[buffer]);
-    selected_rows[buffer] = 0;
-    uint64_t line = next(&table), current_buffer = line / BUFFER_LINES, selected = rows_below(line, below);
-    selected_rows[current_buffer] = selected;
-    store_time[current_buffer] = nm_now();
+    nm_await_stores(stores[table.fetched % BUFFERS]);
+    uint64_t line = next(&table), selected = rows_below(line, below);
     for (uint64_t i = 0; i < BUFFER_LINES;) {
       if (!(selected >> i & 1)) {
         i++;
@@ -120,8 +109,9 @@ static uint64_t copy(uint64_t far, uint64_t lines, uint64_t below, uint64_t to) 
       total += count;
       i += count;
     }
+    stores[line / BUFFER_LINES] = nm_stores_begun();
   }
-  for (uint64_t buffer = 0; buffer < BUFFERS; buffer++) wait_for_stores(buffer, selected_rows[buffer], store_time[buffer]);
+  nm_await_stores(nm_stores_begun());
   return total;
 }
 

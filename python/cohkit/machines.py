@@ -28,7 +28,7 @@ class Machine:
     >>> import cohkit
     >>> machine = cohkit.Machine("enzian-dc-ddr")
     >>> machine["link.latency"].to("ns"), machine["cores.count"]
-    (90.0, 48)
+    (100.0, 48)
     >>> slower = machine.with_settings({"link.latency": "200ns"})
     >>> slower
     Machine('enzian-dc-ddr', {'link.latency': '200ns'})

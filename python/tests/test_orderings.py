@@ -8,6 +8,7 @@ import pytest
 
 from cohkit.experiments import EXPERIMENTS, Conditions, cord_programs, cord_tables
 from cohkit.experiments.cord_programs import ProgramRun, duration
+from cohkit.experiments.small_rams import Ram, Technology, cell_cost, ram_cost
 from cohkit.published import Published, compare
 from cohkit.types import Play
 
@@ -40,24 +41,66 @@ def test_smallest_tables_without_time_cost_are_found(monkeypatch: pytest.MonkeyP
     assert len(requested_runs) < 20
 
 
-def test_published_tables_take_the_bits_of_their_entries() -> None:
-    bits = cord_tables._published_bits()  # noqa: SLF001
-    assert bits["core"] == 8 * (6 + 32) + 8 * (6 + 8)
-    assert bits["directory for each core"] == 64 * (8 * (8 + 32) + 16 * (8 + 6) + 8)
-    assert bits["directory for all cores"] == 128 * (6 + 8 + 32) + 256 * (6 + 8 + 6) + 8 * (6 + 8)
-    measurements = {measurement.name: measurement for measurement in EXPERIMENTS["cord-table3"].run(Conditions())}
-    # 8 cores and 8 directories, over the published area and the bits of 16 MB.
-    of_host = 8 * (bits["core"] + bits["directory for all cores"])
-    assert measurements["host for all cores, area"].value == pytest.approx(82.642 * of_host / 2**27)
-    assert measurements["host for all cores, power"].value == pytest.approx(1761.256 * of_host / 2**27)
+# Area in mm2 and static power in mW of the published tables.
+PUBLISHED_TABLES = {"8": (0.033, 4.621), "8x16": (0.045, 7.776), "16x16": (0.058, 11.057)}
+
+
+def test_small_rams_grow_like_the_published_tables() -> None:
+    measurements = {measurement.name: measurement.value for measurement in EXPERIMENTS["cord-table3"].run(Conditions())}
+    for table, (area, power) in PUBLISHED_TABLES.items():
+        # What a bank adds to its array is not in the model.
+        assert 0.04 < measurements[f"{table} entries, area"] / area < 0.25
+        assert 0.25 < measurements[f"{table} entries, power"] / power < 0.7
+        assert 0.4 < measurements[f"{table} entries, energy"] / 0.02 < 1
+    # Additional entries take no further periphery but rows.
+    for table, larger_table in (("8", "8x16"), ("8x16", "16x16")):
+        added = measurements[f"{larger_table} entries, power"] - measurements[f"{table} entries, power"]
+        assert added == pytest.approx(PUBLISHED_TABLES[larger_table][1] - PUBLISHED_TABLES[table][1], rel=0.1)
+    for quantity in ("area", "power"):
+        small, *others = [measurements[f"{table} entries, {quantity}"] for table in PUBLISHED_TABLES]
+        assert measurements[f"core, {quantity}"] == pytest.approx(2 * small)
+        assert measurements[f"directory, {quantity}"] == pytest.approx(small + sum(others))
+        host = measurements[f"core, {quantity}"] + measurements[f"directory, {quantity}"]
+        assert measurements[f"host, {quantity}"] == pytest.approx(8 * host)
+
+
+def test_periphery_dominates_a_small_ram() -> None:
+    technology = Technology()
+    cell = cell_cost(technology)
+    # A cell: 146 F2, and three of its six transistors are off.
+    assert cell.square_um == pytest.approx(146 * 0.022**2)
+    assert cell.leakage_w == pytest.approx((1.31 + 1.23 + 2.08) * 0.022 * 4.256e-7 * 0.8)
+    for ram in (Ram(8, 40), Ram(8, 512)):
+        cost = ram_cost(ram)
+        assert cost.square_um > 2 * ram.entries * ram.bits * cell.square_um
+        assert cost.leakage_w > 2 * ram.entries * ram.bits * cell.leakage_w
+    # In a large RAM, an entry adds its cells, its decoder and its driver, and no further column.
+    added = ram_cost(Ram(257, 512)).leakage_w - ram_cost(Ram(256, 512)).leakage_w
+    assert added < 1.6 * 512 * cell.leakage_w
+    assert ram_cost(Ram(64, 40)).access_j < ram_cost(Ram(64, 80)).access_j
 
 
 def test_chip_model_is_evaluated_at_both_bounds() -> None:
     spans = EXPERIMENTS["cord-table3"].spans
     assert spans is not None
-    for span in spans(Conditions()):
-        low, high = span.ends()
-        assert [low.ours, high.ours] == pytest.approx([span.ours / 2, span.ours * 4])
+    by_name = {span.name: span for span in spans(Conditions())}
+    area, power, energy = (by_name[f"8 entries, {quantity}"] for quantity in ("area", "power", "energy"))
+    low, high = area.ends()
+    assert (low.value, high.ours) == ("0.1 fF/um", pytest.approx(area.ours / 1.1 * 2))
+    assert [end.value for end in power.ends()] == ["300 K", "400 K"]
+    assert [end.value for end in energy.ends()] == ["0.1 fF/um", "0.4 fF/um"]
+
+
+def test_means_are_geometric_over_programs_with_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cord_programs, "PROGRAMS", {name: cord_programs.PROGRAMS[name] for name in ("trns", "cr")})
+    measurements = EXPERIMENTS["cord-fig7"].run(Conditions(accesses=800))
+    values = {measurement.key: measurement.value for measurement in measurements}
+    for measure in ("time", "traffic"):
+        for machine in ("CXL", "UPI"):
+            for ordering in ("so", "mp", "wb"):
+                key = f"cord.programs.{measure}.{machine}"
+                programs = [values[f"{key}.{name}.{ordering}"] for name in ("trns", "cr")]
+                assert values[f"{key}.mean.{ordering}"] == pytest.approx((programs[0] * programs[1]) ** 0.5)
 
 
 def test_bytes_per_release_include_all_unpublished_stores(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -416,7 +416,7 @@ def test_machine_reflects_its_settings(tmp_path: Path) -> None:
     slower = machine.with_settings({"link.latency": Quantity(0.2, "us"), "cores.count": 4})
     assert slower["link.latency"] == Quantity(200_000, "ps")
     assert slower["cores.count"] == slower["cores.used"] == machine.with_settings({"cores.used": 4})["cores.count"] == 4
-    assert machine["link.latency"] == Quantity(90_000, "ps")
+    assert machine["link.latency"] == Quantity(100_000, "ps")
     changed_settings: dict[str, str | int] = {"link.latency": "200ns", "cores.count": 4}
     of_machine = cohkit.simulate(slower, "random-read", accesses=500)
     of_name = cohkit.simulate("enzian-dc-ddr", "random-read", accesses=500, set=changed_settings)

@@ -571,9 +571,9 @@ RANDOM_READS = 'run = "sim"\n[options]\nplatform = "enzian-dc-ddr"\nworkload = "
             "link.count",
         ),
         (
-            RANDOM_READS + '[sweep]\n[sweep.dram]\n"banks" = [1, 3]\n',
+            RANDOM_READS + '[sweep]\n[sweep.dram]\n"bank_groups" = [1, 3]\n',
             "7:1",
-            "dram.banks must be a power of two, not 3",
+            "dram.bank_groups must be a power of two, not 3",
         ),
         (
             RANDOM_READS + "[sweep]\n cores = -1\n",

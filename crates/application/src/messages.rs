@@ -2,8 +2,9 @@
 //!
 //! A sender stores a message in the receiver's memory and releases a flag there. The receiver acknowledges by a flag in
 //! the sender's memory; meanwhile the sender fills the other of two buffers. A message larger than a buffer is sent in
-//! pieces. Only sizes and fan-outs of the programs are published; which primitives each program uses, and how often, is
-//! assumed.
+//! pieces. Two threads that only exchange equally many messages need no acknowledgements: a thread that has received
+//! its partner's next message knows that the partner has emptied the buffer before. Only sizes and fan-outs of the
+//! programs are published; which primitives each program uses, and how often, is assumed.
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
@@ -11,8 +12,11 @@ use crate::kernel::{
 };
 use std::ops::Range;
 
-/// Capacity of a buffer in values (lines or words).
+/// Capacity of a buffer in values (lines or words), except in BigFFT.
 const BUFFER_VALUES: u32 = 256;
+/// Words of a message of BigFFT, and lines of one: 10 KiB. A buffer has room for a message.
+const FFT_WORDS: u32 = 1280;
+const FFT_LINES: u32 = 160;
 
 /// A channel from one thread to another.
 #[derive(Clone, Debug)]
@@ -22,7 +26,7 @@ struct Channel {
     /// Flag that counts full buffers, in the receiver's memory.
     full: Place,
     /// Flag that counts emptied buffers, in the sender's memory.
-    empty: Place,
+    empty: Option<Place>,
     /// Number of pieces sent, counted by the sender.
     sent: u32,
     /// Number of pieces received, counted by the receiver.
@@ -41,16 +45,16 @@ struct Communicator {
 
 impl Communicator {
     /// Allocates all channels. Each thread does the same, so that all agree on the locations.
-    fn new(hosts: Hosts) -> Communicator {
+    fn new(hosts: Hosts, program: Program) -> Communicator {
         let mut memory = Memory::new(hosts.homes);
         let mut channels: Vec<Vec<Channel>> = Vec::new();
         for from in 0..hosts.threads {
             let to = (0..hosts.threads).map(|to| Channel {
                 buffers: [Granularity::Word, Granularity::Line].map(|granularity| {
-                    [(); 2].map(|()| memory.array(to, BUFFER_VALUES, granularity))
+                    [(); 2].map(|()| memory.array(to, program.capacity(granularity), granularity))
                 }),
                 full: memory.flag(to),
-                empty: memory.flag(from),
+                empty: program.acknowledges().then(|| memory.flag(from)),
                 sent: 0,
                 received: 0,
             });
@@ -73,6 +77,7 @@ struct Rank {
     communicator: Communicator,
     /// Number of threads.
     threads: u32,
+    program: Program,
 }
 
 impl Rank {
@@ -84,11 +89,9 @@ impl Rank {
     /// Sends a message, in pieces of the size of a buffer.
     async fn send(&mut self, to: u32, granularity: Granularity, values: &[u64]) {
         let channel = &mut self.communicator.channels[self.core.number as usize][to as usize];
-        for piece in values.chunks(BUFFER_VALUES as usize) {
-            if channel.sent > 1 {
-                self.core
-                    .acquire_flag(channel.empty, channel.sent - 1)
-                    .await;
+        for piece in values.chunks(self.program.capacity(granularity) as usize) {
+            if let (Some(empty), 2..) = (channel.empty, channel.sent) {
+                self.core.acquire_flag(empty, channel.sent - 1).await;
             }
             let buffer = channel.buffers[granularity as usize][channel.sent as usize % 2];
             for (&value, index) in piece.iter().zip(0..) {
@@ -107,12 +110,13 @@ impl Rank {
             let buffer = channel.buffers[granularity as usize][channel.received as usize % 2];
             channel.received += 1;
             self.core.acquire_flag(channel.full, channel.received).await;
-            for index in 0..BUFFER_VALUES.min(values - received.len() as u32) {
+            let capacity = self.program.capacity(granularity);
+            for index in 0..capacity.min(values - received.len() as u32) {
                 received.push(self.core.load_value(buffer, index).await);
             }
-            self.core
-                .release_flag(channel.empty, channel.received)
-                .await;
+            if let Some(empty) = channel.empty {
+                self.core.release_flag(empty, channel.received).await;
+            }
         }
         received
     }
@@ -170,10 +174,28 @@ pub enum Program {
     Mocfe,
     /// CMC-2D: messages of up to 14 KB to all others, and a sum.
     Cmc2d,
-    /// BigFFT: a message of 10 KB, in lines or in words, with a different partner in each step, and a barrier.
+    /// BigFFT: a message of 10 KB, in lines or in words, with a different partner in each step. Its published fan-out is
+    /// low, so that threads only meet at the end.
     BigFft,
     /// CR, a crystal router: messages of up to 2 KB with the partners of a hypercube, one dimension after the other.
     Router,
+}
+
+impl Program {
+    /// Returns the number of values that a buffer has room for.
+    fn capacity(self, granularity: Granularity) -> u32 {
+        match (self, granularity) {
+            (Program::BigFft, Granularity::Word) => FFT_WORDS,
+            (Program::BigFft, Granularity::Line) => FFT_LINES,
+            _ => BUFFER_VALUES,
+        }
+    }
+
+    /// Returns true if a receiver acknowledges each message. Partners in BigFFT exchange one message of one piece each in
+    /// the same steps, so the next message acknowledges the one before.
+    fn acknowledges(self) -> bool {
+        self != Program::BigFft
+    }
 }
 
 /// Parameters of a message-passing kernel.
@@ -198,8 +220,8 @@ impl Messages {
             (Program::Mocfe, 0) => (Granularity::Word, draw_size(1..33)),
             (Program::Mocfe, _) => (Granularity::Line, draw_size(1..5)),
             (Program::Cmc2d, _) => (Granularity::Line, draw_size(1..225)),
-            (Program::BigFft, 0) => (Granularity::Word, 1280),
-            (Program::BigFft, _) => (Granularity::Line, 160),
+            (Program::BigFft, 0) => (Granularity::Word, FFT_WORDS),
+            (Program::BigFft, _) => (Granularity::Line, FFT_LINES),
             (Program::Router, _) => (Granularity::Line, draw_size(1..33)),
         }
     }
@@ -232,7 +254,7 @@ impl Kernel for Messages {
     }
 
     fn lines(&self) -> Line {
-        Communicator::new(self.hosts).memory.lines()
+        Communicator::new(self.hosts, self.program).memory.lines()
     }
 
     /// In each step: computes, and exchanges messages with its partners; depending on the program, also sums a value
@@ -241,8 +263,9 @@ impl Kernel for Messages {
         let threads = self.hosts.threads;
         let mut rank = Rank {
             core: core.clone(),
-            communicator: Communicator::new(self.hosts),
+            communicator: Communicator::new(self.hosts, self.program),
             threads,
+            program: self.program,
         };
         let me = rank.thread();
         let mut mismatch = FirstMismatch::default();
@@ -260,9 +283,6 @@ impl Kernel for Messages {
                 let sums = rank.all_reduce(vec![contribution(me)]).await;
                 let expected = (0..threads).map(contribution).fold(0, u64::wrapping_add);
                 mismatch.check_value(sums[0], expected, || format!("the sum of step {step}"));
-            }
-            if self.program == Program::BigFft {
-                rank.barrier().await;
             }
         }
         rank.barrier().await;
@@ -285,8 +305,8 @@ impl Rank {
         let expected = messages.values(step, partner, me);
         let (partner_grain, _) = messages.size(step, partner, me);
         let (mut sends, mut receives) = (
-            values.chunks(BUFFER_VALUES as usize),
-            expected.chunks(BUFFER_VALUES as usize),
+            values.chunks(self.program.capacity(granularity) as usize),
+            expected.chunks(self.program.capacity(partner_grain) as usize),
         );
         let mut index = 0;
         loop {

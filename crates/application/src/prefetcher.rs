@@ -27,6 +27,9 @@ pub struct Prefetch {
     /// Lines written instead of read, per thousand, evenly spaced. Successive passes select different lines, unless
     /// `written` times the lines of a thread is a multiple of 1000.
     pub written: u32,
+    /// Distance of software prefetches: number of lines by which the prefetch of a line precedes its access; 0 for
+    /// none.
+    pub hints: Line,
 }
 
 /// A block of prefetched lines.
@@ -235,6 +238,10 @@ pub struct Reader {
     next: Line,
     /// Accesses still to make; unlimited if `None`.
     remaining: Option<u64>,
+    /// Distance of software prefetches in lines; 0 for none.
+    hints: Line,
+    /// True once the prefetch that belongs to the next access has been issued.
+    is_hinted: bool,
     /// Counter of the line access just completed: read or written.
     completed_counter: Option<&'static str>,
     /// Lines to write, per thousand.
@@ -273,6 +280,13 @@ impl Thread for Reader {
         if self.remaining == Some(0) {
             return Step::Stop;
         }
+        // Prefetches stay in the thread's own part of the region.
+        if (1..self.lines).contains(&self.hints) && !self.is_hinted {
+            self.is_hinted = true;
+            let line = self.first + (self.next + self.hints) % self.lines;
+            return Step::Prefetch { line };
+        }
+        self.is_hinted = false;
         self.remaining = self.remaining.map(|remaining| remaining - 1);
         let line = self.first + self.next;
         self.next = (self.next + 1) % self.lines;
@@ -321,6 +335,8 @@ impl Scenario for Prefetch {
             lines: (begin(thread + 1) - begin(thread)).max(1),
             next: 0,
             remaining: self.reads,
+            hints: self.hints,
+            is_hinted: false,
             completed_counter: None,
             written: self.written,
             write_fraction: 0,

@@ -113,6 +113,7 @@ pub const SCENARIOS: [ShippedScenario; 23] = [
             parameter("threads", 1, COUNTS, "threads, each with its own part of the region"),
             parameter("reads", 0, REPETITIONS, "lines that each thread reads or writes; 0: unlimited"),
             parameter("written", 0, (0, 1000), "per thousand lines, the number written instead of read"),
+            parameter("hints", 0, (0, 4096), "lines by which a thread's prefetch precedes its access; 0: no prefetches"),
         ],
     },
     ShippedScenario {
@@ -318,7 +319,7 @@ pub const SCENARIOS: [ShippedScenario; 23] = [
     },
     ShippedScenario {
         name: "bigfft",
-        text: "threads pass messages: 10 KB with one partner after the other, and barriers",
+        text: "threads pass messages: 10 KB with one partner after the other",
         parameters: &MESSAGE_PARAMETERS,
     },
     ShippedScenario {
@@ -445,6 +446,7 @@ pub fn visit_with_graph<V: Visitor>(
                 threads: as_u32("threads"),
                 reads: optional_count("reads"),
                 written: as_u32("written"),
+                hints: as_line("hints"),
             })
         }
         "invalidation" if value("cached") == 1 && value("after") == 0 => {

@@ -16,6 +16,7 @@ const FILES: &[(&str, &str)] = files![
     "ordering/cord.coh",
     "ordering/mp.coh",
     "ordering/seq.coh",
+    "ordering/so-strict.coh",
     "ordering/so.coh",
     "ordering/tso/cord.coh",
     "ordering/tso/mp.coh",

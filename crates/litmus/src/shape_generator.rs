@@ -32,8 +32,9 @@ const C11_ORDERS: [EdgeOrder; 4] = [
 
 /// Names and contents of the protocol files on which the tests run. Each guarantees the memory model with which their
 /// outcomes are compared.
-pub const ORDERINGS: [(&str, &str); 10] = [
+pub const ORDERINGS: [(&str, &str); 11] = [
     ("so", include_str!("../../../ordering/so.coh")),
+    ("so-strict", include_str!("../../../ordering/so-strict.coh")),
     ("seq", include_str!("../../../ordering/seq.coh")),
     ("cord", include_str!("../../../ordering/cord.coh")),
     ("mp", include_str!("../../../ordering/mp.coh")),

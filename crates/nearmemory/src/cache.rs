@@ -40,9 +40,10 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// Creates a cache of `bytes` bytes with `ways` ways, both powers of two. `tracks_copies` enables
-    /// [`Cache::copies`].
+    /// Creates a cache of `bytes` bytes with `ways` ways, both powers of two; a cache of fewer lines has as many ways as
+    /// lines. `tracks_copies` enables [`Cache::copies`].
     pub(crate) fn new(bytes: u64, ways: u64, tracks_copies: bool) -> Cache {
+        let ways = ways.min(bytes / LINE as u64).max(1);
         let sets = (bytes / LINE as u64 / ways).max(1) as usize;
         Cache {
             sets: vec![Vec::new(); sets],

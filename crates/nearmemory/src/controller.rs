@@ -24,10 +24,15 @@ pub const LOCK: u64 = REGISTERS + register::LOCK;
 pub const RELEASE: u64 = REGISTERS + register::RELEASE;
 /// See [`LOCK`].
 pub const UNLOCK: u64 = REGISTERS + register::UNLOCK;
+/// Register with the number of complete fetches, counted in the order of their start; [`STORES_COMPLETE`] is that of
+/// stores.
+pub const FETCHES_COMPLETE: u64 = REGISTERS + register::FETCHES_COMPLETE;
+/// See [`FETCHES_COMPLETE`].
+pub const STORES_COMPLETE: u64 = REGISTERS + register::STORES_COMPLETE;
 /// Register with the time in clock cycles.
 pub(crate) const NOW: u64 = REGISTERS + register::NOW;
 /// Length of the register block, in bytes.
-pub(crate) const REGISTERS_BYTES: u64 = 72;
+pub(crate) const REGISTERS_BYTES: u64 = 104;
 /// Base address of the registers that host and core share.
 pub const SHARED: u64 = 0x21_0000;
 /// Number of shared registers, of 64 bits each.
@@ -58,6 +63,10 @@ mod register {
     pub const FETCH: u64 = 56;
     /// Store: starts a store from this scratchpad line.
     pub const STORE: u64 = 64;
+    pub const FETCHES_BEGUN: u64 = 72;
+    pub const FETCHES_COMPLETE: u64 = 80;
+    pub const STORES_BEGUN: u64 = 88;
+    pub const STORES_COMPLETE: u64 = 96;
 }
 
 /// Encodes a line and a kind as in registers: twice the line, plus one for write-backs.
@@ -327,6 +336,14 @@ impl Memory for Controller {
                 Reply::Done(self.scratchpad.take_notice().map_or(NONE, encode_notice))
             }
             register::NOW => Reply::Done(self.now),
+            register::FETCHES_BEGUN => Reply::Done(self.copier.started_transfers(Direction::Fetch)),
+            register::FETCHES_COMPLETE => {
+                Reply::Done(self.copier.completed_transfers(Direction::Fetch))
+            }
+            register::STORES_BEGUN => Reply::Done(self.copier.started_transfers(Direction::Store)),
+            register::STORES_COMPLETE => {
+                Reply::Done(self.copier.completed_transfers(Direction::Store))
+            }
             _ => self.stamp(address).into(),
         }
     }

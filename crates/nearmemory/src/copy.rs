@@ -72,7 +72,8 @@ struct LineCopy {
     far: u64,
 }
 
-/// The engine. Neither its transfers nor the lines of a transfer are ordered.
+/// The engine. The lines of transfers are copied in any order. Transfers of one direction are counted as complete in the
+/// order of their start.
 #[derive(Clone, Debug)]
 pub struct Copier {
     /// Address ranges that transfers may read and write.
@@ -81,6 +82,9 @@ pub struct Copier {
     max_transfers: usize,
     /// Number of incomplete lines of each outstanding transfer.
     remaining_lines: BTreeMap<u64, usize>,
+    /// Number of started transfers by direction, and those of them that are not counted as complete, oldest first.
+    started: [u64; 2],
+    uncounted: [VecDeque<u64>; 2],
     /// Lines not yet requested from far memory.
     waiting: VecDeque<LineCopy>,
     /// Outstanding accesses by number.
@@ -99,6 +103,8 @@ impl Copier {
             far,
             max_transfers,
             remaining_lines: BTreeMap::new(),
+            started: [0; 2],
+            uncounted: Default::default(),
             waiting: VecDeque::new(),
             outstanding: BTreeMap::new(),
             transfers: 0,
@@ -120,6 +126,16 @@ impl Copier {
     /// Returns the number of outstanding transfers.
     pub fn outstanding_transfers(&self) -> usize {
         self.remaining_lines.len()
+    }
+
+    /// Returns the number of transfers of a direction that were started since the permitted ranges were set.
+    pub fn started_transfers(&self, direction: Direction) -> u64 {
+        self.started[direction as usize]
+    }
+
+    /// Returns the number of the oldest transfers of a direction that are all complete.
+    pub fn completed_transfers(&self, direction: Direction) -> u64 {
+        self.started[direction as usize] - self.uncounted[direction as usize].len() as u64
     }
 
     /// True if a line is waiting to be requested from far memory.
@@ -163,6 +179,8 @@ impl Copier {
         let number = self.transfers;
         self.transfers += 1;
         self.remaining_lines.insert(number, transfer.lines);
+        self.started[transfer.direction as usize] += 1;
+        self.uncounted[transfer.direction as usize].push_back(number);
         self.waiting.extend((0..transfer.lines).map(|i| LineCopy {
             transfer: number,
             direction: transfer.direction,
@@ -207,6 +225,10 @@ impl Copier {
             if *remaining == 0 {
                 self.remaining_lines.remove(&line_copy.transfer);
             }
+        }
+        let uncounted = &mut self.uncounted[line_copy.direction as usize];
+        while (uncounted.front()).is_some_and(|oldest| !self.remaining_lines.contains_key(oldest)) {
+            uncounted.pop_front();
         }
         true
     }

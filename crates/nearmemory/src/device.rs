@@ -514,9 +514,14 @@ impl Device {
         verified: bool,
     ) {
         let bytes = bytes.min(self.platform.scratchpad.value * LINE as u64);
-        let mut load_time = bytes.div_ceil(LINE as u64) * self.platform.load_line.value;
+        let platform = &self.platform;
+        let cleared_lines = platform.private.value / LINE as u64 + platform.scratchpad.value;
+        let mut load_time = platform.handshake.value
+            + platform.load_start.value
+            + bytes.div_ceil(LINE as u64) * platform.load_line.value
+            + cleared_lines * platform.reset_line.value;
         if verified {
-            load_time += bytes * self.platform.verify_byte.value;
+            load_time += platform.verify_start.value + bytes * platform.verify_byte.value;
         }
         let mcc = &mut self.mccs[number];
         mcc.state = State::Loading;

@@ -106,24 +106,13 @@ struct Miss {
 #[derive(Clone, Debug)]
 enum OutstandingRequest {
     /// A line fill, with the core that requested it first.
-    Line {
-        line: u64,
-        core: usize,
-    },
+    Line { line: u64, core: usize },
     /// An uncached load, or a load of a register.
-    Word {
-        core: usize,
-        destination: u8,
-    },
+    Word { core: usize, destination: u8 },
     /// A write-back, with a bit mask of the cores that wait for its acknowledgement.
-    WriteBack {
-        line: u64,
-        cores: u64,
-    },
+    WriteBack { line: u64, cores: u64 },
     /// An uncached store, or a store to a register.
-    Write {
-        core: usize,
-    },
+    Write { core: usize },
 }
 
 impl OutstandingRequest {
@@ -167,7 +156,11 @@ struct Core {
     l1: Cache,
     /// Outstanding loads of far memory, scratchpads and registers.
     loads: u64,
-    /// Outstanding writes whose acknowledgements a fence waits for.
+    /// Outstanding uncached loads among them.
+    uncached_loads: u64,
+    /// Outstanding write-backs of cache-management instructions.
+    write_backs: u64,
+    /// Outstanding uncached stores.
     writes: u64,
     /// Outstanding misses of the core's own cache.
     misses: u64,
@@ -190,6 +183,8 @@ pub(crate) struct Host {
     request_count: u64,
     /// The link's direction to the device.
     pub(crate) uplink: Wire,
+    /// Time from which the device takes the next access to a register. It takes one at a time.
+    registers_free_at: Time,
     /// True once a near-memory program was given a range of the host's memory, which is then shared with its copy
     /// engine.
     is_main_granted: bool,
@@ -235,6 +230,8 @@ impl Host {
                 Core {
                     l1,
                     loads: 0,
+                    uncached_loads: 0,
+                    write_backs: 0,
                     writes: 0,
                     misses: 0
                 };
@@ -249,6 +246,7 @@ impl Host {
                 platform.link_bandwidth.value,
                 platform.link_header.value,
             ),
+            registers_free_at: 0,
             is_main_granted: false,
             main_busy_until: 0,
             main_line_time: platform.main_bandwidth.time_of(LINE as u32),
@@ -327,13 +325,15 @@ impl Host {
         outstanding: OutstandingRequest,
         request: Request,
     ) -> u64 {
-        let path = match &request {
-            Request::ReadWord(address, _) | Request::WriteWord(address, ..)
-                if *address >= REGISTERS =>
-            {
-                self.platform.register_path.value
+        let is_register = match &request {
+            Request::ReadWord(address, _) | Request::WriteWord(address, ..) => {
+                *address >= REGISTERS
             }
-            _ => self.platform.device_path.value,
+            _ => false,
+        };
+        let path = match is_register {
+            true => self.platform.register_path.value,
+            false => self.platform.device_path.value,
         };
         let number = self.request_count;
         self.request_count += 1;
@@ -346,7 +346,12 @@ impl Host {
             timeline.record_request(number, core, &request, now);
             timeline.record_transmission(true, &self.uplink.last);
         }
-        queue.add(arrival + path / 2, Event::RequestArrival(number, request));
+        let mut arrival = arrival + path / 2;
+        if is_register {
+            arrival = arrival.max(self.registers_free_at);
+            self.registers_free_at = arrival + self.platform.register_interval.value;
+        }
+        queue.add(arrival, Event::RequestArrival(number, request));
         number
     }
 
@@ -503,6 +508,7 @@ impl Host {
             }
             (Some(OutstandingRequest::Word { core, destination }), Response::Word(value)) => {
                 self.cores[core].loads -= 1;
+                self.cores[core].uncached_loads -= 1;
                 if let Some(races) = &mut queue.races {
                     races.receive_response(CoreId::Host(core), number);
                 }
@@ -517,7 +523,7 @@ impl Host {
                     races.acknowledge_write_back(cores, number);
                 }
                 for (number, core) in self.cores.iter_mut().enumerate() {
-                    core.writes -= cores >> number & 1;
+                    core.write_backs -= cores >> number & 1;
                 }
                 Vec::new()
             }

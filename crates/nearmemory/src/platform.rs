@@ -1,6 +1,7 @@
 //! Machines with near-memory cores, described in TOML. Every quantity has a name, a unit and an origin, and a range
 //! where no source gives it, as in the simulator's platforms.
 
+use crate::scratchpad::LINE;
 use cohkit_base::words::did_you_mean;
 use cohkit_riscv::{Page, PageSize, Pages};
 use cohkit_sim::platform::text::{self, Kind, PlatformError};
@@ -26,8 +27,6 @@ struct Row {
 enum Form {
     Any,
     PowersOfTwo,
-    /// Sizes of pages: see [`PageSize`].
-    Pages,
 }
 
 macro_rules! quantities {
@@ -75,14 +74,14 @@ const MS: u64 = 1_000_000_000;
 quantities! {
     cores "host" "cores" Count (1, 64) Any "Host cores, which share the last cache and all memory of the host.";
     host_cycle "host" "cycle" Picoseconds (1, MS) Any "A clock of a host core.";
-    l1 "host" "l1" Bytes (1024, 1 << 24) PowersOfTwo "A core's own cache, which writes through and takes time only.";
+    l1 "host" "l1" Bytes (LINE as u64, 1 << 24) PowersOfTwo "A core's own cache, which writes through and takes time only.";
     l1_ways "host" "l1_ways" Count (1, 64) PowersOfTwo "Its ways.";
     l1_misses "host" "l1_misses" Count (1, 4096) Any "Outstanding lines of a core, including prefetches into its own cache.";
-    llc "host" "llc" Bytes (1024, 1 << 30) PowersOfTwo "The last cache; its lines of far memory are not coherent.";
+    llc "host" "llc" Bytes (LINE as u64, 1 << 30) PowersOfTwo "The last cache; its lines of far memory are not coherent.";
     llc_ways "host" "llc_ways" Count (1, 64) PowersOfTwo "Its ways.";
     llc_misses "host" "llc_misses" Count (1, 4096) Any "Outstanding lines of the last cache, in both directions together.";
     llc_hit "host" "llc_hit" Picoseconds (0, MS) Any "Additional latency of a load that hits in the last cache.";
-    page "host" "page" Bytes (1 << 12, 1 << 21) Pages "A page: 4KiB or 2MiB.";
+    page "host" "page" Bytes (PageSize::LIMITS.0, PageSize::LIMITS.1) PowersOfTwo "A page of the host.";
     tlb "host" "tlb" Count (1, 1 << 16) Any "Translations of a core's buffer, of pages of any size.";
     tlb_walk "host" "tlb_walk" Picoseconds (0, MS) Any "Additional latency of an access that misses in the translation buffer.";
     request "host" "request" Picoseconds (0, MS) Any "From a core to the link, or to the host's memory.";
@@ -94,6 +93,7 @@ quantities! {
     link_header "link" "header_bytes" Bytes (0, 4096) Any "Bytes of each message in addition to its data.";
     device_path "device" "path" Picoseconds (0, MS) Any "From the link to far memory or a scratchpad and back, together.";
     register_path "device" "register_path" Picoseconds (0, MS) Any "The same for a register.";
+    register_interval "device" "register_interval" Picoseconds (0, MS) Any "Interval between two accesses of the host to registers, of which the device takes one at a time.";
     far_bytes "device" "far_memory" Bytes (1 << 20, 1 << 38) PowersOfTwo "Far memory.";
     mccs "device" "mccs" Count (1, 64) Any "Cores beside far memory.";
     mcc_cycle "device" "cycle" Picoseconds (1, MS) Any "A clock of such a core, which stamps count.";
@@ -106,6 +106,10 @@ quantities! {
     copy_lines "copy" "lines" Count (1, 4096) Any "Lines of these transfers that far memory handles at once.";
     copy_line "copy" "line" Picoseconds (1, MS) Any "Interval between two lines that a copy engine requests.";
     copy_path "copy" "path" Picoseconds (0, MS) Any "From the command to far memory and from there to the stamp, together.";
+    handshake "loader" "handshake" Picoseconds (0, MS) Any "From the host's command to the start of the loader, and from its end to the state that the host reads, together.";
+    load_start "loader" "start" Picoseconds (0, MS) Any "For the headers of a binary.";
+    reset_line "loader" "reset_line" Picoseconds (0, MS) Any "For each line of private memory and scratchpad that is cleared.";
+    verify_start "loader" "verify_start" Picoseconds (0, MS) Any "For the resources of a binary that is verified.";
     load_line "loader" "line" Picoseconds (0, MS) Any "For each line of a binary that goes from the scratchpad to private memory.";
     verify_byte "loader" "verify" Picoseconds (0, MS) Any "For each byte of a binary that is verified.";
     channels "dram" "channels" Count (1, 64) PowersOfTwo "Channels of far memory, which lines take by turns.";
@@ -224,7 +228,6 @@ impl Row {
         let (is_valid, requirement) = match self.form {
             Form::Any => (true, ""),
             Form::PowersOfTwo => (value.is_power_of_two(), "a power of two"),
-            Form::Pages => (PageSize::of(value).is_some(), "4KiB or 2MiB"),
         };
         match is_valid {
             true => Ok(()),

@@ -1,33 +1,37 @@
-//! Virtual addresses: pages of 4 KiB and 2 MiB, and a translation lookaside buffer (TLB).
+//! Virtual addresses: pages of any power of two, and a translation lookaside buffer (TLB).
 
 use crate::memory::{Amo, Cbo, Fence, Memory, Prefetch, Reply, Size};
 use crate::timed::TimedMemory;
 use std::collections::BTreeMap;
 
-/// Page size.
+/// Page size: a power of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PageSize {
-    /// 4 KiB.
-    Small,
-    /// 2 MiB.
-    Large,
+pub struct PageSize {
+    /// Base-two logarithm of the size in bytes.
+    bits: u8,
 }
 
 impl PageSize {
-    /// All page sizes, in ascending order.
-    pub const ALL: [PageSize; 2] = [PageSize::Small, PageSize::Large];
+    /// 4 KiB.
+    pub const SMALL: PageSize = PageSize { bits: 12 };
+    /// 2 MiB.
+    pub const LARGE: PageSize = PageSize { bits: 21 };
+    /// Limits of sizes, in bytes: a page has at least one block of a cache, and no page is the whole address space.
+    pub const LIMITS: (u64, u64) = (128, 1 << 40);
 
     /// Size in bytes.
+    #[inline(always)]
     pub fn bytes(self) -> u64 {
-        match self {
-            PageSize::Small => 1 << 12,
-            PageSize::Large => 1 << 21,
-        }
+        1 << self.bits
     }
 
-    /// Returns the page size of this many bytes, if supported.
+    /// Returns the page size of this many bytes, if supported: a power of two within [`PageSize::LIMITS`].
     pub fn of(bytes: u64) -> Option<PageSize> {
-        PageSize::ALL.into_iter().find(|size| size.bytes() == bytes)
+        let (low, high) = PageSize::LIMITS;
+        let is_valid = bytes.is_power_of_two() && (low..=high).contains(&bytes);
+        is_valid.then_some(PageSize {
+            bits: bytes.trailing_zeros() as u8,
+        })
     }
 }
 

@@ -106,7 +106,7 @@ fn hosts(out: &mut impl Write) -> io::Result<()> {
 /// Measures the same for stores to other hosts, on hosts with two levels of switches. The protocol of `ordering` orders
 /// these stores at their source.
 fn exchange(out: &mut impl Write) -> io::Result<()> {
-    let text = include_str!("../../../ordering/so.coh");
+    let text = include_str!("../../../ordering/so-strict.coh");
     let protocol = text::parse(text).expect("it is a protocol");
     let mut seconds_per_access = Vec::new();
     for (hosts, runs) in [(8, 64), (512, 1)] {

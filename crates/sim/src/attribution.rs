@@ -357,6 +357,8 @@ pub(crate) struct Attribution {
     /// Number of the event that last operated the memory, and the chain to the completion of that operation at its
     /// unit.
     pub last_operation: Option<(u64, Chain)>,
+    /// Chains of the home's messages that wait for memory to read their line, to the end of the read.
+    pub delayed_messages: FxHashMap<u32, Chain>,
     /// Latency by step, summed over accesses, in picoseconds, indexed by [`Step`].
     totals: Vec<u128>,
     /// Number of accesses measured.
@@ -400,6 +402,7 @@ impl Attribution {
             accesses: Accesses::default(),
             operations: Default::default(),
             last_operation: None,
+            delayed_messages: FxHashMap::default(),
             totals: vec![0; Step::ALL.len()],
             count: 0,
             latency: 0,

@@ -2,6 +2,7 @@
 
 mod bottleneck;
 mod context;
+mod deferred_memory;
 pub(crate) mod event_prefetch;
 pub(crate) mod groups;
 mod input_queues;
@@ -32,7 +33,7 @@ use crate::agents::clocked::ClockedHome;
 use crate::agents::core::Cores;
 use crate::agents::device::{Device, DeviceWorkload};
 use crate::agents::frontend::Frontend;
-use crate::agents::home::{Clocked, Home, HomeEnvironment, Unit};
+use crate::agents::home::{Clocked, DelayedMessages, Home, HomeEnvironment, Unit};
 use crate::agents::program::{Input, Program};
 use crate::agents::registers::Executor;
 use crate::agents::translation::Translations;
@@ -104,6 +105,8 @@ pub(crate) enum Event {
     Read(Line),
     /// Memory has written a line.
     Written(Line),
+    /// The DRAM of a home may issue commands.
+    Memory(u32),
     /// A cycle of the clocked home.
     Clock,
     /// The device issues its next local operation.
@@ -353,9 +356,10 @@ impl Simulation {
                 clocked: clocked.map(|home| Box::new(Clocked::new(home))),
                 directory: Paged::new(0),
                 upper_level: None,
+                delayed: DelayedMessages::default(),
             },
             interconnect,
-            memory: MainMemory::new(&platform.memory, homes as u64, protocol.line_bytes),
+            memory: MainMemory::new(platform, protocol.line_bytes),
             device: Device::new(&setup.device),
             application: application.map(Box::new),
             tables,
@@ -503,6 +507,11 @@ impl Simulation {
             Event::Written(line) => {
                 let (home, mut env) = self.home_and_environment();
                 home.memory_written(&mut env, line);
+            }
+            Event::Memory(number) => {
+                self.memory.advance(&mut context!(self), number);
+                let (home, mut env) = self.home_and_environment();
+                home.send_delayed(&mut env);
             }
             Event::Clock => {
                 let (home, mut env) = self.home_and_environment();

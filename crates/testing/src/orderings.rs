@@ -36,7 +36,7 @@ pub fn changed_ordering(name: &str, sizes: &[(&str, u16)], changes: &[(&str, &st
 pub fn orderings(homes: u16) -> [(&'static str, Protocol); 4] {
     let homes = ("homes", homes);
     [
-        ("so", ordering("so", &[])),
+        ("so", ordering("so", &[homes, ("most", 128)])),
         ("wb", ordering("wb", &[])),
         (
             "cord",
@@ -49,7 +49,7 @@ pub fn orderings(homes: u16) -> [(&'static str, Protocol); 4] {
     ]
 }
 
-/// Returns the protocols that keep their guarantees, including those for total store order.
+/// Returns the protocols that keep their guarantees, including those for total store order and the strict source order.
 pub fn correct_orderings(homes: u16) -> Vec<(&'static str, Protocol)> {
     let sizes = [
         ("homes", homes),
@@ -57,13 +57,14 @@ pub fn correct_orderings(homes: u16) -> Vec<(&'static str, Protocol)> {
         ("entries", 8),
         ("notes", 16),
     ];
-    let total_store_order = [
+    let further = [
+        ("so-strict", ordering("so-strict", &[])),
         ("tso/so", ordering("tso/so", &[])),
         ("tso/wb", ordering("tso/wb", &[])),
         ("tso/cord", ordering("tso/cord", &sizes)),
     ];
     let release_consistent = orderings(homes).into_iter().take(3);
-    release_consistent.chain(total_store_order).collect()
+    release_consistent.chain(further).collect()
 }
 
 /// Returns eight hosts with one core each.

@@ -179,6 +179,12 @@ pub fn single_level_platforms() -> impl Iterator<Item = &'static str> {
     Platform::shipped_names().filter(move |name| is_simple(&Platform::shipped(name).unwrap()))
 }
 
+/// True if the end of a memory operation is known when it starts, so that the latency of a single access is exactly a
+/// sum of quantities. A DRAM with a scheduler also waits for clock edges and refreshes, and keeps rows open.
+pub fn has_exact_latency(platform: &Platform) -> bool {
+    !matches!(platform.memory, Memory::Jedec(_))
+}
+
 /// Returns the parts of the latency of a read that misses its cache, as names of quantities with their times, in order.
 /// The machine is otherwise idle, and all memory rows are closed.
 pub fn read_latency(platform: &Platform, line_bytes: u32) -> Vec<(&'static str, Time)> {
@@ -203,6 +209,7 @@ pub fn read_latency(platform: &Platform, line_bytes: u32) -> Vec<(&'static str, 
         ("home.latency", home.latency.value),
         ("home.memory_round_trip", home.memory_round_trip.value),
     ]);
+    parts.extend((home.llc.iter()).map(|cache| ("home.llc_latency", cache.latency.value)));
     match &platform.memory {
         Memory::Dram(dram) => parts.extend([
             ("dram.controller_latency", dram.controller_latency.value),
@@ -210,6 +217,7 @@ pub fn read_latency(platform: &Platform, line_bytes: u32) -> Vec<(&'static str, 
             ("dram.t_cl", dram.t_cl.value),
             ("dram.bandwidth", dram.bandwidth.time_of(line_bytes)),
         ]),
+        Memory::Jedec(dram) => parts.extend(dram.read_latency(line_bytes)),
         // The first bytes arrive while the last are still being read.
         Memory::Bram(bram) => parts.push(
             [

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from cohkit.experiments.enzian import LINE_BYTES
 from cohkit.experiments.experiment import Experiment
 from cohkit.experiments.plays import Stage, largest, limited_time, rate, run
+from cohkit.simulator import platform
 
 if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions
@@ -14,14 +15,15 @@ if TYPE_CHECKING:
     from cohkit.types import Play
 
 KEY = "enzian.prefetcher"
+PLATFORM = "enzian-dc-ddr"
 THREADS = range(1, 9)
 BLOCKS = {"with": 8, "without": 0}
 
 NOTE = """\
 Each thread reads a part of its own of 64 MiB in address order, one line at a time. The prefetcher has eight blocks of
 8 KiB; it reads the line that is asked for first, then the block in bursts of 64 beats, and claims the next block when
-the second half of one is read. Eight threads leave none of the blocks for a next one and take each other's, which
-`--param blocks=16` of `cohkit play` mends. 5 ms after 1 ms of warm-up.
+the second half of one is read. Each thread prefetches as many lines ahead as the platform's cores do. Eight threads
+leave none of the blocks for a next one and take each other's, which `--param blocks=16` of `cohkit play` mends. 5 ms after 1 ms of warm-up.
 """
 OMISSIONS = "the operating system and address translation"
 
@@ -33,13 +35,15 @@ def _throughput(result: Play) -> float:
 
 def _stages() -> list[Stage]:
     """Return a play for each number of threads, with and without prefetching."""
+    quantities = {quantity.name: quantity.value for quantity in platform(PLATFORM).quantities}
+    hints = int(quantities["cores.prefetch_distance"])
     return [
         Stage(
             f"{threads}, {name} prefetcher",
             f"{KEY}.{name}.{threads}",
-            "enzian-dc-ddr",
+            PLATFORM,
             "prefetcher",
-            {"blocks": blocks, "threads": threads},
+            {"blocks": blocks, "threads": threads, "hints": hints},
             _throughput,
             time_us=5_000,
             warm_up_us=1_000,

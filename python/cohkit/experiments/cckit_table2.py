@@ -52,6 +52,7 @@ def _parts(result: Simulation) -> dict[str, float]:
     values = {quantity.name: quantity.value for quantity in platform(result.platform).quantities}
     misses = 1 - statistics["hits"] / statistics["accesses"]
     row_misses = statistics["memory_row_misses"] / statistics["accesses"]
+    clock_s = values.get("dram.clock_period", 0) * 1e-12
 
     def transfer(name: str, size: int) -> float:
         return size / values[name] * 1e9
@@ -63,13 +64,17 @@ def _parts(result: Simulation) -> dict[str, float]:
         "link.latency": 2 * misses,
         "home.latency": 2 * misses,
         "home.memory_round_trip": misses,
+        "home.llc_latency": misses,
         "dram.controller_latency": misses,
         "dram.t_rcd": row_misses,
         "dram.t_cl": misses,
     }
     parts = {name: values[name] / 1000 * number for name, number in times.items() if name in values}
     parts["link.bandwidth"] = misses * transfer("link.bandwidth", 2 * values["link.header_bytes"] + LINE_BYTES)
-    if "dram.bandwidth" in values:
+    if clock_s:
+        bursts = LINE_BYTES / values["dram.burst_bytes"]
+        parts["dram.burst_clocks"] = misses * bursts * values["dram.burst_clocks"] * clock_s * 1e9
+    elif "dram.bandwidth" in values:
         parts["dram.bandwidth"] = misses * transfer("dram.bandwidth", LINE_BYTES)
     else:
         # The transfer of a line overlaps with waiting for its first bytes.

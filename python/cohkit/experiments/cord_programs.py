@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import geometric_mean
 from typing import TYPE_CHECKING, NamedTuple
 
 from cohkit.experiments.cord import (
@@ -22,7 +23,7 @@ from cohkit.published import PERCENT, Measurement
 from cohkit.simulator import platform as machine_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from cohkit.experiments.cord import Sizes
     from cohkit.experiments.experiment import Conditions
@@ -80,8 +81,8 @@ TSO = {
 CORES = 8
 """Cores per host. The number of threads per host is not published. Each published directory table has 8 last
 committed epochs, so one per host is assumed for eight hosts; the range is 1 to 8."""
-ROUND_TRIP = {"cxl-8x8": "37.5ns", "upi-8x8": "12.5ns"}
-"""Link latency if the published latency between hosts is a round trip."""
+ONE_WAY = {"cxl-8x8": "75ns", "upi-8x8": "25ns"}
+"""Link latency if the published latency between hosts is that of one way."""
 
 
 class ProgramRun(NamedTuple):
@@ -152,7 +153,9 @@ def _waiting_share(result: Play, threads: int) -> float:
 def _acknowledgement_share(result: Play, _: int) -> float:
     """Return the percentage of the bytes between hosts used by acknowledgements."""
     assert result.traffic is not None  # noqa: S101 -- there are hosts
-    return ratio(result.traffic["Ack"]["between_bytes"], traffic(result))
+    # Of stores, and of releases.
+    acknowledgements = sum(result.traffic[name]["between_bytes"] for name in ("Ack", "Written"))
+    return ratio(acknowledgements, traffic(result))
 
 
 def _unchanged(run: ProgramRun) -> ProgramRun:
@@ -162,8 +165,8 @@ def _unchanged(run: ProgramRun) -> ProgramRun:
 
 VARIED: Mapping[tuple[str, str], Callable[[ProgramRun], ProgramRun]] = {
     ("threads of a host", str(CORES)): lambda run: run._replace(threads=CORES),
-    ("link.latency", "of a round trip"): lambda run: run._replace(
-        settings={**run.settings, "link.latency": ROUND_TRIP[run.platform]}
+    ("link.latency", "of one way"): lambda run: run._replace(
+        settings={**run.settings, "link.latency": ONE_WAY[run.platform]}
     ),
 }
 """Assumptions: parameter, other bound of its range, and the function that applies it to a run."""
@@ -220,11 +223,30 @@ def _bytes_per_release(result: Play, platform: str) -> float:
     return bytes_per_store * messages["Relaxed"] / messages["Release"]
 
 
+def _means(ratios: Sequence[Measurement], key: str, conditions: Conditions) -> list[Measurement]:
+    """Return the geometric mean over the programs, for each measure, machine and ordering."""
+    values: dict[tuple[str, str, str], list[float]] = {}
+    for measurement in ratios:
+        measure, machine, _, ordering = measurement.key.removeprefix(f"{key}.").split(".")
+        values.setdefault((measure, machine, ordering), []).append(measurement.value)
+    return [
+        Measurement(
+            f"mean {ordering}, {machine}, {measure}",
+            geometric_mean(ratios_of_programs),
+            PERCENT,
+            f"{key}.{measure}.{machine}.mean.{ordering}",
+            cut=conditions.accesses is not None,
+        )
+        for (measure, machine, ordering), ratios_of_programs in values.items()
+    ]
+
+
 def _fig7(conditions: Conditions, vary: Callable[[ProgramRun], ProgramRun] = _unchanged) -> list[Measurement]:
     """Return time and traffic of all programs and orderings relative to CORD, and the bytes stored for each release."""
     comparisons = _comparisons("", vary)
     results = play_comparisons(comparisons, conditions, WRONG_RESULT)
     ours = percent_of_cord(comparisons, results, {"time": duration, "traffic": traffic}, "cord.programs", conditions)
+    ours += _means(ours, "cord.programs", conditions)
     return ours + [
         Measurement(
             f"{comparison.place}, {comparison.panel}, stored for each release",
@@ -272,16 +294,16 @@ def _limited(accesses: int) -> str:
 
 
 NOTE = """\
-Ten programs, one thread on each of eight hosts (assumed: up to eight, and the latency between hosts that of a round
-trip, with `--sensitivity`), that compute on real data and check their results; a program whose check fails has no
+Ten programs, one thread on each of eight hosts (assumed: up to eight, and the latency between hosts that of
+one way, with `--sensitivity`), that compute on real data and check their results; a program whose check fails has no
 number. Bytes between two releases and fan-outs are those of the published table; graphs are generated, of 16384
 vertices; matrices are of 256 by 60 and 128 by 128 lines; which messages the mini-applications pass, and how often, is
 assumed (`cohkit play cxl-8x8 mocfe --param help`). Time is from the first moment at which all have their data to the
 last check. What a thread keeps to itself is calculated outside of the memory that is simulated, in 1 ns for each value.
-Acknowledged stores of a thread to one line wait for each other, so words cost more than lines. Credits of posted stores
-do not count.
+A thread has up to 128 stores without acknowledgement, also to one line. Credits of posted stores do not count. Means
+are geometric, over the programs with a number.
 """
-OMISSIONS = "waiting inside meshes, room in buffers, memory behind the shared cache, seven cores of each host"
+OMISSIONS = "waiting inside meshes, room in buffers, misses in the shared cache, seven cores of each host"
 
 EXPERIMENTS = {
     "cord-fig2": Experiment(
@@ -300,7 +322,7 @@ EXPERIMENTS = {
         rerun_accesses=RERUN_STORES,
         note=NOTE
         + "Bytes for each release are those of all relaxed stores under `cord` by all releases, among them those of\n"
-        "barriers and of flags that announce consumed bytes; words of bigfft go in pieces of 2 KiB.\n",
+        "barriers and of flags that announce consumed bytes.\n",
         omissions=OMISSIONS,
         headline="Programs with stores ordered at their source, between two points or written back.",
         axis="of cord (%); stored for each release (B)",

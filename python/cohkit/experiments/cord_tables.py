@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from cohkit.experiments.cord import MACHINES, TABLES, play_runs, ratio, successful_plays
 from cohkit.experiments.cord_programs import ALL_TO_ALL, ProgramRun, duration
 from cohkit.experiments.experiment import Experiment, Rerun, Span
+from cohkit.experiments.small_rams import Cost, Ram, Technology, ram_cost
 from cohkit.published import PERCENT, Measurement, Published
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Mapping
+    from collections.abc import Generator, Iterable, Mapping, Sequence
 
     from cohkit.experiments.cord import Sizes
     from cohkit.experiments.experiment import Conditions
@@ -33,6 +34,8 @@ CORES = 8
 """Cores per host, which has as many directories, one per slice of its shared cache."""
 EPOCH_BITS = 8
 COUNTER_BITS = 32
+CHIP_HOSTS = 8
+"""Hosts of the published machine."""
 PUBLISHED: Sizes = {"entries": 8, **TABLES}
 POOLS = {"slots": 8 * 16, "notes": 16 * 16}
 """Published entries of a directory, if they are shared by all cores."""
@@ -229,32 +232,41 @@ def _fig12(conditions: Conditions) -> list[Measurement]:
     return ours
 
 
-MACHINE_HOSTS = 8
-CACHE_BITS = 8 * 16 * 2**20
-"""Data bits of a host's shared cache: eight slices of 2 MB."""
 LINE_BITS = 8 * 64
 MESSAGE_BITS = LINE_BITS + 8 * 16
 """Bits of a stored line with its header (assumed)."""
-RANGE = (0.5, 4)
-"""Assumed range of each factor of the model."""
+BLOCK_BITS = 8 * 64
+"""Bits per entry in the published estimate. It gives tables of 8 entries the same area and power whether an entry has a
+counter, an epoch or a committed epoch, so its entries are blocks of one size: CACTI's sample configuration has 64 B."""
+CHIP_TABLES: Mapping[str, int] = {"8": 8, "8x16": 8 * 16, "16x16": 16 * 16}
+"""Published tables, and their numbers of entries."""
+CHIP_PARTS: Mapping[str, tuple[str, ...]] = {"core": ("8", "8"), "directory": ("8x16", "16x16", "8")}
+"""Tables of a core, and of a directory."""
+OWN_BITS: Mapping[str, int] = {
+    "8": _bits(CORES * CHIP_HOSTS) + COUNTER_BITS,
+    "8x16": _bits(CORES * CHIP_HOSTS) + EPOCH_BITS + COUNTER_BITS,
+    "16x16": _bits(CORES * CHIP_HOSTS) + EPOCH_BITS + _bits(CORES * CHIP_HOSTS),
+}
+"""Bits per entry that the tables need: number of a directory or core, epoch, count, number of a directory."""
 
 
-class Model(NamedTuple):
-    """Cost of a bit of a small memory relative to a bit of the shared cache with its tags and directory (published).
+class ChipCost(NamedTuple):
+    """Area, leakage and energy of a read of a table, or the sums of several."""
 
-    Area, static power and energy per write are proportional to the number of bits. A small memory has more decoders
-    and amplifiers per bit, but no tags; its short wires reduce the energy.
+    area: float
+    """In mm2."""
+    power: float
+    """In mW."""
+    energy: float
+    """In nJ."""
 
-    Attributes:
-        area: relative area.
-        power: relative static power.
-        energy: relative energy per write.
 
-    """
-
-    area: float = 1
-    power: float = 1
-    energy: float = 1
+def _chip_cost(tables: Iterable[str], technology: Technology, bits: Mapping[str, int] | None = None) -> ChipCost:
+    """Return the cost of tables, with these bits per entry; those of the published estimate if `None`."""
+    cost = Cost()
+    for table in tables:
+        cost = cost.plus(ram_cost(Ram(CHIP_TABLES[table], bits[table] if bits else BLOCK_BITS), technology))
+    return ChipCost(cost.square_um / 1e6, cost.leakage_w * 1e3, cost.access_j * 1e9)
 
 
 def _baseline(key: str, unit: str) -> float:
@@ -264,77 +276,79 @@ def _baseline(key: str, unit: str) -> float:
     return value
 
 
-def _published_bits() -> dict[str, int]:
-    """Return the bits of the published tables: per core, and per directory and host for each reading."""
-    core = sum(core_bits(PUBLISHED, MACHINE_HOSTS).values())
-    cores = CORES * MACHINE_HOSTS
-    bits_per_host_core = cores * sum(directory_bits(PUBLISHED, MACHINE_HOSTS).values())
-    # Each entry of a pool names its core; there are 8 last committed epochs.
-    pool = directory_bits({**PUBLISHED, **POOLS}, MACHINE_HOSTS)
-    committed = pool.pop("epochs, directory")
-    entries = sum(POOLS.values()) + 8
-    pools = sum(pool.values()) + 8 * committed + _bits(cores) * entries
-    bits = {"core": core}
-    for reading, directory in zip(READINGS, (bits_per_host_core, pools), strict=True):
-        bits |= {f"directory {reading}": directory, f"host {reading}": CORES * (core + directory)}
-    return bits
-
-
-def _chip_costs(model: Model) -> list[Measurement]:
-    """Return the cost of the published tables, and the cost of counting a store at both ends."""
-    ours = []
-    for quantity, unit, factor, baseline_key in (
-        ("area", "mm2", model.area, "llc_and_directory_area"),
-        ("power", "mW", model.power, "static_power"),
-    ):
-        shares = {part: factor * bits / CACHE_BITS for part, bits in _published_bits().items()}
-        baseline = _baseline(baseline_key, unit)
-        ours += [
-            Measurement(f"{part}, {quantity}", baseline * share, unit, f"cord.chip.{quantity}.{part}")
-            for part, share in shares.items()
-        ]
-        ours += [
-            Measurement(
-                f"{part}, {quantity} over the shared cache's",
-                100 * share,
-                PERCENT,
-                f"cord.chip.{quantity}_share.{part}",
-            )
-            for part, share in shares.items()
-            if part.startswith("host")
-        ]
+def _chip_costs(technology: Technology) -> list[Measurement]:
+    """Return the cost of the published tables, of core, directory and host, and of counting a store at both ends."""
+    costs = {f"{table} entries": _chip_cost([table], technology) for table in CHIP_TABLES}
+    costs |= {part: _chip_cost(tables, technology) for part, tables in CHIP_PARTS.items()}
+    costs["host"] = _chip_cost([table for tables in CHIP_PARTS.values() for table in CORES * tables], technology)
+    own = {f"{table} entries": _chip_cost([table], technology, OWN_BITS) for table in CHIP_TABLES}
+    units = {"area": "mm2", "power": "mW", "energy": "nJ"}
+    ours = [
+        Measurement(f"{part}, {quantity}", getattr(cost, quantity), unit, f"cord.chip.{quantity}.{part}")
+        for quantity, unit in units.items()
+        for part, cost in costs.items()
+        if quantity != "energy" or part.endswith("entries")
+    ]
+    ours += [
+        Measurement(
+            f"{part} of their own bits, {quantity}",
+            getattr(cost, quantity),
+            unit,
+            f"cord.chip.own_bits.{quantity}.{part}",
+        )
+        for quantity, unit in units.items()
+        for part, cost in own.items()
+    ]
+    shares = (("area", "mm2", "llc_and_directory_area"), ("power", "mW", "static_power"))
+    ours += [
+        Measurement(
+            f"host, {quantity} over the shared cache's",
+            ratio(getattr(costs["host"], quantity), _baseline(key, unit)),
+            PERCENT,
+            f"cord.chip.{quantity}_share.host",
+        )
+        for quantity, unit, key in shares
+    ]
     line = _baseline("llc_write_64B", "pJ")
     ends = {"low": "link_energy_low", "high": "link_energy_high"}
     links = sum(_baseline(key, "pJ") for key in ends.values()) / len(ends) * MESSAGE_BITS
-    counted = {**core_bits(ONE_EACH, MACHINE_HOSTS), **directory_bits(ONE_EACH, MACHINE_HOSTS)}
-    bits = counted["counts of stores, core"] + counted["counts of stores, directory"]
-    energy = model.energy * line * bits / LINE_BITS
-    ours.append(
+    # The counts of a store at its core and at its directory.
+    counts = 1000 * (costs["8 entries"].energy + costs["8x16 entries"].energy)
+    return [
+        *ours,
         Measurement(
             "energy of a store's counts, of that of its line's way and write",
-            ratio(energy, line + links),
+            ratio(counts, line + links),
             PERCENT,
             "cord.chip.energy_share",
-        )
-    )
-    return ours
-
-
-ONE_EACH: Sizes = dict.fromkeys(("counters", "entries", "slots", "notes"), 1)
+        ),
+    ]
 
 
 def _table3(_: Conditions) -> list[Measurement]:
-    return _chip_costs(Model())
+    return _chip_costs(Technology())
+
+
+TECHNOLOGIES: Sequence[tuple[str, str, Technology]] = (
+    ("temperature", "300 K", Technology(kelvin=300)),
+    ("temperature", "400 K", Technology(kelvin=400)),
+    ("area over that of the parts", "1", Technology(layout_overhead=1)),
+    ("area over that of the parts", "2", Technology(layout_overhead=2)),
+    ("capacitance of a wire", "0.1 fF/um", Technology(wire_capacitance=1e-16)),
+    ("capacitance of a wire", "0.4 fF/um", Technology(wire_capacitance=4e-16)),
+    ("swing of a bit line", "0.05 of the supply", Technology(swing=0.05)),
+    ("swing of a bit line", "1 of the supply", Technology(swing=1)),
+)
+"""Assumptions at the bounds of their ranges."""
 
 
 def _spans(_: Conditions) -> list[Span]:
-    """Return the sensitivity to each factor of the model."""
-    spans = [Span(measurement.name, measurement.value, []) for measurement in _chip_costs(Model())]
-    for factor in Model._fields:
-        for end in RANGE:
-            for span, measurement in zip(spans, _chip_costs(Model(**{factor: end})), strict=True):
-                if measurement.value != span.ours:
-                    span.reruns.append(Rerun(f"{factor} of a bit", f"{end:g}", measurement.value))
+    """Return the sensitivity to each assumption of the model."""
+    spans = [Span(measurement.name, measurement.value, []) for measurement in _chip_costs(Technology())]
+    for assumption, value, technology in TECHNOLOGIES:
+        for span, measurement in zip(spans, _chip_costs(technology), strict=True):
+            if measurement.value != span.ours:
+                span.reruns.append(Rerun(assumption, value, measurement.value))
     return spans
 
 
@@ -357,11 +371,12 @@ A directory's are those for all cores, eight to a host. Buffers are for as many 
 each core as it may have without acknowledgement, each of the bytes that one takes on a link.
 """
 _OF_CHIP = """\
-The published entries with these bits, in each of 64 cores and at each of 64 directories: for each core, as 8 and 16
-entries for each of them; for all cores, as 128 and 256, of which each names its core. A bit takes what a bit of the
-data in the shared cache takes of the published area and static power of cache and directory, and so does the energy of
-a write. That a small memory takes half to four times as much is assumed (`--sensitivity`), and 16 B of header with a
-line.
+Tables of a core (two of 8 entries) and of a directory (128, 256 and 8 entries), as RAMs of one port at 22 nm and 360 K:
+cells, decoder, word-line drivers, precharge, sense amplifiers, write and output drivers, by the formulas and constants
+of CACTI 7 (`python/cohkit/experiments/small_rams.py`). An entry is a block of 64 B, since the published tables of 8
+entries cost the same whatever an entry has; RAMs of the bits that the tables need follow. Not in it: tags, wires from
+the edge of a bank, and more than one bank or port. A host has eight cores and eight directories; its share is that of
+the published area and static power of its shared cache and directory. 16 B of header with a line are assumed.
 """
 OMISSIONS = "waiting inside meshes, room in buffers, memory behind the shared cache, seven cores of each host"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
@@ -61,28 +62,55 @@ class Run(NamedTuple):
         return "-".join([self.name, *self.definitions]) + ".elf"
 
 
-SMALLEST_CACHE = 1 << 10
-"""Minimum size in bytes of the last cache of a machine."""
+class Capacity(NamedTuple):
+    """A capacity of the host that an experiment with less data scales."""
 
-CACHE_NOTE = f"the host's last cache shrinks as much, to {SMALLEST_CACHE >> 10} KiB at least"
-"""Remark on experiments that reduce the last cache along with the data."""
+    quantity: str
+    label: str
+    full: int
+    """Bytes of the unscaled machine."""
+    least: int
+    """Minimum in bytes: one set of a cache, or one line of a page."""
 
 
-def last_cache(size: int, part: int, whole: int) -> dict[str, str]:
-    """Return the setting of a last cache that is smaller than `size` bytes by the ratio of `part` to `whole`.
+CAPACITIES = (
+    Capacity("host.l1", "first-level cache", 32 << 10, 32 * LINE_BYTES),
+    Capacity("host.llc", "last cache", 16 << 20, 16 * LINE_BYTES),
+    # The translation buffer has as many entries as before: its reach scales like a page.
+    Capacity("host.page", "reach of translations", 2 << 20, LINE_BYTES),
+)
 
-    Cache sizes are powers of two: the next lower one is used.
+SCALE_NOTE = "caches and pages of the host shrink as much, down to one set of a cache"
+"""Remark on experiments that scale the capacities of the host along with the data."""
 
-    >>> last_cache(16 << 10, 250, 1000)
-    {'host.llc': '4096B'}
-    >>> last_cache(16 << 10, 2000, 1000)
-    {'host.llc': '16384B'}
-    >>> last_cache(16 << 10, 1, 1000)
-    {'host.llc': '1024B'}
+
+def scaled_capacities(part: int, whole: int) -> dict[str, str]:
+    """Return the settings of a host whose capacities are smaller by the ratio of `part` to `whole`.
+
+    Capacities are powers of two: the nearest ones are used, but none below its minimum.
+
+    >>> scaled_capacities(1, 4)
+    {'host.l1': '8192B', 'host.llc': '4194304B', 'host.page': '524288B'}
+    >>> scaled_capacities(1, 1000)
+    {'host.l1': '4096B', 'host.llc': '16384B', 'host.page': '2048B'}
+    >>> scaled_capacities(2, 1)
+    {'host.l1': '32768B', 'host.llc': '16777216B', 'host.page': '2097152B'}
 
     """
-    scaled = max(SMALLEST_CACHE, size * min(part, whole) // whole)
-    return {"host.llc": f"{1 << scaled.bit_length() - 1}B"}
+    factor = 2.0 ** -round(math.log2(max(whole / part, 1)))
+    return {one.quantity: f"{max(one.least, int(one.full * factor))}B" for one in CAPACITIES}
+
+
+def scales(settings: Mapping[str, str]) -> Iterator[tuple[str, str, float]]:
+    """Yield label, name and scale of each capacity: the unscaled one over the one that is set.
+
+    >>> list(scales(scaled_capacities(1, 16)))[0]
+    ('first-level cache', 'l1', 8.0)
+
+    """
+    for one in CAPACITIES:
+        size = int(settings[one.quantity].removesuffix("B"))
+        yield one.label, one.quantity.removeprefix("host."), one.full / size
 
 
 def missing_tools() -> str:

@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING
 
 from cohkit.experiments.experiment import Experiment, Rerun, Span
 from cohkit.experiments.programs import (
-    CACHE_NOTE,
     CYCLE_S,
     LINE_BYTES,
     MCC_CYCLE_S,
+    SCALE_NOTE,
     Run,
     assumptions,
-    last_cache,
     missing_tools,
     run_programs,
+    scaled_capacities,
+    scales,
 )
-from cohkit.published import PERCENT, Measurement
+from cohkit.published import COUNT, PERCENT, Measurement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -169,16 +170,24 @@ def _sum(conditions: Conditions) -> list[Measurement]:
 
 
 _SCALE = 4
-_LLC_MIB = 16
 _SELECTED = (1, 10, 50, 100, 250, 500, 750, 1000)
 
 
 def _filter(conditions: Conditions) -> list[Measurement]:
     """Return the rate of filtered rows, for several shares of selected rows."""
     table = _table_bytes(_TABLE // _SCALE, conditions)
-    settings = {**_MULTI_CORE, **last_cache((_LLC_MIB << 20) // _SCALE, table, _TABLE // _SCALE)}
+    capacities = scaled_capacities(table, _TABLE)
+    settings = {**_MULTI_CORE, **capacities}
     runs = {selected: Run("rows", (table, LINE_BYTES, selected), settings) for selected in _SELECTED}
-    return _points("filter", runs, conditions, "M/s", lambda _, cycles: table / LINE_BYTES / (cycles * CYCLE_S) / 1e6)
+    cut = conditions.accesses is not None
+    return [
+        *_points("filter", runs, conditions, "M/s", lambda _, cycles: table / LINE_BYTES / (cycles * CYCLE_S) / 1e6),
+        Measurement("scale of the table", _TABLE / table, COUNT, "proxics.filter.scale.data", cut=cut),
+        *(
+            Measurement(f"scale of the {label}", scale, COUNT, f"proxics.filter.scale.{name}", cut=cut)
+            for label, name, scale in scales(capacities)
+        ),
+    ]
 
 
 LINES = (1, 2, 4, 8, 16, 32, 64)
@@ -303,11 +312,11 @@ all of the table is compared.
     "proxics-pipes": Experiment(
         run=_pipes,
         note=f"""\
-{_WORDS} words of 64 bits of one thread, or in all of four of as many host cores, to one core, which adds up the first
-one of each line, and each of registers. Each thread has as many lines or registers of its own. Lines hold 15 words and
-a tag; the host sends as many lines at once as are free. A register pipe holds one word; those that there are take
-turns. There and back: a line with one word and a line back, or the same by registers. The core's sums are compared,
-and each word that comes back.
+{_WORDS} words of 64 bits of one thread, or in all of four of as many host cores, to one core, which adds up the
+first one of each line, and each of registers. Each thread has as many lines or registers of its own. Lines hold 15
+words and a tag; the core takes a notice of each line, reads it in place and releases it. A register pipe holds one
+word; those that there are take turns. There and back: a line with one word and a line back, or the same by
+registers. The core's sums are compared, and each word that comes back.
 """,
         omissions=OMISSIONS,
         headline="A host sends words to a core beside far memory, by lines of a scratchpad or by registers.",
@@ -321,8 +330,8 @@ and each word that comes back.
         run=_spawn,
         note=f"""\
 From the first word that the host writes of the binary to the core's word that it runs: mean of {_SPAWNS}. The binary is
-a stub that is padded with data to its length. Verified: the core looks through it before; how long it takes for a line
-is assumed (`loader.*`).
+a stub that is padded with data to its length. Verified: the core looks through it before. The fixed steps of a start,
+and how long it takes for a line, a byte and a line that is cleared, are assumed (`loader.*`).
 """,
         omissions=OMISSIONS,
         headline="A host starts a program on a core beside far memory, which verifies or trusts it.",
@@ -351,8 +360,8 @@ compared with what the balances were made to be.
     "proxics-filter": Experiment(
         run=_filter,
         note=f"""\
-Table and last cache are {_SCALE} times smaller than in proxics-sum: {_TABLE // _SCALE >> 20} MiB of rows of
-{LINE_BYTES} bytes, and {_LLC_MIB // _SCALE} MiB; million rows of the table per second. The host counts the rows and
+Table, caches and pages are {_SCALE} times smaller than in proxics-sum ("scale"): {_TABLE // _SCALE >> 20} MiB of rows
+of {LINE_BYTES} bytes; million rows of the table per second. The host counts the rows and
 adds up their balances, with hints 64 lines ahead, or 16 for each of four cores; it keeps none. The core copies whole
 rows to far memory, adjacent ones at once (they are not counted on their way to the host), or streams them: each is a
 line that the host has asked for before, and that the scratchpad holds until it is there. All rows that are copied or
@@ -360,10 +369,10 @@ come are compared.
 """,
         omissions=OMISSIONS,
         headline="A core beside far memory selects rows of a table, and copies them or streams them to the host.",
-        axis="rows of the table (M/s)",
+        axis="rows of the table (M/s); how many times smaller",
         along="rows that are selected, of a thousand",
         logarithmic="xy",
-        limited=lambda accesses: f"{_bytes(accesses)}; {CACHE_NOTE}",
+        limited=lambda accesses: f"{_bytes(accesses)}; {SCALE_NOTE}",
         needs=missing_tools,
     ),
     "proxics-compute": Experiment(

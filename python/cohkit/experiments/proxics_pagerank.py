@@ -6,7 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from cohkit.experiments.experiment import Experiment
-from cohkit.experiments.programs import CACHE_NOTE, CYCLE_S, Run, last_cache, missing_tools, run_programs
+from cohkit.experiments.programs import (
+    CYCLE_S,
+    SCALE_NOTE,
+    Run,
+    missing_tools,
+    run_programs,
+    scaled_capacities,
+    scales,
+)
 from cohkit.experiments.proxics import OMISSIONS
 from cohkit.published import COUNT, Measurement
 
@@ -14,8 +22,7 @@ if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions
 
 _SCALE = 1024
-"""Reduction factor of the published graphs and of the host's last cache."""
-_LLC_BYTES = (16 << 20) // _SCALE
+"""Reduction factor of the published graphs and of the host's capacities."""
 
 
 class _Graph(NamedTuple):
@@ -58,16 +65,16 @@ def _program_size(graph: _Graph, conditions: Conditions) -> tuple[int, int, int,
     return graph.shape, nodes, edges, max(1, graph.most // _SCALE)
 
 
-def _cache(graph: _Graph, conditions: Conditions) -> dict[str, str]:
-    """Scale the host's last cache like the graph."""
+def _capacities(graph: _Graph, conditions: Conditions) -> dict[str, str]:
+    """Scale the host's capacities like the graph."""
     _, _, edges, _ = _program_size(graph, conditions)
-    return last_cache(_LLC_BYTES, edges, graph.edges // _SCALE)
+    return scaled_capacities(edges, graph.edges)
 
 
 def _pagerank(conditions: Conditions) -> list[Measurement]:
     """Return rates, traffic and lines for all graphs, and rates for all numbers of cores on the first graph."""
     shapes = [
-        Run("pagerank", (*_program_size(graph, conditions), 1, 4, _ALL, 2), _cache(graph, conditions))
+        Run("pagerank", (*_program_size(graph, conditions), 1, 4, _ALL, 2), _capacities(graph, conditions))
         for graph in _GRAPHS
     ]
     grid = [(cores, mccs) for cores in _CORES for mccs in _CORES]
@@ -75,14 +82,20 @@ def _pagerank(conditions: Conditions) -> list[Measurement]:
         Run(
             "pagerank",
             (*_program_size(_GRAPHS[0], conditions), cores, mccs, _LINES | (_HINTS if mccs == 1 else 0), 1),
-            {**_cache(_GRAPHS[0], conditions), "host.cores": str(cores)},
+            {**_capacities(_GRAPHS[0], conditions), "host.cores": str(cores)},
         )
         for cores, mccs in grid
     ]
     results = run_programs([*shapes, *cells], conditions)
     graph_results = [(graph.name, result) for graph, result in zip(_GRAPHS, results, strict=False)]
     cell_results = list(zip(grid, results[len(_GRAPHS) :], strict=True))
-    rows = [*_rates(graph_results), *_rates_of_grid(cell_results), *_traffic(graph_results), *_lines(graph_results)]
+    rows = [
+        *_rates(graph_results),
+        *_rates_of_grid(cell_results),
+        *_traffic(graph_results),
+        *_lines(graph_results),
+        *_scales(conditions),
+    ]
     cut = conditions.accesses is not None
     return [
         Measurement(name, value, unit, f"proxics.pagerank.{key.replace(' ', '_')}", cut=cut)
@@ -132,25 +145,34 @@ def _lines(graph_results: _GraphResults) -> Iterator[_Row]:
         yield f"{graph}, lines asked for", result["for 1000 scores"], COUNT, f"lines_asked_for.{graph}"
 
 
+def _scales(conditions: Conditions) -> Iterator[_Row]:
+    for graph in _GRAPHS:
+        _, _, edges, _ = _program_size(graph, conditions)
+        yield f"{graph.name}, scale of the graph", graph.edges / edges, COUNT, f"scale.data.{graph.name}"
+        for label, name, scale in scales(_capacities(graph, conditions)):
+            yield f"{graph.name}, scale of the {label}", scale, COUNT, f"scale.{name}.{graph.name}"
+
+
 def _edges(accesses: int) -> str:
-    return f"no more than {accesses} edge{'' if accesses == 1 else 's'} each, or {_FEWEST}; {CACHE_NOTE}"
+    return f"no more than {accesses} edge{'' if accesses == 1 else 's'} each, or {_FEWEST}; {SCALE_NOTE}"
 
 
 EXPERIMENTS = {
     "proxics-pagerank": Experiment(
         run=_pagerank,
         note=f"""\
-Graphs and the last cache are {_SCALE} times smaller than published: {(16 << 10) // _SCALE} KiB, and sizes as the
-programs tell; those that cannot be had are made to have the degrees, and as many of 1000 scores in another line than
-the one before. "Lines asked for" is what the far way fetches for 1000 scores. The graph is in the host's memory,
-contributions and sums of nodes are in far memory but for "local"; hints are as far ahead as is best; line and register
-pipes carry a node with up to 30 neighbours to the one of 4 cores that has its block of 32 nodes. Edges per second of
-whole rounds (two; the grid of host cores and cores beside has one, on the Kronecker graph, with line pipes), and bytes
-over the link, both ways, and of far memory for an edge. All sums are compared bit by bit.
+Graphs, the host's caches and the reach of its translations are {_SCALE} times smaller than published ("scale"; the
+first-level cache has one set at least), and sizes as the programs tell; those that cannot be had are made to have
+the degrees, and as many of 1000 scores in another line than the one before. "Lines asked for" is what the far way
+fetches for 1000 scores. The graph is in the host's memory, contributions and sums of nodes are in far memory but
+for "local"; hints are as far ahead as is best; line and register pipes carry a node with up to 30 neighbours to the
+one of 4 cores that has its block of 32 nodes. Edges per second of whole rounds (two; the grid of host cores and
+cores beside has one, on the Kronecker graph, with line pipes), and bytes over the link, both ways, and of far
+memory for an edge. All sums are compared bit by bit.
 """,
         omissions=OMISSIONS,
         headline="Neighbours' scores in far memory are added up by the host, or beside it.",
-        axis="edges (M/s); bytes for an edge (B); lines",
+        axis="edges (M/s); bytes for an edge (B); lines; how many times smaller",
         limited=_edges,
         needs=missing_tools,
     ),

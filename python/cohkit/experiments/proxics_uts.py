@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from cohkit.experiments.experiment import Experiment
-from cohkit.experiments.programs import CACHE_NOTE, CYCLE_S, Run, last_cache, missing_tools, run_programs
+from cohkit.experiments.programs import (
+    CYCLE_S,
+    SCALE_NOTE,
+    Run,
+    missing_tools,
+    run_programs,
+    scaled_capacities,
+    scales,
+)
 from cohkit.experiments.proxics import OMISSIONS
 from cohkit.published import COUNT, Measurement
 
@@ -36,7 +44,6 @@ class _Tree(NamedTuple):
 
 
 _SCALE = 256
-_LLC_BYTES = (16 << 20) // _SCALE
 # Types, shapes and seeds (except that of T3L) are as published; depth, branching and probability yield about as many
 # nodes as published.
 _TREES = [
@@ -50,13 +57,11 @@ _SEARCHES = ("local", "far", "far with hints", "far with hints, 4 cores", "1 bes
 def _uts(conditions: Conditions) -> list[Measurement]:
     """Return the rate of visited nodes for each tree and method, and the factor by which a tree is reduced."""
     max_nodes = conditions.accesses or 1 << 20
+    # The host's capacities scale like the tree.
+    capacities = [scaled_capacities(min(max_nodes, tree.published // _SCALE), tree.published) for tree in _TREES]
     runs = [
-        Run(
-            "uts",
-            (*tree[2:], max_nodes),
-            {**last_cache(_LLC_BYTES, max_nodes, tree.published // _SCALE), "host.cores": "4"},
-        )
-        for tree in _TREES
+        Run("uts", (*tree[2:], max_nodes), {**settings, "host.cores": "4"})
+        for tree, settings in zip(_TREES, capacities, strict=True)
     ]
     results = run_programs(runs, conditions)
     cut = conditions.accesses is not None
@@ -66,27 +71,31 @@ def _uts(conditions: Conditions) -> list[Measurement]:
             rate = result["all"] / (result[method] * CYCLE_S) / 1e6
             key = f"proxics.uts.{method.replace(', ', '.').replace(' ', '_')}.{tree.name}"
             ours.append(Measurement(f"{tree.name}, {method}", rate, "M/s", key, cut=cut))
-    for tree, result in zip(_TREES, results, strict=True):
+    for tree, result, settings in zip(_TREES, results, capacities, strict=True):
         smaller = tree.published / result["all"]
         ours.append(Measurement(f"{tree.name}, smaller", smaller, COUNT, f"proxics.uts.smaller.{tree.name}", cut=cut))
+        for label, name, scale in scales(settings):
+            key = f"proxics.uts.scale.{name}.{tree.name}"
+            ours.append(Measurement(f"{tree.name}, scale of the {label}", scale, COUNT, key, cut=cut))
     return ours
 
 
 def _nodes(accesses: int) -> str:
-    return f"no more than {accesses} node{'' if accesses == 1 else 's'} each, and the children of one; {CACHE_NOTE}"
+    return f"no more than {accesses} node{'' if accesses == 1 else 's'} each, and the children of one; {SCALE_NOTE}"
 
 
 EXPERIMENTS = {
     "proxics-uts": Experiment(
         run=_uts,
         note=f"""\
-Trees of the benchmark UTS, about {_SCALE} times smaller than T1L, T2L and T3L ("smaller": factor), as the last cache
-is: {(16 << 10) // _SCALE} KiB. Nodes are hashes by SHA-1, and are in memory before, each in a line of its own, siblings
-one behind the other. The host searches in depth, or with 64 nodes hinted at before they are read (16 for each of four
-cores, which take parts of the tree from each other). Cores beside far memory have 8 outstanding reads; of four of
-them those that have nothing to do ask the others by FIFOs, each of whom gives its oldest siblings (published ones deal
-children equally to all), and they know by credit when all is done. Million nodes per second, from the last start of a
-program to the last number that one sends; nodes, leaves and depth are compared.
+Trees of the benchmark UTS, about {_SCALE} times smaller than T1L, T2L and T3L ("smaller": factor), as the caches of
+the host and the reach of its translations are ("scale"; the first-level cache has one set at least). Nodes are
+hashes by SHA-1, and are in memory before, each in a line of its own, siblings one behind the other. The host
+searches in depth, or with 64 nodes hinted at before they are read (16 for each of four cores, which take parts of
+the tree from each other). Cores beside far memory have 8 outstanding reads; of four of them those that have nothing
+to do ask the others by FIFOs, each of whom gives its oldest siblings (published ones deal children equally to all),
+and they know by credit when all is done. Million nodes per second, from the last start of a program to the last
+number that one sends; nodes, leaves and depth are compared.
 """,
         omissions=OMISSIONS,
         headline="The host and cores beside far memory search trees there; prefetches overlap more reads.",

@@ -6,7 +6,7 @@
 use cohkit_check::system::progress::{
     begin_model, core_accesses, kinds, lines_of, restart_model, watch_model,
 };
-use cohkit_check::system::{modelled, Options};
+use cohkit_check::system::{system_model, Options};
 use cohkit_protocol::construct;
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::protocol::{Home, Protocol};
@@ -46,7 +46,7 @@ fn fingerprint(protocol: &Protocol, remotes: &Remotes, lines: u8, options: &Opti
         Ok(home) => home,
         Err(_) => return 0,
     };
-    fingerprint.add(&modelled(protocol, &home, *remotes, lines, options));
+    fingerprint.add(&system_model(protocol, &home, *remotes, lines, options));
     let size = || (*remotes, lines_of(protocol, lines));
     for kind in kinds(protocol, &home) {
         fingerprint.add(&watch_model(protocol, &home, size(), kind, options));
@@ -96,7 +96,7 @@ fn add_random(list: &mut String, first: u64, count: u64) {
         for system in &protocol.systems {
             let (remotes, lines) = (system.remotes, system.lines);
             let options = Options::default();
-            fingerprints.add(&modelled(&protocol, home, remotes, lines, &options));
+            fingerprints.add(&system_model(&protocol, home, remotes, lines, &options));
         }
     }
     writeln!(list, "random from {first}: {:016x}", fingerprints.0).expect("a string");

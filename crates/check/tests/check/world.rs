@@ -133,7 +133,11 @@ fn execution_matches_the_model_for_coupled_lines() {
     let folders = [
         ("tests/homes", 9, &["in_order 2x2"][..]),
         ("tests/kinds", 2, &[]),
-        ("ordering", 13, &["cord 2x1", "cord 1x2"]),
+        (
+            "ordering",
+            14,
+            &["cord 2x1", "cord 1x2", "so 2x1", "so 3x1"],
+        ),
         ("ordering/tso", 14, &["cord_tso 1x2"]),
         (
             "ordering/readings",

@@ -618,7 +618,7 @@ fn atomic_access_excludes_intervening_stores() {
     // The home reads and writes in one step.
     for (texts, expected) in [("send Old, write", Ok(())), ("write, send Old", Err(()))] {
         let root = env!("CARGO_MANIFEST_DIR");
-        let so = std::fs::read_to_string(format!("{root}/../../ordering/so.coh")).unwrap();
+        let so = std::fs::read_to_string(format!("{root}/../../ordering/so-strict.coh")).unwrap();
         let text = so.replace("send Old, write,", &format!("{texts},"));
         let property = search(&text, 2, 1).map(|_| ());
         assert_eq!(

@@ -34,10 +34,7 @@ pub(super) enum Message {
         params: Value,
     },
     /// A notification, which has no response.
-    Notification {
-        method: String,
-        params: Value,
-    },
+    Notification { method: String, params: Value },
     /// Response to a request of the server.
     Response,
 }

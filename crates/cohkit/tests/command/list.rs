@@ -225,8 +225,14 @@ fn platform_is_printed_with_its_origins() {
         let by_name = json(&["platform", name]);
         let quantities = by_name["quantities"].as_array().expect("a JSON list");
         let origins = contents.matches("origin = \"").count();
-        assert_eq!(quantities.len(), origins, "{file}");
-        for quantity in quantities {
+        // The parameters of a DRAM's standard are not in the file.
+        let is_stated = |quantity: &&Value| {
+            let origin = quantity["origin"].as_str();
+            origin.is_some_and(|origin| !origin.starts_with("JEDEC "))
+        };
+        let stated: Vec<_> = quantities.iter().filter(is_stated).collect();
+        assert_eq!(stated.len(), origins, "{file}");
+        for quantity in stated {
             let origin = quantity["origin"].as_str().expect("a JSON string");
             let origin = format!("origin = \"{origin}\"");
             assert!(contents.contains(&origin), "{file}: {quantity}");
@@ -243,8 +249,17 @@ fn platform_is_printed_with_its_origins() {
         .split_whitespace()
         .collect();
     assert_eq!(
-        words,
-        ["link.latency", "90ns", "60ns", "to", "140ns", "fitted"]
+        words[..8],
+        [
+            "link.latency",
+            "100ns",
+            "60ns",
+            "to",
+            "140ns",
+            "fitted",
+            "to",
+            "CCKit,"
+        ]
     );
 }
 

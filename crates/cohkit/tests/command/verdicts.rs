@@ -1000,14 +1000,14 @@ fn posted_store_may_leave_a_state_with_a_copy() {
 /// The limit that ended a search is reported with this search's states, not with those of the previous one.
 #[test]
 fn progress_limit_is_reported_with_its_own_state_count() {
-    let so_file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ordering/so.coh");
+    let so_file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ordering/so-strict.coh");
     let output = cohkit(["check", "--max-states", "1000"])
         .arg(so_file)
         .output()
         .expect("the command starts");
     let printed = text(&output.stdout);
     let expected =
-        "so two: undecided: progress of store: the limit on states was reached after 1000 states; \
+        "so_strict two: undecided: progress of store: the limit on states was reached after 1000 states; \
                 everything else holds in 348 states";
     assert!(printed.contains(expected), "{printed}");
 }

@@ -323,7 +323,9 @@ impl<'e> TransferRun<'e> {
                     Ok(Some(read)) if read % 2 == 0 => {
                         self.schedule_timer(engine.start, Timer::DataStart(read / 2));
                     }
-                    Ok(Some(read)) if engine.control == Control::Device => self.end_transfer(read / 2),
+                    Ok(Some(read)) if engine.control == Control::Device => {
+                        self.end_transfer(read / 2)
+                    }
                     Ok(Some(read)) => self.report_end(read / 2),
                     Ok(None) | Err(_) => {}
                 }

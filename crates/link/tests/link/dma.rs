@@ -104,5 +104,7 @@ fn large_transfers_reach_the_rate_of_the_link() {
             "{rate} of {limit}"
         );
     }
-    assert!(LinkConfig::new(Kind::Eci).transfers(64, Control::Device).is_none());
+    assert!(LinkConfig::new(Kind::Eci)
+        .transfers(64, Control::Device)
+        .is_none());
 }

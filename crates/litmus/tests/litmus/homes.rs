@@ -16,8 +16,10 @@ use cohkit_protocol::protocol::{Home, Protocol};
 use protocol_files::read;
 use std::collections::BTreeSet;
 
-/// Stores that are ordered at the source, which waits for acknowledgements.
+/// Stores that are ordered at the source, which waits for acknowledgements before a release.
 const SO: &str = include_str!("../../../../ordering/so.coh");
+/// The same with one outstanding store per line.
+const SO_STRICT: &str = include_str!("../../../../ordering/so-strict.coh");
 /// Posted stores, ordered between one core and one home only.
 const MP: &str = include_str!("../../../../ordering/mp.coh");
 /// Stores with sequence numbers, which a directory commits in order.
@@ -188,7 +190,7 @@ fn condition_results(text: &str, name: &str) -> (bool, bool) {
 /// Programs of up to three threads.
 #[test]
 fn source_and_number_ordering_are_release_consistent() {
-    for text in [SO, SEQ] {
+    for text in [SO, SO_STRICT, SEQ] {
         assert_eq!(first_failure(&read(text), 3), None);
     }
 }
@@ -210,10 +212,15 @@ fn text_after_orders(text: &str) -> String {
 /// the program order of release consistency, the protocol violates total store order.
 #[test]
 fn source_ordering_shares_rows_between_models() {
-    for (rc, tso) in [(MP, MP_TSO), (SEQ, SEQ_TSO), (SO, SO_TSO), (WB, WB_TSO)] {
+    for (rc, tso) in [
+        (MP, MP_TSO),
+        (SEQ, SEQ_TSO),
+        (SO_STRICT, SO_TSO),
+        (WB, WB_TSO),
+    ] {
         assert_eq!(text_after_orders(rc), text_after_orders(tso));
     }
-    for (rc, tso) in [(SO, SO_TSO), (WB, WB_TSO)] {
+    for (rc, tso) in [(SO_STRICT, SO_TSO), (WB, WB_TSO)] {
         let weaker = orders_of(rc).replace("guarantee rc", "guarantee tso");
         let weaker = tso.replace(orders_of(tso), &weaker);
         let failure = first_failure(&read(&weaker), 2).expect("a program");
@@ -380,7 +387,7 @@ fn shortest_path_lists_received_messages_in_order() {
 /// A sequentially consistent acquire (`a`) waits for earlier releases; the weaker one (`q`) need not.
 #[test]
 fn sequentially_consistent_acquires_wait_for_releases() {
-    for text in [SO, SEQ, CORD] {
+    for text in [SO, SO_STRICT, SEQ, CORD] {
         assert_eq!(condition_results(text, "SB+polas"), (false, false));
     }
     assert_eq!(condition_results(CORD, "SB+polqs"), (true, true));

@@ -113,7 +113,8 @@ fn only_mp_violates_guarantees_on_small_programs() {
     assert_eq!(on_mp.len(), 79);
     assert_eq!(forbidden("mp", 2), on_mp);
     for (name, threads) in [
-        ("so", 3),
+        ("so", 2),
+        ("so-strict", 3),
         ("seq", 3),
         ("cord", 2),
         ("wb", 3),

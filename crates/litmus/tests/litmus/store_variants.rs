@@ -16,6 +16,7 @@ use cohkit_protocol::protocol::Protocol;
 use protocol_files::{home, read};
 
 const SO: &str = include_str!("../../../../ordering/so.coh");
+const SO_STRICT: &str = include_str!("../../../../ordering/so-strict.coh");
 const CORD: &str = include_str!("../../../../ordering/cord.coh");
 const WB: &str = include_str!("../../../../ordering/wb.coh");
 const SO_TSO: &str = include_str!("../../../../ordering/tso/so.coh");
@@ -54,7 +55,7 @@ fn mixed_programs(protocol: &Protocol, program: &Program) -> Vec<Program> {
 /// `orderings` runs all files.
 #[test]
 fn store_mixes_keep_the_guarantee() {
-    for text in [SO, CORD, WB, SO_TSO, CORD_TSO, WB_TSO] {
+    for text in [SO, SO_STRICT, CORD, WB, SO_TSO, CORD_TSO, WB_TSO] {
         let protocol = read(text);
         let two_threads = classic().into_iter().filter(|p| p.threads.len() <= 2);
         let programs = two_threads.flat_map(|program| mixed_programs(&protocol, &program));
@@ -102,7 +103,7 @@ fn simulate(protocol: &Protocol, program: &Program, runs: u64) -> SeedOutcomes {
 /// Runs every mix of all classic programs of at most two threads in the simulator, with random delays.
 #[test]
 fn simulated_mixes_keep_the_guarantee() {
-    for text in [SO, CORD, WB, SO_TSO, CORD_TSO, WB_TSO] {
+    for text in [SO, SO_STRICT, CORD, WB, SO_TSO, CORD_TSO, WB_TSO] {
         let protocol = read(text);
         let model = protocol.guarantee.model.expect("a guarantee");
         let (mut programs, mut outcome_count) = (0, 0);
@@ -149,7 +150,7 @@ locations [0:X3; x;]
 exists (0:X4=100)
 ";
     let program = herd::read(test).expect("a program");
-    for text in [mp, SO, CORD, WB, CORD_TSO] {
+    for text in [mp, SO, SO_STRICT, CORD, WB, CORD_TSO] {
         let protocol = read(text);
         let allowed = allowed(&program, Model::Rc).expect("a small program");
         let observed = simulate(&protocol, &program, 100);

@@ -19,6 +19,7 @@ use cohkit_protocol::protocol::Protocol;
 use protocol_files::{home, read};
 
 const SO: &str = include_str!("../../../../ordering/so.coh");
+const SO_STRICT: &str = include_str!("../../../../ordering/so-strict.coh");
 const MP: &str = include_str!("../../../../ordering/mp.coh");
 const CORD: &str = include_str!("../../../../ordering/cord.coh");
 /// Programs with many epochs, and with many stores in one epoch.
@@ -420,11 +421,14 @@ fn isolated_round_has_the_predicted_message_count() {
         let other_homes: Vec<u8> = (1..=p).collect();
         let m = other_homes.len() * times;
         let program = rounds("a round", other_homes.len() + 1, &[(&other_homes, times)]);
-        let source = messages(SO, &program);
+        let strict = messages(SO_STRICT, &program);
         assert_eq!(
-            (count_named(&source, "Write"), count_named(&source, "Ack")),
+            (count_named(&strict, "Write"), count_named(&strict, "Ack")),
             (m + 1, m + 1)
         );
+        let source = messages(SO, &program);
+        let counts = ["Write", "Release", "Ack", "Written"].map(|name| count_named(&source, name));
+        assert_eq!(counts, [m, 1, m, 1]);
         let directories = messages(&wide(4), &program);
         assert_eq!(
             (
@@ -486,8 +490,11 @@ fn simulated_round_has_the_predicted_message_count() {
     };
     let mut pending = [0; 2];
     for seed in 0..40 {
+        let strict = sent(SO_STRICT, seed);
+        assert_eq!((strict("Write"), strict("Ack")), (3, 3), "seed {seed}");
         let source = sent(SO, seed);
-        assert_eq!((source("Write"), source("Ack")), (3, 3), "seed {seed}");
+        let counts = ["Write", "Release", "Ack", "Written"].map(source);
+        assert_eq!(counts, [2, 1, 2, 1], "seed {seed}");
         let cord = sent(CORD, seed);
         assert_eq!((cord("Relaxed"), cord("Release")), (2, 1), "seed {seed}");
         let p = cord("Ask");

@@ -354,7 +354,7 @@ fn simulated_home_ordered_stores_are_release_consistent() {
 /// The same for the protocols of `ordering`, with fewer runs.
 #[test]
 fn written_through_stores_are_release_consistent() {
-    for name in ["so", "seq", "cord", "wb"] {
+    for name in ["so", "so-strict", "seq", "cord", "wb"] {
         let root = env!("CARGO_MANIFEST_DIR");
         let text = std::fs::read_to_string(format!("{root}/../../ordering/{name}.coh")).unwrap();
         let (observed, allowed) =

@@ -286,6 +286,9 @@ impl Memory for MccPort<'_> {
                 Some(channel) => races.acquire_from_channel(core_id, channel),
                 None => {}
             }
+            if let controller::FETCHES_COMPLETE | controller::STORES_COMPLETE = address {
+                races.load_completed_copies(self.mcc, address == controller::STORES_COMPLETE);
+            }
             // The first of a line's two stamps is that of reads.
             if address >= controller::STAMPS {
                 let line = (address - controller::STAMPS) / 16;

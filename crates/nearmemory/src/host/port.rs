@@ -13,6 +13,14 @@ use crate::scratchpad::LINE;
 use cohkit_riscv::{Amo, Cbo, Fence, Memory, Prefetch, Reply, Size, TimedMemory};
 use cohkit_units::Time;
 
+/// Accesses in the sets of a fence.
+mod fence_bits {
+    pub(super) const WRITE: u8 = 1;
+    pub(super) const READ: u8 = 2;
+    pub(super) const OUTPUT: u8 = 4;
+    pub(super) const INPUT: u8 = 8;
+}
+
 /// Memory interface of a host core.
 pub(crate) struct HostPort<'a> {
     /// The host, with its caches and memory.
@@ -265,17 +273,24 @@ impl<'a> HostPort<'a> {
         }
     }
 
+    /// Returns true if an uncached access must wait: a core's uncached accesses are in order, so that none begins before
+    /// an earlier load has its value. Stores need no answer.
+    fn waits_for_uncached_load(&self) -> bool {
+        self.host.cores[self.core].uncached_loads > 0
+    }
+
     /// Loads uncached from far memory or from a register: the value is delivered by the response.
     fn load_word(&mut self, address: u64, size: Size, destination: u8) -> Reply<u64> {
         if self.stalls_for_event() {
             return Reply::Wait;
         }
-        if self.host.is_full() {
+        if self.host.is_full() || self.waits_for_uncached_load() {
             return self.stall_access();
         }
         self.record_poll(address);
         let core = self.core;
         self.host.cores[core].loads += 1;
+        self.host.cores[core].uncached_loads += 1;
         let request = Request::ReadWord(address, size);
         let outstanding = OutstandingRequest::Word { core, destination };
         self.host
@@ -289,7 +304,7 @@ impl<'a> HostPort<'a> {
         if self.stalls_for_event() {
             return Reply::Wait;
         }
-        if self.host.is_full() {
+        if self.host.is_full() || self.waits_for_uncached_load() {
             return self.stall_access();
         }
         self.queue.change();
@@ -331,7 +346,7 @@ impl<'a> HostPort<'a> {
                     _ => {}
                 }
             }
-            self.host.cores[self.core].writes += added_waits;
+            self.host.cores[self.core].write_backs += added_waits;
         }
         if let Some(races) = &mut self.queue.races {
             races.clean_line(self.core, line);
@@ -345,7 +360,7 @@ impl<'a> HostPort<'a> {
         }
         if is_dirty && op != Cbo::Invalidate {
             self.host.counters.cleaned += 1;
-            self.host.cores[self.core].writes += 1;
+            self.host.cores[self.core].write_backs += 1;
         }
         if op == Cbo::Clean {
             if let Some(copy) = way.copy.as_deref_mut().filter(|copy| copy.dirty) {
@@ -487,21 +502,34 @@ impl Memory for HostPort<'_> {
         reply
     }
 
-    fn fence(&mut self, _fence: Fence) -> Reply<()> {
+    /// Waits for the accesses that the fence orders. Stores become visible in order once their lines are in the cache, and
+    /// uncached stores reach the device in order. A fence that orders only stores therefore waits neither for
+    /// acknowledgements of flushes nor for those of uncached stores.
+    fn fence(&mut self, fence: Fence) -> Reply<()> {
         let core = &self.host.cores[self.core];
-        let is_waiting = core.loads > 0 || core.writes > 0;
-        if !is_waiting && self.host.misses.is_empty() {
+        let precedes = |accesses: u8| fence.predecessors & accesses != 0;
+        let orders_more_than = |accesses: u8| fence.successors & !accesses != 0;
+        let (orders_loads, orders_stores) = (
+            precedes(fence_bits::READ | fence_bits::INPUT),
+            precedes(fence_bits::WRITE),
+        );
+        let orders_write_backs = orders_stores && orders_more_than(fence_bits::WRITE);
+        let orders_writes = precedes(fence_bits::OUTPUT) && orders_more_than(fence_bits::OUTPUT);
+        let is_waiting = orders_loads && core.loads > 0
+            || orders_write_backs && core.write_backs > 0
+            || orders_writes && core.writes > 0;
+        if is_waiting || orders_stores && !self.host.misses.is_empty() {
+            if self.stalls_for_event() {
+                return Reply::Wait;
+            }
+            let stores = |miss: &Miss| miss.storing_cores >> self.core & 1 != 0;
+            if is_waiting || orders_stores && self.host.misses.values().any(stores) {
+                return self.stall_access();
+            }
+        }
+        if orders_write_backs {
             self.record_fence();
-            return Reply::Done(());
         }
-        if self.stalls_for_event() {
-            return Reply::Wait;
-        }
-        let stores = |miss: &Miss| miss.storing_cores >> self.core & 1 != 0;
-        if is_waiting || self.host.misses.values().any(stores) {
-            return self.stall_access();
-        }
-        self.record_fence();
         Reply::Done(())
     }
 

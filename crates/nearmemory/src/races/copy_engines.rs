@@ -5,6 +5,7 @@ use super::knowledge::{happens_before, join, SyncChannel};
 use super::line_states::{byte_mask, Command, LineCopy, LineOrigin, Write};
 use super::race::{RaceKind, Site};
 use crate::events::CoreId;
+use std::collections::BTreeSet;
 
 impl RaceDetector {
     /// A core loads a word of its scratchpad line and gains the knowledge of the host's store to that word. Earlier
@@ -164,6 +165,36 @@ impl RaceDetector {
             CoreId::Mcc(mcc),
             SyncChannel::Request(mcc, scratchpad as usize),
         );
+        self.observe_copies(mcc, scratchpad, stores, u64::MAX);
+    }
+
+    /// A core loads the count of its complete stores, or of its complete fetches: all lines of these copies are complete.
+    pub(crate) fn load_completed_copies(&mut self, mcc: usize, stores: bool) {
+        let copies = || {
+            let own_lines = self
+                .line_copies
+                .iter()
+                .filter(|((core, _), _)| *core == mcc);
+            let copies =
+                own_lines.flat_map(|((_, line), copies)| copies.iter().map(|copy| (*line, copy)));
+            copies.filter(|(_, copy)| copy.stores == stores)
+        };
+        let incomplete = copies()
+            .filter(|(_, copy)| !copy.done)
+            .map(|(_, copy)| copy.command)
+            .min();
+        let limit = incomplete.unwrap_or(u64::MAX);
+        let lines: BTreeSet<u64> = copies()
+            .filter(|(_, copy)| copy.command < limit)
+            .map(|(line, _)| line)
+            .collect();
+        for line in lines {
+            self.observe_copies(mcc, line, stores, limit);
+        }
+    }
+
+    /// A core observes the completion of the copies of a scratchpad line that were begun before the command `limit`.
+    fn observe_copies(&mut self, mcc: usize, scratchpad: u64, stores: bool, limit: u64) {
         let Some(line_copies) = self.line_copies.get_mut(&(mcc, scratchpad)) else {
             return;
         };
@@ -172,7 +203,8 @@ impl RaceDetector {
         let (far_lines, reads, channel_clocks) =
             (&mut self.far_lines, &mut self.reads, &self.channel_clocks);
         line_copies.retain(|line_copy| {
-            let is_observed = line_copy.done && line_copy.stores == stores;
+            let is_observed =
+                line_copy.done && line_copy.stores == stores && line_copy.command < limit;
             if is_observed && !stores {
                 let reads = reads.get_mut(&line_copy.far).into_iter().flatten();
                 for (_, read) in

@@ -94,6 +94,48 @@ proptest! {
     }
 }
 
+proptest! {
+    /// A count of complete transfers covers the oldest transfers of its direction only: once it has reached the number of a
+    /// transfer, all lines of this one and of all earlier ones are copied, in whatever order accesses are answered.
+    #[test]
+    fn completion_counts_follow_the_order_of_starts(
+        transfers in prop::collection::vec((any::<bool>(), 1..5_usize), 1..20),
+        order in prop::collection::vec(any::<prop::sample::Index>(), 100),
+    ) {
+        let (mut scratchpad, far) = (Scratchpad::new(100), FAR..FAR + (100 * LINE) as u64);
+        let mut copier = Copier::new(vec![far], transfers.len());
+        // By direction: for each transfer, its number of lines that are not copied.
+        let mut remaining: [Vec<usize>; 2] = [vec![], vec![]];
+        let mut accesses = Vec::new();
+        for (i, &(fetch, lines)) in transfers.iter().enumerate() {
+            let direction = if fetch { Direction::Fetch } else { Direction::Store };
+            let transfer = Transfer { direction, line: i * 5, lines, far: FAR + (i * 5 * LINE) as u64 };
+            prop_assert_eq!(copier.start_transfer(transfer, 100), Ok(()));
+            remaining[direction as usize].push(lines);
+            let number = remaining[direction as usize].len() - 1;
+            for _ in 0..lines {
+                let access = copier.next_access(&scratchpad).expect("a line waits");
+                accesses.push((access.number, direction, number));
+            }
+        }
+        for index in order {
+            for direction in [Direction::Fetch, Direction::Store] {
+                let all = &remaining[direction as usize];
+                let oldest = all.iter().take_while(|lines| **lines == 0).count();
+                prop_assert_eq!(copier.started_transfers(direction), all.len() as u64);
+                prop_assert_eq!(copier.completed_transfers(direction), oldest as u64);
+            }
+            if accesses.is_empty() {
+                break;
+            }
+            let (access, direction, number) = accesses.remove(index.index(accesses.len()));
+            prop_assert!(copier.complete_access(&mut scratchpad, access, &[1; LINE], 1));
+            remaining[direction as usize][number] -= 1;
+        }
+        prop_assert!(accesses.is_empty());
+    }
+}
+
 /// Far memory has 8 lines and the scratchpad 16. A transfer without lines, beyond either, or not aligned to lines.
 #[test]
 fn transfers_with_invalid_lines_are_rejected() {

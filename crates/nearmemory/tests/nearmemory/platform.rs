@@ -74,9 +74,9 @@ fn platform_errors_name_their_position() {
         ),
         (
             "page = { value = \"2MiB\"",
-            "page = { value = \"64KiB\"",
-            "`host.page` must be 4KiB or 2MiB, not 64KiB",
-            "\"64KiB\"",
+            "page = { value = \"96KiB\"",
+            "`host.page` must be a power of two, not 96KiB",
+            "\"96KiB\"",
         ),
         (
             "banks = { value = 16",

@@ -173,6 +173,7 @@ fn invalidation_is_verified() {
 fn prefetcher_is_verified() {
     for (blocks, burst) in [(0, 1), (1, 1), (1, 2), (2, 2)] {
         let prefetch = Prefetch {
+            hints: 0,
             lines: 2,
             blocks,
             block: 2,

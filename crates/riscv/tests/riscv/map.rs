@@ -202,7 +202,7 @@ fn load_latency_follows_the_region() {
             let page = Page {
                 virtual_start: address << 8,
                 physical_start: address,
-                size: PageSize::Small,
+                size: PageSize::SMALL,
                 readable: true,
                 writable: true,
                 executable: address == 0x1000,

@@ -82,10 +82,10 @@ fn machine(
     let mut memory = PagedMemory::new(recording_memory, Pages::new(entries, walk_cycles));
     let pages = &mut memory.pages;
     pages
-        .map(page(0x4000, SMALL, PageSize::Small, "x"))
+        .map(page(0x4000, SMALL, PageSize::SMALL, "x"))
         .expect("the page can be mapped");
     pages
-        .map(page(0x5000_0000, LARGE, PageSize::Large, "rw"))
+        .map(page(0x5000_0000, LARGE, PageSize::LARGE, "rw"))
         .expect("the page can be mapped");
     for n in 0..8 {
         let address = 0x5020_0000 + n * SMALL;
@@ -93,13 +93,13 @@ fn machine(
             .map(page(
                 address,
                 2 * LARGE + (7 - n) * SMALL,
-                PageSize::Small,
+                PageSize::SMALL,
                 "rw",
             ))
             .expect("the page can be mapped");
     }
     pages
-        .map(page(0x6000_0000, 2 * LARGE, PageSize::Small, "r"))
+        .map(page(0x6000_0000, 2 * LARGE, PageSize::SMALL, "r"))
         .expect("the page can be mapped");
     let mut hart = Hart::new(0, Extensions::HOST);
     hart.pc = 0x4000;
@@ -215,22 +215,22 @@ fn unmapped_and_forbidden_accesses_raise_exceptions() {
 fn pages_are_aligned_and_do_not_overlap() {
     let (_, mut memory) = machine(&[], 4, 0);
     for (virtual_start, physical_start, size, message) in [
-        (0x800, 0, PageSize::Small, "aligned"),
-        (0x10_0000, 0, PageSize::Large, "aligned"),
-        (0x7000, 0x800, PageSize::Small, "aligned"),
+        (0x800, 0, PageSize::SMALL, "aligned"),
+        (0x10_0000, 0, PageSize::LARGE, "aligned"),
+        (0x7000, 0x800, PageSize::SMALL, "aligned"),
         (
             0x5000_1000,
             0,
-            PageSize::Small,
+            PageSize::SMALL,
             "overlap the one at 0x50000000",
         ),
         (
             0x5020_0000,
             0,
-            PageSize::Large,
+            PageSize::LARGE,
             "overlap the one at 0x50200000",
         ),
-        (0x4000, 0, PageSize::Small, "overlap"),
+        (0x4000, 0, PageSize::SMALL, "overlap"),
     ] {
         let error = memory
             .pages
@@ -240,7 +240,7 @@ fn pages_are_aligned_and_do_not_overlap() {
     }
     memory
         .pages
-        .map(page(0u64.wrapping_sub(LARGE), 0, PageSize::Large, "r"))
+        .map(page(0u64.wrapping_sub(LARGE), 0, PageSize::LARGE, "r"))
         .expect("the last page can be mapped");
     assert_eq!(memory.load(u64::MAX - 7, Size::Double, 5), Reply::Done(0));
 }
@@ -350,9 +350,9 @@ impl TlbOracle {
 #[test]
 fn random_page_accesses_match_the_oracle() {
     for (size, entries, seed) in [
-        (PageSize::Small, 1, 1),
-        (PageSize::Small, 7, 2),
-        (PageSize::Large, 3, 3),
+        (PageSize::SMALL, 1, 1),
+        (PageSize::SMALL, 7, 2),
+        (PageSize::LARGE, 3, 3),
     ] {
         let (bytes, count, walk_cycles) = (size.bytes(), 12, 20);
         let recording_memory = RecordingMemory {
@@ -418,7 +418,7 @@ fn unmapping_a_page_keeps_the_replacement_order_of_the_others() {
         let address = number * SMALL;
         memory
             .pages
-            .map(page(address, address, PageSize::Small, "rw"))
+            .map(page(address, address, PageSize::SMALL, "rw"))
             .expect("the page can be mapped");
     }
     let load_hits = |memory: &mut PagedMemory<RecordingMemory>, page: u64| {
@@ -445,7 +445,7 @@ fn unmapping_a_page_keeps_the_replacement_order_of_the_others() {
 #[test]
 fn page_run_may_cover_the_address_space() {
     let mut pages = Pages::new(4, 0);
-    let whole_run = page(0, 0, PageSize::Large, "rw");
+    let whole_run = page(0, 0, PageSize::LARGE, "rw");
     pages.map_run(whole_run, 1 << 43).expect("all addresses");
     let last_address = 0u64.wrapping_sub(LARGE);
     assert_eq!(
@@ -457,7 +457,7 @@ fn page_run_may_cover_the_address_space() {
         })
     );
     let error = pages
-        .map(page(0x7000, 0, PageSize::Small, "r"))
+        .map(page(0x7000, 0, PageSize::SMALL, "r"))
         .expect_err("the page overlaps a mapped one");
     assert!(error.contains("overlap the one at 0x0"), "{error}");
     assert_eq!(pages.unmap(0), Some(whole_run));
@@ -469,7 +469,7 @@ fn page_run_may_cover_the_address_space() {
     ] {
         let error = pages
             .map_run(
-                page(virtual_start, physical_start, PageSize::Large, "r"),
+                page(virtual_start, physical_start, PageSize::LARGE, "r"),
                 count,
             )
             .expect_err("too many");
@@ -526,7 +526,7 @@ fn machine_at_page_boundary(words: &[u32]) -> (Hart, PagedMemory<RecordingMemory
     }
     memory
         .pages
-        .map(page(0x8000, first_frame, PageSize::Small, "x"))
+        .map(page(0x8000, first_frame, PageSize::SMALL, "x"))
         .expect("the page can be mapped");
     hart.pc = 0x8ffc;
     (hart, memory)
@@ -540,7 +540,7 @@ fn fetch_across_two_pages_translates_each_half() {
         let (mut hart, mut memory) = machine_at_page_boundary(&words);
         memory
             .pages
-            .map(page(0x9000, 2 * LARGE + 8 * SMALL, PageSize::Small, "x"))
+            .map(page(0x9000, 2 * LARGE + 8 * SMALL, PageSize::SMALL, "x"))
             .expect("the page can be mapped");
         let (completed, stop) = run_engine(engine, &mut hart, &mut memory);
         assert_eq!(
@@ -560,7 +560,7 @@ fn fetch_fault_reports_the_second_page() {
         for permissions in ["", "rw"] {
             let (mut hart, mut memory) = machine_at_page_boundary(&words);
             if !permissions.is_empty() {
-                let data_page = page(0x9000, 2 * LARGE + 8 * SMALL, PageSize::Small, permissions);
+                let data_page = page(0x9000, 2 * LARGE + 8 * SMALL, PageSize::SMALL, permissions);
                 memory.pages.map(data_page).expect("the page can be mapped");
             }
             let (completed, stop) = run_engine(engine, &mut hart, &mut memory);
@@ -582,7 +582,7 @@ fn fetch_fault_reports_the_second_page() {
         run_engine(engine, &mut hart, &mut memory);
         memory
             .pages
-            .map(page(0x9000, 2 * LARGE + 8 * SMALL, PageSize::Small, "x"))
+            .map(page(0x9000, 2 * LARGE + 8 * SMALL, PageSize::SMALL, "x"))
             .expect("the page can be mapped");
         let changed_instruction = i_type("addi", 7, 5, 0x123).to_le_bytes();
         memory
@@ -594,4 +594,28 @@ fn fetch_fault_reports_the_second_page() {
         let (completed, _) = run_engine(engine, &mut hart, &mut memory);
         assert_eq!((completed, hart.x(6), hart.x(7)), (1, 0, 0x124), "{engine}");
     }
+}
+
+#[test]
+fn page_sizes_are_powers_of_two() {
+    let (low, high) = PageSize::LIMITS;
+    for bits in 0..64 {
+        let bytes = 1 << bits;
+        let size = PageSize::of(bytes);
+        assert_eq!(size.is_some(), (low..=high).contains(&bytes), "{bytes}");
+        assert!(size.is_none_or(|size| size.bytes() == bytes));
+        assert_eq!(PageSize::of(bytes.wrapping_mul(3)), None);
+    }
+    // An address space of such pages: each has its own translation.
+    let mut pages = Pages::new(2, 5);
+    let size = PageSize::of(256).expect("a valid size");
+    pages
+        .map_run(page(0, 0x1000, size, "r"), 4)
+        .expect("valid pages");
+    let mapped = pages.page(0x2ff).expect("a mapped page");
+    assert_eq!(
+        (mapped.virtual_start, mapped.physical_start),
+        (0x200, 0x1200)
+    );
+    assert_eq!(pages.page(0x400), None);
 }

@@ -336,8 +336,8 @@ fn cache_management_faults_are_detected() {
         ),
         (
             "how many were taken stays in the cache",
-            "nm_flush(taken);\n  receiver",
-            "receiver",
+            "++receiver->received;\n  nm_flush(taken);",
+            "++receiver->received;",
             BATCHES,
             false,
         ),

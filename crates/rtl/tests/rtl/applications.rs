@@ -404,6 +404,7 @@ fn region(
         threads,
         reads,
         written,
+        hints: 0,
     };
     (Application::Prefetcher { lines, blocks }, region)
 }

@@ -203,7 +203,7 @@ fn ports_count_as_registers() {
 
 #[test]
 fn submodules_are_traversed_and_counted_by_name() {
-    /// Two instances of one specialised module, which share a definition.
+    // Two instances of one specialised module, which share a definition.
     let text = json!({ "modules": {
         "top": {
             "ports": { "in": { "direction": "input", "bits": [2, 3] } },

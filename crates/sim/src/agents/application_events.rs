@@ -18,11 +18,17 @@ pub(crate) struct ApplicationEvents {
 impl ApplicationEvents {
     /// Schedules the delivery of an event to the application at `delivery`, which is not in the past.
     pub fn schedule(&mut self, context: &mut Context, delivery: Time, event: Event) {
+        let event = self.add(event);
+        context.tally.postpone_watchdog(delivery);
+        context.schedule(delivery, event);
+    }
+
+    /// Adds an event. Returns the kernel event that delivers it, which the caller schedules.
+    pub fn add(&mut self, event: Event) -> KernelEvent {
         let number = self.next_number;
         self.next_number = number.wrapping_add(1);
         self.pending.insert(number, event);
-        context.tally.postpone_watchdog(delivery);
-        context.schedule(delivery, KernelEvent::Application(number));
+        KernelEvent::Application(number)
     }
 
     /// Returns true if no event is on its way.

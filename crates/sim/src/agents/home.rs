@@ -8,6 +8,7 @@
 //! kinds of waiting are bounded: beyond the bound, channels of requests stop and all others continue.
 
 mod clocked;
+mod delayed;
 mod rows;
 mod store;
 
@@ -36,6 +37,7 @@ use crate::simulation::{Context, Event as KernelEvent, Interconnect, MainMemory,
 use crate::statistics::Stall;
 pub(crate) use clocked::Clocked;
 use cohkit_system::hierarchy;
+pub(crate) use delayed::DelayedMessages;
 pub(crate) use rows::TakenInput;
 use store::Store;
 
@@ -148,6 +150,8 @@ pub(crate) struct Home {
     pub directory: Paged<ConfigurationId>,
     /// View of the cache above, if this is the lower of two levels.
     pub upper_level: Option<Box<UpperLevel>>,
+    /// Messages that wait for memory to read their line.
+    pub delayed: DelayedMessages,
 }
 
 /// Parts of the machine that the home uses in one event.
@@ -188,6 +192,9 @@ impl Home {
     /// Completes a memory read. The unit may start another read at once.
     #[inline(always)]
     pub fn memory_read(&mut self, env: &mut HomeEnvironment, line: Line) {
+        if rows::serving_application(&mut env.application, line).is_none() {
+            env.memory.end_read(&mut env.context, line);
+        }
         if self.clocked.is_some() {
             let copy = env.memory.copy(line);
             return self.submit_memory_result(&mut env.context, (line, copy), Work::Read(line));

@@ -469,6 +469,13 @@ impl Program {
         self.changes.redo(registers)
     }
 
+    /// True if [`Program::change`] would change a register.
+    pub fn would_change(&mut self, registers: &mut [u16]) -> bool {
+        let changes = self.changes.redo(registers);
+        self.changes.undo(registers);
+        changes
+    }
+
     /// True if a row for the event in the configuration's state has a guard: the event may become possible later.
     pub fn has_guarded_row(&self, configuration: ConfigurationId, event: Event) -> bool {
         let state = self.state(configuration);

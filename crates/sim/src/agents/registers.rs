@@ -70,6 +70,12 @@ impl Executor {
         }
     }
 
+    /// True if the last computed transition changes a register of its agent.
+    #[inline(always)]
+    pub fn changes_registers(&mut self, agent: usize) -> bool {
+        self.has_registers() && self.program.would_change(&mut self.registers[agent])
+    }
+
     /// Schedules a retry of the items that wait at an agent.
     pub fn schedule_retry(&mut self, context: &mut Context, agent: usize) {
         if !std::mem::replace(&mut self.retry_scheduled[agent], true) {

@@ -530,17 +530,14 @@ impl Translations {
             let line = lines
                 - 1
                 - (table * 8 / u64::from(context.tables.line_bytes) + tables_left) % lines;
-            let read_end = memory.operate(context.now(), line as Line);
             let tables_left = tables_left - 1;
-            return self.schedule_step(
-                context,
-                read_end,
-                TranslationStep::Walk {
-                    device,
-                    page,
-                    tables_left,
-                },
-            );
+            let step = TranslationStep::Walk {
+                device,
+                page,
+                tables_left,
+            };
+            let event = Event::Translation(self.steps.insert(step));
+            return memory.start(context, (line as Line, None), false, Some(event));
         }
         if let Some((_, waiting)) = self.unmapping_pages.get_mut(&page) {
             return waiting.push(device);
@@ -557,8 +554,8 @@ impl Translations {
         self.send_message(context, 0, answer);
     }
 
-    /// Receives the host's answer at a device. Returns the accesses that waited for it, unless the page has been unmapped
-    /// since the request, which is then repeated.
+    /// Receives the host's answer at a device. Returns the accesses that waited for it, unless the page has been
+    /// unmapped since the request, which is then repeated.
     pub fn receive_answer(
         &mut self,
         context: &mut Context,

@@ -39,7 +39,7 @@ enum Kind {
 /// Bytes of a DRAM's smallest burst: eight beats of the eight bytes of a channel, as in DDR4.
 const BURST: u32 = 64;
 
-/// Quantities of a DRAM, precomputed. Numbers of channels, banks and lines per row are powers of two, and kept as
+/// Quantities of a DRAM, precomputed. Numbers of banks and lines per row are powers of two, and kept as
 /// their binary logarithms. Times are in picoseconds.
 struct Timing {
     /// Logarithm of the number of channels.
@@ -98,10 +98,19 @@ impl Timing {
     /// Returns the channel, bank and row of a line.
     #[inline(always)]
     fn locate(&self, line: Line, channels: &[Channel]) -> Location {
-        let channel = line as usize & (channels.len() - 1);
+        let (channel, place) = match channels.len().is_power_of_two() {
+            true => (
+                line as usize & (channels.len() - 1),
+                line >> self.channel_bits,
+            ),
+            false => {
+                let count = channels.len() as u32;
+                ((line % count) as usize, line / count)
+            }
+        };
         // Adjacent rows of the address space are in different banks. All upper bits are mixed in, so that no
         // power-of-two stride stays in one bank.
-        let chunk = line >> self.channel_bits >> self.row_bits;
+        let chunk = place >> self.row_bits;
         let row = chunk >> self.bank_bits;
         let folded = row ^ (row >> 4) ^ (row >> 8) ^ (row >> 12) ^ (row >> 16);
         Location {
@@ -180,6 +189,7 @@ impl Memory {
                 });
                 Kind::Dram(Timing::new(dram, line_bytes), channels.collect())
             }
+            platform::Memory::Jedec(_) => unreachable!("a DRAM with a scheduler has a controller"),
             platform::Memory::Bram(bram) => Kind::Bram {
                 latency: bram.latency.value,
                 line_time: bram.bandwidth.time_of(line_bytes),
@@ -339,7 +349,7 @@ mod tests {
     /// Part of a line takes the bursts that contain it. An update reads and writes these in sequence.
     #[test]
     fn words_take_whole_bursts() {
-        let platform = Platform::shipped("enzian-dc-ddr").unwrap();
+        let platform = Platform::shipped("peers-device-memory").unwrap();
         let platform::Memory::Dram(dram) = &platform.memory else {
             panic!("it is DRAM")
         };
@@ -361,7 +371,7 @@ mod tests {
     /// Lines of one row, then another row of the same bank, then an access after a long pause.
     #[test]
     fn rows_open_stay_open_and_close() {
-        let platform = Platform::shipped("enzian-dc-ddr").unwrap();
+        let platform = Platform::shipped("peers-device-memory").unwrap();
         let platform::Memory::Dram(dram) = &platform.memory else {
             panic!("it is DRAM")
         };

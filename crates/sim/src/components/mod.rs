@@ -2,6 +2,8 @@
 //! and the traffic of cores. They model time and do not know the protocol.
 
 pub mod bus;
+pub(crate) mod dram;
+pub(crate) mod home_cache;
 pub mod hosts;
 pub(crate) mod layer;
 pub mod link;

@@ -4,6 +4,7 @@
 //! [`text`] reads platforms from TOML. The platforms that ship with the simulator are such files, too.
 
 mod former_names;
+mod jedec;
 mod shipped;
 mod table;
 pub mod text;
@@ -17,6 +18,7 @@ use cohkit_units::{self as units, Quantity, Unit};
 use std::borrow::Cow;
 
 pub use former_names::{current_name, FORMER_NAMES};
+pub use jedec::{JedecDram, JedecTiming, PagePolicy, Scheduler, Standard};
 pub use table::{Row, TABLE};
 pub use translation::Translation;
 
@@ -302,12 +304,44 @@ pub struct Home {
     pub max_reads: Option<Quantity>,
     /// Maximum number of memory writes of one unit in progress; one if not given.
     pub max_writes: Option<Quantity>,
+    /// Maximum number of memory reads of one slice in flight between its units and memory; 0, or not given, for no
+    /// limit. Reads that an application answers do not count.
+    pub memory_in_flight: Option<Quantity>,
+    /// Last-level cache in front of the memory of each home, if there is one.
+    pub llc: Option<HomeCache>,
+    /// 1 if the units and memory see aliased line numbers, as ECI's directory does; 0, or not given, if they see those
+    /// of the program.
+    pub address_aliasing: Option<Quantity>,
 }
 
-/// DRAM behind a home.
+/// Last-level cache in front of the memory of a home.
+#[derive(Clone, Debug)]
+pub struct HomeCache {
+    /// Number of sets, a power of two.
+    pub sets: Quantity,
+    /// Associativity.
+    pub ways: Quantity,
+    /// Latency from the arrival of an operation to the end of a hit, or to the access to memory, in picoseconds.
+    pub latency: Quantity,
+}
+
+impl HomeCache {
+    /// Creates a cache with placeholders for all quantities.
+    fn unset() -> HomeCache {
+        let unset = || Quantity::given(1, "");
+        HomeCache {
+            sets: unset(),
+            ways: unset(),
+            latency: unset(),
+        }
+    }
+}
+
+/// DRAM behind a home, with few parameters and without a scheduler. Operations of a bank begin in the order of their
+/// arrival.
 #[derive(Clone, Debug)]
 pub struct Dram {
-    /// Number of channels, a power of two. A line belongs to channel (line mod channels).
+    /// Number of channels. A line belongs to channel (line mod channels).
     pub channels: Quantity,
     /// Number of banks per channel, a power of two.
     pub banks: Quantity,
@@ -343,8 +377,18 @@ pub struct Bram {
 pub enum Memory {
     /// DRAM, with banks and open rows.
     Dram(Box<Dram>),
+    /// DRAM with the timing of a JEDEC standard and a scheduler.
+    Jedec(Box<JedecDram>),
     /// On-chip.
     Bram(Bram),
+}
+
+/// Kind of a platform's memory, as its file states it.
+#[derive(Clone, Copy)]
+enum MemoryKind {
+    Bram,
+    Dram,
+    Jedec(Standard),
 }
 
 /// Bus between the CPU and the device, such as PCIe, in addition to the links.
@@ -362,6 +406,21 @@ pub struct Bus {
     pub memory_latency: Quantity,
     /// Latency from an interrupt's arrival at the CPU until the waiting thread continues, in picoseconds.
     pub interrupt_latency: Quantity,
+}
+
+impl Bus {
+    /// Creates a bus of a small machine that makes races likely.
+    fn torture() -> Bus {
+        let test = |value| Quantity::given(value, "chosen to make races likely");
+        Bus {
+            bandwidth: test(0),
+            latency: test(60 * NANOSECOND),
+            header_bytes: test(8),
+            payload_bytes: test(16),
+            memory_latency: test(5 * NANOSECOND),
+            interrupt_latency: test(20 * NANOSECOND),
+        }
+    }
 }
 
 /// A switch between the caching agents and the homes. Each of them has a port at the switch, and the links to it.
@@ -395,7 +454,8 @@ pub struct Hosts {
     pub counter_bits: Quantity,
     /// Bits of a field with a wrapping counter; 0 for the width that its values need.
     pub number_bits: Quantity,
-    /// Extra latency of messages from host `extra_latency_from` to host `extra_latency_to`, in picoseconds, to provoke a race.
+    /// Extra latency of messages from host `extra_latency_from` to host `extra_latency_to`, in picoseconds, to provoke
+    /// a race.
     pub extra_latency: Quantity,
     /// Number of the sending host of late messages.
     pub extra_latency_from: Quantity,
@@ -546,6 +606,10 @@ impl Platform {
             "lines" => self.lines = parse_count(1, Platform::MAX_LINES)? as u32,
             "remotes" => self.remotes = parse_count(1, Platform::MAX_AGENTS.into())? as u16,
             "link.layer" => self.link.set_layer(value)?,
+            "dram.standard" | "dram.scheduler" | "dram.page_policy" => match &mut self.memory {
+                Memory::Jedec(dram) => dram.set_choice(name, value)?,
+                _ => return Err(format!("`{name}` needs a DRAM with a `dram.standard`")),
+            },
             _ => match name
                 .strip_prefix(AGENTS)
                 .and_then(|name| name.split_once('.'))
@@ -798,13 +862,19 @@ impl Platform {
         Remotes::new(&counts).ok_or_else(|| format!("{} and too many kinds", names()))
     }
 
+    /// True if the units and memory see aliased line numbers.
+    pub fn aliases_lines(&self) -> bool {
+        let aliasing = self.home.address_aliasing.as_ref();
+        aliasing.is_some_and(|aliasing| aliasing.value != 0)
+    }
+
     /// Number of homes.
     pub fn homes(&self) -> u64 {
         self.home.count.as_ref().map_or(1, |count| count.value)
     }
 
     /// Creates a platform with placeholders for all values. The flags say which optional parts it has.
-    fn placeholder(dram: bool, [bus, switch, hosts, uplink]: [bool; 4]) -> Platform {
+    fn placeholder(memory: MemoryKind, [bus, switch, hosts, uplink]: [bool; 4]) -> Platform {
         let unset = || Quantity::given(0, "");
         let mut blank = Platform::torture(1);
         blank.bus = blank.bus.filter(|_| bus);
@@ -824,18 +894,26 @@ impl Platform {
         blank.cores.max_posted_stores = Some(unset());
         blank.home.max_reads = Some(unset());
         blank.home.max_writes = Some(unset());
-        if dram {
-            blank.memory = Memory::Dram(Box::new(Dram {
-                channels: unset(),
-                banks: unset(),
-                row_bytes: unset(),
-                bandwidth: unset(),
-                t_cl: unset(),
-                t_rcd: unset(),
-                t_rp: unset(),
-                row_idle_timeout: unset(),
-                controller_latency: unset(),
-            }));
+        blank.home.memory_in_flight = Some(unset());
+        blank.home.address_aliasing = Some(unset());
+        match memory {
+            MemoryKind::Bram => {}
+            MemoryKind::Dram => {
+                blank.memory = Memory::Dram(Box::new(Dram {
+                    channels: unset(),
+                    banks: unset(),
+                    row_bytes: unset(),
+                    bandwidth: unset(),
+                    t_cl: unset(),
+                    t_rcd: unset(),
+                    t_rp: unset(),
+                    row_idle_timeout: unset(),
+                    controller_latency: unset(),
+                }));
+            }
+            MemoryKind::Jedec(standard) => {
+                blank.memory = Memory::Jedec(Box::new(JedecDram::new(standard)));
+            }
         }
         blank
     }
@@ -896,20 +974,16 @@ impl Platform {
                 issue_interval: None,
                 max_reads: None,
                 max_writes: None,
+                memory_in_flight: None,
+                llc: None,
+                address_aliasing: None,
             },
             memory: Memory::Bram(Bram {
                 ports: test(1),
                 bandwidth: test(0),
                 latency: test(40 * NANOSECOND),
             }),
-            bus: Some(Bus {
-                bandwidth: test(0),
-                latency: test(60 * NANOSECOND),
-                header_bytes: test(8),
-                payload_bytes: test(16),
-                memory_latency: test(5 * NANOSECOND),
-                interrupt_latency: test(20 * NANOSECOND),
-            }),
+            bus: Some(Bus::torture()),
             switch: None,
             hosts: None,
             uplink: None,

@@ -1,7 +1,9 @@
 //! The table of all machine quantities: name, unit, limits, and location in a platform.
 
 use super::{current_name, Memory, Platform, Translation, Uplink, AGENTS};
-use super::{Agents, Bram, Bus, Cache, Cores, Dram, Framing, Home, Hosts, Layer, Link};
+use super::{
+    Agents, Bram, Bus, Cache, Cores, Dram, Framing, Home, HomeCache, Hosts, JedecDram, Layer, Link,
+};
 use crate::kernel::{NANOSECOND, SECOND};
 use cohkit_link::Lanes;
 use cohkit_units::Unit::{Bytes, BytesPerSecond, Count, Picoseconds};
@@ -43,10 +45,21 @@ enum Place {
     ExtraCores(fn(&mut Cores) -> &mut Option<Quantity>),
     /// Quantity that a home can lack.
     Extra(fn(&mut Home) -> &mut Option<Quantity>),
+    /// Quantity of the cache at a home only.
+    HomeCache(fn(&mut HomeCache) -> &mut Quantity),
     /// Progress timeout of the machine.
     WatchdogTimeout,
-    /// Quantity of machines with DRAM only.
+    /// Quantity of a DRAM without a standard.
     Dram(fn(&mut Dram) -> &mut Quantity),
+    /// Quantity of a DRAM with a standard only.
+    Jedec(fn(&mut JedecDram) -> &mut Quantity),
+    /// Quantity that the standard of a DRAM sets, unless the platform does.
+    Standard(fn(&mut JedecDram) -> &mut Quantity),
+    /// Quantity of each kind of DRAM.
+    AnyDram(
+        fn(&mut Dram) -> &mut Quantity,
+        fn(&mut JedecDram) -> &mut Quantity,
+    ),
     /// Quantity of machines with on-chip memory only.
     Bram(fn(&mut Bram) -> &mut Quantity),
     /// Latency of the switch.
@@ -77,14 +90,24 @@ impl Row {
             Place::Home(accessor) => accessor(&mut platform.home),
             Place::ExtraCores(accessor) => accessor(&mut platform.cores).as_mut()?,
             Place::Extra(accessor) => accessor(&mut platform.home).as_mut()?,
+            Place::HomeCache(accessor) => accessor(platform.home.llc.as_mut()?),
             Place::WatchdogTimeout => &mut platform.watchdog_timeout,
             Place::Dram(accessor) => match &mut platform.memory {
                 Memory::Dram(dram) => accessor(dram),
+                _ => return None,
+            },
+            Place::Jedec(accessor) | Place::Standard(accessor) => match &mut platform.memory {
+                Memory::Jedec(dram) => accessor(dram),
+                _ => return None,
+            },
+            Place::AnyDram(accessor, jedec_accessor) => match &mut platform.memory {
+                Memory::Dram(dram) => accessor(dram),
+                Memory::Jedec(dram) => jedec_accessor(dram),
                 Memory::Bram(_) => return None,
             },
             Place::Bram(accessor) => match &mut platform.memory {
-                Memory::Dram(_) => return None,
                 Memory::Bram(bram) => accessor(bram),
+                _ => return None,
             },
             Place::Switch => &mut platform.switch.as_mut()?.latency,
             Place::Hosts(accessor) => accessor(platform.hosts.as_mut()?),
@@ -113,7 +136,18 @@ impl Row {
             Place::ExtraCores(accessor) => *accessor(&mut platform.cores) = None,
             _ => {}
         }
-        self.optional
+        self.optional || self.is_set_by_standard(platform)
+    }
+
+    /// True if the quantity has a value from the standard of a platform's DRAM.
+    fn is_set_by_standard(&self, platform: &Platform) -> bool {
+        let has_standard = matches!(platform.memory, Memory::Jedec(_));
+        let is_of_standard = match self.place {
+            Place::Standard(_) => true,
+            Place::AnyDram(..) => !matches!(self.name, "dram.channels" | "dram.controller_latency"),
+            _ => false,
+        };
+        has_standard && is_of_standard
     }
 
     /// Returns a clause for errors, if the name is a quantity of framed links that the platform lacks for want of a
@@ -247,18 +281,48 @@ pub const TABLE: &[Row] = &[
     row("home.count", Count, AGENT_COUNT, Place::Extra(|h| &mut h.count)).with_power_of_two(),
     row("home.max_reads", Count, (1, 64), Place::Extra(|h| &mut h.max_reads)),
     row("home.max_writes", Count, (1, 64), Place::Extra(|h| &mut h.max_writes)),
+    row("home.memory_in_flight", Count, (0, 1 << 16), Place::Extra(|h| &mut h.memory_in_flight)),
+    row("home.llc_sets", Count, (1, 1 << 24), Place::HomeCache(|c| &mut c.sets)).with_power_of_two(),
+    row("home.llc_ways", Count, (1, 64), Place::HomeCache(|c| &mut c.ways)),
+    row("home.llc_latency", Picoseconds, TIME, Place::HomeCache(|c| &mut c.latency)),
+    row("home.address_aliasing", Count, BOOLEAN, Place::Extra(|h| &mut h.address_aliasing)),
     row("device.issue_interval", Picoseconds, TIME, Place::Extra(|h| &mut h.issue_interval)),
     // With a progress timeout of 0, every run would fail immediately.
     row("watchdog_timeout", Picoseconds, (NANOSECOND, SECOND), Place::WatchdogTimeout),
-    row("dram.channels", Count, (1, 64), Place::Dram(|d| &mut d.channels)).with_power_of_two(),
+    row("dram.channels", Count, (1, 64), Place::AnyDram(|d| &mut d.channels, |d| &mut d.channels)),
+    row("dram.channel_hash", Count, BOOLEAN, Place::Jedec(|d| &mut d.channel_hash)),
+    row("dram.bank_hash", Count, BOOLEAN, Place::Jedec(|d| &mut d.bank_hash)),
+    row("dram.queue_entries", Count, (1, 1024), Place::Jedec(|d| &mut d.queue_entries)),
+    row("dram.max_wait", Picoseconds, TIME, Place::Jedec(|d| &mut d.max_wait)),
+    row("dram.controller_clocks", Count, (1, 16), Place::Jedec(|d| &mut d.controller_clocks)),
+    row("dram.clock_period", Picoseconds, (100, 10_000), Place::Standard(|d| &mut d.clock_period)),
+    row("dram.burst_clocks", Count, (1, 64), Place::Standard(|d| &mut d.burst_clocks)),
+    row("dram.burst_bytes", Bytes, (16, 256), Place::Standard(|d| &mut d.burst_bytes)).with_power_of_two(),
+    row("dram.bank_groups", Count, (1, 8), Place::Standard(|d| &mut d.bank_groups)).with_power_of_two(),
+    row("dram.banks_per_group", Count, (1, 8), Place::Standard(|d| &mut d.banks_per_group)).with_power_of_two(),
     row("dram.banks", Count, (1, 1024), Place::Dram(|d| &mut d.banks)).with_power_of_two(),
-    row("dram.row_bytes", Bytes, (64, 1 << 24), Place::Dram(|d| &mut d.row_bytes)).with_power_of_two(),
+    row("dram.row_bytes", Bytes, (64, 1 << 24), Place::AnyDram(|d| &mut d.row_bytes, |d| &mut d.row_bytes)).with_power_of_two(),
     row("dram.bandwidth", BytesPerSecond, RATE, Place::Dram(|d| &mut d.bandwidth)),
-    row("dram.t_cl", Picoseconds, TIME, Place::Dram(|d| &mut d.t_cl)),
-    row("dram.t_rcd", Picoseconds, TIME, Place::Dram(|d| &mut d.t_rcd)),
-    row("dram.t_rp", Picoseconds, TIME, Place::Dram(|d| &mut d.t_rp)),
+    row("dram.t_cl", Picoseconds, TIME, Place::AnyDram(|d| &mut d.t_cl, |d| &mut d.timing.t_cl)),
+    row("dram.t_cwl", Picoseconds, TIME, Place::Standard(|d| &mut d.timing.t_cwl)),
+    row("dram.t_rcd", Picoseconds, TIME, Place::AnyDram(|d| &mut d.t_rcd, |d| &mut d.timing.t_rcd)),
+    row("dram.t_rp", Picoseconds, TIME, Place::AnyDram(|d| &mut d.t_rp, |d| &mut d.timing.t_rp)),
+    row("dram.t_ras", Picoseconds, TIME, Place::Standard(|d| &mut d.timing.t_ras)),
+    row("dram.t_rtp", Picoseconds, TIME, Place::Standard(|d| &mut d.timing.t_rtp)),
+    row("dram.t_wr", Picoseconds, TIME, Place::Standard(|d| &mut d.timing.t_wr)),
+    row("dram.t_ccd_s", Picoseconds, TIME, Place::Standard(|d| &mut d.timing.t_ccd_s)),
+    row("dram.t_ccd_l", Picoseconds, TIME, Place::Standard(|d| &mut d.timing.t_ccd_l)),
+    row("dram.t_ccd_l_wr", Picoseconds, TIME, Place::Standard(|d| &mut d.timing.t_ccd_l_wr)),
+    row("dram.t_rrd_s", Picoseconds, TIME, Place::Standard(|d| &mut d.timing.t_rrd_s)),
+    row("dram.t_rrd_l", Picoseconds, TIME, Place::Standard(|d| &mut d.timing.t_rrd_l)),
+    row("dram.t_faw", Picoseconds, TIME, Place::Standard(|d| &mut d.timing.t_faw)),
+    row("dram.t_wtr_s", Picoseconds, TIME, Place::Standard(|d| &mut d.timing.t_wtr_s)),
+    row("dram.t_wtr_l", Picoseconds, TIME, Place::Standard(|d| &mut d.timing.t_wtr_l)),
+    row("dram.t_rtw", Picoseconds, TIME, Place::Standard(|d| &mut d.timing.t_rtw)),
+    row("dram.t_refi", Picoseconds, TIME, Place::Standard(|d| &mut d.timing.t_refi)),
+    row("dram.t_rfc", Picoseconds, TIME, Place::Standard(|d| &mut d.timing.t_rfc)),
     row("dram.row_idle_timeout", Picoseconds, TIME, Place::Dram(|d| &mut d.row_idle_timeout)),
-    row("dram.controller_latency", Picoseconds, TIME, Place::Dram(|d| &mut d.controller_latency)),
+    row("dram.controller_latency", Picoseconds, TIME, Place::AnyDram(|d| &mut d.controller_latency, |d| &mut d.controller_latency)),
     row("bram.ports", Count, (1, 64), Place::Bram(|b| &mut b.ports)),
     row("bram.bandwidth", BytesPerSecond, RATE, Place::Bram(|b| &mut b.bandwidth)),
     row("bram.latency", Picoseconds, TIME, Place::Bram(|b| &mut b.latency)),

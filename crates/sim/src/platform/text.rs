@@ -6,7 +6,9 @@
 //! as a bus, or quantities that otherwise equal another one.
 
 use super::former_names::{former_name, former_name_warning, FORMER_LOWER};
+use super::jedec::named;
 use super::{is_machine_wide, Agents, Cores, Framing, Layer, Link, Platform, Row, Translation};
+use super::{HomeCache, JedecDram, Memory, MemoryKind, Standard};
 use super::{AGENTS, LOWER, TABLE};
 use cohkit_base::words::{counted, nearest};
 use cohkit_units::{self as units, Quantity, Unit};
@@ -202,9 +204,9 @@ impl Reader {
         known: &mut Vec<String>,
     ) -> Option<Platform> {
         let has_memory = |memory: &str| find(table, &format!("{prefix}{memory}")).is_some();
-        let dram = match (has_memory("dram"), has_memory("bram")) {
-            (true, false) => true,
-            (false, true) => false,
+        let memory = match (has_memory("dram"), has_memory("bram")) {
+            (true, false) => self.read_dram_kind(table, prefix, known)?,
+            (false, true) => MemoryKind::Bram,
             _ => {
                 let message = match prefix {
                     "" => "a platform needs exactly one of the tables `[dram]` and `[bram]`".to_string(),
@@ -214,9 +216,16 @@ impl Reader {
                 return None;
             }
         };
-        let mut platform = Platform::placeholder(dram, parts);
+        let mut platform = Platform::placeholder(memory, parts);
+        if let Memory::Jedec(dram) = &mut platform.memory {
+            self.read_dram_choices(table, prefix, dram, known);
+        }
         self.read_layer(table, prefix, &mut platform.link, known);
         platform.cache.translation = blank_translation(table, prefix);
+        let has_llc = ["sets", "ways", "latency"]
+            .iter()
+            .any(|part| find(table, &format!("{prefix}home.llc_{part}")).is_some());
+        platform.home.llc = has_llc.then(HomeCache::unset);
         for row in TABLE {
             let is_shared = !prefix.is_empty() && is_machine_wide(row.name);
             let Some(quantity) = row.quantity_of(&mut platform).filter(|_| !is_shared) else {
@@ -273,6 +282,69 @@ impl Reader {
             known.push(name);
         }
         Some(agents)
+    }
+
+    /// Reads the standard of a DRAM, if the file has one.
+    fn read_dram_kind(
+        &mut self,
+        table: &DeTable,
+        prefix: &str,
+        known: &mut Vec<String>,
+    ) -> Option<MemoryKind> {
+        let name = format!("{prefix}dram.standard");
+        known.push(name.clone());
+        if find(table, &name).is_none() {
+            return Some(MemoryKind::Dram);
+        }
+        let text = self.read_choice(table, &name)?;
+        let standard = named(&name, &text, &Standard::ALL);
+        match standard {
+            Ok(standard) => Some(MemoryKind::Jedec(standard)),
+            Err(error) => {
+                self.report(
+                    find(table, &name).map_or(self.end.clone(), Spanned::span),
+                    error,
+                );
+                None
+            }
+        }
+    }
+
+    /// Reads the scheduler and the page policy of a DRAM with a standard.
+    fn read_dram_choices(
+        &mut self,
+        table: &DeTable,
+        prefix: &str,
+        dram: &mut JedecDram,
+        known: &mut Vec<String>,
+    ) {
+        for choice in ["scheduler", "page_policy"] {
+            let name = format!("{prefix}dram.{choice}");
+            if let Some(text) = self.read_choice(table, &name) {
+                if let Err(error) = dram.set_choice(&name, &text) {
+                    self.report(
+                        find(table, &name).map_or(self.end.clone(), Spanned::span),
+                        error,
+                    );
+                }
+            }
+            known.push(name);
+        }
+    }
+
+    /// Reads the text under a dotted name.
+    fn read_choice(&mut self, table: &DeTable, name: &str) -> Option<String> {
+        match find(table, name).map(|value| (value.get_ref(), value.span())) {
+            Some((DeValue::String(text), _)) => Some(text.to_string()),
+            Some((_, span)) => {
+                self.report(span, format!("`{name}` must be a string"));
+                None
+            }
+            None => {
+                self.report_missing(table, name);
+                None
+            }
+        }
     }
 
     /// Reads the framing of a link, if the file has one.
@@ -706,6 +778,53 @@ mod tests {
             "`bram.latency` has no un",
         ];
         assert_eq!(messages, expected);
+    }
+
+    /// A DRAM with a standard has the parameters of the standard, unless the file replaces one.
+    #[test]
+    fn standard_of_a_dram_gives_its_parameters() {
+        const DRAM: &str = include_str!("../../../../platforms/enzian-dc-ddr.toml");
+        let value = |text: &str, name: &str| {
+            let mut platform = read(text).expect("valid file");
+            platform.quantity(name).map(|(_, quantity)| quantity.value)
+        };
+        assert_eq!(value(DRAM, "dram.clock_period"), Some(833));
+        assert_eq!(value(DRAM, "dram.bandwidth"), None);
+        let replaced = DRAM.replace(
+            "page_policy",
+            "t_rp = { value = \"20ns\", origin = \"a test\" }\npage_policy",
+        );
+        assert_eq!(value(&replaced, "dram.t_rp"), Some(20_000));
+        let error = |from: &str, to: &str| {
+            let text = DRAM.replace(from, to);
+            read(&text).expect_err("invalid file").remove(0).message
+        };
+        assert_eq!(
+            error("\"ddr4-2400\"", "\"ddr4-2401\""),
+            "`dram.standard` is one of ddr4-2133, ddr4-2400, ddr4-3200, ddr5-4800, hbm2, not `ddr4-2401`"
+        );
+        assert_eq!(
+            error("\"group-machines\"", "\"fcfs\""),
+            "`dram.scheduler` is one of fr-fcfs, group-machines, not `fcfs`"
+        );
+        assert_eq!(
+            error("page_policy = \"open\"\n", ""),
+            "`dram.page_policy` is missing"
+        );
+        let mut platform = read(DRAM).expect("valid file");
+        platform
+            .set("dram.standard", "ddr4-3200")
+            .expect("known standard");
+        let clock = platform
+            .quantity("dram.clock_period")
+            .map(|(_, quantity)| quantity.value);
+        assert_eq!(clock, Some(625));
+        assert!(platform.set("dram.page_policy", "half").is_err());
+        let mut platform = read(TEXT).expect("valid file");
+        assert_eq!(
+            platform.set("dram.scheduler", "fr-fcfs"),
+            Err("`dram.scheduler` needs a DRAM with a `dram.standard`".to_string())
+        );
     }
 
     #[test]

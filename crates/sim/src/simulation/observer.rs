@@ -2,9 +2,12 @@
 //!
 //! Components report facts through [`Context::observe`]. A run without an observer tests one flag for each fact.
 
+use super::deferred_memory::{Completion, Operation};
 use super::*;
 use crate::agents::program::ConfigurationId;
+use crate::attribution::Chain;
 use crate::attribution::{Contended, MessageRecord, Step, Transaction};
+use crate::components::dram::Controller;
 use crate::components::memory::UncontendedOp;
 use crate::message::Work;
 use crate::timeline::Count;
@@ -504,6 +507,97 @@ impl Context<'_> {
         attribution.last_operation = Some((event, chain));
         for &(kind, place, time) in uncontended.uses() {
             *attribution.memory.entry((number, kind, place)).or_default() += time;
+        }
+    }
+
+    /// Returns the steps of the current event's cause until its unit is ready for a memory operation, with latency
+    /// breakdown.
+    pub fn chain_until(&mut self, ready: Time) -> Option<Chain> {
+        let (now, event) = (self.local.now, self.tally.counters.events);
+        let attribution = self.observer.attribution.as_mut()?;
+        let (chain, _) = attribution.current_cause(event, now);
+        Some(attribution.extend_chain(chain, ready, Step::Handling, None))
+    }
+
+    /// Extends the steps of a memory operation by its wait for the slice until `ready`, and the path to memory.
+    pub fn chain_to_memory(&mut self, chain: Chain, ready: Time, arrival: Time) -> Chain {
+        let Some(attribution) = &mut self.observer.attribution else {
+            return chain;
+        };
+        let chain = attribution.extend_chain(chain, ready, Step::ReadSlot, None);
+        attribution.extend_chain(chain, arrival, Step::Path, None)
+    }
+
+    /// Records the resources that an operation uses in a memory that determines its end at once.
+    pub fn note_memory_use(&mut self, line: Line, uncontended: &UncontendedOp) {
+        let number = self.tables.home_of(line);
+        if let Some(attribution) = &mut self.observer.attribution {
+            for &(kind, place, time) in uncontended.uses() {
+                *attribution.memory.entry((number, kind, place)).or_default() += time;
+            }
+        }
+    }
+
+    /// Records the resources that an operation uses in a DRAM, whose line is `place`.
+    pub fn note_dram_use(&mut self, number: usize, controller: &Controller, place: Line) {
+        let (bus, bank) = controller.resources(place);
+        let (duration, transfer) = controller.uncontended(place);
+        if let Some(attribution) = &mut self.observer.attribution {
+            *attribution.memory.entry((number, "bus", bus)).or_default() += transfer;
+            let bank_time = duration - controller.latency();
+            *attribution
+                .memory
+                .entry((number, "bank", bank))
+                .or_default() += bank_time;
+        }
+    }
+
+    /// Records the end of a deferred memory operation.
+    pub fn note_end_of_operation(&mut self, operation: &Operation, end: Time) {
+        let response_latency = self.tables.times.path.1;
+        let unit = self.tables.unit_of(operation.line);
+        let (Some(chain), Some(attribution)) = (operation.chain, &mut self.observer.attribution)
+        else {
+            return;
+        };
+        let (line, write) = (operation.line, operation.write);
+        let busy_until = end.saturating_sub(operation.uncontended);
+        let cache_end = chain.end + operation.cache_latency;
+        let chain = attribution.extend_chain(chain, cache_end, Step::Memory, None);
+        let chain = attribution.extend_chain(chain, busy_until, Step::MemoryBusy, None);
+        let chain = attribution.extend_chain(chain, end, Step::Memory, None);
+        let chain = attribution.extend_chain(chain, end + response_latency, Step::Path, None);
+        match operation.completion {
+            Completion::Unit(_) => {
+                attribution.record_operation(line, write, chain);
+                attribution.slots[unit][usize::from(write)] += chain.end - operation.asked;
+            }
+            Completion::Message(number) => {
+                attribution.delayed_messages.insert(number, chain);
+            }
+            _ => {}
+        }
+    }
+
+    /// Keeps the cause of a message of the home that waits for an earlier one until it leaves.
+    pub fn keep_cause(&mut self, number: u32, ready: Time) {
+        let chain = self.chain_until(ready);
+        if let (Some(chain), Some(attribution)) = (chain, &mut self.observer.attribution) {
+            attribution.delayed_messages.insert(number, chain);
+        }
+    }
+
+    /// Sets the cause of a delayed message of the home that leaves at `ready`: the read of its line, or the kept cause.
+    pub fn resume_message(&mut self, number: u32, ready: Time) {
+        let (now, event) = (self.local.now, self.tally.counters.events);
+        if let Some(attribution) = &mut self.observer.attribution {
+            let Some(chain) = attribution.delayed_messages.remove(&number) else {
+                return;
+            };
+            match chain.end == ready && ready > now {
+                true => attribution.last_operation = Some((event, chain)),
+                false => attribution.set_cause(event, chain, false),
+            }
         }
     }
 

@@ -315,8 +315,8 @@ fn check_joined(setup: &Setup, coupling: &str) -> Result<(), String> {
         ));
     }
     // An order between accesses holds only if cores make one access after the other.
-    let is_plain =
-        |cores: &platform::Cores| cores.write_buffer.value == 0 && cores.l1_size.value == 0;
+    // An L1 changes none: it loses a line together with its cache.
+    let is_plain = |cores: &platform::Cores| cores.write_buffer.value == 0;
     let platform = &setup.platform;
     let all_plain =
         is_plain(&platform.cores) && platform.agents.iter().all(|agents| is_plain(&agents.cores));
@@ -327,7 +327,7 @@ fn check_joined(setup: &Setup, coupling: &str) -> Result<(), String> {
         })
     {
         return Err(format!(
-            "{name} has {coupling}; it supports only cores with one outstanding access, no prefetches, and `cores.write_buffer` and `cores.l1_size` of 0B"
+            "{name} has {coupling}; it supports only cores with one outstanding access, no prefetches, and `cores.write_buffer` of 0B"
         ));
     }
     Ok(())
@@ -501,13 +501,40 @@ pub(super) fn check(setup: &Setup) -> Result<(), String> {
         let kind = format!("agents.{}.", agents.kind);
         agents.cores.check(&kind, line_bytes)?;
     }
-    if let Memory::Dram(dram) = &platform.memory {
-        let row = dram.row_bytes.value;
-        if row < line_bytes.into() {
+    check_memory(platform, line_bytes)
+}
+
+/// Rejects a memory that does not fit lines of this size, and aliasing of lines between several homes.
+fn check_memory(platform: &Platform, line_bytes: u32) -> Result<(), String> {
+    let row_bytes = match &platform.memory {
+        Memory::Dram(dram) => Some(dram.row_bytes.value),
+        Memory::Jedec(dram) => Some(dram.row_bytes.value),
+        Memory::Bram(_) => None,
+    };
+    if let Some(row) = row_bytes.filter(|&row| row < line_bytes.into()) {
+        return Err(format!(
+            "dram.row_bytes must be at least a line of {line_bytes}B, not {row}B"
+        ));
+    }
+    if let Memory::Jedec(dram) = &platform.memory {
+        let (line, burst) = (u64::from(line_bytes), dram.burst_bytes.value);
+        if burst > line {
             return Err(format!(
-                "dram.row_bytes must be at least a line of {line_bytes}B, not {row}B"
+                "dram.burst_bytes must be at most a line of {line}B, not {burst}B"
             ));
         }
+        let channels = dram.channels.value;
+        if dram.channel_hash.value != 0 && !channels.is_power_of_two() {
+            return Err(format!(
+                "dram.channels must be a power of two with dram.channel_hash, not {channels}"
+            ));
+        }
+    }
+    let homes = platform.homes();
+    if platform.aliases_lines() && homes > 1 {
+        return Err(format!(
+            "home.address_aliasing applies to machines with one home, not {homes}"
+        ));
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use cohkit_protocol::protocol::MessageId;
 use cohkit_protocol::remotes::Remotes;
 use cohkit_units::Quantity;
 
+use super::main_memory::aliased;
 use super::*;
 
 /// Delays of the machine, in picoseconds.
@@ -89,6 +90,10 @@ pub(crate) struct Tables {
     pub memories: usize,
     /// Number of units of all homes together; a power of two.
     pub units: usize,
+    /// Number of slices of all homes, a power of two.
+    pub slices: usize,
+    /// True if aliased line numbers select the unit.
+    pub aliases_lines: bool,
     /// True if caches send the bytes of stores to the home, which performs them.
     pub caches_send_stores: bool,
     /// True if a clocked home replaces the units.
@@ -124,6 +129,8 @@ impl Tables {
             homes: protocol.homes,
             memories: memories as usize,
             units: (memories * platform.home.slices.value * platform.home.units.value) as usize,
+            slices: (memories * platform.home.slices.value) as usize,
+            aliases_lines: platform.aliases_lines(),
             caches_send_stores: remote.sends_stores,
             has_clocked_home: setup.clocked.is_some(),
             cache_above: None,
@@ -143,10 +150,21 @@ impl Tables {
         line as usize & (self.memories - 1)
     }
 
-    /// Returns the index of the unit that a line belongs to. The lowest bits select the slice, those above them its unit.
+    /// Returns the index of the unit that a line belongs to. The lowest bits select the slice, those above them its
+    /// unit.
     #[inline]
     pub fn unit_of(&self, line: Line) -> usize {
+        let line = match self.aliases_lines {
+            true => aliased(line),
+            false => line,
+        };
         line as usize & (self.units - 1)
+    }
+
+    /// Returns the index of the slice that a line belongs to, among those of all homes.
+    #[inline]
+    pub fn slice_of(&self, line: Line) -> usize {
+        self.unit_of(line) & (self.slices - 1)
     }
 
     /// Returns the line of a message. A message about no line has the number of its receiving or sending home instead.

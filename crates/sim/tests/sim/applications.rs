@@ -118,6 +118,7 @@ fn prefetcher() {
     torture(
         |seed| {
             Arc::new(Prefetch {
+                hints: (seed % 3) as u32,
                 lines: 64,
                 blocks: (seed % 4) as u32,
                 block: 8,

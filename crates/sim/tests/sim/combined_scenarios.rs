@@ -63,6 +63,7 @@ fn parts(seed: u64) -> [Arc<dyn Playable>; 7] {
             words: seed.is_multiple_of(2),
         }),
         Arc::new(Prefetch {
+            hints: 0,
             lines: 32,
             blocks: 2,
             block: 8,
@@ -271,6 +272,9 @@ fn combination_observes_changes_if_a_part_does() {
         let combined = CombinedScenario::new(vec![calls, part]).expect("compatible scenarios");
         assert_eq!(combined.observes_changes(), observes);
     }
-    let observing = parts(0).iter().filter(|part| part.observes_changes()).count();
+    let observing = parts(0)
+        .iter()
+        .filter(|part| part.observes_changes())
+        .count();
     assert!((1..parts(0).len()).contains(&observing), "{observing}");
 }

@@ -222,6 +222,7 @@ fn reads_of_a_unit_overlap_up_to_its_limit() {
     platform.home.units.value = 1;
     platform.home.memory_round_trip.value = 2_000_000;
     platform.home.max_reads = Some(Quantity::given(64, "a test"));
+    platform.home.memory_in_flight = None;
     let occupancy = platform.home.occupancy.value;
     let parts = setups::read_latency(&platform, 128);
     let single_read: u64 = parts.iter().map(|part| part.1).sum();
@@ -238,6 +239,33 @@ fn reads_of_a_unit_overlap_up_to_its_limit() {
         let time = (statistics.get("time_ns").unwrap() * 1000.0).round() as u64;
         assert_eq!(time, single_read + 39 * period);
         assert_eq!(statistics.get("stalls_unit_slot"), Some(0.0));
+    }
+}
+
+/// Reads of a slice share its places toward memory: with 5 of them, 80 reads take 16 times the path to memory and back.
+#[test]
+fn reads_of_a_slice_in_flight_are_bounded() {
+    let path = 2_000_000;
+    let time = |limit: u64, slices: u64| {
+        let mut platform = Platform::shipped("enzian-dc-bram").unwrap();
+        platform.home.slices.value = slices;
+        platform.home.units.value = 64;
+        platform.home.memory_round_trip.value = path;
+        platform.home.memory_in_flight = Some(Quantity::given(limit, "a test"));
+        let workload = Workload::pass(Pattern::Chunked, Access::Load, 80, 80, 1);
+        let statistics = run(&Setup::new(protocol("eci"), platform, workload).unwrap()).unwrap();
+        (statistics.get("time_ns").unwrap() * 1000.0).round() as u64
+    };
+    // All 80 at once, without a limit: 64 units of one slice serve at most two each.
+    let unbounded = time(0, 1);
+    assert!(unbounded < 3 * path, "{unbounded}");
+    for (limit, slices, waves) in [(5, 1, 16), (10, 1, 8), (5, 2, 8), (80, 1, 1)] {
+        let bounded = time(limit, slices);
+        let bounds = waves * path..waves * path + unbounded;
+        assert!(
+            bounds.contains(&bounded),
+            "{limit}, {slices}: {bounded} {bounds:?}"
+        );
     }
 }
 

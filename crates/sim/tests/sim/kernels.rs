@@ -294,7 +294,7 @@ fn wrong_atomic_responses_are_detected() {
         ("send Old,", FailureKind::DataValue, "not performed"),
     ] {
         let faulty_row = row.replace("send Old, write,", faulty);
-        let protocol = changed_ordering("so", &[], &[(row, &faulty_row)]);
+        let protocol = changed_ordering("so-strict", &[], &[(row, &faulty_row)]);
         let setup = setup(&protocol, &machine(), Arc::new(KernelScenario(Atomics)));
         match play_while(&setup, &mut |_| true) {
             Err(RunError::Failure(failure)) => {
@@ -303,6 +303,26 @@ fn wrong_atomic_responses_are_detected() {
             }
             other => panic!("{faulty}: {:?}", other.map(|_| ())),
         }
+    }
+}
+
+/// An L1 loses the lines that its cache invalidates in a bulk transition, here after each acquire. Otherwise a thread
+/// reads values of the round before.
+#[test]
+fn l1_loses_the_lines_of_a_bulk_transition() {
+    let protocol = setups::protocol("self-invalidate");
+    let platform = machine();
+    assert!(platform.cores.l1_size.value > 0);
+    for (name, parameters) in [
+        ("bigfft", &[("steps", 24)][..]),
+        (
+            "pagerank",
+            &[("vertices", 96), ("rounds", 3), ("release", 64)],
+        ),
+    ] {
+        let setup = setup(&protocol, &platform, kernel(name, parameters));
+        let played = play_while(&setup, &mut |_| true).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert!(played.statistics.get("l1_hits").unwrap() > 0.0, "{name}");
     }
 }
 
@@ -497,7 +517,7 @@ fn acquire_waits_for_an_earlier_release() {
         let setup = setup(&protocol, &machine(), Arc::new(KernelScenario(Looks)));
         let played = play_while(&setup, &mut |_| true).unwrap_or_else(|e| panic!("{name}: {e}"));
         let time = played.tally.times["done"].mean();
-        // The round trip takes 300 ns; posted stores have none.
-        assert_eq!(name != "mp", time > 300_000.0, "{name}: {time} ps");
+        // The round trip takes 150 ns; posted stores have none.
+        assert_eq!(name != "mp", time > 150_000.0, "{name}: {time} ps");
     }
 }

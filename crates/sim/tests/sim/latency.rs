@@ -5,9 +5,10 @@ use cohkit_testing::setups;
 
 use cohkit_protocol::controller::Access;
 use cohkit_sim::components::traffic::{Pattern, Workload};
-use cohkit_sim::platform::Platform;
+use cohkit_sim::platform::{JedecDram, Memory, Platform};
 use cohkit_sim::simulation::{run, Setup};
 use cohkit_units::Unit;
+use std::ops::Range;
 
 /// CCKit, table 2, in nanoseconds: sequential and random.
 fn published_latencies() -> [(Platform, f64, f64); 3] {
@@ -43,7 +44,16 @@ fn expected_latency(platform: &Platform) -> u64 {
     parts.iter().map(|part| part.1).sum()
 }
 
-/// Without evictions, every access takes exactly the sum of its parts.
+/// Returns the bounds of the mean latency of single reads, by their sum of parts with closed rows. A hit lacks tRCD and
+/// a conflict adds tRP. Each of three commands waits for its slot, and 5 % of the time goes to refreshes.
+fn latency_bounds(dram: &JedecDram, parts: u64) -> Range<u64> {
+    let slots = 3 * dram.controller_clocks.value * dram.clock_period.value;
+    let refresh = dram.timing.t_rfc.value / 20;
+    let conflict = dram.timing.t_rp.value + dram.clock_period.value;
+    parts - dram.timing.t_rcd.value - dram.clock_period.value..parts + conflict + slots + refresh
+}
+
+/// Without evictions, every access takes exactly the sum of its parts, but for the waits of a DRAM with a scheduler.
 #[test]
 fn latencies_are_the_sums_of_their_parts() {
     for name in setups::single_level_platforms() {
@@ -54,9 +64,18 @@ fn latencies_are_the_sums_of_their_parts() {
             let setup = Setup::new(setups::protocol("eci"), platform.clone(), workload).unwrap();
             let statistics = run(&setup).unwrap();
             assert_eq!(statistics.get("hits"), Some(0.0), "{name}, {pattern:?}");
+            let parts = expected_latency(&platform);
+            if let Memory::Jedec(dram) = &platform.memory {
+                let mean = statistics.get("latency_mean_ns").unwrap() * 1000.0;
+                let bounds = latency_bounds(dram, parts);
+                assert!(
+                    bounds.contains(&(mean as u64)),
+                    "{name}, {pattern:?}: {mean}, {bounds:?}"
+                );
+                continue;
+            }
             for latency in ["latency_mean_ns", "latency_max_ns"] {
                 let simulated = (statistics.get(latency).unwrap() * 1000.0).round();
-                let parts = expected_latency(&platform);
                 assert_eq!(simulated as u64, parts, "{name}, {pattern:?}: {latency}");
             }
         }
@@ -80,6 +99,9 @@ fn read_latency_covers_every_part() {
     };
     for name in setups::single_level_platforms() {
         let shipped = Platform::shipped(name).unwrap();
+        if !setups::has_exact_latency(&shipped) {
+            continue;
+        }
         let parts = setups::read_latency(&shipped, 128);
         for (name, unit, _) in shipped.all_quantities() {
             let mut platform = shipped.clone();

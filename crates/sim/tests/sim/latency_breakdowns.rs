@@ -5,7 +5,7 @@ use cohkit_testing::setups;
 use cohkit_protocol::controller::Access;
 use cohkit_sim::attribution::{Explanation, Part, Step, Transaction};
 use cohkit_sim::components::traffic::{Pattern, Workload};
-use cohkit_sim::platform::{Memory, Platform, Switch};
+use cohkit_sim::platform::{JedecDram, Memory, Platform, Switch};
 use cohkit_sim::simulation::{explain_while, run, Setup};
 use cohkit_sim::statistics::{Histogram, Statistics};
 use cohkit_units::Quantity;
@@ -273,6 +273,30 @@ fn breakdown_names_the_scarce_resource() {
     }
 }
 
+/// Removes from the steps of a single access the waits of a DRAM for clock edges and refreshes, and the precharge or
+/// the activate by which the access differs from one of a closed bank.
+fn separate_dram_waits(dram: &JedecDram, measured: &mut BTreeMap<&str, u64>, closed: u64) {
+    let timing = &dram.timing;
+    let time = |duration| dram.clocks(duration) * dram.clock_period.value;
+    let waits = measured.remove(Step::MemoryBusy.name()).unwrap_or(0);
+    let slots = 4 * dram.controller_clocks.value * dram.clock_period.value;
+    let refresh = timing.t_rfc.value + timing.t_ras.value + timing.t_rp.value + timing.t_rcd.value;
+    assert!(waits < slots + refresh, "{waits}");
+    let memory = measured
+        .get_mut(Step::Memory.name())
+        .expect("the read of memory");
+    let (hit, conflict) = (
+        closed - time(timing.t_rcd.value),
+        closed + time(timing.t_rp.value),
+    );
+    // A refresh while the access waits may change the state of the bank.
+    assert!(
+        (hit..=conflict).contains(memory),
+        "{memory} with a closed bank {closed}"
+    );
+    *memory = closed;
+}
+
 /// For an otherwise undisturbed access, each step equals its platform quantity, to the picosecond.
 #[test]
 fn steps_are_the_quantities_of_the_platform() {
@@ -291,6 +315,7 @@ fn steps_are_the_quantities_of_the_platform() {
                 "switch.latency" => Step::Switch,
                 "home.latency" | "home.completion_latency" => Step::Handling,
                 "home.memory_round_trip" => Step::Path,
+                "home.llc_latency" => Step::Memory,
                 memory => {
                     assert!(memory.contains("ram."), "{memory}");
                     Step::Memory
@@ -303,6 +328,9 @@ fn steps_are_the_quantities_of_the_platform() {
             let mut measured = BTreeMap::new();
             for segment in &transaction.segments {
                 *measured.entry(segment.step.name()).or_insert(0) += segment.end - segment.begin;
+            }
+            if let Memory::Jedec(dram) = &platform.memory {
+                separate_dram_waits(dram, &mut measured, expected[Step::Memory.name()]);
             }
             assert_eq!(measured, expected, "{name}");
         }

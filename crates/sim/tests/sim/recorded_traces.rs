@@ -359,7 +359,7 @@ fn malformed_foreign_traces_are_rejected() {
 /// Returns a run of a workload with ECI on the shipped Enzian platform.
 fn setup(workload: Workload) -> Setup {
     let protocol = protocol("eci");
-    let platform = Platform::shipped("enzian-dc-ddr").unwrap();
+    let platform = Platform::shipped("enzian-dc-bram").unwrap();
     Setup::new(protocol, platform, workload).unwrap()
 }
 

@@ -16,7 +16,7 @@ use cohkit_protocol::controller::Access;
 use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::data::mix;
 use cohkit_sim::oracle::Level;
-use cohkit_sim::platform::{Agents, Platform};
+use cohkit_sim::platform::{Agents, Memory, Platform};
 use cohkit_sim::scenario::Playable;
 use cohkit_sim::simulation::{run, HostSpace, Setup};
 use cohkit_sim::spaces::Spaces;
@@ -257,7 +257,17 @@ fn device_load_of_host_memory_takes_the_sum_of_its_parts() {
     (host.cache, host.link) = (agents.cache, agents.link);
     let components = setups::read_latency(&host, 128);
     let latency: u64 = components.iter().map(|(_, latency)| latency).sum();
-    assert_eq!((times.count(), times.max()), (1, latency));
+    // The request waits for the next clock of the DRAM.
+    let Memory::Jedec(dram) = &host.memory else {
+        panic!("the host has a DRAM with a standard")
+    };
+    let latest = latency + dram.clock_period.value;
+    assert_eq!(times.count(), 1);
+    assert!(
+        (latency..latest).contains(&times.max()),
+        "{} {latency}",
+        times.max()
+    );
 }
 
 /// Returns the shipped Enzian platform with both address spaces.
@@ -333,6 +343,9 @@ fn both_spaces_share_the_framed_bandwidth() {
         ("home.units", "64"),
         ("home.occupancy", "0ns"),
         ("dram.channels", "16"),
+        ("dram.t_refi", "0ns"),
+        ("host.dram.channels", "16"),
+        ("host.dram.t_refi", "0ns"),
         ("host.agents.device.cores.issue_interval", "0ns"),
     ];
     for (name, value) in link_bound {
@@ -380,15 +393,21 @@ fn both_spaces_share_the_framed_bandwidth() {
 }
 
 /// With one space idle, the other has the same results as on a platform of one space, on pipes and on framed links.
+/// Framed links that are shared look for messages in another order among equal times, so the number of kernel events may
+/// differ there.
 #[test]
 fn idle_space_does_not_affect_the_other() {
-    let results = |statistics: &Statistics| {
+    let results = |statistics: &Statistics, is_framed: bool| {
         let Statistics {
             values,
             messages,
             quarters,
             ..
         } = statistics;
+        let is_compared = |name: &str| !is_framed || name != "events";
+        let values: Vec<_> = (values.iter())
+            .filter(|(definition, _)| is_compared(definition.name))
+            .collect();
         format!("{values:?} {messages:?} {quarters:?}")
     };
     for layer in ["none", "eci", "ccix"] {
@@ -413,8 +432,11 @@ fn idle_space_does_not_affect_the_other() {
             .expect("protocol with a home");
         let in_combined = run_two_spaces(&combined, [idle(), idle()], mixed_accesses(4));
         assert_eq!(
-            results(&in_combined),
-            results(&run(&separate).expect("run without violation")),
+            results(&in_combined, layer != "none"),
+            results(
+                &run(&separate).expect("run without violation"),
+                layer != "none"
+            ),
             "{layer}"
         );
 
@@ -425,8 +447,11 @@ fn idle_space_does_not_affect_the_other() {
             run_two_spaces(&combined, [mixed_accesses(4), mixed_accesses(2)], idle()).host;
         let in_combined = in_combined.expect("host space");
         assert_eq!(
-            results(&in_combined),
-            results(&run(&separate).expect("run without violation")),
+            results(&in_combined, layer != "none"),
+            results(
+                &run(&separate).expect("run without violation"),
+                layer != "none"
+            ),
             "{layer}"
         );
     }

@@ -76,6 +76,7 @@ fn lineless_state_is_traced_over_all_lines() {
         "ordering/cord",
         "ordering/mp",
         "ordering/seq",
+        "ordering/so",
         "ordering/tso/cord",
         "ordering/tso/mp",
     ] {

@@ -15,7 +15,7 @@ const LINE: u64 = 128;
 
 /// Returns a run of one Enzian core without compute time between accesses.
 fn single_core_setup(access: Access, lines: u32, accesses: u64) -> Setup {
-    let mut platform = Platform::shipped("enzian-dc-ddr").unwrap();
+    let mut platform = Platform::shipped("enzian-dc-bram").unwrap();
     platform.cores.compute_time.value = 0;
     let mut workload = Workload::pass(Pattern::Chunked, access, lines, 1, 1);
     workload.accesses = accesses;
@@ -44,7 +44,7 @@ fn core_stalls_on_a_full_write_buffer() {
     assert_eq!(values(&fitting, &waits), [0.0, 0.0, 0.0]);
     assert_eq!(fitting.get("accesses"), Some(24.0));
     let overfull = run_stores(25);
-    let platform = Platform::shipped("enzian-dc-ddr").unwrap();
+    let platform = Platform::shipped("enzian-dc-bram").unwrap();
     let parts = setups::read_latency(&platform, LINE as u32);
     let miss: u64 = parts.iter().map(|part| part.1).sum();
     let miss = miss as f64 / 1000.0;

@@ -26,6 +26,7 @@ const SEQ: &str = include_str!("../../../../../ordering/seq.coh");
 const SEQ_TSO: &str = include_str!("../../../../../ordering/tso/seq.coh");
 /// Stores that are ordered at the source, which waits for acknowledgements.
 const SO: &str = include_str!("../../../../../ordering/so.coh");
+const SO_STRICT: &str = include_str!("../../../../../ordering/so-strict.coh");
 /// Posted stores with credits, ordered between one core and one home only.
 const MP: &str = include_str!("../../../../../ordering/mp.coh");
 /// Caches that drop all copies at an acquire.
@@ -292,13 +293,41 @@ const FAULTS: &[Fault] = &[
     ),
     fault(
         SO,
+        "a release waits for all outstanding stores but one",
+        "WxWxLy+AyRx",
+        &[("release if open == 0", "release if open <= 1")],
+        FORBIDDEN_OUTCOME,
+    ),
+    fault(
+        SO,
+        "a core counts one of several outstanding stores",
+        "WxWxLy+AyRx",
+        &[("send Write, open += 1", "send Write, open := 1")],
+        "`open` has no room for -1",
+    ),
+    fault(
+        SO,
+        "stores of a core to a line are unordered",
+        "WxWx",
+        &[("  ordered store, read per line", "  ordered read per line")],
+        "program order",
+    ),
+    fault(
+        SO,
+        "stores may not pass a release that has been sent",
+        "WxLyWx",
+        &[("send Release, ready := false", "send Release")],
+        STUCK,
+    ),
+    fault(
+        SO_STRICT,
         "all copies but one are awaited",
         "WxWxLy+RxAyRx+Rx",
         &[("A F G | Gone if owed > 1 |", "A F G | Gone if owed > 2 |")],
         "a readable copy is stale",
     ),
     fault(
-        SO,
+        SO_STRICT,
         "a store is acknowledged before the copies are gone",
         "WxWyLz+RxAzRxRy",
         &[

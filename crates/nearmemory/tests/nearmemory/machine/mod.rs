@@ -3,6 +3,7 @@
 mod arrays;
 mod cores;
 mod host_copies;
+mod ordered;
 mod pages;
 mod programs;
 mod races;

@@ -124,7 +124,8 @@ impl Application {
         }
         let (now, times) = (context.now(), &context.tables.times);
         self.pending_operations.insert(line, (now, false));
-        // The operation may concern a line whose unlock still waits at the other port. It must not overtake that unlock.
+        // The operation may concern a line whose unlock still waits at the other port. It must not overtake that
+        // unlock.
         let interval = times.local_interval;
         // The device gives local operations to all slices through one port.
         let departure = now.max(self.next_issue);
@@ -166,14 +167,13 @@ impl Application {
             let text = format!("{name} reads {lines} lines at once; {MAX_LINES} is the most");
             return env.context.fail(FailureKind::Contract, first, text);
         };
-        let now = env.context.now();
-        let mut completion = now;
+        let mut reads = Vec::new();
         for line in (first..end).step_by(step as usize) {
             let words = self.memory_words(env, line);
-            completion = completion.max(env.memory.operate(now, line));
             let event = Event::FetchCompletion { tag, line, words };
-            self.events.schedule(&mut env.context, completion, event);
+            reads.push((line, self.events.add(event)));
         }
+        env.memory.start_burst(&mut env.context, &reads);
     }
 
     /// True if the application has a line of its own, or serves it. Memory has the contents of all others.
@@ -206,15 +206,14 @@ impl Application {
         let mut line_words = self.memory_words(env, line);
         let old_value = line_words[word];
         line_words[word] = update.apply(old_value);
-        let (now, words) = (env.context.now(), word..word + 1);
-        let completion = env.memory.operate_on_words(now, line, words.clone());
+        let words = [old_value].into();
+        let event = self.events.add(Event::ReadCompletion { tag, words });
+        let words = (line, Some(word..word + 1));
+        (env.memory).start(&mut env.context, words.clone(), false, Some(event));
         if line_words[word] != old_value {
             self.set_memory_words(env, line, line_words);
-            env.memory.operate_on_words(now, line, words);
+            env.memory.start(&mut env.context, words, true, None);
         }
-        let words = [old_value].into();
-        let event = Event::ReadCompletion { tag, words };
-        self.events.schedule(&mut env.context, completion, event);
     }
 
     /// Occupies the memory for an operation on words of a line, after which the application receives `event`.
@@ -225,8 +224,9 @@ impl Application {
         words: Range<usize>,
         event: Event,
     ) {
-        let completion = env.memory.operate_on_words(env.context.now(), line, words);
-        self.events.schedule(&mut env.context, completion, event);
+        let write = matches!(event, Event::StoreCompletion { .. });
+        let event = self.events.add(event);
+        (env.memory).start(&mut env.context, (line, Some(words)), write, Some(event));
     }
 
     /// Sets the contents of a line of the application's memory.
@@ -246,9 +246,8 @@ impl Application {
         words: Words,
     ) {
         self.set_memory_words(env, line, words);
-        let completion = env.memory.operate(env.context.now(), line);
-        let event = Event::StoreCompletion { tag };
-        self.events.schedule(&mut env.context, completion, event);
+        let event = self.events.add(Event::StoreCompletion { tag });
+        (env.memory).start(&mut env.context, (line, None), true, Some(event));
     }
 
     /// Sets the words of a line homed here. The oracle records a write, performed now, for each word that changes.

@@ -351,7 +351,8 @@ impl Caches {
         let has_no_effect = before.stable
             && before.permission < needed_permission
             && transition.next == entry.configuration
-            && transition.acts().is_empty();
+            && transition.acts().is_empty()
+            && !self.executor.changes_registers(cache.index());
         Some(match transition.answer {
             Answer::Take if has_no_effect => {
                 return self.evict_for_access(env, cache, line, entry, event)

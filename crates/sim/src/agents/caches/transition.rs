@@ -310,6 +310,9 @@ impl Caches {
                         after.permission,
                     );
                 }
+                if after.permission == Permission::None && !env.frontend.cores.is_empty() {
+                    (env.frontend.cores).invalidate_in_l1s(&mut env.context, cache, line, None);
+                }
                 self.observe_state(env, cache, line, entry.configuration);
                 self.write_back_entry(env, cache, line, place, entry);
             }

@@ -171,7 +171,7 @@ impl Home {
                 self.start_write(env, ready, input, words);
             }
             Act::WriteMemory => {
-                (env.memory).operate_for_unit(&mut env.context, ready, line);
+                (env.memory).start_posted_write(&mut env.context, ready, line);
                 let stored = message.map(|message| (message, env.context.tables.kind_of(message)));
                 match stored.filter(|(_, kind)| kind.store) {
                     Some((message, kind)) => {
@@ -183,7 +183,7 @@ impl Home {
             }
             Act::DeferStore => self.defer_store(env, line, message),
             Act::CommitDeferred => {
-                (env.memory).operate_for_unit(&mut env.context, ready, line);
+                (env.memory).start_posted_write(&mut env.context, ready, line);
                 self.commit_store(env, line, None);
             }
             Act::Acknowledge(_) if self.take_directory_eviction(line) => {}
@@ -208,7 +208,7 @@ impl Home {
         env: &mut HomeEnvironment,
         input: &TakenInput,
         act: Act,
-        mut ready: Time,
+        ready: Time,
     ) {
         let Act::Send {
             message: kind,
@@ -221,6 +221,7 @@ impl Home {
         let (line, tables) = (input.line, env.context.tables);
         let message_kind = &tables.kinds[kind.index()];
         let mut copy = Copy::UNTOUCHED;
+        let mut reads_memory = false;
         if message_kind.line {
             copy = env.memory.copy(line);
             env.context.contents.data.share(copy);
@@ -229,8 +230,8 @@ impl Home {
                 if message_kind.is_single_use {
                     env.context.check_memory_read(line);
                 }
-                // Memory is accessed without a delay in the controller's terms. Its latency is added here.
-                ready = (env.memory).operate_for_unit(&mut env.context, ready, line);
+                // Memory is accessed without a delay in the controller's terms. Its latency is added below.
+                reads_memory = true;
             }
         }
         if message_kind.class == Some(Class::Forward) && tables.declares_responses {
@@ -251,7 +252,48 @@ impl Home {
             credit: false,
             flight: 0,
         };
+        let number = self.delayed.next_number();
+        let ready = match reads_memory {
+            true => (env.memory).start_for_message(&mut env.context, ready, line, number),
+            false => Some(ready),
+        };
         if let Some(message) = self.hold_message(message) {
+            self.send_in_order(env, message, number, ready);
+        }
+    }
+
+    /// Sends a message that is ready at `ready`. If that is not known yet, or an earlier message of its order is not
+    /// sent yet, the message is kept.
+    #[inline(always)]
+    fn send_in_order(
+        &mut self,
+        env: &mut HomeEnvironment,
+        message: Message,
+        number: u32,
+        ready: Option<Time>,
+    ) {
+        match ready {
+            Some(ready) if self.delayed.is_empty() => self.send(env, message, ready),
+            ready => {
+                if let Some(ready) = ready {
+                    env.context.keep_cause(number, ready);
+                }
+                self.delayed.add(message, number, ready);
+                self.send_delayed(env);
+            }
+        }
+    }
+
+    /// Sends the messages whose line memory has read, and those that were kept behind them.
+    pub fn send_delayed(&mut self, env: &mut HomeEnvironment) {
+        for (number, ready) in env.memory.take_ready_messages() {
+            self.delayed.set_ready(number, ready);
+        }
+        let kinds = &env.context.tables.kinds;
+        let is_ordered = |message: &Message| kinds[message.kind.index()].order_group.is_some();
+        for (message, number, ready) in self.delayed.take_ready(is_ordered) {
+            let ready = ready.max(env.context.now());
+            env.context.resume_message(number, ready);
             self.send(env, message, ready);
         }
     }
@@ -279,10 +321,8 @@ impl Home {
             let program = &mut self.executor.program;
             return application.present_read(&mut env.context, program, ready, line, transition);
         }
-        let end = (env.memory).operate_for_unit(&mut env.context, ready, line);
-        env.context
-            .observe(Fact::OperationStarted { line, write: false });
-        env.context.schedule(end, KernelEvent::Read(line));
+        let event = KernelEvent::Read(line);
+        (env.memory).start_for_unit(&mut env.context, ready, (line, false), event);
     }
 
     /// Starts the memory write of a row, or defers it until the RTL requests it. `words` are the only words written;
@@ -314,10 +354,8 @@ impl Home {
             let program = &self.executor.program;
             return application.present_write(&mut env.context, program, ready, (line, copy), next);
         }
-        let end = (env.memory).operate_for_unit(&mut env.context, ready, line);
-        env.context
-            .observe(Fact::OperationStarted { line, write: true });
-        env.context.schedule(end, KernelEvent::Written(line));
+        let event = KernelEvent::Written(line);
+        (env.memory).start_for_unit(&mut env.context, ready, (line, true), event);
     }
 
     /// Writes the line that a message carries back to memory.
@@ -501,7 +539,7 @@ impl Home {
 
 /// Returns the application if it answers the home's reads of `line` and accepts its writes.
 #[inline]
-fn serving_application<'a>(
+pub(super) fn serving_application<'a>(
     application: &'a mut Option<&mut Application>,
     line: Line,
 ) -> Option<&'a mut Application> {

@@ -1,0 +1,436 @@
+//! A DRAM behind a home: channels with banks that keep the timing rules of JEDEC, and a scheduler for each channel.
+//!
+//! An operation on a line is a number of bursts, which its channel schedules with those of other operations. So the end
+//! of an operation is known only when its last column command is issued: [`Controller::advance`] reports it then.
+
+mod banks;
+mod first_ready;
+mod group_machines;
+#[cfg(test)]
+mod tests;
+mod timing;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::ops::Range;
+
+use crate::kernel::Time;
+use crate::message::Line;
+use crate::platform::{JedecDram, PagePolicy, Scheduler};
+use banks::Banks;
+use first_ready::FirstReady;
+use group_machines::GroupMachines;
+use timing::{Clock, Timing};
+
+/// A burst of an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Burst {
+    /// Place of the operation in the channel's list.
+    operation: u32,
+    bank: usize,
+    row: u32,
+    write: bool,
+    /// Clock at which the burst entered its queue.
+    since: Clock,
+    /// True if its row was opened for it.
+    missed: bool,
+}
+
+/// A burst that has been transferred, and the clock at which its data end.
+pub(crate) struct Served {
+    burst: Burst,
+    end: Clock,
+}
+
+/// An operation whose bursts have all been scheduled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Finished {
+    /// Number that [`Controller::submit`] was given.
+    pub number: u32,
+    /// Time at which the requester receives the completion, in picoseconds.
+    pub end: Time,
+    /// True if a row had to be opened for a burst of the operation.
+    pub missed: bool,
+}
+
+/// An operation in progress.
+#[derive(Clone, Copy)]
+struct Operation {
+    number: u32,
+    /// Bursts that have not been transferred.
+    bursts: u32,
+    end: Clock,
+    missed: bool,
+}
+
+/// Queues and scheduler of a channel.
+enum Queues {
+    FirstReady(FirstReady),
+    GroupMachines(GroupMachines),
+}
+
+/// Bursts that have not entered a queue, by the clock of their arrival and their number.
+type Arrivals = BinaryHeap<Reverse<(Clock, u64, Arrival)>>;
+
+/// A burst on its way to its queue: operation, bank, row, and whether it writes.
+type Arrival = (u32, usize, u32, bool);
+
+/// A channel: its banks, the bursts that wait for them, and their operations.
+struct Channel {
+    banks: Banks,
+    queues: Queues,
+    arrivals: Arrivals,
+    /// Bursts that have arrived and found no room in a queue, in order of arrival.
+    blocked: VecDeque<Burst>,
+    operations: Vec<Operation>,
+    free_operations: Vec<u32>,
+    /// Number of bursts so far: orders arrivals at one clock.
+    arrived: u64,
+    /// Next clock at which a command may be legal or a burst arrives.
+    next: Clock,
+    /// First clock after the commands that have been issued.
+    free_from: Clock,
+}
+
+impl Channel {
+    fn new(dram: &JedecDram) -> Channel {
+        let capacity = dram.queue_entries.value as usize;
+        let closes_rows = dram.page_policy == PagePolicy::Closed;
+        let timing = Timing::new(dram);
+        let queues = match dram.scheduler {
+            Scheduler::FirstReady => {
+                let max_wait = dram.clocks(dram.max_wait.value);
+                Queues::FirstReady(FirstReady::new(capacity, max_wait, closes_rows))
+            }
+            Scheduler::GroupMachines => {
+                let ratio = dram.controller_clocks.value.max(1);
+                Queues::GroupMachines(GroupMachines::new(capacity, ratio, closes_rows))
+            }
+        };
+        let (groups, banks) = (dram.bank_groups.value, dram.banks_per_group.value);
+        Channel {
+            banks: Banks::new(timing, groups as usize, banks as usize),
+            queues,
+            arrivals: BinaryHeap::new(),
+            blocked: VecDeque::new(),
+            operations: Vec::new(),
+            free_operations: Vec::new(),
+            arrived: 0,
+            next: Clock::MAX,
+            free_from: 0,
+        }
+    }
+
+    /// Adds an operation without bursts. Returns its place.
+    fn add_operation(&mut self, number: u32, bursts: u32) -> u32 {
+        let operation = Operation {
+            number,
+            bursts,
+            end: 0,
+            missed: false,
+        };
+        match self.free_operations.pop() {
+            Some(place) => {
+                self.operations[place as usize] = operation;
+                place
+            }
+            None => {
+                self.operations.push(operation);
+                self.operations.len() as u32 - 1
+            }
+        }
+    }
+
+    /// Lets a burst arrive at `clock`.
+    fn add_arrival(&mut self, clock: Clock, arrival: Arrival) {
+        self.arrived += 1;
+        self.arrivals.push(Reverse((clock, self.arrived, arrival)));
+        self.next = self.next.min(self.align(clock.max(self.free_from)));
+    }
+
+    /// Returns the first clock from `clock` on at which the scheduler issues commands.
+    fn align(&self, clock: Clock) -> Clock {
+        match &self.queues {
+            Queues::FirstReady(_) => clock,
+            Queues::GroupMachines(machines) => machines.align(clock),
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.blocked.is_empty()
+            && match &self.queues {
+                Queues::FirstReady(queue) => queue.is_empty(),
+                Queues::GroupMachines(machines) => machines.is_empty(),
+            }
+    }
+
+    /// Moves bursts that have arrived into their queues, in order. The first that finds no room stops all others.
+    fn accept_arrivals(&mut self, now: Clock) {
+        while let Some(&Reverse((clock, _, (operation, bank, row, write)))) = self.arrivals.peek() {
+            if clock > now {
+                break;
+            }
+            self.arrivals.pop();
+            self.blocked.push_back(Burst {
+                operation,
+                bank,
+                row,
+                write,
+                since: now,
+                missed: false,
+            });
+        }
+        while let Some(&burst) = self.blocked.front() {
+            let burst = Burst {
+                since: now,
+                ..burst
+            };
+            let is_accepted = match &mut self.queues {
+                Queues::FirstReady(queue) => queue.accept(burst),
+                Queues::GroupMachines(machines) => machines.accept(burst),
+            };
+            if !is_accepted {
+                return;
+            }
+            self.blocked.pop_front();
+        }
+    }
+
+    /// Issues the commands of one clock, or of one clock of the controller, and determines the next one.
+    fn step(&mut self, now: Clock) -> Option<Served> {
+        if self.is_idle() {
+            self.banks.refresh_while_idle(now);
+        }
+        self.accept_arrivals(now);
+        let refresh_due = self.banks.refresh_due();
+        let (mut next, served) = match &mut self.queues {
+            _ if refresh_due <= now => (self.step_refresh(now), None),
+            Queues::FirstReady(queue) => queue.step(now, &mut self.banks),
+            Queues::GroupMachines(machines) => machines.step(now, &mut self.banks),
+        };
+        if let Some(&Reverse((clock, ..))) = self.arrivals.peek() {
+            next = next.min(clock);
+        }
+        next = match self.is_idle() && self.arrivals.is_empty() {
+            true => Clock::MAX,
+            // A burst that has been transferred may leave room for a blocked one.
+            false if served.is_some() && !self.blocked.is_empty() => now + 1,
+            false => next.min(refresh_due.max(now + 1)),
+        };
+        self.free_from = now + 1;
+        self.next = match next {
+            Clock::MAX => Clock::MAX,
+            next => self.align(next.max(self.free_from)),
+        };
+        served
+    }
+
+    /// Closes all rows for a refresh that is due, or refreshes. Returns the next clock for a command.
+    fn step_refresh(&mut self, now: Clock) -> Clock {
+        let (is_open, earliest) = self.banks.next_for_refresh();
+        if earliest > now {
+            return earliest;
+        }
+        match is_open {
+            true => self.banks.precharge_all(now),
+            false => {
+                self.banks.refresh(now);
+                if let Queues::GroupMachines(machines) = &mut self.queues {
+                    machines.forget_open_rows();
+                }
+            }
+        }
+        now + 1
+    }
+
+    /// Issues all commands up to `now`, and calls `finish` for each operation that has been scheduled to its end.
+    fn advance(&mut self, now: Clock, mut finish: impl FnMut(Operation)) {
+        while self.next <= now {
+            let Some(Served { burst, end }) = self.step(self.next) else {
+                continue;
+            };
+            let operation = &mut self.operations[burst.operation as usize];
+            operation.bursts -= 1;
+            operation.end = operation.end.max(end);
+            operation.missed |= burst.missed;
+            if operation.bursts == 0 {
+                finish(*operation);
+                self.free_operations.push(burst.operation);
+            }
+        }
+    }
+}
+
+/// Location of a burst in a DRAM.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Location {
+    bank: usize,
+    row: u32,
+}
+
+/// Division of addresses among channels, bank groups, banks, rows and columns.
+struct AddressMap {
+    channels: u64,
+    /// True if higher address bits are folded into the number of the channel, and into that of the bank.
+    channel_hash: bool,
+    bank_hash: bool,
+    groups: u64,
+    banks_per_group: u64,
+    bursts_per_line: u64,
+    bursts_per_row: u64,
+}
+
+impl AddressMap {
+    fn new(dram: &JedecDram, line_bytes: u32) -> AddressMap {
+        let burst_bytes = dram.burst_bytes.value;
+        AddressMap {
+            channels: dram.channels.value,
+            channel_hash: dram.channel_hash.value != 0,
+            bank_hash: dram.bank_hash.value != 0,
+            groups: dram.bank_groups.value,
+            banks_per_group: dram.banks_per_group.value,
+            bursts_per_line: u64::from(line_bytes).div_ceil(burst_bytes),
+            bursts_per_row: (dram.row_bytes.value / burst_bytes).max(1),
+        }
+    }
+
+    /// Returns the channel of a line.
+    fn channel(&self, line: Line) -> usize {
+        let line = match self.channel_hash {
+            true => u64::from(line ^ line >> 5 ^ line >> 13),
+            false => u64::from(line),
+        };
+        (line % self.channels) as usize
+    }
+
+    /// Returns the bank and the row of a burst of a line. Above the burst are the bits of the bank group and one bit of
+    /// the bank, then the column, the other bits of the bank, and the row.
+    fn locate(&self, line: Line, burst: u64) -> Location {
+        let place = u64::from(line) / self.channels * self.bursts_per_line + burst;
+        let (place, group) = (place / self.groups, place % self.groups);
+        let low_banks = self.banks_per_group.min(2);
+        let (place, low_bank) = (place / low_banks, place % low_banks);
+        let place = place / self.bursts_per_row;
+        let high_banks = self.banks_per_group / low_banks;
+        let (row, high_bank) = (place / high_banks, place % high_banks);
+        let bank = low_bank + low_banks * high_bank;
+        let (mut group, mut bank) = (group, bank);
+        if self.bank_hash {
+            group ^= row % self.groups;
+            bank ^= row / self.groups % self.banks_per_group;
+        }
+        Location {
+            bank: (group + self.groups * bank) as usize,
+            row: row as u32,
+        }
+    }
+}
+
+/// A DRAM with its channels.
+pub(crate) struct Controller {
+    map: AddressMap,
+    burst_bytes: u32,
+    /// Clock period, in picoseconds.
+    period: Time,
+    /// Latency of controller and wires: request path, response path.
+    latency: (Time, Time),
+    channels: Vec<Channel>,
+}
+
+impl Controller {
+    /// Creates an idle DRAM with all rows closed, for lines of `line_bytes`.
+    pub fn new(dram: &JedecDram, line_bytes: u32) -> Controller {
+        let latency = dram.controller_latency.value;
+        Controller {
+            map: AddressMap::new(dram, line_bytes),
+            burst_bytes: dram.burst_bytes.value as u32,
+            period: dram.clock_period.value.max(1),
+            latency: (latency / 2, latency - latency / 2),
+            channels: (0..dram.channels.value)
+                .map(|_| Channel::new(dram))
+                .collect(),
+        }
+    }
+
+    /// Submits an operation on some bytes of a line, which reaches the DRAM at `arrival`. Its end is reported with
+    /// `number`.
+    pub fn submit(
+        &mut self,
+        arrival: Time,
+        (line, bytes): (Line, Range<u32>),
+        write: bool,
+        number: u32,
+    ) {
+        let clock = (arrival + self.latency.0).div_ceil(self.period);
+        let first = u64::from(bytes.start / self.burst_bytes);
+        let end = u64::from(bytes.end.div_ceil(self.burst_bytes)).max(first + 1);
+        let channel = &mut self.channels[self.map.channel(line)];
+        let operation = channel.add_operation(number, (end - first) as u32);
+        for burst in first..end {
+            let Location { bank, row } = self.map.locate(line, burst);
+            channel.add_arrival(clock, (operation, bank, row, write));
+        }
+    }
+
+    /// Returns the next time at which the DRAM has something to do, in picoseconds.
+    pub fn next(&self) -> Option<Time> {
+        let clocks = self.channels.iter().map(|channel| channel.next);
+        let next = clocks.min().filter(|&clock| clock < Clock::MAX);
+        next.map(|clock| clock * self.period)
+    }
+
+    /// Issues all commands up to `now`, and adds the operations that have been scheduled to their end to `finished`.
+    pub fn advance(&mut self, now: Time, finished: &mut Vec<Finished>) {
+        let (clock, period, latency) = (now / self.period, self.period, self.latency.1);
+        for channel in &mut self.channels {
+            channel.advance(clock, |operation| {
+                finished.push(Finished {
+                    number: operation.number,
+                    end: operation.end * period + latency,
+                    missed: operation.missed,
+                });
+            });
+        }
+    }
+
+    /// Number of channels, and of banks of all channels.
+    pub fn counts(&self) -> (usize, usize) {
+        let banks = self.channels.iter().map(|channel| channel.banks.count());
+        (self.channels.len(), banks.sum())
+    }
+
+    /// Returns the duration of an operation on a whole line with the current open rows and without any other operation,
+    /// and the time for which it uses the data bus, both in picoseconds.
+    pub fn uncontended(&self, line: Line) -> (Time, Time) {
+        let channel = &self.channels[self.map.channel(line)];
+        let (timing, bursts) = (channel.banks.timing(), self.map.bursts_per_line);
+        let Location { bank, row } = self.map.locate(line, 0);
+        let preparation = match channel.banks.open_row(bank) {
+            Some(open_row) if open_row == row => 0,
+            Some(_) => timing.rp + timing.rcd,
+            None => timing.rcd,
+        };
+        let transfer = timing.ccd_s.max(timing.burst) * (bursts - 1) + timing.burst;
+        let clocks = preparation + timing.cl + transfer;
+        let latency = self.latency.0 + self.latency.1;
+        (
+            clocks * self.period + latency,
+            timing.burst * bursts * self.period,
+        )
+    }
+
+    /// Latency of controller and wires, in picoseconds.
+    pub fn latency(&self) -> Time {
+        self.latency.0 + self.latency.1
+    }
+
+    /// Returns the channel of a line, and the bank of its first burst among those of all channels.
+    pub fn resources(&self, line: Line) -> (usize, usize) {
+        let channel = self.map.channel(line);
+        let bank = self.map.locate(line, 0).bank;
+        (
+            channel,
+            channel * self.channels[channel].banks.count() + bank,
+        )
+    }
+}
