@@ -1,11 +1,11 @@
-"""Numbers that articles state as ratios, means, extremes or crossovers, derived from the rows of an experiment."""
+"""Numbers that articles state as ratios, extremes or crossovers, derived from the rows of an experiment."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from cohkit.experiments import ccix, cord_programs, eci_link, proxics
+from cohkit.experiments import ccix, eci_link, proxics
 from cohkit.experiments.programs import MCC_CYCLE_S
 from cohkit.published import COUNT, PERCENT, Measurement
 
@@ -66,10 +66,6 @@ def _percent(values: Sequence[float]) -> float | None:
 
 def _ratio(name: str, key: str, value_key: str, reference_key: str) -> Derived:
     return Derived(name, key, PERCENT, (value_key, reference_key), _percent)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
 
 
 def _crossover(sizes: Sequence[int]) -> Callable[[Sequence[float]], float | None]:
@@ -174,22 +170,6 @@ def _ccix_exp1() -> Iterable[Derived]:
             [f"{key}.latency.reads.{engine}.{size}" for engine in (dma, card) for size in sizes],
             _crossover(sizes),
         )
-
-
-def _cord_fig7() -> Iterable[Derived]:
-    key = "cord.programs"
-    # The article has no result of `tqh` with messages: its threads do not know their partners in advance.
-    left_out = {"mp": ("tqh",)}
-    for measure in ("time", "traffic"):
-        for ordering in ("so", "mp", "wb"):
-            programs = [program for program in cord_programs.PROGRAMS if program not in left_out.get(ordering, ())]
-            yield Derived(
-                f"mean {ordering}, CXL, {measure}",
-                f"{key}.mean.{measure}.CXL.{ordering}",
-                PERCENT,
-                [f"{key}.{measure}.CXL.{program}.{ordering}" for program in programs],
-                _mean,
-            )
 
 
 def _best(scale: float) -> Callable[[Sequence[float]], float]:
@@ -306,7 +286,6 @@ def _proxics_uts() -> Iterable[Derived]:
 DERIVED: Mapping[str, Sequence[Derived]] = {
     "eci-link": tuple(_eci_link()),
     "ccix-exp1": tuple(_ccix_exp1()),
-    "cord-fig7": tuple(_cord_fig7()),
     "proxics-pipes": tuple(_proxics_pipes()),
     "proxics-spawn": tuple(_proxics_spawn()),
     "proxics-bulk": tuple(_proxics_bulk()),
