@@ -41,7 +41,7 @@ enum {
 #define NM_PART_BYTES (NM_PART * NM_LINE)
 
 // Sequential reader of elements, in the first two parts of the scratchpad: address of the array in far memory, number
-// of parts, number of lines, number of parts requested so far, and time of the last request of each half.
+// of parts, number of lines, number of parts requested so far, and number of the last fetch of each half.
 struct nm_reader {
   uint64_t far, parts, lines, requested_parts, fetches[2];
 };
@@ -76,8 +76,7 @@ static inline volatile void *nm_reader_part(struct nm_reader *reader, uint64_t p
 }
 
 // Sequential writer of elements, in the two parts after those of the reader: address of the result in far memory,
-// number of parts stored so far, bytes in the current part; for each half, the time of its last store and its lines
-// not known to be stored.
+// number of parts stored so far, bytes in the current part, and number of the last store of each half.
 struct nm_writer {
   uint64_t far, part, bytes, stores[2];
 };

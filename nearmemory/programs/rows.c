@@ -16,7 +16,7 @@ enum { SUM, COPY, STREAM };
 #define FIRST_OF_STREAM 400
 
 // Sequential reader of a table: address, number of parts of BUFFER_LINES lines, parts requested and parts returned so
-// far, and time of the last request of each buffer.
+// far, and number of the last fetch of each buffer.
 struct table {
   uint64_t far, parts, fetched, consumed, numbers[BUFFERS];
 };
