@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cohkit import __version__, plots
-from cohkit.errors import InputError, suggestion
+from cohkit.errors import Error, InputError, suggestion
 from cohkit.experiments import EXPERIMENTS, Conditions
 from cohkit.experiments.sensitivity import deciding, search
 from cohkit.files import try_folder, write
@@ -159,9 +159,13 @@ def _run(name: str, published: Published, request: ReproduceRequest) -> Reproduc
     if request.sensitivity and experiment.spans:
         with Bar(f"{name} --sensitivity") as bar:
             rerun = _rerun(experiment, conditions)._replace(progress=bar)
-            spans = experiment.spans(rerun)
-            if experiment.evaluator:
-                reaches = search(experiment.evaluator, spans, _targets(rows, spans), rerun)
+            # Numbers that are already computed are printed even if a rerun fails.
+            try:
+                spans = experiment.spans(rerun)
+                if experiment.evaluator:
+                    reaches = search(experiment.evaluator, spans, _targets(rows, spans), rerun)
+            except Error as error:
+                sys.stderr.write(f"note: {name} --sensitivity is incomplete: {error}\n")
     remarks = dict.fromkeys(remark for measurement in ours if (remark := published.remark(measurement.key)))
     return ReproduceResult(name, experiment, ours, rows, spans, reaches, list(remarks))
 
@@ -373,7 +377,7 @@ def _reach_text(reach: Reach, unit: str) -> str:
     target, value = number(reach.target, unit), number(reach.value, unit)
     if reach.is_met:
         return f"{reach.name}: {target} is met, up to {value}" + (f" with {settings}" if settings else "")
-    return f"{reach.name}: {target} is not met, only {value}" + (f" with {settings}" if settings else "")
+    return f"{reach.name}: {target} is not met by this search, only {value}" + (f" with {settings}" if settings else "")
 
 
 def _write_all(

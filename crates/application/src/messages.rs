@@ -303,10 +303,10 @@ impl Rank {
         let me = self.thread();
         let values = messages.values(step, me, partner);
         let expected = messages.values(step, partner, me);
-        let (partner_grain, _) = messages.size(step, partner, me);
+        let (partner_granularity, _) = messages.size(step, partner, me);
         let (mut sends, mut receives) = (
             values.chunks(self.program.capacity(granularity) as usize),
-            expected.chunks(self.program.capacity(partner_grain) as usize),
+            expected.chunks(self.program.capacity(partner_granularity) as usize),
         );
         let mut index = 0;
         loop {
@@ -316,7 +316,7 @@ impl Rank {
             }
             if let Some(expected) = expected_piece {
                 let received = self
-                    .receive(partner, partner_grain, expected.len() as u32)
+                    .receive(partner, partner_granularity, expected.len() as u32)
                     .await;
                 for (received, &expected) in received.into_iter().zip(expected) {
                     mismatch.check_value(received, expected, || {

@@ -236,8 +236,9 @@ LINE_BITS = 8 * 64
 MESSAGE_BITS = LINE_BITS + 8 * 16
 """Bits of a stored line with its header (assumed)."""
 BLOCK_BITS = 8 * 64
-"""Bits per entry in the published estimate. It gives tables of 8 entries the same area and power whether an entry has a
-counter, an epoch or a committed epoch, so its entries are blocks of one size: CACTI's sample configuration has 64 B."""
+"""Bits per entry in the published estimate: inferred from it, so no prediction. It gives tables of 8 entries the same
+area and power whether an entry has a counter, an epoch or a committed epoch, so its entries are blocks of one size, and
+CACTI's sample configuration has 64 B. Rows of own bits do not use it."""
 CHIP_TABLES: Mapping[str, int] = {"8": 8, "8x16": 8 * 16, "16x16": 16 * 16}
 """Published tables, and their numbers of entries."""
 CHIP_PARTS: Mapping[str, tuple[str, ...]] = {"core": ("8", "8"), "directory": ("8x16", "16x16", "8")}

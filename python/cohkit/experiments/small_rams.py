@@ -3,7 +3,7 @@
 A RAM is one array with one port: cells, a decoder and a driver for each row, and precharge, sense amplifier, write
 driver and output driver for each bit of an entry. CACTI also divides an array and routes between its parts; RAMs of a
 few KiB are one part. Constants are those of CACTI 7: its technology file for 22 nm (from the ITRS) and the transistor
-widths of its sense amplifiers and gates, which it scales with the feature size. None is fitted.
+widths of its sense amplifiers and gates, which it scales with the feature size. None is fitted to a published cost.
 """
 
 from __future__ import annotations
@@ -27,8 +27,6 @@ FINGER_HEIGHT = GATE_HEIGHT - 2 * 2 - 5
 """Height for the transistors of a gate, p and n together: without the rails and the gap of 5 F between p and n."""
 CONTACTED = 3.0
 """Width of a contact with its distance from the gates at both sides; a gate is 1 F wide."""
-STACKED = 1.5
-"""Distance between two gates without a contact."""
 ISOLATION, SENSE_N, SENSE_P, SENSE_ENABLE = 12.5, 3.75, 7.5, 5.0
 """Transistor widths of a sense amplifier: two each, and one that enables it."""
 PRECHARGE, EQUALISER = 6 * P_TO_N * MIN_WIDTH, P_TO_N * MIN_WIDTH

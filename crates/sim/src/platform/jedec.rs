@@ -79,6 +79,9 @@ pub(super) fn named<T: Copy>(
     })
 }
 
+/// Commands that group machines issue per clock of the controller: one activate, one column command and one precharge.
+const MIN_CONTROLLER_CLOCKS: u64 = 3;
+
 /// Timing parameters of a DRAM, in picoseconds. A controller rounds each up to whole clocks.
 #[derive(Clone, Debug)]
 pub struct JedecTiming {
@@ -263,7 +266,7 @@ fn ddr5_4800() -> Parameters {
 fn hbm2() -> Parameters {
     let c = Minimum;
     Parameters {
-        source: "JEDEC JESD235, HBM2 at 2.0 Gbit/s, pseudo channel of 64 bit",
+        source: "HBM2 at 2.0 Gbit/s, pseudo channel of 64 bit; JEDEC JESD235 leaves most times to vendors, these are typical",
         clock_period: 1000,
         burst_clocks: 2,
         burst_bytes: 32,
@@ -324,6 +327,35 @@ impl Standard {
 }
 
 impl JedecDram {
+    /// Rejects quantities that contradict each other, in a sentence with their names.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let (refi, rfc) = (self.timing.t_refi.value, self.timing.t_rfc.value);
+        if refi != 0 && refi <= rfc {
+            return Err(format!(
+                "dram.t_refi is {refi} ps, but a refresh takes dram.t_rfc, {rfc} ps: no time is left for accesses"
+            ));
+        }
+        let (clocks, machines) = (self.controller_clocks.value, Scheduler::GroupMachines);
+        if self.scheduler == machines && clocks < MIN_CONTROLLER_CLOCKS {
+            return Err(format!(
+                "dram.controller_clocks is {clocks}, but group machines issue {MIN_CONTROLLER_CLOCKS} commands per clock of the controller, each in a clock of the DRAM"
+            ));
+        }
+        let channels = self.channels.value;
+        if self.channel_hash.value != 0 && !channels.is_power_of_two() {
+            return Err(format!(
+                "dram.channel_hash needs a power of two of channels, not {channels}"
+            ));
+        }
+        let (row, burst) = (self.row_bytes.value, self.burst_bytes.value);
+        if row < burst {
+            return Err(format!(
+                "dram.row_bytes is {row}, less than the {burst} bytes of a burst (dram.burst_bytes)"
+            ));
+        }
+        Ok(())
+    }
+
     /// Returns the number of clocks of a duration in picoseconds, rounded up. As JEDEC rounds, a duration that exceeds
     /// a whole number of clocks by less than 2.6 % of a clock is that number.
     pub fn clocks(&self, duration: Time) -> u64 {

@@ -711,7 +711,10 @@ impl Platform {
                 row.check(&name, quantity.value)?;
             }
         }
-        Ok(())
+        match &self.memory {
+            Memory::Jedec(dram) => dram.check(),
+            _ => Ok(()),
+        }
     }
 
     /// Returns the machine below each cache, with the cores, lines and progress timeout of the whole machine, if there
