@@ -475,12 +475,12 @@ fn hover_describes_names_and_policies() {
         }
     }
     expect_test::expect![[r#"
-        message `Get`, line 16
+        message `Get`, line 17
         ```cohkit
         request: Get
         ```
         ---
-        message `Get`, line 16
+        message `Get`, line 17
         ```cohkit
         request: Get
         ```
@@ -490,7 +490,7 @@ fn hover_describes_names_and_policies() {
         | remote | I | load |  | send Get | IS |
 
         ---
-        message `Get`, line 16
+        message `Get`, line 17
         ```cohkit
         request: Get
         ```
@@ -790,11 +790,11 @@ fn diagnostics_are_complete() {
             "range": {
               "end": {
                 "character": 20,
-                "line": 19
+                "line": 20
               },
               "start": {
                 "character": 17,
-                "line": 19
+                "line": 20
               }
             },
             "relatedInformation": [
@@ -803,11 +803,11 @@ fn diagnostics_are_complete() {
                   "range": {
                     "end": {
                       "character": 14,
-                      "line": 15
+                      "line": 16
                     },
                     "start": {
                       "character": 11,
-                      "line": 15
+                      "line": 16
                     }
                   },
                   "uri": "file:///tiny.coh"
@@ -824,11 +824,11 @@ fn diagnostics_are_complete() {
             "range": {
               "end": {
                 "character": 31,
-                "line": 29
+                "line": 30
               },
               "start": {
                 "character": 2,
-                "line": 29
+                "line": 30
               }
             },
             "relatedInformation": [
@@ -837,11 +837,11 @@ fn diagnostics_are_complete() {
                   "range": {
                     "end": {
                       "character": 6,
-                      "line": 26
+                      "line": 27
                     },
                     "start": {
                       "character": 4,
-                      "line": 26
+                      "line": 27
                     }
                   },
                   "uri": "file:///tiny.coh"
@@ -858,11 +858,11 @@ fn diagnostics_are_complete() {
             "range": {
               "end": {
                 "character": 26,
-                "line": 30
+                "line": 31
               },
               "start": {
                 "character": 23,
-                "line": 30
+                "line": 31
               }
             },
             "relatedInformation": [],

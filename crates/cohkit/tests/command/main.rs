@@ -234,15 +234,15 @@ fn tabulate(contents: &[u8]) -> (i32, String) {
 fn invalid_tests_are_rejected_with_a_position() {
     let valid = std::fs::read_to_string(tiny()).expect("the file can be read");
     let unknown_message = valid.replace("send Put", "send Pt");
-    let too_long = valid.replace("# The", &"# a very long remark\n".repeat(500_000));
+    let too_long = valid.replace("# Smallest", &"# a very long remark\n".repeat(500_000));
     for (contents, expected) in [
         (String::new(), "text.coh"),
-        (unknown_message, "text.coh:31:"),
+        (unknown_message, "text.coh:32:"),
         (
             valid.replace("64 bytes", "99999999999999999999 bytes"),
-            "text.coh:5:",
+            "text.coh:6:",
         ),
-        (valid.replace("remotes 1", "remotes 9"), "text.coh:42:"),
+        (valid.replace("remotes 1", "remotes 9"), "text.coh:43:"),
         (too_long, "text.coh"),
     ] {
         let (code, message) = tabulate(contents.as_bytes());

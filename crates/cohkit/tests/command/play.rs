@@ -410,7 +410,7 @@ fn unsupported_applications_are_rejected() {
                 exit code 1
                 eci on thunderx1-2s: rpc-registers with contexts=1 words=1 calls=1, seed 0
                 violated: contract of an application: no device bus (table `[bus]`) in thunderx1-2s
-                  line 0, after 20ns
+                  line 0, after 10ns
 
                 cpu    home
                  │      │
