@@ -381,9 +381,9 @@ fn errors_of_a_platform_show_their_place() {
           |           ^
 
         error: `bram.latency` has no unit: write it like `70ns` (units: ps, ns, us, ms, s)
-          --> wrong.toml:66:21
+          --> wrong.toml:68:21
            |
-        66 | latency = { value = 3, origin = "CCKit, figure 5: 2 x 64 KiB BRAM, 38.4 GiB/s, 3.1 ns" }
+        68 | latency = { value = 3, origin = "CCKit, figure 5: 2 x 64 KiB BRAM, 38.4 GiB/s, 3.1 ns" }
            |                     ^
     "#]]
     .assert_eq(&text(&output.stderr));

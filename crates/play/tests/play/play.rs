@@ -556,17 +556,17 @@ fn application_mistakes_are_detected() {
           thread 0: Update { line: 0, word: 0, update: Add(1) }
           line 0: the home takes clean_invalidate_lock
           line 0: the home takes ReadExclusive from cpu
-          shared table hears Done { line: 0, operation: CleanInvalidate, dirty: false }
+          shared table hears LocalCompletion { line: 0, operation: CleanInvalidate, dirty: false }
           shared table fetches line 0
           shared table stores line 0
         NeverLocks: line 0: shared table writes memory of a line that it has not locked and invalidated
           line 0: the home takes clean_invalidate
-          shared table hears Done { line: 0, operation: CleanInvalidate, dirty: false }
+          shared table hears LocalCompletion { line: 0, operation: CleanInvalidate, dirty: false }
           shared table fetches line 0
         UnlocksEarly: shared table changes line 0, of which cpu has a copy
           thread 0: Update { line: 0, word: 0, update: Add(1) }
           line 0: the home takes clean_invalidate_lock
-          shared table hears Done { line: 0, operation: CleanInvalidate, dirty: false }
+          shared table hears LocalCompletion { line: 0, operation: CleanInvalidate, dirty: false }
           shared table fetches line 0
           line 0: the home takes the unlock
           line 0: the home takes ReadExclusive from cpu
@@ -592,11 +592,11 @@ fn application_mistakes_are_detected() {
           line 0: cpu does evict
           line 1: the home takes ReadExclusive from cpu
           two-line RPC hears Read { line: 1, wants: Write, has: None }
-          two-line RPC hears Changed { line: 0, from: None, to: Write }
+          two-line RPC hears PermissionChange { line: 0, from: None, to: Write }
           line 0: the home takes VictimDirty from cpu
           line 0: the home takes clean_invalidate
           two-line RPC hears Write { line: 0, words: [65537], keeps: None }
-          two-line RPC hears Changed { line: 0, from: Write, to: None }
+          two-line RPC hears PermissionChange { line: 0, from: Write, to: None }
     "#]].assert_eq(&violations.concat());
 }
 
