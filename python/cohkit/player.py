@@ -83,7 +83,7 @@ def play(  # noqa: PLR0913 -- each is a keyword
     >>> import cohkit
     >>> result = cohkit.play("enzian-dc-bram", "invalidation", numbers={"lines": 100})
     >>> result["counts"]["invalidated"], round(result["durations_ns"]["clean-invalidate"]["mean"])
-    (100, 349)
+    (100, 351)
 
     """
     request: Request = {

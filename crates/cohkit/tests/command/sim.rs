@@ -73,7 +73,7 @@ fn setting_changes_its_quantity() {
             .expect("a JSON number")
     };
     // A read crosses the link twice.
-    let difference = latency(&["--set", "link.latency=100ns"]) - latency(&[]);
+    let difference = latency(&["--set", "link.latency=110ns"]) - latency(&[]);
     assert!((difference - 20.0).abs() < 0.001, "{difference}");
 }
 

@@ -108,7 +108,7 @@ fn construction_fault_is_a_violation() {
     assert_eq!(output.status.code(), Some(1));
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert!(out.starts_with("tiny alone: violated: livelock: "), "{out}");
-    assert!(err.contains("changed.coh:36:1"), "{err}");
+    assert!(err.contains("changed.coh:37:1"), "{err}");
     assert!(err.contains("Drop"), "{err}");
     let output = cohkit(["check", "--json"])
         .arg(&file)
