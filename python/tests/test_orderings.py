@@ -48,7 +48,7 @@ PUBLISHED_TABLES = {"8": (0.033, 4.621), "8x16": (0.045, 7.776), "16x16": (0.058
 def test_small_rams_grow_like_the_published_tables() -> None:
     measurements = {measurement.name: measurement.value for measurement in EXPERIMENTS["cord-table3"].run(Conditions())}
     for table, (area, power) in PUBLISHED_TABLES.items():
-        # What a bank adds to its array is not in the model.
+        # The model leaves out the wiring of a bank around its array.
         assert 0.04 < measurements[f"{table} entries, area"] / area < 0.25
         assert 0.25 < measurements[f"{table} entries, power"] / power < 0.7
         assert 0.4 < measurements[f"{table} entries, energy"] / 0.02 < 1

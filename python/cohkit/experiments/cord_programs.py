@@ -153,7 +153,7 @@ def _waiting_share(result: Play, threads: int) -> float:
 def _acknowledgement_share(result: Play, _: int) -> float:
     """Return the percentage of the bytes between hosts used by acknowledgements."""
     assert result.traffic is not None  # noqa: S101 -- there are hosts
-    # Of stores, and of releases.
+    # Both stores and releases are acknowledged.
     acknowledgements = sum(result.traffic[name]["between_bytes"] for name in ("Ack", "Written"))
     return ratio(acknowledgements, traffic(result))
 

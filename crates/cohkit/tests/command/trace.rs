@@ -22,6 +22,20 @@ fn trace(file: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
 /// Option for the protocol of the traces.
 const MSI: [&str; 2] = ["--protocol", "../../protocols/msi.coh"];
 
+const CORD: [&str; 2] = ["--protocol", "../../ordering/cord.coh"];
+
+/// Writes the trace of a simulation of two homes, with this number of accesses to a region of this size.
+fn write_trace_of_two_homes(file: &Path, accesses: &str, region: &str) {
+    let mut run = cohkit(["sim", "hosts-8x8", "random-mixed", "--accesses", accesses]);
+    run.args(["--region", region, "--outstanding", "1", "--prefetch", "0"])
+        .args(["--set", "home.count=2", "--set", "cores.write_buffer=0B"])
+        .args(CORD)
+        .arg("--trace")
+        .arg(file);
+    let output = run.output().expect("the command starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
 #[test]
 fn counterexamples_are_judged_and_invalid_traces_rejected() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -63,25 +77,14 @@ fn counterexamples_are_judged_and_invalid_traces_rejected() {
 fn trace_with_another_number_of_homes_is_rejected() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("trace.json");
-    let protocol = ["--protocol", "../../ordering/cord.coh"];
-    let mut run = cohkit(["sim", "hosts-8x8", "random-mixed", "--accesses", "20"]);
-    run.args(["--region", "8KiB", "--outstanding", "1", "--prefetch", "0"])
-        .args(["--set", "home.count=2", "--set", "cores.write_buffer=0B"])
-        .args(protocol)
-        .arg("--trace")
-        .arg(&file);
-    let output = run.output().expect("the command starts");
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    write_trace_of_two_homes(&file, "20", "8KiB");
     for (homes, expected) in [
         ("2", Ok("trace 1: accepted: ")),
         ("1", Err("1 home")),
         ("3", Err("3 homes")),
     ] {
         let size = format!("homes={homes}");
-        let (code, stdout, _) = trace(
-            &file,
-            &[&protocol[..], &["--protocol-param", &size]].concat(),
-        );
+        let (code, stdout, _) = trace(&file, &[&CORD[..], &["--protocol-param", &size]].concat());
         match expected {
             Ok(start) => assert!(code == Some(0) && stdout.starts_with(start), "{stdout}"),
             Err(homes_text) => {
@@ -97,15 +100,7 @@ fn trace_with_another_number_of_homes_is_rejected() {
 fn received_flight_numbers_may_be_used_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("trace.json");
-    let protocol = ["--protocol", "../../ordering/cord.coh"];
-    let mut run = cohkit(["sim", "hosts-8x8", "random-mixed", "--accesses", "200"]);
-    run.args(["--region", "512B", "--outstanding", "1", "--prefetch", "0"])
-        .args(["--set", "home.count=2", "--set", "cores.write_buffer=0B"])
-        .args(protocol)
-        .arg("--trace")
-        .arg(&file);
-    let output = run.output().expect("the command starts");
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    write_trace_of_two_homes(&file, "200", "512B");
     let contents = std::fs::read(&file).expect("the trace was written");
     let mut traces: Value = serde_json::from_slice(&contents).expect("the text is JSON");
     let mut reused = 0;
@@ -138,6 +133,6 @@ fn received_flight_numbers_may_be_used_again() {
     assert!(reused > 100, "{reused}");
     std::fs::write(&file, traces.to_string()).expect("the file can be written");
     let size = ["--protocol-param", "homes=2"];
-    let (code, stdout, errors) = trace(&file, &[&protocol[..], &size].concat());
+    let (code, stdout, errors) = trace(&file, &[&CORD[..], &size].concat());
     assert_eq!(code, Some(0), "{stdout}{errors}");
 }
