@@ -63,8 +63,8 @@ fn successors(systems: [&System; 2], pair: &Pair) -> Option<Vec<Pair>> {
         let has_label = |transition: &mut Transition| transition.label == label;
         let left_steps: Vec<Transition> = left.extract_if(.., has_label).collect();
         let right_steps: Vec<Transition> = right.extract_if(.., has_label).collect();
-        // Messages with the same label differ in their contents, by which they are sorted. If one system has fewer steps
-        // with this label, its last one is compared with the rest of the other system's.
+        // Messages with the same label differ in their contents, by which they are sorted. If one system has fewer
+        // steps with this label, its last one is compared with the rest of the other system's.
         for index in 0..left_steps.len().max(right_steps.len()) {
             // A system without a step of its own stays in its state.
             let [left_step, right_step] =

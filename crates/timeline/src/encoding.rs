@@ -175,8 +175,8 @@ impl EventBytes<'_> {
         if value < 0x80 {
             return self.push(value as u8);
         }
-        // Each of the first eight bytes gets seven bits of the number, in its lower bits: three steps move groups of 28,
-        // 14 and 7 bits apart. Timestamps take six bytes and more, and a loop would be mispredicted.
+        // Each of the first eight bytes gets seven bits of the number, in its lower bits: three steps move groups of
+        // 28, 14 and 7 bits apart. Timestamps take six bytes and more, and a loop would be mispredicted.
         let low = value & ((1 << 56) - 1);
         let low = low & 0x0fff_ffff | (low & 0x00ff_ffff_f000_0000) << 4;
         let low = low & 0x0000_3fff_0000_3fff | (low & 0x0fff_c000_0fff_c000) << 2;

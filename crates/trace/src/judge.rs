@@ -263,7 +263,8 @@ impl<'j> TraceChecker<'j> {
         }
     }
 
-    /// Processes one step together with the steps that report effects of the same row, and moves `position` behind them.
+    /// Processes one step together with the steps that report effects of the same row, and moves `position` behind
+    /// them.
     fn check_step_group(&mut self) -> CheckResult {
         let step = &self.sequence.steps[self.position];
         self.reported_line = step.line;

@@ -44,12 +44,12 @@ pub(super) fn sized_layout<'p>(
         )));
     }
     let max_lines = u16::from(Sized::MAX_LINES).max(access_flow::lines(protocol).into());
-    for (number, max, things) in [
+    for (number, max, noun) in [
         (remotes, Sized::MAX_REMOTES.into(), "remotes"),
         (lines.into(), max_lines, "lines"),
     ] {
         if !(1..=max).contains(&number) {
-            let error = format!("a system has 1 to {max} {things}, not {number}");
+            let error = format!("a system has 1 to {max} {noun}, not {number}");
             return Err(SystemError::Size(error));
         }
     }

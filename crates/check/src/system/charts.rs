@@ -206,8 +206,8 @@ mod tests {
     use cohkit_engine::model::{Model, Piece, Rule, Stmt};
     use cohkit_engine::{check, Options, Outcome, Property};
 
-    /// Agent `a` sends a ping to agent `b`, which takes it, at most twice: the second time an assertion fails. Each step
-    /// has notes.
+    /// Agent `a` sends a ping to agent `b`, which takes it, at most twice: the second time an assertion fails. Each
+    /// step has notes.
     fn ping_model() -> Model {
         let mut model = Builder::new("ping");
         let kind = model.enumeration("kind", ["none", "ping", "pong"]);

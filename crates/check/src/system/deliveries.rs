@@ -134,8 +134,8 @@ fn delivery_trigger(
 }
 
 /// Returns the rule by which a message becomes the head of its input queue and stalls there, and the description of
-/// such a message. `present` is the condition that the message is next in its channel, and `is_taken` the condition that
-/// the receiver consumes it.
+/// such a message. `present` is the condition that the message is next in its channel, and `is_taken` the condition
+/// that the receiver consumes it.
 fn blocking_rule(
     layout: &Layout,
     message: MessageId,

@@ -32,9 +32,9 @@ pub(super) struct Entry {
     pub has_no_head: Expr,
     /// True if the first message of this sender is the head.
     pub is_head: Expr,
-    /// Makes that message the head.
+    /// Statement that makes that message the head.
     pub enter_statement: Stmt,
-    /// Removes the head, with a message that is consumed.
+    /// Statements that remove the head, if it is consumed.
     pub removal: Vec<Stmt>,
 }
 
@@ -98,6 +98,7 @@ impl<'p> InputQueues<'p> {
         self.inputs.push(input);
     }
 
+    /// The input queues of a network at the homes, or at the remotes.
     fn input(&self, order: usize, home: bool) -> Option<&Input> {
         let mut inputs = self.inputs.iter();
         inputs.find(|input| (input.order, input.home) == (order, home))

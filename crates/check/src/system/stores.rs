@@ -344,10 +344,10 @@ impl<'p> PendingStores<'p> {
             };
             let place = endpoints.index(self.channels.queues_of(index, line));
             out.extend(self.frame.for_each_cell(&types, place, &|place| {
-                let per_entry = self.frame.scope.with_bound(queue.positions, |i| {
-                    let entry = place.field("slot").at(i);
+                let per_entry = self.frame.scope.with_bound(queue.positions, |position| {
+                    let entry = place.field("slot").at(position);
                     let is_about_line = queue.is_about(&entry, line);
-                    i.each(vec![when(
+                    position.each(vec![when(
                         is_about_line,
                         vec![single(entry.field("ticket"))],
                     )])

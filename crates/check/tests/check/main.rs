@@ -9,6 +9,7 @@ mod faults;
 mod fingerprints;
 mod kinds;
 mod mutation;
+mod networks;
 mod operators;
 mod permissions;
 mod progress;

@@ -1,5 +1,5 @@
-//! Verdicts and numbers of states of protocol systems, compared with Rumur, an independent checker that reads our Murphi
-//! export.
+//! Verdicts and numbers of states of protocol systems, compared with Rumur, an independent checker that reads our
+//! Murphi export.
 
 use crate::support::{home_of, parse_valid, shipped};
 use cohkit_check::system::{model, Options};

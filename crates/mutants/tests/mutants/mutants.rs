@@ -1,6 +1,6 @@
 //! A sample of the mutants of every shipped protocol: each is rejected, refuted, or listed as equivalent with a reason.
-//! A failure means that the checks miss a fault, or that the list of equivalent mutants is wrong. `make soak` judges all
-//! mutants.
+//! A failure means that the checks miss a fault, or that the list of equivalent mutants is wrong. `make soak` judges
+//! all mutants.
 
 use cohkit_check::system;
 use cohkit_engine::coverage::coverage;

@@ -129,8 +129,8 @@ impl TraceChecker<'_> {
         Ok(())
     }
 
-    /// Applies one of several events to the home, each of which the trace may mean: one whose row the trace conforms to,
-    /// otherwise the one that matches the most steps.
+    /// Applies one of several events to the home, each of which the trace may mean: one whose row the trace conforms
+    /// to, otherwise the one that matches the most steps.
     pub(super) fn apply_best_row(&mut self, line: &mut Line, events: Vec<Event>) -> CheckResult {
         let snapshot = |checker: &Self, line: &Line| Snapshot {
             position: checker.position,

@@ -174,8 +174,8 @@ impl<'j> TraceChecker<'j> {
         })
     }
 
-    /// Data that a sent message carries: the sender's `copy`, or a new write, which is recorded for its line and for the
-    /// outstanding access of the remote `from`.
+    /// Data that a sent message carries: the sender's `copy`, or a new write, which is recorded for its line and for
+    /// the outstanding access of the remote `from`.
     fn message_data(
         &self,
         line: &mut Line,

@@ -105,8 +105,8 @@ impl TraceChecker<'_> {
         Ok(())
     }
 
-    /// Moves all lines of a remote in state `from` to state `to`; each move must be reported, in the order of the lines.
-    /// Returns whether the current line moves.
+    /// Moves all lines of a remote in state `from` to state `to`; each move must be reported, in the order of the
+    /// lines. Returns whether the current line moves.
     fn move_all_lines(
         &mut self,
         line: &mut Line,
@@ -143,7 +143,8 @@ impl TraceChecker<'_> {
         result.map(|()| current_line_moves)
     }
 
-    /// Skips a report that the row does not change the current line, which may precede the reports of a bulk transition.
+    /// Skips a report that the row does not change the current line, which may precede the reports of a bulk
+    /// transition.
     fn skip_unchanged_report(&mut self, line: &Line, remote_index: usize, from: StateId) {
         let agent = &line.remotes[remote_index].agent;
         let unchanged_state = self.state_text(&self.remote_table, agent);
