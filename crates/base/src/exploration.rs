@@ -33,7 +33,7 @@ pub trait TransitionSystem<S> {
 
 /// Limits of an exploration.
 pub struct Limits<'l> {
-    /// Number of states above which the exploration stops.
+    /// Maximum number of states; the exploration stops when it has found more.
     pub max_states: usize,
     /// Returns false to cancel the exploration. It is called every 256 states.
     pub should_continue: &'l mut dyn FnMut() -> bool,
@@ -156,16 +156,17 @@ impl<S: Clone + Eq + Hash> Exploration<S> {
     /// Returns the states, in ascending order, from which forced steps cannot reach quiescence. All states are expanded.
     pub fn lost<T: TransitionSystem<S>>(&self, system: &T) -> Vec<u32> {
         let is_quiescent = |state| system.quiescent(state);
-        let mut drains: Vec<bool> = self.states.values().iter().map(is_quiescent).collect();
+        // By number, true if forced steps are known to lead from the state to quiescence.
+        let mut reaches: Vec<bool> = self.states.values().iter().map(is_quiescent).collect();
         // Most successors have higher numbers, so most states are decided in the first round.
-        let mut undecided: Vec<u32> = (0..drains.len() as u32).rev().collect();
+        let mut undecided: Vec<u32> = (0..reaches.len() as u32).rev().collect();
         loop {
             let count_before = undecided.len();
             undecided.retain(|&number| {
                 let mut successors = self.forced_successors(number).iter();
-                drains[number as usize] =
-                    drains[number as usize] || successors.any(|&to| drains[to as usize]);
-                !drains[number as usize]
+                reaches[number as usize] =
+                    reaches[number as usize] || successors.any(|&to| reaches[to as usize]);
+                !reaches[number as usize]
             });
             if undecided.len() == count_before {
                 undecided.reverse();

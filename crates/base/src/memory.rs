@@ -26,16 +26,16 @@ pub fn prefetch_value<T>(value: &T) {
 /// Unused capacity takes no memory with small pages, but some with huge ones.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
-pub fn request_huge_pages<T>(row: &mut Vec<T>) {
+pub fn request_huge_pages<T>(vector: &mut Vec<T>) {
     /// Bytes of a page; advice applies to whole pages.
     const PAGE: usize = 1 << 12;
     /// Minimum capacity in bytes for which huge pages pay.
     const LARGE: usize = 4 << 20;
-    let bytes = row.capacity() * size_of::<T>();
+    let bytes = vector.capacity() * size_of::<T>();
     if bytes < LARGE {
         return;
     }
-    let start = row.as_ptr() as usize;
+    let start = vector.as_ptr() as usize;
     let (start, end) = (start.next_multiple_of(PAGE), (start + bytes) / PAGE * PAGE);
     // SAFETY: the pages lie within the vector's buffer, and this advice has no effect visible to the program. If the
     // system ignores the advice, pages stay small.

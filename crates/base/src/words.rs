@@ -2,6 +2,12 @@
 
 use std::cmp::Reverse;
 
+/// Length in bytes of the longest names that are suggested.
+const MAX_COMPARED_LENGTH: usize = 64;
+
+/// Largest difference in length between an unknown name and a suggested one, in bytes.
+const MAX_LENGTH_DIFFERENCE: usize = 3;
+
 /// A count with its noun, whose plural ends in `s`: `1 state`, `2 states`.
 pub fn counted(count: impl Into<u128>, noun: &str) -> String {
     match count.into() {
@@ -32,8 +38,10 @@ pub fn did_you_mean<'a>(misspelt: &str, names: impl IntoIterator<Item = &'a str>
 pub fn nearest<'a>(misspelt: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let names = names.into_iter();
     // Typing errors are few, so names of a very different length are excluded; long names would be slow to compare.
-    let candidates =
-        names.filter(|name| name.len() <= 64 && name.len().abs_diff(misspelt.len()) <= 3);
+    let candidates = names.filter(|name| {
+        let difference = name.len().abs_diff(misspelt.len());
+        name.len() <= MAX_COMPARED_LENGTH && difference <= MAX_LENGTH_DIFFERENCE
+    });
     let (best_distance, _, name) = candidates
         .map(|name| {
             (
@@ -43,8 +51,9 @@ pub fn nearest<'a>(misspelt: &str, names: impl IntoIterator<Item = &'a str>) -> 
             )
         })
         .min()?;
-    let is_near =
-        best_distance < misspelt.len() && best_distance <= 1 + misspelt.len().max(name.len()) / 4;
+    // One error, and another one for every four bytes. If every byte differs, the names have nothing in common.
+    let max_distance = 1 + misspelt.len().max(name.len()) / 4;
+    let is_near = best_distance < misspelt.len() && best_distance <= max_distance;
     is_near.then_some(name)
 }
 
@@ -54,19 +63,22 @@ fn common_prefix_length(left: &str, right: &str) -> usize {
     pairs.take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count()
 }
 
-/// Edit distance, ignoring case: insert, delete, replace.
+/// Edit distance in bytes, ignoring case: insert, delete, replace (Levenshtein).
 fn distance(left: &str, right: &str) -> usize {
     let (left, right) = (left.as_bytes(), right.as_bytes());
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, a) in left.iter().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, b) in right.iter().enumerate() {
-            let change = diagonal + usize::from(!a.eq_ignore_ascii_case(b));
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+    // Distances of the first bytes of `left` to each prefix of `right`, by its length.
+    let mut distances: Vec<usize> = (0..=right.len()).collect();
+    for (left_index, left_byte) in left.iter().enumerate() {
+        let mut diagonal = std::mem::replace(&mut distances[0], left_index + 1);
+        for (right_index, right_byte) in right.iter().enumerate() {
+            let replaced = diagonal + usize::from(!left_byte.eq_ignore_ascii_case(right_byte));
+            diagonal = distances[right_index + 1];
+            let inserted = distances[right_index] + 1;
+            let deleted = diagonal + 1;
+            distances[right_index + 1] = replaced.min(inserted).min(deleted);
         }
     }
-    row[right.len()]
+    distances[right.len()]
 }
 
 #[cfg(test)]
@@ -93,12 +105,12 @@ mod tests {
             assert_eq!(did_you_mean(misspelt, names), meant, "{misspelt}");
         }
         assert_eq!(did_you_mean("ab", []), "");
-        // Two are as near, and one begins alike.
+        // Both have the same distance, and `LDR` the longer common prefix.
         assert_eq!(
             did_you_mean("LDRR", ["LDAR", "LDR"]),
             "did you mean `LDR`? "
         );
-        // A single letter is near to everything, and means nothing.
+        // Every single letter has distance 1, which shows no similarity.
         assert_eq!(did_you_mean("S", ["M"]), "");
     }
 

@@ -35,7 +35,11 @@ fn shipped(protocol: &str, system: &str) -> Model {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols");
     let text = std::fs::read_to_string(folder.join(format!("{protocol}.coh"))).unwrap();
     let protocol = text::parse(&text).unwrap();
-    let system = protocol.systems.iter().find(|s| s.name == system).unwrap();
+    let system = protocol
+        .systems
+        .iter()
+        .find(|declared| declared.name == system)
+        .unwrap();
     let home = match &protocol.home {
         Home::Controller(home) => home.clone(),
         Home::Policy(_) => {
@@ -59,42 +63,68 @@ fn library(name: &str) -> Model {
     model
 }
 
+/// File of a model of the library.
 fn library_file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../models/{name}.m"))
 }
 
 /// Number of runs of searches that take seconds.
-const FEW: usize = 3;
+const RUNS_OF_LONG_SEARCHES: usize = 3;
 /// Number of runs of searches that take a fraction of a second.
-const SEVERAL: usize = 9;
+const RUNS_OF_SHORT_SEARCHES: usize = 9;
 
-/// The smaller of two measurements, with its data.
-fn lesser<T>(a: (f64, T), b: (f64, T)) -> (f64, T) {
-    match b.0 < a.0 {
-        true => b,
-        false => a,
+/// A measurement of a run.
+#[derive(Clone, Copy)]
+struct Measurement<T> {
+    /// Run time, in seconds.
+    seconds: f64,
+    /// Result of the run.
+    result: T,
+}
+
+impl<T> Measurement<T> {
+    /// The faster one of two measurements.
+    fn faster(self, other: Measurement<T>) -> Measurement<T> {
+        match other.seconds < self.seconds {
+            true => other,
+            false => self,
+        }
     }
 }
 
-/// The smallest of several measurements of each side. The runs alternate.
-fn least_of_both<T>(
+/// The fastest run of each side.
+struct FastestRuns<T> {
+    /// Our search.
+    ours: Measurement<T>,
+    /// Rumur's checker, with the number of states that it finds. `None` without Rumur.
+    theirs: Option<Measurement<u64>>,
+}
+
+/// Measures both sides several times, alternately.
+fn fastest_of_both<T>(
     runs: usize,
-    mut ours: impl FnMut() -> (f64, T),
+    mut ours: impl FnMut() -> Measurement<T>,
     theirs: &Option<Checker>,
-) -> ((f64, T), Option<(f64, u64)>) {
-    let mut turn = || (ours(), theirs.as_ref().and_then(Checker::run));
+) -> FastestRuns<T> {
+    let mut turn = || FastestRuns {
+        ours: ours(),
+        theirs: theirs.as_ref().and_then(Checker::run),
+    };
     let first = turn();
-    (1..runs).fold(first, |best, _| {
+    (1..runs).fold(first, |fastest, _| {
         let next = turn();
-        let theirs = best.1.zip(next.1).map(|(a, b)| lesser(a, b));
-        (lesser(best.0, next.0), theirs)
+        let theirs = fastest.theirs.zip(next.theirs);
+        FastestRuns {
+            ours: fastest.ours.faster(next.ours),
+            theirs: theirs.map(|(theirs, other)| theirs.faster(other)),
+        }
     })
 }
 
 /// A checker that Rumur has generated from a model.
 struct Checker {
-    /// Seconds to generate and to compile the C.
-    prepared: f64,
+    /// Time to generate and to compile the C, in seconds.
+    preparation_seconds: f64,
     /// The compiled checker.
     file: PathBuf,
 }
@@ -102,17 +132,17 @@ struct Checker {
 impl Checker {
     /// Generates and compiles a checker. `None` if Rumur is missing or rejects the model.
     fn of(text: &Path, options: &[&str], folder: &Path) -> Option<Checker> {
-        let (c, file) = (folder.join("m.c"), folder.join("m"));
+        let (source, file) = (folder.join("m.c"), folder.join("m"));
         let start = Instant::now();
         let mut generate = Command::new("rumur");
         generate.args(options).args(["--threads", "1", "--output"]);
-        let generated = generate.arg(&c).arg(text).status().ok()?.success();
+        let generated = generate.arg(&source).arg(text).status().ok()?.success();
         let mut compile = Command::new("cc");
         compile.args(["-O3", "-w", "-o"]);
-        compile.arg(&file).arg(&c).arg("-lpthread");
+        compile.arg(&file).arg(&source).arg("-lpthread");
         let compiled = generated && compile.status().ok()?.success();
         compiled.then(|| Checker {
-            prepared: start.elapsed().as_secs_f64(),
+            preparation_seconds: start.elapsed().as_secs_f64(),
             file,
         })
     }
@@ -132,26 +162,44 @@ impl Checker {
         Checker::of(&text, &["--deadlock-detection", "off"], folder)
     }
 
-    /// Run time in seconds, and the number of states found.
-    fn run(&self) -> Option<(f64, u64)> {
+    /// Runs the checker. Returns the number of states that it finds.
+    fn run(&self) -> Option<Measurement<u64>> {
         let start = Instant::now();
         let output = Command::new(&self.file).output().ok()?;
         let seconds = start.elapsed().as_secs_f64();
         let output = String::from_utf8_lossy(&output.stdout).into_owned();
         let words: Vec<&str> = output.split_whitespace().collect();
+        // Rumur prints `N states, N rules fired in N s`.
         let states = words.windows(2).find(|pair| pair[1] == "states,")?[0];
-        Some((seconds, states.parse().ok()?))
+        let result = states.parse().ok()?;
+        Some(Measurement { seconds, result })
     }
 }
 
-/// Run time of our search in seconds, including compilation, and its report.
-fn ours(model: &Model, threads: usize, symmetry: bool) -> (f64, Report) {
-    let (seconds, (_, report)) = ours_apart(model, threads, symmetry);
-    (seconds, report)
+/// Result of our search.
+struct SearchResult {
+    /// Part of the run time that compilation to machine code takes, in seconds.
+    compilation_seconds: f64,
+    /// Report of the search.
+    report: Report,
 }
 
-/// Run time in seconds, the share of compilation, and the report.
-fn ours_apart(model: &Model, threads: usize, symmetry: bool) -> (f64, (f64, Report)) {
+/// Searches every state, including compilation.
+fn search_every_state(model: &Model, threads: usize) -> Measurement<Report> {
+    let search = search(model, threads, false);
+    Measurement {
+        seconds: search.seconds,
+        result: search.result.report,
+    }
+}
+
+/// Searches with one thread, up to symmetry if the model allows it.
+fn search_up_to_symmetry(model: &Model) -> Measurement<SearchResult> {
+    search(model, 1, true)
+}
+
+/// Searches a model, with or without symmetry reduction.
+fn search(model: &Model, threads: usize, symmetry: bool) -> Measurement<SearchResult> {
     let compiling = AtomicU64::new(0);
     let options = Options {
         threads,
@@ -163,15 +211,20 @@ fn ours_apart(model: &Model, threads: usize, symmetry: bool) -> (f64, (f64, Repo
     let start = Instant::now();
     let report = check(model, &options).unwrap();
     let seconds = start.elapsed().as_secs_f64();
-    (seconds, (compiling.into_inner() as f64 / 1e9, report))
+    let result = SearchResult {
+        // The engine counts nanoseconds.
+        compilation_seconds: compiling.into_inner() as f64 / 1e9,
+        report,
+    };
+    Measurement { seconds, result }
 }
 
 /// Run time in seconds of two parallel searches with one thread each.
 fn side_by_side(model: &Model) -> f64 {
     let start = Instant::now();
     std::thread::scope(|scope| {
-        let second_search = scope.spawn(|| ours(model, 1, false));
-        ours(model, 1, false);
+        let second_search = scope.spawn(|| search_every_state(model, 1));
+        search_every_state(model, 1);
         second_search.join().unwrap();
     });
     start.elapsed().as_secs_f64()
@@ -201,10 +254,11 @@ impl Ratios {
     }
 }
 
-/// Selection of the models to measure.
-struct Wanted(Vec<String>);
+/// Selection of the models to measure: those whose names contain one of these words, or all without words.
+struct Selection(Vec<String>);
 
-impl Wanted {
+impl Selection {
+    /// True if a model of a table is selected.
     fn selects(&self, table: &str, name: &str) -> bool {
         let path = format!("{table}/{name}");
         self.0.is_empty() || self.0.iter().any(|part| path.contains(part.as_str()))
@@ -244,7 +298,7 @@ fn every_state_of(name: &str) -> Model {
 }
 
 /// Peak resident set of this process, in bytes; `None` if the operating system does not report it.
-fn peak() -> Option<u64> {
+fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status
         .lines()
@@ -256,9 +310,9 @@ fn peak() -> Option<u64> {
 /// Prints by how many bytes the search of every state raises the peak, in the process that [`growth`] starts.
 fn print_growth(name: &str) {
     let model = every_state_of(name);
-    let peak_before = peak();
-    ours(&model, 1, false);
-    if let (Some(peak_before), Some(peak_after)) = (peak_before, peak()) {
+    let peak_before = peak_memory();
+    search_every_state(&model, 1);
+    if let (Some(peak_before), Some(peak_after)) = (peak_before, peak_memory()) {
         print!("{}", peak_after - peak_before);
     }
 }
@@ -271,27 +325,31 @@ fn growth(name: &str) -> Option<f64> {
 }
 
 /// Prints the table *every state*.
-fn every_state(wanted: &Wanted, folder: &Path) {
+fn every_state(selection: &Selection, folder: &Path) {
     println!(
         "{:22}{:>9}{:>8}{:>8}{:>9}{:>9}{:>9}{:>7}",
         "every state", "states", "bytes", "peak", "ours", "M/s", "rumur", "ratio"
     );
     let mut ratios = Ratios::default();
     for name in EVERY_STATE {
-        if !wanted.selects("every state", name) {
+        if !selection.selects("every state", name) {
             continue;
         }
         let model = every_state_of(name);
         let checker = Checker::of_all(&model, folder);
-        let ((seconds, report), theirs) = least_of_both(FEW, || ours(&model, 1, false), &checker);
+        let search = || search_every_state(&model, 1);
+        let FastestRuns { ours, theirs } = fastest_of_both(RUNS_OF_LONG_SEARCHES, search, &checker);
+        let (seconds, report) = (ours.seconds, ours.result);
         assert!(matches!(report.outcome, Outcome::Verified));
         let per_state = |bytes: f64| format!("{:.1}", bytes / report.states as f64);
         let peak = growth(name).map_or("-".into(), per_state);
         let comparison = match theirs {
             None => format!("{:>9}{:>7}", "-", ""),
-            Some((theirs, states)) => {
-                assert_eq!(u128::from(states), report.states, "both explore the same");
-                format!("{theirs:>7.2} s{}", ratios.add(seconds, theirs))
+            Some(theirs) => {
+                let states = u128::from(theirs.result);
+                assert_eq!(states, report.states, "both explore the same");
+                let ratio = ratios.add(seconds, theirs.seconds);
+                format!("{:>7.2} s{ratio}", theirs.seconds)
             }
         };
         println!(
@@ -308,44 +366,48 @@ fn every_state(wanted: &Wanted, folder: &Path) {
 }
 
 /// Prints the table *two threads*.
-fn two_threads(wanted: &Wanted) {
+fn two_threads(selection: &Selection) {
     println!(
         "{:22}{:>9}{:>9}{:>13}{:>13}{:>9}",
         "two threads", "states", "one", "two searches", "two threads", "share"
     );
     for name in EVERY_STATE {
-        if !wanted.selects("two threads", name) {
+        if !selection.selects("two threads", name) {
             continue;
         }
         let model = every_state_of(name);
-        let ((serial, report), (independent, ()), (together, same)) = (0..SEVERAL)
-            .map(|_| {
-                (
-                    ours(&model, 1, false),
-                    (side_by_side(&model), ()),
-                    ours(&model, 2, false),
-                )
-            })
-            .reduce(|best, next| {
-                (
-                    lesser(best.0, next.0),
-                    lesser(best.1, next.1),
-                    lesser(best.2, next.2),
-                )
-            })
-            .unwrap();
-        assert_eq!(same, report, "any number of threads gives the same report");
+        let turn = || {
+            (
+                search_every_state(&model, 1),
+                side_by_side(&model),
+                search_every_state(&model, 2),
+            )
+        };
+        let (mut serial, mut independent, mut together) = turn();
+        for _ in 1..RUNS_OF_SHORT_SEARCHES {
+            let (other_serial, other_independent, other_together) = turn();
+            serial = serial.faster(other_serial);
+            independent = independent.min(other_independent);
+            together = together.faster(other_together);
+        }
+        let report = &serial.result;
+        assert_eq!(
+            together.result, *report,
+            "any number of threads gives the same report"
+        );
         println!(
-            "{name:22}{:>9}{serial:>7.2} s{independent:>11.2} s{together:>11.2} s{:>7.0} %",
+            "{name:22}{:>9}{:>7.2} s{independent:>11.2} s{:>11.2} s{:>7.0} %",
             report.states,
-            independent / together / 2.0 * 100.0,
+            serial.seconds,
+            together.seconds,
+            independent / together.seconds / 2.0 * 100.0,
         );
     }
     println!();
 }
 
 /// Prints the table *symmetry*: one state of each orbit, as either side does it by default.
-fn symmetry(wanted: &Wanted, folder: &Path) {
+fn symmetry(selection: &Selection, folder: &Path) {
     println!(
         "{:22}{:>9}{:>10}{:>11}{:>11}{:>11}{:>9}",
         "symmetry", "orbits", "ours", "compiling", "theirs", "rumur", "ratio"
@@ -353,8 +415,11 @@ fn symmetry(wanted: &Wanted, folder: &Path) {
     let mut ratios = Ratios::default();
     // The time to start and end a process is not part of the search.
     let overhead = Checker::of_nothing(folder)
-        .and_then(|checker| least_of_both(SEVERAL, || (0.0, ()), &Some(checker)).1)
-        .map_or(0.0, |(seconds, _)| seconds);
+        .and_then(|checker| {
+            let runs = (0..RUNS_OF_SHORT_SEARCHES).map(|_| checker.run());
+            runs.reduce(|fastest, next| Some(fastest?.faster(next?)))?
+        })
+        .map_or(0.0, |fastest| fastest.seconds);
     for name in [
         "filter_5",
         "filter_6",
@@ -367,27 +432,34 @@ fn symmetry(wanted: &Wanted, folder: &Path) {
         "flash_4",
         "network_slots",
     ] {
-        if !wanted.selects("symmetry", name) {
+        if !selection.selects("symmetry", name) {
             continue;
         }
         let model = library(name);
         let checker = Checker::of(&library_file(name), &[], folder);
         let search = || {
-            let (seconds, (compiling, report)) = ours_apart(&model, 1, true);
-            (seconds - compiling, (compiling, report))
+            let mut measurement = search_up_to_symmetry(&model);
+            measurement.seconds -= measurement.result.compilation_seconds;
+            measurement
         };
-        let ((seconds, (compiling, report)), theirs) = least_of_both(SEVERAL, search, &checker);
+        let FastestRuns { ours, theirs } =
+            fastest_of_both(RUNS_OF_SHORT_SEARCHES, search, &checker);
+        let seconds = ours.seconds;
+        let SearchResult {
+            compilation_seconds,
+            report,
+        } = ours.result;
         assert!(matches!(report.outcome, Outcome::Verified) && report.symmetric);
         let comparison = match theirs {
             None => format!("{:>11}", "-"),
-            Some((theirs, states)) => {
-                let theirs = theirs - overhead;
-                let ratio = ratios.add(seconds, theirs);
-                format!("{states:>11}{theirs:>9.4} s{ratio:>9}")
+            Some(theirs) => {
+                let search_seconds = theirs.seconds - overhead;
+                let ratio = ratios.add(seconds, search_seconds);
+                format!("{:>11}{search_seconds:>9.4} s{ratio:>9}", theirs.result)
             }
         };
         println!(
-            "{name:22}{:>9}{seconds:>8.4} s{compiling:>9.4} s{comparison}",
+            "{name:22}{:>9}{seconds:>8.4} s{compilation_seconds:>9.4} s{comparison}",
             report.states
         );
     }
@@ -398,7 +470,7 @@ fn symmetry(wanted: &Wanted, folder: &Path) {
 }
 
 /// Prints the table *file to verdict*.
-fn file_to_verdict(wanted: &Wanted, folder: &Path) {
+fn file_to_verdict(selection: &Selection, folder: &Path) {
     println!(
         "{:22}{:>9}{:>10}{:>12}{:>9}",
         "file to verdict", "states", "ours", "rumur", "ratio"
@@ -412,19 +484,23 @@ fn file_to_verdict(wanted: &Wanted, folder: &Path) {
         "german",
         "bakery",
     ] {
-        if !wanted.selects("file to verdict", name) {
+        if !selection.selects("file to verdict", name) {
             continue;
         }
         let checker = Checker::of(&library_file(name), &[], folder);
         let check = || {
             let start = Instant::now();
-            let (_, report) = ours(&library(name), 1, true);
-            (start.elapsed().as_secs_f64(), report)
+            let report = search_up_to_symmetry(&library(name)).result.report;
+            Measurement {
+                seconds: start.elapsed().as_secs_f64(),
+                result: report,
+            }
         };
-        let ((seconds, report), theirs) = least_of_both(SEVERAL, check, &checker);
+        let FastestRuns { ours, theirs } = fastest_of_both(RUNS_OF_SHORT_SEARCHES, check, &checker);
+        let (seconds, report) = (ours.seconds, ours.result);
         let comparison = match (checker, theirs) {
-            (Some(checker), Some((theirs, _))) => {
-                let total = checker.prepared + theirs;
+            (Some(checker), Some(theirs)) => {
+                let total = checker.preparation_seconds + theirs.seconds;
                 format!("{total:>10.3} s{:>9}", ratios.add(seconds, total))
             }
             _ => format!("{:>12}", "-"),
@@ -443,10 +519,10 @@ fn main() {
         return print_growth(name);
     }
     let words = arguments.into_iter();
-    let wanted = Wanted(words.filter(|word| !word.starts_with('-')).collect());
+    let selection = Selection(words.filter(|word| !word.starts_with('-')).collect());
     let folder = tempfile::tempdir().unwrap();
-    every_state(&wanted, folder.path());
-    two_threads(&wanted);
-    symmetry(&wanted, folder.path());
-    file_to_verdict(&wanted, folder.path());
+    every_state(&selection, folder.path());
+    two_threads(&selection);
+    symmetry(&selection, folder.path());
+    file_to_verdict(&selection, folder.path());
 }

@@ -101,6 +101,7 @@ pub fn progress(
 }
 
 impl Progress {
+    /// Result with this verdict, and nothing else to report.
     fn with_outcome(outcome: Outcome) -> Progress {
         Progress {
             outcome,
@@ -178,8 +179,10 @@ impl Searches<'_, '_> {
         })
     }
 
-    /// Checks that an access or operation can be performed whenever it is wanted. Returns a [`SearchStop`] if it is
-    /// not, or if the search decides nothing.
+    /// Checks that an access or operation can be performed whenever it is wanted.
+    ///
+    /// # Errors
+    /// It cannot, or the search decides nothing.
     fn check_performed(&self, kind: Kind) -> Result<(), SearchStop> {
         let (protocol, home, size) = (self.protocol, self.home, self.size);
         let model = |system_options: &_| watch_model(protocol, home, size, kind, system_options);
@@ -238,7 +241,8 @@ impl Searches<'_, '_> {
         let all_accesses: Vec<Access> = core_accesses(&protocol.remote).collect();
         let single_accesses = all_accesses.iter().map(std::slice::from_ref);
         for accesses in std::iter::once(&all_accesses[..]).chain(single_accesses) {
-            // A line that is never accessed again has one note only.
+            // A line that is never accessed again has one note only. Without a stable state in which the accesses
+            // cannot begin, the rows show that there is no such line.
             if !notes.is_empty() && accesses.len() == 1 || !may_stop(protocol, accesses) {
                 continue;
             }
@@ -282,15 +286,15 @@ impl Searches<'_, '_> {
             Ok((system_model, report))
         };
         let system_options = self.system_options;
-        let result = search(system_options)?;
-        match result.1.outcome {
+        let (system_model, report) = search(system_options)?;
+        match report.outcome {
             Outcome::Exceeded { .. } if system_options.trial.is_some() => {
                 search(&system::Options {
                     trial: None,
                     ..system_options.clone()
                 })
             }
-            _ => Ok(result),
+            _ => Ok((system_model, report)),
         }
     }
 }
@@ -337,6 +341,7 @@ pub fn describe_violation(
     trace: &Trace,
 ) -> String {
     let name = kind.name(home);
+    // The agent whose state is reported: its name, its initial state, and the variable that holds its state in traces.
     let (agent, initial, variable) = match kind {
         Kind::Access(_) => {
             // Start states have the order of the remotes that they watch.
@@ -351,11 +356,11 @@ pub fn describe_violation(
         Kind::Local(_) => {
             let variables = system_model.model.variables.iter();
             let mut states = variables
-                .filter(|v| v.name.ends_with("_state"))
-                .map(|v| &v.name);
-            let variable = states
-                .nth(1)
-                .map_or(String::new(), |name| format!("{name}[0]"));
+                .filter(|variable| variable.name.ends_with("_state"))
+                .map(|variable| &variable.name);
+            // The model declares the states of the remotes first, then those of the home.
+            let home_states = states.nth(1);
+            let variable = home_states.map_or(String::new(), |name| format!("{name}[0]"));
             (format!("the {}", home.name), &home.states[0], variable)
         }
     };

@@ -63,30 +63,45 @@ fn successors(systems: [&System; 2], pair: &Pair) -> Option<Vec<Pair>> {
         let has_label = |transition: &mut Transition| transition.label == label;
         let left_steps: Vec<Transition> = left.extract_if(.., has_label).collect();
         let right_steps: Vec<Transition> = right.extract_if(.., has_label).collect();
-        // Messages with the same label differ in their contents, by which they are sorted.
+        // Messages with the same label differ in their contents, by which they are sorted. If one system has fewer
+        // steps with this label, its last one is compared with the rest of the other system's.
         for index in 0..left_steps.len().max(right_steps.len()) {
-            let successor_of = |steps: &[Transition], unchanged: &SystemState<Current>| match steps
-                .get(index)
-                .or(steps.last())
-            {
-                Some(transition) => (transition.next_state.clone(), transition.completed.clone()),
-                None => (unchanged.clone(), Vec::new()),
+            // A system without a step of its own stays in its state.
+            let [left_step, right_step] =
+                [&left_steps, &right_steps].map(|steps| steps.get(index).or(steps.last()));
+            let completed = |step: Option<&Transition>| {
+                step.map_or(Vec::new(), |transition| transition.completed.clone())
             };
-            let (left_successor, right_successor) = (
-                successor_of(&left_steps, &pair[0]),
-                successor_of(&right_steps, &pair[1]),
-            );
-            if left_successor.1 != right_successor.1 {
+            if completed(left_step) != completed(right_step) {
                 return None;
             }
-            pairs.push([left_successor.0, right_successor.0]);
+            let successor = |step: Option<&Transition>, unchanged: &SystemState<Current>| {
+                step.map_or(unchanged, |transition| &transition.next_state)
+                    .clone()
+            };
+            pairs.push([
+                successor(left_step, &pair[0]),
+                successor(right_step, &pair[1]),
+            ]);
         }
     }
     Some(pairs)
 }
 
-/// Observable part of a message: line, message, sender, receiver, home.
-type Header = (u8, MessageId, Endpoint, Endpoint, u8);
+/// Observable part of a message.
+#[derive(Clone, Copy, PartialEq)]
+struct Header {
+    /// Number of the line.
+    line: u8,
+    /// Message type.
+    message: MessageId,
+    /// Sender.
+    from: Endpoint,
+    /// Receiver.
+    to: Endpoint,
+    /// Number of the home that sends or receives the message.
+    home: u8,
+}
 
 /// Returns the observable part of a message in flight.
 fn header(flight: &InFlightMessage<Current>) -> Header {
@@ -98,7 +113,13 @@ fn header(flight: &InFlightMessage<Current>) -> Header {
         home,
         ..
     } = *flight;
-    (line, message, from, to, home)
+    Header {
+        line,
+        message,
+        from,
+        to,
+        home,
+    }
 }
 
 /// Name of a step, common to both systems.
@@ -178,9 +199,10 @@ fn have_equal_observables(systems: [&System; 2], pair: &Pair) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{bisimulation, Bisimulation};
     use cohkit_protocol::protocol::{Home, Protocol};
     use cohkit_protocol::text::parse;
+    use cohkit_system::state::System;
 
     const MAX_STATE_PAIRS: usize = 10_000;
 

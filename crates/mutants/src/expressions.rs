@@ -102,14 +102,14 @@ fn changed_comparisons(text: &str) -> Vec<String> {
         let remaining_text = &text[position..];
         if let Some(assignment) = ASSIGNMENTS
             .iter()
-            .find(|op| remaining_text.starts_with(**op))
+            .find(|assignment| remaining_text.starts_with(**assignment))
         {
             position += assignment.len();
             continue;
         }
         let Some((operator, replacements)) = COMPARISONS
             .iter()
-            .find(|(op, _)| remaining_text.starts_with(op))
+            .find(|(operator, _)| remaining_text.starts_with(operator))
         else {
             position += next.len_utf8();
             continue;
@@ -180,7 +180,7 @@ pub fn actions_commute(
         return false;
     }
     match (sent_message(first), sent_message(second)) {
-        (Some(a), Some(b)) => !ordered(a, b),
+        (Some(first_message), Some(second_message)) => !ordered(first_message, second_message),
         (Some(message), None) | (None, Some(message)) if !carries(message) => true,
         _ => assigned_variable(first).is_some() || assigned_variable(second).is_some(),
     }
@@ -203,7 +203,7 @@ fn sent_message(action: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{actions_commute, alternatives};
 
     fn texts(text: &str) -> Vec<String> {
         let alternatives = alternatives(text).into_iter();

@@ -3,7 +3,7 @@
 
 use crate::bisimulation::{bisimulation, Bisimulation};
 use crate::generate::Mutant;
-use cohkit_check::progress::progress;
+use cohkit_check::progress::{progress, Progress};
 use cohkit_check::system;
 use cohkit_engine::report::{check, Outcome};
 use cohkit_engine::search::{Engine, Options};
@@ -60,38 +60,56 @@ struct SystemSize {
     /// True if the device behind the home issues local operations. Affects only homes that are constructed from a
     /// policy.
     device: bool,
-    /// Maximum number of states to visit.
-    states: u64,
+    /// Maximum number of states to visit, which limits the time that a mutant takes.
+    max_states: u64,
 }
 
-const fn system_size(remotes: u16, lines: u8, device: bool, states: u64) -> SystemSize {
-    SystemSize {
-        remotes,
-        lines,
-        device,
-        states,
+impl SystemSize {
+    /// A size with a device.
+    const fn with_device(remotes: u16, lines: u8, max_states: u64) -> SystemSize {
+        SystemSize {
+            remotes,
+            lines,
+            device: true,
+            max_states,
+        }
+    }
+
+    /// A size without a device.
+    const fn without_device(remotes: u16, lines: u8, max_states: u64) -> SystemSize {
+        SystemSize {
+            device: false,
+            ..SystemSize::with_device(remotes, lines, max_states)
+        }
     }
 }
 
 /// Systems to check, fastest first. Two caches expose most faults. Two lines interact only in ordered channels, and
 /// four caches are needed where three invalidations are counted.
 const SYSTEMS: [SystemSize; 5] = [
-    system_size(2, 1, true, 150_000),
-    system_size(1, 2, true, 50_000),
-    system_size(3, 1, true, 260_000),
-    system_size(2, 2, true, 60_000),
-    system_size(4, 1, true, 60_000),
+    SystemSize::with_device(2, 1, 150_000),
+    SystemSize::with_device(1, 2, 50_000),
+    SystemSize::with_device(3, 1, 260_000),
+    SystemSize::with_device(2, 2, 60_000),
+    SystemSize::with_device(4, 1, 60_000),
 ];
 
 /// Systems for a specification whose first system is too large: one cache with the device, and two caches without it.
 /// Both are searched completely.
 const FALLBACK_SYSTEMS: [SystemSize; 2] = [
-    system_size(1, 1, true, 100_000),
-    system_size(2, 1, false, 2_000_000),
+    SystemSize::with_device(1, 1, 100_000),
+    SystemSize::without_device(2, 1, 2_000_000),
 ];
 
-/// Maximum number of pairs of states to compare: in a system that must be compared completely, and in any other.
-const MAX_STATE_PAIRS: [usize; 2] = [60_000, 10_000];
+/// Maximum number of pairs of states to compare in a system that must be compared completely.
+const MAX_COMPLETE_PAIRS: usize = 60_000;
+
+/// Maximum number of pairs of states to compare in any other system.
+const MAX_SAMPLED_PAIRS: usize = 10_000;
+
+/// Channel capacities to try in turn, in messages; `None` for the full capacity. A small capacity has fewer states, and
+/// suffices for most protocols.
+const TRIAL_CAPACITIES: [Option<u16>; 3] = [Some(1), Some(3), None];
 
 /// Judge of the mutants of one specification.
 pub struct Judge {
@@ -101,8 +119,23 @@ pub struct Judge {
     homes: Homes,
 }
 
-/// Homes for [`SYSTEMS`], and homes for [`FALLBACK_SYSTEMS`].
-struct Homes(Vec<Controller>, Vec<Controller>);
+/// Homes of one protocol, one for each system.
+struct Homes {
+    /// Homes for [`SYSTEMS`].
+    main: Vec<Controller>,
+    /// Homes for [`FALLBACK_SYSTEMS`].
+    fallback: Vec<Controller>,
+}
+
+impl Homes {
+    /// Homes of all systems, each as `home` returns it for the size of its system.
+    fn for_each(home: impl Fn(&SystemSize) -> Controller) -> Homes {
+        Homes {
+            main: SYSTEMS.iter().map(&home).collect(),
+            fallback: FALLBACK_SYSTEMS.iter().map(&home).collect(),
+        }
+    }
+}
 
 impl Judge {
     /// Creates a judge for the mutants of a specification, which must itself hold in all systems.
@@ -147,39 +180,21 @@ impl Judge {
 
     /// Returns true if no system distinguishes the mutant from the original, as [`MutantVerdict::Bisimilar`] states.
     fn is_bisimilar(&self, protocol: &Protocol, homes: &Homes) -> bool {
-        let compare = |size: &SystemSize,
-                       original_home: &Controller,
-                       mutant_home: &Controller,
-                       max_pairs: usize| {
-            let original = reference_system(&self.protocol, original_home, size);
-            let mutant = reference_system(protocol, mutant_home, size);
+        let compare = |size: &SystemSize, [original, mutant]: [&Controller; 2], max_pairs| {
+            let original = reference_system(&self.protocol, original, size);
+            let mutant = reference_system(protocol, mutant, size);
             bisimulation([&original, &mutant], max_pairs)
         };
-        let [complete_pairs, sampled_pairs] = MAX_STATE_PAIRS;
-        let Homes(original_homes, original_fallback_homes) = &self.homes;
-        let Homes(mutant_homes, mutant_fallback_homes) = homes;
-        let first_result = compare(
-            &SYSTEMS[0],
-            &original_homes[0],
-            &mutant_homes[0],
-            complete_pairs,
-        );
+        let main_homes = |index: usize| [&self.homes.main[index], &homes.main[index]];
+        let fallback_homes = |index: usize| [&self.homes.fallback[index], &homes.fallback[index]];
+        let first_result = compare(&SYSTEMS[0], main_homes(0), MAX_COMPLETE_PAIRS);
         let is_indistinct = |index: usize| {
-            let result = compare(
-                &SYSTEMS[index],
-                &original_homes[index],
-                &mutant_homes[index],
-                sampled_pairs,
-            );
+            let result = compare(&SYSTEMS[index], main_homes(index), MAX_SAMPLED_PAIRS);
             result != Bisimulation::Different
         };
         let is_fully_bisimilar = |index: usize| {
-            let result = compare(
-                &FALLBACK_SYSTEMS[index],
-                &original_fallback_homes[index],
-                &mutant_fallback_homes[index],
-                complete_pairs,
-            );
+            let size = &FALLBACK_SYSTEMS[index];
+            let result = compare(size, fallback_homes(index), MAX_COMPLETE_PAIRS);
             result == Bisimulation::Complete
         };
         first_result != Bisimulation::Different
@@ -249,7 +264,9 @@ fn check_programs(protocol: &Protocol, home: &Controller) -> MutantVerdict {
 
 /// Returns true if the memory of a home is the copy of an outer cache level.
 fn is_inner_level(home: &Controller) -> bool {
-    home.variables.iter().any(|v| v.name == MEMORY_WRITES)
+    home.variables
+        .iter()
+        .any(|variable| variable.name == MEMORY_WRITES)
 }
 
 /// Checks a protocol as the inner level below MESI caches: two outer caches with one inner cache each, and one outer
@@ -309,8 +326,7 @@ fn construct_homes(protocol: &Protocol) -> Option<Homes> {
     let policy = match &protocol.home {
         Home::Policy(policy) => policy,
         Home::Controller(home) => {
-            let homes_for = |settings: &[SystemSize]| vec![home.clone(); settings.len()];
-            return Some(Homes(homes_for(&SYSTEMS), homes_for(&FALLBACK_SYSTEMS)));
+            return Some(Homes::for_each(|_| home.clone()));
         }
     };
     let mut without_locals = protocol.clone();
@@ -322,20 +338,18 @@ fn construct_homes(protocol: &Protocol) -> Option<Homes> {
         construct_sound(protocol)?,
         construct_sound(&without_locals)?,
     );
-    let home = |size: &SystemSize| match size.device {
+    Some(Homes::for_each(|size| match size.device {
         true => construction.controller(size.remotes),
         false => without_locals.controller(size.remotes),
-    };
-    let homes_for = |settings: &[SystemSize]| settings.iter().map(home).collect();
-    Some(Homes(homes_for(&SYSTEMS), homes_for(&FALLBACK_SYSTEMS)))
+    }))
 }
 
 /// Checks all systems until one has a violation; the fallback systems only if the others decide nothing. Never returns
 /// [`MutantVerdict::Bisimilar`].
 fn explore_systems(protocol: &Protocol, homes: &Homes) -> MutantVerdict {
-    let explore_each = |settings: &[SystemSize], homes: &[Controller]| {
+    let explore_each = |sizes: &[SystemSize], homes: &[Controller]| {
         let mut verdicts = Vec::new();
-        for (size, home) in settings.iter().zip(homes) {
+        for (size, home) in sizes.iter().zip(homes) {
             let verdict = check_system(protocol, home, *size);
             if matches!(verdict, MutantVerdict::Refuted | MutantVerdict::Rejected) {
                 return Err(verdict);
@@ -344,21 +358,31 @@ fn explore_systems(protocol: &Protocol, homes: &Homes) -> MutantVerdict {
         }
         Ok(verdicts)
     };
-    let verdicts = match explore_each(&SYSTEMS, &homes.0) {
+    let verdicts = match explore_each(&SYSTEMS, &homes.main) {
         Ok(verdicts) => verdicts,
         Err(verdict) => return verdict,
     };
-    let left_open = verdicts.contains(&MutantVerdict::CapacityExceeded);
-    if verdicts[0] == MutantVerdict::Survived && !left_open {
+    let exceeds_capacity = verdicts.contains(&MutantVerdict::CapacityExceeded);
+    if verdicts[0] == MutantVerdict::Survived && !exceeds_capacity {
         return MutantVerdict::Survived;
     }
-    match explore_each(&FALLBACK_SYSTEMS, &homes.1) {
+    match explore_each(&FALLBACK_SYSTEMS, &homes.fallback) {
         Err(verdict) => verdict,
-        Ok(verdicts) if left_open || verdicts.contains(&MutantVerdict::CapacityExceeded) => {
+        Ok(verdicts) if exceeds_capacity || verdicts.contains(&MutantVerdict::CapacityExceeded) => {
             MutantVerdict::CapacityExceeded
         }
         Ok(verdicts) if verdicts.contains(&MutantVerdict::Undecided) => MutantVerdict::Undecided,
         Ok(_) => MutantVerdict::Survived,
+    }
+}
+
+/// Verdict on a mutant of which no other property is violated.
+fn verdict_of_progress(progress: &Progress) -> MutantVerdict {
+    match progress.outcome {
+        _ if !progress.never_started.is_empty() => MutantVerdict::Refuted,
+        Outcome::Violated { .. } => MutantVerdict::Refuted,
+        Outcome::Verified => MutantVerdict::Survived,
+        Outcome::Undecided { .. } | Outcome::Exceeded { .. } => MutantVerdict::Undecided,
     }
 }
 
@@ -367,15 +391,15 @@ fn explore_systems(protocol: &Protocol, homes: &Homes) -> MutantVerdict {
 fn check_system(protocol: &Protocol, home: &Controller, size: SystemSize) -> MutantVerdict {
     let SystemSize { remotes, lines, .. } = size;
     let limits = Options {
-        max_states: Some(size.states),
+        max_states: Some(size.max_states),
         // For small searches, the interpreter takes less time than the compilation to machine code.
-        engine: match size.states {
+        engine: match size.max_states {
             ..=150_000 => Engine::Interpreter,
             _ => Engine::Adaptive,
         },
         ..Options::default()
     };
-    for trial in [Some(1), Some(3), None] {
+    for trial in TRIAL_CAPACITIES {
         let lowering = system::Options {
             trial,
             ..system::Options::default()
@@ -388,19 +412,8 @@ fn check_system(protocol: &Protocol, home: &Controller, size: SystemSize) -> Mut
             Ok(Outcome::Exceeded { .. }) => {}
             Ok(Outcome::Undecided { .. }) => return MutantVerdict::Undecided,
             Ok(Outcome::Verified) => {
-                let progress_report =
-                    progress(protocol, home, (remotes, lines), &lowering, &limits);
-                return match progress_report {
-                    Ok(progress_report) if !progress_report.never_started.is_empty() => {
-                        MutantVerdict::Refuted
-                    }
-                    Ok(progress_report) => match progress_report.outcome {
-                        Outcome::Violated { .. } => MutantVerdict::Refuted,
-                        Outcome::Verified => MutantVerdict::Survived,
-                        Outcome::Undecided { .. } | Outcome::Exceeded { .. } => {
-                            MutantVerdict::Undecided
-                        }
-                    },
+                return match progress(protocol, home, (remotes, lines), &lowering, &limits) {
+                    Ok(progress) => verdict_of_progress(&progress),
                     Err(_) => MutantVerdict::Rejected,
                 };
             }

@@ -18,9 +18,14 @@
 //! ```
 
 mod bisimulation;
+mod declaration_mutants;
 mod expressions;
 mod generate;
 mod judge;
+mod mutation;
+mod policy_mutants;
+mod row_mutants;
+mod source;
 mod words;
 
 pub use generate::{mutants, Mutant};

@@ -20,6 +20,8 @@
 //! assert!(recorded.rest.windows(6).any(|bytes| bytes == b"core 0"));
 //! ```
 
+mod encoding;
+mod intervals;
 pub mod writer;
 
 use cohkit_units::Time;

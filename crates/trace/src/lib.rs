@@ -48,8 +48,8 @@
 //! assert_eq!(verdict(&miss.replace("acks=0", "acks=1")).unwrap_err().step, 5);
 //! ```
 
-mod bytes;
 mod judge;
+mod line_data;
 mod table;
 
 pub use judge::{judge, remotes, Rejection, Summary};

@@ -65,7 +65,7 @@ pub struct Agent {
 }
 
 /// Event at an agent, with its context.
-pub struct Trigger<'h> {
+pub struct Trigger<'t> {
     /// Event.
     pub event: Event,
     /// Remote that sent the message; `None` for the home or without a message.
@@ -76,7 +76,7 @@ pub struct Trigger<'h> {
     /// it.
     pub home: usize,
     /// Fields of the message.
-    pub fields: &'h [Value],
+    pub fields: &'t [Value],
 }
 
 /// A message sent by a row.
@@ -151,12 +151,12 @@ pub struct Table<'c> {
 impl Table<'_> {
     /// An agent in an initial state, with the initial values of its variables.
     pub fn initial_agent(&self, state: StateId) -> Agent {
-        let remotes_of_kind = |kind| (1..).zip(self.kinds).filter(move |(_, k)| **k == kind);
-        let values = self
-            .controller
-            .variables
-            .iter()
-            .map(|v| match (v.ty, v.initial) {
+        let remotes_of_kind = |kind| {
+            let remotes = (1..).zip(self.kinds);
+            remotes.filter(move |(_, other_kind)| **other_kind == kind)
+        };
+        let values = self.controller.variables.iter().map(|variable| {
+            match (variable.ty, variable.initial) {
                 (
                     Type::Array {
                         first_domain,
@@ -171,12 +171,13 @@ impl Table<'_> {
                     Value::Array(vec![number.into(); total_elements])
                 }
                 (Type::RemoteSet, Initial::All(kind)) => {
-                    Value::Set(remotes_of_kind(kind).map(|r| r.0).collect())
+                    Value::Set(remotes_of_kind(kind).map(|(remote, _)| remote).collect())
                 }
                 (Type::RemoteSet, _) => Value::Set(BTreeSet::new()),
                 (_, Initial::All(kind)) => Value::Scalar(remotes_of_kind(kind).count() as i64),
                 (_, Initial::Number(number)) => Value::Scalar(number.into()),
-            });
+            }
+        });
         Agent {
             state: state.index(),
             values: values.collect(),
@@ -319,19 +320,8 @@ impl RowInterpreter<'_> {
                 }
                 return self.assign(variable.index(), Value::Scalar(member.unwrap_or(0)));
             }
-            Statement::AssignElement(variable, index, value) => {
-                let (index, value) = (
-                    self.element_position(*variable, index)?,
-                    self.evaluate(value)?,
-                );
-                let ty = self.table.controller.variables[variable.index()].ty;
-                let fits = self.table.fits(ty, &Value::Scalar(value));
-                let element = match &mut self.agent.values[variable.index()] {
-                    Value::Array(elements) if fits => elements.get_mut(index),
-                    _ => None,
-                };
-                *element.ok_or("an element is assigned a value out of its range")? = value;
-                return Ok(());
+            Statement::AssignElement(array, indices, value) => {
+                return self.assign_element(*array, indices, value);
             }
             Statement::AssignAll(..) | Statement::AssignHomes(..) | Statement::ForHomes { .. } => {
                 let variables = &self.table.controller.variables;
@@ -374,7 +364,7 @@ impl RowInterpreter<'_> {
         Ok(())
     }
 
-    /// Position of an array element. Indices of remotes start at 1, because 0 is `none`.
+    /// Position of an element in its array, row by row. Indices of remotes start at 1, because 0 is `none`.
     fn element_position(
         &mut self,
         array: VariableId,
@@ -414,6 +404,25 @@ impl RowInterpreter<'_> {
             return Err(format!("{} cannot become {value:?}", declaration.name));
         }
         self.agent.values[variable] = value;
+        Ok(())
+    }
+
+    /// Assigns an element of an array, if the value is in the range of its elements.
+    fn assign_element(
+        &mut self,
+        array: VariableId,
+        indices: &[Expression],
+        value: &Expression,
+    ) -> Result<(), String> {
+        let position = self.element_position(array, indices)?;
+        let value = self.evaluate(value)?;
+        let ty = self.table.controller.variables[array.index()].ty;
+        let fits = self.table.fits(ty, &Value::Scalar(value));
+        let element = match &mut self.agent.values[array.index()] {
+            Value::Array(elements) if fits => elements.get_mut(position),
+            _ => None,
+        };
+        *element.ok_or("an element is assigned a value out of its range")? = value;
         Ok(())
     }
 
@@ -472,8 +481,8 @@ impl RowInterpreter<'_> {
             Set::All(kind) => {
                 let remotes = (1..).zip(self.table.kinds);
                 remotes
-                    .filter(|(_, k)| *k == kind)
-                    .map(|(r, _)| r)
+                    .filter(|(_, other_kind)| *other_kind == kind)
+                    .map(|(remote, _)| remote)
                     .collect()
             }
             Set::Singleton(remote) => {
@@ -506,10 +515,10 @@ impl RowInterpreter<'_> {
                 single_value(self.agent.values.get(variable.index()))?
             }
             Expression::Field(field) => single_value(self.trigger.fields.get(usize::from(*field)))?,
-            Expression::Element(variable, index) => {
-                let index = self.element_position(*variable, index)?;
-                match &self.agent.values[variable.index()] {
-                    Value::Array(elements) => elements.get(index).copied(),
+            Expression::Element(array, indices) => {
+                let position = self.element_position(*array, indices)?;
+                match &self.agent.values[array.index()] {
+                    Value::Array(elements) => elements.get(position).copied(),
                     _ => None,
                 }
                 .ok_or("there is no such element")?
@@ -534,27 +543,36 @@ impl RowInterpreter<'_> {
             Expression::Any(condition) => self.exists_remote(condition, true)?.into(),
             Expression::Not(condition) => (self.evaluate(condition)? == 0).into(),
             Expression::Modulo(number, size) => self.evaluate(number)? % i64::from(*size),
-            Expression::Binary(operator, a, b) => {
-                let a = self.evaluate(a)?;
-                // The right operand may have no meaning if the left one decides the result.
-                match (operator, a) {
-                    (Operator::And, 0) => return Ok(0),
-                    (Operator::Or, 1) => return Ok(1),
-                    _ => {}
-                }
-                let b = self.evaluate(b)?;
-                match operator {
-                    Operator::Add => a + b,
-                    Operator::Subtract => a - b,
-                    Operator::Equal => (a == b).into(),
-                    Operator::NotEqual => (a != b).into(),
-                    Operator::Less => (a < b).into(),
-                    Operator::LessOrEqual => (a <= b).into(),
-                    Operator::Greater => (a > b).into(),
-                    Operator::GreaterOrEqual => (a >= b).into(),
-                    Operator::And | Operator::Or => b,
-                }
+            Expression::Binary(operator, left, right) => {
+                self.evaluate_binary(*operator, left, right)?
             }
+        })
+    }
+
+    /// Evaluates a binary operator. The right operand may have no meaning if the left one decides the result.
+    fn evaluate_binary(
+        &mut self,
+        operator: Operator,
+        left: &Expression,
+        right: &Expression,
+    ) -> Result<i64, String> {
+        let left = self.evaluate(left)?;
+        match (operator, left) {
+            (Operator::And, 0) => return Ok(0),
+            (Operator::Or, 1) => return Ok(1),
+            _ => {}
+        }
+        let right = self.evaluate(right)?;
+        Ok(match operator {
+            Operator::Add => left + right,
+            Operator::Subtract => left - right,
+            Operator::Equal => (left == right).into(),
+            Operator::NotEqual => (left != right).into(),
+            Operator::Less => (left < right).into(),
+            Operator::LessOrEqual => (left <= right).into(),
+            Operator::Greater => (left > right).into(),
+            Operator::GreaterOrEqual => (left >= right).into(),
+            Operator::And | Operator::Or => right,
         })
     }
 

@@ -79,44 +79,68 @@ impl Quantity {
     }
 }
 
-/// Names of units of time, each with the numerator and denominator of its size in the base unit, picoseconds.
-const TIMES: [(&str, u128, u128); 5] = [
-    ("ps", 1, 1),
-    ("ns", 1_000, 1),
-    ("us", 1_000_000, 1),
-    ("ms", 1_000_000_000, 1),
-    ("s", 1_000_000_000_000, 1),
+/// A unit as people write it. Its size in the base unit is `numerator / denominator`.
+struct NamedUnit {
+    /// Name: `ns`.
+    name: &'static str,
+    /// Numerator of the size.
+    numerator: u128,
+    /// Denominator of the size; 8 for units of bits, whose base unit is in bytes.
+    denominator: u128,
+}
+
+/// A multiple of the base unit.
+const fn multiple(name: &'static str, numerator: u128) -> NamedUnit {
+    fraction(name, numerator, 1)
+}
+
+/// A unit whose size in the base unit is a fraction.
+const fn fraction(name: &'static str, numerator: u128, denominator: u128) -> NamedUnit {
+    NamedUnit {
+        name,
+        numerator,
+        denominator,
+    }
+}
+
+/// Units of time; the base unit is the picosecond.
+const TIMES: [NamedUnit; 5] = [
+    multiple("ps", 1),
+    multiple("ns", 1_000),
+    multiple("us", 1_000_000),
+    multiple("ms", 1_000_000_000),
+    multiple("s", 1_000_000_000_000),
 ];
-/// Units of sizes, likewise in bytes.
-const SIZES: [(&str, u128, u128); 8] = [
-    ("B", 1, 1),
-    ("kB", 1_000, 1),
-    ("MB", 1_000_000, 1),
-    ("GB", 1_000_000_000, 1),
-    ("KiB", 1 << 10, 1),
-    ("MiB", 1 << 20, 1),
-    ("GiB", 1 << 30, 1),
-    ("TiB", 1 << 40, 1),
+/// Units of sizes; the base unit is the byte.
+const SIZES: [NamedUnit; 8] = [
+    multiple("B", 1),
+    multiple("kB", 1_000),
+    multiple("MB", 1_000_000),
+    multiple("GB", 1_000_000_000),
+    multiple("KiB", 1 << 10),
+    multiple("MiB", 1 << 20),
+    multiple("GiB", 1 << 30),
+    multiple("TiB", 1 << 40),
 ];
-/// Units of bandwidths, likewise in bytes per second.
-const RATES: [(&str, u128, u128); 10] = [
-    ("B/s", 1, 1),
-    ("kB/s", 1_000, 1),
-    ("MB/s", 1_000_000, 1),
-    ("GB/s", 1_000_000_000, 1),
-    ("KiB/s", 1 << 10, 1),
-    ("MiB/s", 1 << 20, 1),
-    ("GiB/s", 1 << 30, 1),
-    ("kb/s", 1_000, 8),
-    ("Mb/s", 1_000_000, 8),
-    ("Gb/s", 1_000_000_000, 8),
+/// Units of bandwidths; the base unit is the byte per second.
+const RATES: [NamedUnit; 10] = [
+    multiple("B/s", 1),
+    multiple("kB/s", 1_000),
+    multiple("MB/s", 1_000_000),
+    multiple("GB/s", 1_000_000_000),
+    multiple("KiB/s", 1 << 10),
+    multiple("MiB/s", 1 << 20),
+    multiple("GiB/s", 1 << 30),
+    fraction("kb/s", 1_000, 8),
+    fraction("Mb/s", 1_000_000, 8),
+    fraction("Gb/s", 1_000_000_000, 8),
 ];
-/// Units of frequencies, likewise in hertz.
-const FREQUENCIES: [(&str, u128, u128); 4] = [
-    ("Hz", 1, 1),
-    ("kHz", 1_000, 1),
-    ("MHz", 1_000_000, 1),
-    ("GHz", 1_000_000_000, 1),
+/// Units of frequencies; the base unit is the hertz.
+const FREQUENCIES: [NamedUnit; 4] = [
+    multiple("Hz", 1),
+    multiple("kHz", 1_000),
+    multiple("MHz", 1_000_000),
+    multiple("GHz", 1_000_000_000),
 ];
 
 /// Parses a number with a unit, or a whole number for [`Unit::Count`]. Returns it in the base unit, rounded to the
@@ -151,32 +175,28 @@ fn parse_cycles(cycles: &str, frequency: &str) -> Result<u64, String> {
         .strip_suffix("cycles")
         .or(cycles.strip_suffix("cycle"))
         .ok_or_else(|| format!("counts `{cycles}`: write it like `5 cycles at 322MHz`"))?;
-    let (digits, point) = parse_decimal(number.trim())?;
+    let number = parse_decimal(number.trim())?;
     let hertz = parse_scaled(frequency, &FREQUENCIES, "322MHz")?;
     if hertz == 0 {
         return Err("has a clock of 0 Hz".into());
     }
-    let picoseconds = digits
-        .checked_mul(1_000_000_000_000)
-        .ok_or("is too large")?;
+    let picoseconds = number.digits.checked_mul(SECOND.into());
+    let divisor = number.divisor.checked_mul(hertz.into());
     divide_rounded(
-        picoseconds,
-        point.checked_mul(u128::from(hertz)).ok_or("is too large")?,
+        picoseconds.ok_or("is too large")?,
+        divisor.ok_or("is too large")?,
     )
 }
 
 /// Parses a decimal number with one of `units`. Returns it in the base unit. Errors contain `example`.
-fn parse_scaled(text: &str, units: &[(&str, u128, u128)], example: &str) -> Result<u64, String> {
+fn parse_scaled(text: &str, units: &[NamedUnit], example: &str) -> Result<u64, String> {
     let end = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .find(|character: char| !character.is_ascii_digit() && character != '.')
         .unwrap_or(text.len());
     let (number, word) = (&text[..end], text[end..].trim());
     let names = || {
-        units
-            .iter()
-            .map(|unit| unit.0)
-            .collect::<Vec<_>>()
-            .join(", ")
+        let names: Vec<&str> = units.iter().map(|unit| unit.name).collect();
+        names.join(", ")
     };
     if number.is_empty() {
         return Err(format!(
@@ -189,19 +209,27 @@ fn parse_scaled(text: &str, units: &[(&str, u128, u128)], example: &str) -> Resu
             names()
         ));
     }
-    let Some(&(_, numerator, denominator)) = units.iter().find(|unit| unit.0 == word) else {
+    let Some(unit) = units.iter().find(|unit| unit.name == word) else {
         return Err(format!(
             "has the unknown unit `{word}` (units: {})",
             names()
         ));
     };
-    let (digits, point) = parse_decimal(number)?;
-    let value = digits.checked_mul(numerator).ok_or("is too large")?;
-    divide_rounded(value, point * denominator)
+    let number = parse_decimal(number)?;
+    let value = (number.digits.checked_mul(unit.numerator)).ok_or("is too large")?;
+    divide_rounded(value, number.divisor * unit.denominator)
 }
 
-/// Parses a decimal number with at most 12 decimals. Returns its digits and a power of ten as divisor.
-fn parse_decimal(text: &str) -> Result<(u128, u128), String> {
+/// A decimal number, `digits / divisor`.
+struct Decimal {
+    /// All digits, without the decimal point.
+    digits: u128,
+    /// Power of ten.
+    divisor: u128,
+}
+
+/// Parses a decimal number with at most 12 decimals.
+fn parse_decimal(text: &str) -> Result<Decimal, String> {
     let (integer_part, fraction) = text.split_once('.').unwrap_or((text, ""));
     let not_a_number = || format!("starts with `{text}`, which is not a number");
     if integer_part.is_empty() || fraction.contains('.') || fraction.len() > 12 {
@@ -210,7 +238,10 @@ fn parse_decimal(text: &str) -> Result<(u128, u128), String> {
     let digits = format!("{integer_part}{fraction}")
         .parse()
         .map_err(|_| not_a_number())?;
-    Ok((digits, 10u128.pow(fraction.len() as u32)))
+    Ok(Decimal {
+        digits,
+        divisor: 10u128.pow(fraction.len() as u32),
+    })
 }
 
 /// Divides with rounding to the nearest integer.
@@ -222,23 +253,27 @@ fn divide_rounded(value: u128, divisor: u128) -> Result<u64, String> {
 /// Formats a number that is given in the base unit, in the largest unit in which three decimals are exact.
 /// [`parse`] returns the same number for the result.
 pub fn show(value: u64, unit: Unit) -> String {
-    let in_largest_unit = |units: &[(&str, u128, u128)]| {
-        let is_fitting = |unit: &&(&str, u128, u128)| unit.2 == 1 && u128::from(value) >= unit.1;
-        let mut fitting: Vec<_> = units.iter().filter(is_fitting).collect();
-        fitting.sort_by_key(|unit| std::cmp::Reverse(unit.1));
-        let mut texts = fitting.into_iter().map(|(name, numerator, _)| {
-            let rounded = (u128::from(value) * 1000 + numerator / 2) / numerator;
-            format!("{}{name}", format_thousandths(rounded))
-        });
-        let exact = texts.find(|text| parse(text, unit) == Ok(value));
-        exact.unwrap_or_else(|| format!("{value}{}", units[0].0))
-    };
     match unit {
         Unit::Count => value.to_string(),
-        Unit::Picoseconds => in_largest_unit(&TIMES),
-        Unit::Bytes => in_largest_unit(&SIZES),
-        Unit::BytesPerSecond => in_largest_unit(&RATES),
+        Unit::Picoseconds => show_in_largest_unit(value, unit, &TIMES),
+        Unit::Bytes => show_in_largest_unit(value, unit, &SIZES),
+        Unit::BytesPerSecond => show_in_largest_unit(value, unit, &RATES),
     }
+}
+
+/// Formats a number as [`show`] does, in one of `units`, of which the first is the base unit.
+fn show_in_largest_unit(value: u64, unit: Unit, units: &[NamedUnit]) -> String {
+    let is_fitting =
+        |named: &&NamedUnit| named.denominator == 1 && u128::from(value) >= named.numerator;
+    let mut fitting: Vec<&NamedUnit> = units.iter().filter(is_fitting).collect();
+    fitting.sort_by_key(|named| std::cmp::Reverse(named.numerator));
+    let mut texts = fitting.into_iter().map(|named| {
+        let numerator = named.numerator;
+        let thousandths = (u128::from(value) * 1000 + numerator / 2) / numerator;
+        format!("{}{}", format_thousandths(thousandths), named.name)
+    });
+    let exact = texts.find(|text| parse(text, unit) == Ok(value));
+    exact.unwrap_or_else(|| format!("{value}{}", units[0].name))
 }
 
 /// Formats a number of thousandths as a decimal number without trailing zeros.
@@ -249,10 +284,10 @@ fn format_thousandths(value: u128) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{parse, show, Unit};
 
     #[test]
-    fn numbers_with_units() {
+    fn numbers_with_units_are_parsed() {
         for (text, unit, value) in [
             ("70ns", Unit::Picoseconds, 70_000),
             ("3.1 ns", Unit::Picoseconds, 3_100),
@@ -319,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_shown_in_the_unit_that_suits() {
+    fn numbers_are_shown_in_the_largest_exact_unit() {
         for (text, unit) in [
             ("1.5ns", Unit::Picoseconds),
             ("18.636ns", Unit::Picoseconds),

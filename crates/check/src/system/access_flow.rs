@@ -151,7 +151,9 @@ pub(super) fn hits(access: Access, state: &State) -> bool {
 /// Returns true if statements contain `done`, also inside loops and conditions.
 pub(super) fn has_done(body: &[Statement]) -> bool {
     let mut found = false;
-    Statement::visit(body, &mut |s| found |= *s == Statement::Done);
+    Statement::visit(body, &mut |statement| {
+        found |= *statement == Statement::Done
+    });
     found
 }
 
@@ -165,24 +167,28 @@ fn refuses_when_quiescent(home: &Controller, local: u8) -> bool {
             rows.filter(move |row| row.event == event && row.state.index() == state)
         };
         let unlock = rows_of(Event::Unlock).next();
-        let locked = |row: &Row| {
+        let implies_lock = |row: &Row| {
             unlock.is_some_and(|unlock| {
                 let is_taken = matches!(unlock.effect, Effect::Take { .. });
                 is_taken && (unlock.guard.is_none() || unlock.guard == row.guard)
             })
         };
+        // Rows after one without a guard never apply.
         let mut is_last = false;
         let mut rows = rows_of(Event::Local(local)).take_while(|row| {
             let was_last = is_last;
             is_last = row.guard.is_none();
             !was_last
         });
-        rows.any(|row| row.effect == Effect::Refuse && !locked(row) && !is_idle(home, row))
+        rows.any(|row| {
+            row.effect == Effect::Refuse && !implies_lock(row) && !never_applies(home, row)
+        })
     })
 }
 
-/// True if a row's guard requires a value of a variable that neither begins with it nor is ever assigned.
-fn is_idle(home: &Controller, row: &Row) -> bool {
+/// True if a row never applies: its guard requires a value of a variable that neither begins with it nor is ever
+/// assigned.
+fn never_applies(home: &Controller, row: &Row) -> bool {
     let Some(Expression::Binary(Operator::Equal, variable, value)) = &row.guard else {
         return false;
     };
@@ -190,8 +196,9 @@ fn is_idle(home: &Controller, row: &Row) -> bool {
     else {
         return false;
     };
-    let assigns = |s: &Statement| matches!(s, Statement::Assign(v, _) if v == variable);
+    let assigns = |statement: &Statement| matches!(statement, Statement::Assign(assigned, _) if assigned == variable);
     let Variable { name, initial, .. } = &home.variables[variable.index()];
+    // The outer level changes this variable.
     let is_external = name == MEMORY_WRITES;
     let begins = match initial {
         Initial::Number(number) => i64::from(*number) == i64::from(*value),
@@ -200,14 +207,14 @@ fn is_idle(home: &Controller, row: &Row) -> bool {
     !is_external && !begins && !home.rules.iter().any(|row| row.has_statement(&assigns))
 }
 
-/// Condition under which an access is performed by reaching a state.
+/// Effect of reaching a state on an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Goal {
     /// Reaching the state does not perform the access.
     Never,
-    /// If it is outstanding there.
+    /// Reaching the state performs an outstanding access, but not one that has been rejected and is to be retried.
     Outstanding,
-    /// Also if it has been rejected: nothing more is needed.
+    /// Reaching the state performs the access, even one that has been rejected: a retry would find nothing to do.
     Always,
 }
 
@@ -276,8 +283,8 @@ impl<'p> AccessFlow<'p> {
     /// does not retry.
     pub fn posts(&self, body: &[Statement]) -> bool {
         let mut found = false;
-        Statement::visit(body, &mut |s| {
-            found |= matches!(s, Statement::Send { message, .. } if self.protocol.message(*message).carries.store());
+        Statement::visit(body, &mut |statement| {
+            found |= matches!(statement, Statement::Send { message, .. } if self.protocol.message(*message).carries.store());
         });
         found && !body.contains(&Statement::Retry)
     }
@@ -308,6 +315,7 @@ impl<'p> AccessFlow<'p> {
             .flat_map(|state| rows(remote, self.access, state))
             .filter_map(|row| self.outcome(row))
             .collect();
+        // `outcomes` is also the queue of a breadth-first search over the states in which the access is outstanding.
         let mut next = 0;
         while let Some(outcome) = outcomes.get(next) {
             next += 1;

@@ -25,21 +25,26 @@ pub(super) fn add_accesses(reactions: &mut Reactions) -> Result<(), SystemError>
 fn add_access(reactions: &mut Reactions, access: Access, name: &str) -> Result<(), SystemError> {
     let Layout { frame, agents, .. } = reactions.layout;
     let (controller, event) = (agents.remote.controller, Event::Access(access));
-    if !controller.rules.iter().any(|r| r.event == event) {
+    if !controller.rules.iter().any(|row| row.event == event) {
         return Ok(());
     }
-    let (l, line) = frame.line_parameter();
-    let r = frame.remote_parameter();
+    let (line_parameter, line) = frame.line_parameter();
+    let remote_parameter = frame.remote_parameter();
     let (parameters, line) = match access.about_line() {
-        true => (vec![l, r], line),
-        false => (vec![r], Expr::Int(0)),
+        true => (vec![line_parameter, remote_parameter], line),
+        false => (vec![remote_parameter], Expr::Int(0)),
     };
-    let context = Context::new(&line, Some(r.into()));
+    let context = Context::new(&line, Some(remote_parameter.into()));
     let trigger = Trigger {
         spontaneous: true,
-        ..Trigger::new(format!("{} {name}", controller.name), parameters, context)
+        ..Trigger::new(
+            event,
+            format!("{} {name}", controller.name),
+            parameters,
+            context,
+        )
     };
-    reactions.react(event, trigger).map(|_| ())
+    reactions.react(trigger).map(|_| ())
 }
 
 /// Stores and atomics that hit without a row of their own. A write without effect, because no other copy is current, is
@@ -60,19 +65,20 @@ fn add_write_hits(layout: &Layout) {
     if states.is_empty() || !frame.facts.coherent {
         return;
     }
-    let (l, line) = frame.line_parameter();
-    let r = frame.remote_parameter();
-    let context = Context::new(&line, Some(r.into()));
+    let (line_parameter, line) = frame.line_parameter();
+    let remote_parameter = frame.remote_parameter();
+    let context = Context::new(&line, Some(remote_parameter.into()));
     let in_hit_state = agents.is_in(&context, &states);
-    let changes = copies.has_other_current(&line, Some(&r.into()));
+    let changes = copies.has_other_current(&line, Some(&remote_parameter.into()));
     let changes = changes.or(stores.has_posted_stores(&context));
-    let mut body = vec![frame.note_action(r, &line, &performs(Access::Store), false)];
+    let mut body =
+        vec![frame.note_action(remote_parameter, &line, &performs(Access::Store), false)];
     body.extend(stores.assert_store_order(&context, true));
     body.extend(copies.mark_stale(&line, true));
     body.push(context.part(copies.memory.copies).set(true));
     frame.scope.rule(Rule {
         name: format!("{} store hits", controller.name),
-        parameters: vec![l, r],
+        parameters: vec![line_parameter, remote_parameter],
         guard: in_hit_state.and(changes),
         body,
         spontaneous: true,
@@ -95,15 +101,15 @@ fn check_load_hit_order(layout: &Layout) {
     if states.is_empty() || !stores.are_posted() {
         return;
     }
-    let (l, line) = frame.line_parameter();
-    let r = frame.remote_parameter();
-    let context = Context::new(&line, Some(r.into()));
+    let (line_parameter, line) = frame.line_parameter();
+    let remote_parameter = frame.remote_parameter();
+    let context = Context::new(&line, Some(remote_parameter.into()));
     let in_hit_state = agents.is_in(&context, &states);
-    let load = frame.note_action(r, &line, &performs(Access::Load), false);
+    let load = frame.note_action(remote_parameter, &line, &performs(Access::Load), false);
     let body = [Some(load), stores.assert_store_order(&context, false)];
     frame.scope.rule(Rule {
         name: format!("{} load hits", controller.name),
-        parameters: vec![l, r],
+        parameters: vec![line_parameter, remote_parameter],
         guard: in_hit_state.and(stores.has_posted_stores(&context)),
         body: body.into_iter().flatten().collect(),
         spontaneous: true,

@@ -11,11 +11,11 @@ use super::context::Context;
 impl Agents<'_> {
     /// An agent's state and its variables other than zero: `IM_A{owed=1}`.
     pub fn state_words(&self, context: &Context) -> Phrase {
-        let side = self.side_of(context);
+        let variables = &self.side_of(context).controller.variables;
         let mut words = vec![Piece::Value(self.state(context).into())];
-        for (name, variable) in (0..).map(VariableId).zip(&side.controller.variables) {
+        for (id, variable) in (0..).map(VariableId).zip(variables) {
             if !variable.internal {
-                let place = self.variable(context, name);
+                let place = self.variable(context, id);
                 words.extend(self.assignment_words(variable, &place));
             }
         }
@@ -25,10 +25,11 @@ impl Agents<'_> {
     /// Assignments of a variable, each shown only if it is not zero: [`cohkit_protocol::value_text`] in expressions.
     fn assignment_words(&self, variable: &Variable, place: &Place) -> Phrase {
         let (name, ty) = (&variable.name, variable.ty);
-        let unless_zero = |index: &str, is_not: Expr, value: Phrase| {
+        // `index` follows the name of the variable: `[1]` for an element of an array, otherwise empty.
+        let unless_zero = |index: &str, is_nonzero: Expr, value: Phrase| {
             let mut phrase = vec![Piece::Text(format!(" {name}{index}="))];
             phrase.extend(value);
-            Piece::Choice(is_not, phrase, Vec::new())
+            Piece::Choice(is_nonzero, phrase, Vec::new())
         };
         let set = |inside: Vec<Expr>| {
             let is_nonempty = Expr::disjunction(inside.iter().cloned());
@@ -81,7 +82,7 @@ impl Agents<'_> {
     }
 }
 
-/// The label of a value.
+/// The label of a value, which is its index in `labels`. Other values have the last label.
 fn label_words(labels: &[String], value: &Expr) -> Phrase {
     let mut words = Vec::new();
     for (index, label) in labels.iter().enumerate().rev() {

@@ -12,7 +12,7 @@ use super::context::Context;
 use super::frame::Frame;
 use super::options::SystemError;
 
-/// One kind of agent in the model: the remotes or the home.
+/// One side of the protocol in the model: all remotes, or all homes.
 pub(super) struct Side<'p> {
     /// Controller that the agents execute.
     pub controller: &'p Controller,
@@ -35,9 +35,9 @@ impl<'p> Side<'p> {
     /// `home` is true for homes.
     fn new(frame: &Frame<'p>, controller: &'p Controller, name: &str, home: bool) -> Side<'p> {
         let scope = &frame.scope;
-        let labels = controller.states.iter().map(|s| s.name.as_str());
+        let labels = controller.states.iter().map(|state| state.name.as_str());
         let states = scope.enumeration(&format!("{name}_state"), labels);
-        let place = |name: String, element: TypeId, register: bool| {
+        let declare = |name: String, element: TypeId, register: bool| {
             let ty = match (register, home) {
                 (true, false) => scope.array(&name, frame.remote_type, element),
                 (true, true) => frame.per_home(&name, element),
@@ -46,36 +46,41 @@ impl<'p> Side<'p> {
             };
             scope.state(name, ty)
         };
-        let state = place(format!("{name}_state"), states, false);
-        let variables = controller.variables.iter().map(|v| {
-            let element = variable_type(frame, v);
-            if v.ty == ValueType::Remote {
+        let state = declare(format!("{name}_state"), states, false);
+        let variables = controller.variables.iter().map(|declared| {
+            let element = variable_type(frame, declared);
+            if declared.ty == ValueType::Remote {
                 scope.add_optional(element);
             }
-            let variable = place(format!("{name}_{}", v.name), element, v.register);
+            let variable = declare(
+                format!("{name}_{}", declared.name),
+                element,
+                declared.register,
+            );
             // With several kinds of remotes, the name already contains the kind.
-            let spoken_name = match v.name.contains('.') {
-                true => v.name.clone(),
-                false => format!("{name}.{}", v.name),
+            let spoken_name = match declared.name.contains('.') {
+                true => declared.name.clone(),
+                false => format!("{name}.{}", declared.name),
             };
             scope.with_builder(|build| build.set_spoken_name(variable, spoken_name));
             variable
         });
         let variables = variables.collect();
-        let tables = controller.tables.iter().map(|t| {
-            let largest = t.values.iter().copied().max().unwrap_or(0);
-            let index = scope.range("index", 0, t.values.len() as i32 - 1);
+        let tables = controller.tables.iter().map(|table| {
+            let largest = table.values.iter().copied().max().unwrap_or(0);
+            let index = scope.range("index", 0, table.values.len() as i32 - 1);
             let result = scope.range("result", 0, i32::from(largest));
-            scope.table(&t.name, index, result, t.values.iter().map(|&v| v.into()))
+            let values = table.values.iter().map(|&value| value.into());
+            scope.table(&table.name, index, result, values)
         });
         let tables = tables.collect();
         let permissions = scope.range("permission", 0, 2);
         let codes = controller
             .states
             .iter()
-            .map(|s| permission_code(s.permission));
+            .map(|state| permission_code(state.permission));
         let permission = scope.table(format!("{name}_permission"), states, permissions, codes);
-        let stable = controller.states.iter().map(|s| i32::from(s.is_stable()));
+        let stable = (controller.states.iter()).map(|state| i32::from(state.is_stable()));
         Side {
             controller,
             states,
@@ -127,7 +132,7 @@ impl<'p> Agents<'p> {
         }
     }
 
-    /// The kind of agent that executes the row.
+    /// The side of the agent that executes the row.
     pub fn side_of(&self, context: &Context) -> &Side<'p> {
         self.side(context.home)
     }
@@ -151,7 +156,7 @@ impl<'p> Agents<'p> {
         }
     }
 
-    /// The table that numbers the states of one kind of agent.
+    /// The table that numbers the states of one side, for expressions that read the state as a number.
     pub fn positions(&self, home: bool) -> TableId {
         declared_once(&self.positions[usize::from(home)], || {
             let side = self.side(home);
@@ -178,7 +183,7 @@ impl<'p> Agents<'p> {
         declared_once(&self.powers, || {
             let remotes = self.frame.remotes;
             let result = self.frame.scope.range("power", 1, 1 << (remotes - 1));
-            let values = (0..remotes).map(|i| 1 << i);
+            let values = (0..remotes).map(|remote| 1 << remote);
             (self.frame.scope).table("power", self.frame.remote_type, result, values)
         })
     }
@@ -186,15 +191,15 @@ impl<'p> Agents<'p> {
     /// Returns the condition that the agent is in one of these states, indices into the controller's states.
     pub fn is_in(&self, context: &Context, states: &[usize]) -> Expr {
         let (side, state) = (self.side_of(context), self.state(context));
-        let is_state = |&s: &usize| state.clone().is(side.states.nth(s as u32));
+        let is_state = |&index: &usize| state.clone().is(side.states.nth(index as u32));
         Expr::disjunction(states.iter().map(is_state))
     }
 
     /// Initializes the states and variables of a line. Values that are the first of their type need no statement.
     pub fn initialize_line(&self, line: Expr) -> Vec<Stmt> {
         let mut out = Vec::new();
-        for number in 0..self.frame.of_each.total() {
-            let (kind, _) = self.frame.of_each.kind(number);
+        for number in 0..self.frame.remotes_by_kind.total() {
+            let (kind, _) = self.frame.remotes_by_kind.kind(number);
             let initial = self.frame.protocol.kinds[kind.index()].initial;
             if initial.index() > 0 {
                 let place = self.remote.state.at(&line).at(i32::from(number));
@@ -243,12 +248,14 @@ impl<'p> Agents<'p> {
             }
             (Initial::Number(number), _) => vec![place.set(i32::from(number))],
             (Initial::All(kind), ValueType::RemoteSet) => {
-                let members = self.frame.of_each.numbers(kind).map(i32::from);
+                let members = self.frame.remotes_by_kind.numbers(kind).map(i32::from);
                 members
                     .map(|number| place.clone().at(number).set(true))
                     .collect()
             }
-            (Initial::All(kind), _) => vec![place.set(i32::from(self.frame.of_each.count(kind)))],
+            (Initial::All(kind), _) => {
+                vec![place.set(i32::from(self.frame.remotes_by_kind.count(kind)))]
+            }
         }
     }
 

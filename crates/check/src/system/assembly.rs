@@ -30,9 +30,9 @@ pub(super) fn sized_layout<'p>(
     lines: u8,
     options: &'p Options,
 ) -> Result<Layout<'p>, SystemError> {
-    let of_each = remotes.into();
-    let (kinds, remotes) = (protocol.kinds.len(), of_each.total());
-    if of_each.kinds() != kinds && protocol.several_tables() {
+    let remotes_by_kind = remotes.into();
+    let (kinds, remotes) = (protocol.kinds.len(), remotes_by_kind.total());
+    if remotes_by_kind.kinds() != kinds && protocol.several_tables() {
         let names: Vec<&str> = protocol
             .kinds
             .iter()
@@ -44,12 +44,12 @@ pub(super) fn sized_layout<'p>(
         )));
     }
     let max_lines = u16::from(Sized::MAX_LINES).max(access_flow::lines(protocol).into());
-    for (number, max, things) in [
+    for (number, max, noun) in [
         (remotes, Sized::MAX_REMOTES.into(), "remotes"),
         (lines.into(), max_lines, "lines"),
     ] {
         if !(1..=max).contains(&number) {
-            let error = format!("a system has 1 to {max} {things}, not {number}");
+            let error = format!("a system has 1 to {max} {noun}, not {number}");
             return Err(SystemError::Size(error));
         }
     }
@@ -65,7 +65,7 @@ pub(super) fn sized_layout<'p>(
             "a channel has a capacity of at least 1".into(),
         ));
     }
-    Layout::new(protocol, home, of_each, lines, options)
+    Layout::new(protocol, home, remotes_by_kind, lines, options)
 }
 
 /// Data of the rules for reports on a model.

@@ -6,7 +6,7 @@ use cohkit_protocol::pending_access::CompletionKind;
 use cohkit_system::plan::CompletionEffect;
 use cohkit_system::stores::StoreSend;
 
-use super::cases::{Case, Class, RowEffect};
+use super::cases::{Case, ClassCase, RowEffect};
 use super::charts::Act;
 use super::context::Context;
 use super::effects::Effects;
@@ -16,18 +16,16 @@ use super::options::SystemError;
 use super::trigger::{CaseEffects, Trigger};
 
 impl Effects<'_, '_> {
-    /// Returns the effects of one case of a class; `None` if it has none. `next` holds the next state of each of the
-    /// class's states.
+    /// Returns the effects of one case of a class; `None` if it has none.
     ///
     /// # Errors
     /// A statement has no meaning in its place.
     pub fn case_effects(
         &self,
         trigger: &Trigger,
-        event: Event,
-        class: &Class,
-        (case, next): (&Case, &[Option<usize>]),
+        class_case: ClassCase,
     ) -> Result<Option<CaseEffects>, SystemError> {
+        let (event, case) = (trigger.event, class_case.case());
         let body = match case.row_effect {
             RowEffect::Take(body) => body,
             RowEffect::Refuse if trigger.refuse_effects.is_some() => {
@@ -53,7 +51,7 @@ impl Effects<'_, '_> {
         out.extend(self.stores.assert_store_kept(&execution));
         if !context.home {
             let copy = execution.copy;
-            out.extend(self.own_copy_effects((trigger, event), case, body, copy));
+            out.extend(self.own_copy_effects(trigger, case, body, copy));
         }
         if case.abandons_write {
             out.extend(self.stores.assert_store_abandoned(context));
@@ -63,7 +61,7 @@ impl Effects<'_, '_> {
         }
         if case.changes_state {
             let state = self.agents.state(context);
-            let next_state = self.next_state(context, class, next);
+            let next_state = self.next_state(context, class_case);
             out.push(state.set(next_state));
         }
         if case.changes_state || assigns_variable(body) {
@@ -90,7 +88,7 @@ impl Effects<'_, '_> {
         context: &Context,
     ) -> Option<Expr> {
         let is_watched = (self.layout.watch.as_ref()).is_some_and(|watch| watch.begins(event));
-        let is_retry_only = body.iter().all(|s| *s == Statement::Retry);
+        let is_retry_only = body.iter().all(|statement| *statement == Statement::Retry);
         if !is_retry_only || case.changes_state || is_watched {
             return Some(Expr::Bool(true));
         }
@@ -149,10 +147,10 @@ impl Effects<'_, '_> {
         }
     }
 
-    /// Effects of a remote's row on its own copy. `copy` is true if the row's copy is current.
+    /// Effects of a remote's row on the bit of its own copy. `copy` is that bit as the row's statements leave it.
     fn own_copy_effects(
         &self,
-        (trigger, event): (&Trigger, Event),
+        trigger: &Trigger,
         case: &Case,
         body: &[Statement],
         copy: Expr,
@@ -160,12 +158,12 @@ impl Effects<'_, '_> {
         let context = &trigger.after;
         let own_copy: Place = context.part(self.copies.memory.copies);
         let mut out = Vec::new();
-        if !case.holds.1 {
-            if case.holds.0 {
+        if !case.holds_line {
+            if case.held_line {
                 out.push(own_copy.set(false));
             }
         } else if case.stores {
-            out.extend(self.performed_after(event, body, context));
+            out.extend(self.performed_after(trigger.event, body, context));
             out.extend(self.copies.mark_stale(&context.line, true));
             out.push(own_copy.set(true));
         } else if trigger.incoming_copy.is_some()
@@ -229,8 +227,9 @@ impl Effects<'_, '_> {
         out
     }
 
-    /// Returns the next state of a case, from the next state of each of its class's states.
-    fn next_state(&self, context: &Context, class: &Class, next: &[Option<usize>]) -> Expr {
+    /// Returns the next state of a case. If it depends on the state of the agent, a constant table holds it.
+    fn next_state(&self, context: &Context, class_case: ClassCase) -> Expr {
+        let next = class_case.next();
         let side = self.agents.side_of(context);
         let states = side.states;
         if let [Some(first), rest @ ..] = next {
@@ -239,7 +238,7 @@ impl Effects<'_, '_> {
             }
         }
         let mut values: Vec<i32> = (0..side.controller.states.len() as i32).collect();
-        for (&from, to) in class.states.iter().zip(next) {
+        for (&from, to) in class_case.class.states.iter().zip(next) {
             values[from] = to.unwrap_or(from) as i32;
         }
         let table = self.frame.scope.table("next", states, states, values);
@@ -255,16 +254,18 @@ pub(super) fn performs(access: Access) -> String {
 /// True if statements send a message.
 fn sends_message(body: &[Statement]) -> bool {
     let mut found = false;
-    Statement::visit(body, &mut |s| found |= matches!(s, Statement::Send { .. }));
+    Statement::visit(body, &mut |statement| {
+        found |= matches!(statement, Statement::Send { .. });
+    });
     found
 }
 
 /// True if statements change a variable.
 fn assigns_variable(body: &[Statement]) -> bool {
     let mut found = false;
-    Statement::visit(body, &mut |s| {
+    Statement::visit(body, &mut |statement| {
         found |= matches!(
-            s,
+            statement,
             Statement::Assign(..)
                 | Statement::AssignSet(..)
                 | Statement::Choose(..)

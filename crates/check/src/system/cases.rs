@@ -20,8 +20,10 @@ pub(super) struct Case<'c> {
     pub guard: Option<&'c Expression>,
     /// Reaction of the row to the event.
     pub row_effect: RowEffect<'c>,
-    /// True if the agent holds the line before and after the row.
-    pub holds: (bool, bool),
+    /// True if the agent holds the line before the row.
+    pub held_line: bool,
+    /// True if the agent holds the line after the row.
+    pub holds_line: bool,
     /// True if the row leads to another state.
     pub changes_state: bool,
     /// True if the row performs a store in the agent's own copy.
@@ -77,6 +79,27 @@ pub(super) struct Class<'c> {
     pub next: Vec<Vec<Option<usize>>>,
 }
 
+/// A case of a class.
+#[derive(Clone, Copy)]
+pub(super) struct ClassCase<'c> {
+    /// Class of the states.
+    pub class: &'c Class<'c>,
+    /// Index of the case in its class.
+    pub number: usize,
+}
+
+impl<'c> ClassCase<'c> {
+    /// The case.
+    pub fn case(self) -> &'c Case<'c> {
+        &self.class.cases[self.number]
+    }
+
+    /// Next state of the case from each of the class's states; `None` if the row names no next state.
+    pub fn next(self) -> &'c [Option<usize>] {
+        &self.class.next[self.number]
+    }
+}
+
 /// Returns the classes of a controller's states by their cases for an event. States without a row form a class too.
 /// `home` is true for the home's controller.
 ///
@@ -105,7 +128,7 @@ pub(super) fn classes<'c>(
                 break;
             }
         }
-        match classes.iter_mut().find(|c| c.cases == cases) {
+        match classes.iter_mut().find(|class| class.cases == cases) {
             Some(class) => {
                 class.states.push(state);
                 for (next_states, next_state) in class.next.iter_mut().zip(next) {
@@ -133,7 +156,7 @@ fn case<'c>(
     home: bool,
 ) -> Result<(Case<'c>, Option<usize>), SystemError> {
     let (row_effect, next) = match &row.effect {
-        Effect::Take { body, next } => (RowEffect::Take(body), next.map(|s| s.index())),
+        Effect::Take { body, next } => (RowEffect::Take(body), next.map(|state| state.index())),
         Effect::Stall => (RowEffect::Stall, None),
         Effect::Refuse => (RowEffect::Refuse, None),
         Effect::Never => (RowEffect::Never, None),
@@ -149,7 +172,8 @@ fn case<'c>(
     let case = Case {
         guard: row.guard.as_ref(),
         row_effect,
-        holds: (plan.before.holds, plan.after.holds),
+        held_line: plan.before.holds,
+        holds_line: plan.after.holds,
         changes_state: plan.changes_state,
         stores: plan.performs,
         reads: plan.reads,

@@ -36,8 +36,29 @@ struct PossibleSend<'r> {
     fields: &'r [Value],
 }
 
-/// Ordered groups of one direction: the group's index in the protocol, and the indices of its flows. Each has a queue.
-type Groups = Vec<(usize, Vec<usize>)>;
+/// The flows of one ordered group of channels in one direction, which share a queue.
+struct OrderedGroup {
+    /// Index of the group in `Protocol::orders`.
+    order: usize,
+    /// Indices of the flows.
+    flows: Vec<usize>,
+}
+
+/// Limit of a message in flight.
+struct Capacity {
+    /// Maximum number of messages.
+    messages: u16,
+    /// Property that a further message violates; `None` if the protocol file declares no bound.
+    violated_property: Option<String>,
+}
+
+/// A part of the entries of a queue that holds a field. Fields of different messages share a column.
+struct Column {
+    /// True for remotes, which symmetry permutes; false for numbers.
+    holds_remotes: bool,
+    /// Largest value of the fields.
+    largest: i32,
+}
 
 impl<'p> Channels<'p> {
     /// Declares the storage of all messages that some row sends. Posted stores have tickets of `ranks` ranks.
@@ -57,19 +78,19 @@ impl<'p> Channels<'p> {
         };
         let possible_sends = possible_sends(frame.protocol, home)?;
         for direction in Direction::ALL {
-            let mut groups = Groups::new();
+            let mut groups = Vec::new();
             for message in frame.protocol.message_ids() {
                 let sends: Vec<&[Value]> = possible_sends
                     .iter()
-                    .filter(|s| s.message == message && s.direction == direction)
-                    .map(|s| s.fields)
+                    .filter(|send| send.message == message && send.direction == direction)
+                    .map(|send| send.fields)
                     .collect();
                 if !sends.is_empty() {
                     channels.add_flow((message, direction), &sends, ranks, &mut groups);
                 }
             }
-            for (group, flows) in groups {
-                channels.add_queue(direction, group, &flows);
+            for group in groups {
+                channels.add_queue(direction, &group);
             }
         }
         Ok(channels)
@@ -82,29 +103,37 @@ impl<'p> Channels<'p> {
         (message, direction): (MessageId, Direction),
         sends: &[&[Value]],
         ranks: u8,
-        groups: &mut Groups,
+        groups: &mut Vec<OrderedGroup>,
     ) {
         let frame = &*self.frame;
         let kind = frame.protocol.message(message);
         let constants = constants(kind, sends, frame.remotes);
-        let (capacity, bound) = capacity(frame, message);
+        let capacity = capacity(frame, message);
         let mut stored = stored_types(frame, kind, &constants);
         let tickets = tickets(frame, message, ranks);
         stored.extend(tickets.and_then(|tickets| tickets.ty));
         let has_ordered_followers = frame.protocol.has_ordered_followers(message);
         stored.extend(has_ordered_followers.then_some(TypeId::BOOL));
         let storage = match frame.protocol.order_of(kind.channel) {
-            Some(group) => {
-                let position = groups.iter().position(|(g, _)| *g == group);
+            Some(order) => {
+                let position = groups.iter().position(|group| group.order == order);
                 let position = position.unwrap_or_else(|| {
-                    groups.push((group, Vec::new()));
+                    let flows = Vec::new();
+                    groups.push(OrderedGroup { order, flows });
                     groups.len() - 1
                 });
-                let flows = &mut groups[position].1;
+                let flows = &mut groups[position].flows;
                 flows.push(self.flows.len());
+                // The queues of this direction are added later, in the order of their groups. Label 0 is that of an
+                // empty slot.
                 Storage::Queued(self.queues.len() + position, flows.len() as u32)
             }
-            None => Storage::Counted(counter(frame, (message, direction), &stored, capacity)),
+            None => Storage::Counted(counter(
+                frame,
+                (message, direction),
+                &stored,
+                capacity.messages,
+            )),
         };
         self.flows.push(Flow {
             message,
@@ -115,23 +144,23 @@ impl<'p> Channels<'p> {
             has_ordered_followers,
             columns: Vec::new(),
             storage,
-            capacity: capacity.into(),
-            bound,
+            capacity: capacity.messages.into(),
+            bound: capacity.violated_property,
         });
     }
 
-    /// Declares the queues of one ordered group in one direction. `group` is its index in `Protocol::orders`, and
-    /// `flows` are the indices of its flows.
-    fn add_queue(&mut self, direction: Direction, group: usize, flows: &[usize]) {
+    /// Declares the queues of one ordered group in one direction.
+    fn add_queue(&mut self, direction: Direction, group: &OrderedGroup) {
+        let order = group.order;
         let frame = self.frame.clone();
         let (scope, protocol) = (&frame.scope, frame.protocol);
-        let names: Vec<&str> = protocol.orders[group]
+        let names: Vec<&str> = protocol.orders[order]
             .iter()
-            .map(|c| protocol.channels[c.index()].name.as_str())
+            .map(|channel| protocol.channels[channel.index()].name.as_str())
             .collect();
         let variable = format!("{}_{}", names.join("_"), direction.suffix());
-        let per_line = protocol.per_line[group];
-        let entry = self.add_entry(&variable, per_line, flows);
+        let per_line = protocol.per_line[order];
+        let entry = self.add_entry(&variable, per_line, &group.flows);
         let lines = if per_line { 1 } else { frame.lines };
         let capacity = i32::from(frame.options.effective_capacity()) * lines;
         let positions = scope.range("position", 0, capacity - 1);
@@ -154,7 +183,7 @@ impl<'p> Channels<'p> {
         };
         self.queues.push(Queue {
             direction,
-            order: group,
+            order,
             per_line,
             variable: scope.state(variable, ty),
             kinds: entry.kinds,
@@ -165,7 +194,7 @@ impl<'p> Channels<'p> {
             senders,
             name: names.join(", "),
         });
-        self.inputs.declare(group, direction);
+        self.inputs.declare(order, direction);
     }
 
     /// Declares the type of the entries of a queue, and gives its flows their columns. Flows share columns, as an
@@ -173,8 +202,7 @@ impl<'p> Channels<'p> {
     fn add_entry(&mut self, variable: &str, per_line: bool, flows: &[usize]) -> Entry {
         let frame = &*self.frame;
         let mut labels = vec!["none".to_string()];
-        // Per column of an entry: true if it holds remotes, which are stored apart from numbers, and its largest value.
-        let mut columns: Vec<(bool, i32)> = Vec::new();
+        let mut columns: Vec<Column> = Vec::new();
         let mut carries_line = false;
         let mut highest_ticket = None;
         for &flow in flows {
@@ -185,16 +213,21 @@ impl<'p> Channels<'p> {
             labels.push(kind.name.clone());
             carries_line |= kind.carries.line();
             let stored = kind.fields.iter().zip(&flow.constants);
-            for (field, _) in stored.filter(|(_, c)| c.is_none()) {
-                let remote = field.ty == ValueType::Remote;
-                let values = largest(field.ty, frame.remotes);
-                let is_free = |i: &usize| columns[*i].0 == remote && !flow.columns.contains(i);
-                let column = (0..columns.len()).find(is_free).unwrap_or(columns.len());
-                match columns.get_mut(column) {
-                    Some((_, largest)) => *largest = values.max(*largest),
-                    None => columns.push((remote, values)),
+            for (field, _) in stored.filter(|(_, constant)| constant.is_none()) {
+                let holds_remotes = field.ty == ValueType::Remote;
+                let largest = largest(field.ty, frame.remotes);
+                let is_free = |index: &usize| {
+                    columns[*index].holds_remotes == holds_remotes && !flow.columns.contains(index)
+                };
+                let index = (0..columns.len()).find(is_free).unwrap_or(columns.len());
+                match columns.get_mut(index) {
+                    Some(column) => column.largest = largest.max(column.largest),
+                    None => columns.push(Column {
+                        holds_remotes,
+                        largest,
+                    }),
                 }
-                flow.columns.push(column);
+                flow.columns.push(index);
             }
         }
         let scope = &frame.scope;
@@ -203,12 +236,12 @@ impl<'p> Channels<'p> {
         if !per_line {
             parts.push(("line".to_string(), frame.line_type));
         }
-        for (i, (remote, largest)) in columns.into_iter().enumerate() {
-            let values = scope.range("field", 0, largest);
-            if remote {
+        for (index, column) in columns.into_iter().enumerate() {
+            let values = scope.range("field", 0, column.largest);
+            if column.holds_remotes {
                 scope.add_optional(values);
             }
-            parts.push((format!("field{i}"), values));
+            parts.push((format!("field{index}"), values));
         }
         if carries_line {
             parts.push(("current".to_string(), TypeId::BOOL));
@@ -286,26 +319,26 @@ fn possible_sends<'r>(
 
 /// Returns, for each field of a message, its value if every send gives the same constant. `sends` is not empty.
 fn constants(kind: &Message, sends: &[&[Value]], remotes: i32) -> Vec<Option<u16>> {
-    let fields = (0..kind.fields.len()).map(|i| match sends[0].get(i) {
+    let fields = (0..kind.fields.len()).map(|index| match sends[0].get(index) {
         // A constant that the field cannot hold is stored, for the search to find.
-        Some(same @ Value::Single(Expression::Constant(c), ty))
-            if sends.iter().all(|fields| fields[i] == *same)
-                && i32::from(*c) <= largest(*ty, remotes) =>
+        Some(same @ Value::Single(Expression::Constant(constant), ty))
+            if sends.iter().all(|fields| fields[index] == *same)
+                && i32::from(*constant) <= largest(*ty, remotes) =>
         {
-            Some(*c)
+            Some(*constant)
         }
         _ => None,
     });
     fields.collect()
 }
 
-/// Returns the maximum number of a message in flight, and the property that a further one violates if the protocol
-/// file declares the bound. Without such a bound the number is the channel capacity.
-fn capacity(frame: &Frame, message: MessageId) -> (u16, Option<String>) {
+/// Returns the limit of a message in flight per sender, receiver and line: the lowest bound that the protocol file
+/// declares, otherwise the channel capacity.
+fn capacity(frame: &Frame, message: MessageId) -> Capacity {
     let (protocol, options) = (frame.protocol, frame.options);
     let kind = protocol.message(message);
     let bounds = &protocol.bounds;
-    let message_bound = bounds.per_message.iter().find(|(m, _)| *m == message);
+    let message_bound = (bounds.per_message.iter()).find(|(bounded, _)| *bounded == message);
     let is_ordered = protocol.order_of(kind.channel).is_some();
     let total = bounds.in_flight.filter(|_| !is_ordered);
     let limits = [
@@ -317,10 +350,17 @@ fn capacity(frame: &Frame, message: MessageId) -> (u16, Option<String>) {
         .filter(|(limit, _)| *limit <= options.capacity);
     match declared_limit {
         Some((limit, description)) => {
-            let bound = format!("more than {description} in flight");
-            (limit.max(1), Some(bound))
+            let property = format!("more than {description} in flight");
+            Capacity {
+                // A counter needs at least one value besides 0.
+                messages: limit.max(1),
+                violated_property: Some(property),
+            }
         }
-        None => (options.effective_capacity(), None),
+        None => Capacity {
+            messages: options.effective_capacity(),
+            violated_property: None,
+        },
     }
 }
 

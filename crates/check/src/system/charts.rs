@@ -40,6 +40,8 @@ mod note_kind {
     pub const DOES: u32 = 2;
     /// `Act::Becomes`.
     pub const BECOMES: u32 = 3;
+    /// Mask of the bits that encode the act.
+    pub const ACT: u32 = 3;
     /// The note's values contain the number of a line.
     pub const HAS_LINE: u32 = 1 << 2;
     /// The home can observe the act.
@@ -92,14 +94,16 @@ struct Chart<'a> {
     model: &'a Model,
     /// Steps so far.
     steps: Vec<Step>,
-    /// Messages in flight in send order, with the numbers of their flights.
-    in_flight: Vec<(InFlightMessage, u32)>,
+    /// Messages in flight, in send order.
+    in_flight: Vec<InFlightMessage>,
     /// Number of flights so far, which is the number of the next flight.
     flights: u32,
 }
 
 /// A message in flight.
 struct InFlightMessage {
+    /// Number of its flight.
+    flight: u32,
     /// Name and fields, as the chart shows them.
     message: String,
     /// Index of the sender's lifeline.
@@ -118,18 +122,17 @@ impl TraceEvents for Chart<'_> {
             (event.kind & note_kind::HAS_LINE != 0).then(|| values.next().unwrap_or(0) as u32);
         let counterpart = values.next().map(|counterpart| counterpart as usize);
         let words = event.text;
-        let action = match event.kind & 3 {
+        let action = match event.kind & note_kind::ACT {
             note_kind::SEND => {
                 let to = counterpart.unwrap_or(agent);
                 let flight = self.next_flight();
-                let message = words.clone();
-                let in_flight = InFlightMessage {
-                    message,
+                self.in_flight.push(InFlightMessage {
+                    flight,
+                    message: words.clone(),
                     from: agent,
                     to,
                     line,
-                };
-                self.in_flight.push((in_flight, flight));
+                });
                 Action::Send {
                     message: words,
                     to,
@@ -137,18 +140,7 @@ impl TraceEvents for Chart<'_> {
                 }
             }
             note_kind::RECEIVE => {
-                let send_index = self.in_flight.iter().position(|(in_flight, _)| {
-                    (&in_flight.message, in_flight.to, in_flight.line) == (&words, agent, line)
-                        && counterpart.is_none_or(|from| in_flight.from == from)
-                });
-                let (from, flight) = match send_index {
-                    Some(i) => {
-                        let (in_flight, flight) = self.in_flight.remove(i);
-                        (in_flight.from, flight)
-                    }
-                    // The message was in flight at the start.
-                    None => (counterpart.unwrap_or(agent), self.next_flight()),
-                };
+                let (from, flight) = self.receive(&words, counterpart, agent, line);
                 Action::Receive {
                     message: words,
                     from,
@@ -175,6 +167,31 @@ impl TraceEvents for Chart<'_> {
 }
 
 impl Chart<'_> {
+    /// Removes the oldest message in flight that matches a receive. Returns the lifeline of its sender, and its flight.
+    fn receive(
+        &mut self,
+        message: &str,
+        from: Option<usize>,
+        to: usize,
+        line: Option<u32>,
+    ) -> (usize, u32) {
+        let index = self.in_flight.iter().position(|sent| {
+            sent.message == message
+                && sent.to == to
+                && sent.line == line
+                && from.is_none_or(|from| sent.from == from)
+        });
+        match index {
+            Some(index) => {
+                let sent = self.in_flight.remove(index);
+                (sent.from, sent.flight)
+            }
+            // The message was in flight at the start.
+            None => (from.unwrap_or(to), self.next_flight()),
+        }
+    }
+
+    /// Number of a new flight.
     fn next_flight(&mut self) -> u32 {
         self.flights += 1;
         self.flights - 1
@@ -183,110 +200,105 @@ impl Chart<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use cohkit_engine::build::*;
-    use cohkit_engine::model::{Piece, Rule};
+    use super::{Act, Charts};
+    use cohkit_base::sequence::{Action, Sequence, Step};
+    use cohkit_engine::build::{assert, Builder};
+    use cohkit_engine::model::{Model, Piece, Rule, Stmt};
     use cohkit_engine::{check, Options, Outcome, Property};
 
-    #[test]
-    fn notes_become_a_message_sequence() {
-        let mut m = Builder::new("ping");
-        let kind = m.enumeration("kind", ["none", "ping", "pong"]);
-        let (wire, sent) = (m.state("wire", kind), m.range("count", 0, 3));
-        let sent = m.state("sent", sent);
-        let (a, b) = (m.agent("a"), m.agent("b"));
-        let text = |t: &str| vec![Piece::Text(t.into())];
-        let note = |agent: i32, action| super::note(agent.into(), action, Some(0.into()), true);
-        m.start("quiet", vec![]);
-        m.rule(Rule::new("send").when(wire.is(kind.nth(0))).does([
-            wire.set(kind.nth(1)),
-            sent.set(sent + 1),
-            note(
-                a,
-                Act::Send {
-                    message: vec![Piece::Value(wire.into())],
-                    to: b.into(),
-                },
+    /// Agent `a` sends a ping to agent `b`, which takes it, at most twice: the second time an assertion fails. Each
+    /// step has notes.
+    fn ping_model() -> Model {
+        let mut model = Builder::new("ping");
+        let kind = model.enumeration("kind", ["none", "ping", "pong"]);
+        let (wire, sent) = (model.state("wire", kind), model.range("count", 0, 3));
+        let sent = model.state("sent", sent);
+        let (a, b) = (model.agent("a"), model.agent("b"));
+        let note =
+            |agent: i32, act| -> Stmt { super::note(agent.into(), act, Some(0.into()), true) };
+        let message = || vec![Piece::Value(wire.into())];
+        model.start("quiet", vec![]);
+        let send = Act::Send {
+            message: message(),
+            to: b.into(),
+        };
+        let send_effects = [wire.set(kind.nth(1)), sent.set(sent + 1), note(a, send)];
+        model.rule(
+            Rule::new("send")
+                .when(wire.is(kind.nth(0)))
+                .does(send_effects),
+        );
+        let receive = Act::Receive {
+            message: message(),
+            from: Some(a.into()),
+        };
+        let count = Act::Does(vec![
+            Piece::Choice(
+                sent.is(2),
+                vec![Piece::Text("last of ".into())],
+                vec![Piece::Agent(a.into()), Piece::Text(" again ".into())],
             ),
-        ]));
-        m.rule(Rule::new("take").when(wire.is(kind.nth(1))).does([
-            note(
-                b,
-                Act::Receive {
-                    message: vec![Piece::Value(wire.into())],
-                    from: Some(a.into()),
-                },
-            ),
-            note(
-                b,
-                Act::Does(vec![
-                    Piece::Choice(
-                        sent.is(2),
-                        text("last of "),
-                        vec![Piece::Agent(a.into()), Piece::Text(" again ".into())],
-                    ),
-                    Piece::Value(sent.into()),
-                ]),
-            ),
+            Piece::Value(sent.into()),
+        ]);
+        let becomes = Act::Becomes(vec![Piece::Value(wire.is(kind.nth(0)))]);
+        model.rule(Rule::new("take").when(wire.is(kind.nth(1))).does([
+            note(b, receive),
+            note(b, count),
             assert("short", sent.lt(2)),
             wire.clear(),
-            note(b, Act::Becomes(vec![Piece::Value(wire.is(kind.nth(0)))])),
+            note(b, becomes),
         ]));
-        m.trace_renderer(&Charts);
-        let model = m.build().unwrap();
-        let report = check(&model, &Options::default()).unwrap();
-        let Outcome::Violated {
-            property, trace, ..
-        } = report.outcome
-        else {
-            panic!()
-        };
-        assert_eq!(property, Property::Assertion("short".into()));
+        model.trace_renderer(&Charts);
+        model.build().unwrap()
+    }
+
+    /// The chart that the notes of [`ping_model`] make on the path to the failed assertion.
+    fn expected_chart() -> Sequence {
         let step = |agent, action| Step {
             agent,
             action,
             line: Some(0),
             visible: true,
         };
-        let send = |flight| {
-            step(
-                0,
-                Action::Send {
-                    message: "ping".into(),
-                    to: 1,
-                    flight,
-                },
-            )
+        let send = |flight| Action::Send {
+            message: "ping".into(),
+            to: 1,
+            flight,
         };
-        let receive = |flight| {
-            step(
-                1,
-                Action::Receive {
-                    message: "ping".into(),
-                    from: 0,
-                    flight,
-                },
-            )
+        let receive = |flight| Action::Receive {
+            message: "ping".into(),
+            from: 0,
+            flight,
         };
-        let does = |what: &str| step(1, Action::Does { what: what.into() });
-        let expected = Sequence {
+        let does = |what: &str| Action::Does { what: what.into() };
+        let becomes = Action::Becomes {
+            state: "true".into(),
+        };
+        Sequence {
             agents: vec!["a".into(), "b".into()],
             steps: vec![
-                send(0),
-                receive(0),
-                does("a again 1"),
-                step(
-                    1,
-                    Action::Becomes {
-                        state: "true".into(),
-                    },
-                ),
-                send(1),
-                receive(1),
-                does("last of 2"),
+                step(0, send(0)),
+                step(1, receive(0)),
+                step(1, does("a again 1")),
+                step(1, becomes),
+                step(0, send(1)),
+                step(1, receive(1)),
+                step(1, does("last of 2")),
             ],
+        }
+    }
+
+    #[test]
+    fn notes_become_a_message_sequence() {
+        let report = check(&ping_model(), &Options::default()).unwrap();
+        let Outcome::Violated {
+            property, trace, ..
+        } = report.outcome
+        else {
+            panic!("the assertion holds: {:?}", report.outcome)
         };
-        assert_eq!(trace.sequence, expected);
+        assert_eq!(property, Property::Assertion("short".into()));
+        assert_eq!(trace.sequence, expected_chart());
         assert_eq!(trace.fault.as_deref(), Some("`short` does not hold"));
     }
 }

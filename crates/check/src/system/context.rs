@@ -47,7 +47,7 @@ impl Context {
         }
     }
 
-    /// This agent's part of a variable.
+    /// The element of a variable for this agent and line.
     pub fn part(&self, variable: VariableId) -> Place {
         let place = variable.at(&self.line);
         match &self.remote {
@@ -56,10 +56,10 @@ impl Context {
         }
     }
 
-    /// Returns the index of a remote that needs no computation: the own remote, the
-    /// sender, or that of the current iteration. `None` for any other expression.
-    pub fn known(&self, e: &Expression) -> Option<Expr> {
-        match e {
+    /// Returns the index of the remote that an expression names, if the context has it: the own
+    /// remote, the sender, or that of the current iteration. `None` for any other expression.
+    pub fn known(&self, expression: &Expression) -> Option<Expr> {
+        match expression {
             Expression::Own => self.remote.clone(),
             Expression::Sender => self.sender.clone(),
             Expression::Each => self.each.clone(),

@@ -66,9 +66,9 @@ impl<'p> Copies<'p> {
         let copies = self.memory.copies.at(line);
         let mut exists = match remote {
             Some(_) if self.frame.remotes == 1 => Expr::Bool(false),
-            _ => self.frame.any_remote(|r| {
-                let is_other = remote.map_or(Expr::Bool(true), |remote| r.is_not(remote));
-                is_other.and(copies.at(r))
+            _ => self.frame.any_remote(|holder| {
+                let is_other = remote.map_or(Expr::Bool(true), |remote| holder.is_not(remote));
+                is_other.and(copies.at(holder))
             }),
         };
         if remote.is_some() {

@@ -7,7 +7,7 @@ use cohkit_protocol::protocol::MessageId;
 
 use super::charts::Act;
 use super::context::Context;
-use super::flows::{Direction, Flow, Storage};
+use super::flows::{Direction, Endpoints, Flow, Storage};
 use super::input_queues::Entry;
 use super::layout::Layout;
 use super::options::SystemError;
@@ -34,8 +34,11 @@ fn add_delivery(reactions: &mut Reactions, index: usize) -> Result<(), SystemErr
     let sender = direction.is_from_remote().then(|| parameter("s"));
     let receiver = direction.is_to_remote().then(|| parameter("r"));
     let (from, to) = (sender.map(Expr::from), receiver.map(Expr::from));
-    let endpoints = (from.as_ref(), to.as_ref());
-    let mut arrival = channels.arrival(index, (line_parameter, &line), endpoints);
+    let endpoints = Endpoints {
+        from: from.as_ref(),
+        to: to.as_ref(),
+    };
+    let mut arrival = channels.arrival(index, &line, endpoints);
     let admitted = layout.backing_permission.admits(message, direction, &line);
     arrival.present = arrival.present.and(admitted);
     // A message can also wait in its channel behind another head of the input queue.
@@ -66,19 +69,17 @@ fn add_delivery(reactions: &mut Reactions, index: usize) -> Result<(), SystemErr
     let trigger = delivery_trigger(
         layout,
         flow,
-        (parameters.clone(), before.clone(), after),
+        parameters.clone(),
+        before.clone(),
+        after,
         arrival,
     );
     let remark = message_remark(layout, flow, &parameters, &present, &before);
     reactions.remarks.push(remark);
-    let is_taken = reactions.react(Event::Message(message), trigger)?;
+    let is_taken = reactions.react(trigger)?;
     if let Some(entry) = entry {
         let (remark, rule) = blocking_rule(
-            layout,
-            message,
-            entry,
-            (parameters, present, is_taken),
-            &before,
+            layout, message, entry, parameters, present, is_taken, &before,
         );
         reactions.remarks.push(remark);
         frame.scope.rule(rule);
@@ -91,7 +92,9 @@ fn add_delivery(reactions: &mut Reactions, index: usize) -> Result<(), SystemErr
 fn delivery_trigger(
     layout: &Layout,
     flow: &Flow,
-    (parameters, before, after): (Vec<VariableId>, Context, Context),
+    parameters: Vec<VariableId>,
+    before: Context,
+    after: Context,
     arrival: Arrival,
 ) -> Trigger {
     let Layout { frame, agents, .. } = layout;
@@ -121,18 +124,25 @@ fn delivery_trigger(
         }),
         incoming_copy: arrival.current,
         is_required: true,
-        ..Trigger::new(format!("{agent} takes {message}"), parameters, after)
+        ..Trigger::new(
+            Event::Message(flow.message),
+            format!("{agent} takes {message}"),
+            parameters,
+            after,
+        )
     }
 }
 
 /// Returns the rule by which a message becomes the head of its input queue and stalls there, and the description of
-/// such a message. `present` is true if the message is next in its channel, `is_taken` if the receiver would consume
-/// it.
+/// such a message. `present` is the condition that the message is next in its channel, and `is_taken` the condition
+/// that the receiver consumes it.
 fn blocking_rule(
     layout: &Layout,
     message: MessageId,
     entry: Entry,
-    (parameters, present, is_taken): (Vec<VariableId>, Expr, Expr),
+    parameters: Vec<VariableId>,
+    present: Expr,
+    is_taken: Expr,
     context: &Context,
 ) -> (Remark, Rule) {
     let frame = &layout.frame;

@@ -26,10 +26,10 @@ pub(super) fn add_device_steps(reactions: &mut Reactions) -> Result<(), SystemEr
 }
 
 /// Returns a trigger of the home by the device. `name` completes the sentence that begins with the home's name.
-fn home_trigger(layout: &Layout, name: &str) -> Trigger {
-    let (l, line) = layout.frame.line_parameter();
+fn home_trigger(layout: &Layout, event: Event, name: &str) -> Trigger {
+    let (line_parameter, line) = layout.frame.line_parameter();
     let name = format!("{} {name}", layout.agents.home.controller.name);
-    Trigger::new(name, vec![l], Context::new(&line, None))
+    Trigger::new(event, name, vec![line_parameter], Context::new(&line, None))
 }
 
 /// Returns the condition that the device may request a local operation, an index into the device's operations. An
@@ -51,24 +51,24 @@ fn may_request(layout: &Layout, device: &Device, local: usize, line: &Expr) -> E
 fn add_requests(reactions: &mut Reactions, device: &Device) -> Result<(), SystemError> {
     let layout = reactions.layout;
     let frame = &layout.frame;
-    let (l, line) = frame.line_parameter();
-    let (requested, accepted) = (device.requested.at(l), device.accepted.at(l));
+    let (line_parameter, line) = frame.line_parameter();
+    let (requested, accepted) = (device.requested.at(&line), device.accepted.at(&line));
     let mut idle = requested.clone().is(0);
     if !frame.options.overlaps_requests {
         idle = idle.and(accepted.clone().is(0));
     }
-    for (k, local) in device.locals.iter().enumerate() {
-        let code = k as i32 + 1;
+    for (index, local) in device.locals.iter().enumerate() {
+        let code = index as i32 + 1;
         let action = format!("asks for {}", local.name);
         let note = frame.note_action(device.agent, &line, &action, true);
         let mut body = vec![note, requested.clone().set(code)];
         if let Some(watch) = &layout.watch {
-            body.extend(watch.operation_effect(k as u8, &line, true));
+            body.extend(watch.operation_effect(index as u8, &line, true));
         }
         frame.scope.rule(Rule {
             name: format!("device {action}"),
-            parameters: vec![l],
-            guard: idle.clone().and(may_request(layout, device, k, &line)),
+            parameters: vec![line_parameter],
+            guard: idle.clone().and(may_request(layout, device, index, &line)),
             body,
             spontaneous: true,
             priority: 0,
@@ -90,9 +90,9 @@ fn add_requests(reactions: &mut Reactions, device: &Device) -> Result<(), System
             ],
             accept_effects: vec![is_first, accepted.clone().set(code)],
             refuse_effects: Some(vec![frame.note_home_action(&line, &refuses)]),
-            ..home_trigger(layout, &takes)
+            ..home_trigger(layout, Event::Local(index as u8), &takes)
         };
-        reactions.react(Event::Local(k as u8), trigger)?;
+        reactions.react(trigger)?;
     }
     Ok(())
 }
@@ -101,7 +101,7 @@ fn add_requests(reactions: &mut Reactions, device: &Device) -> Result<(), System
 fn add_locks(reactions: &mut Reactions, device: &Device) -> Result<(), SystemError> {
     let layout = reactions.layout;
     let Layout { frame, copies, .. } = layout;
-    let (l, line) = frame.line_parameter();
+    let (line_parameter, line) = frame.line_parameter();
     let note = |action: &str| frame.note_action(device.agent, &line, action, true);
     // A device may unlock a line that it has not locked. Refusing has no effect, so only a home that takes the unlock
     // matters.
@@ -112,9 +112,9 @@ fn add_locks(reactions: &mut Reactions, device: &Device) -> Result<(), SystemErr
             "lock",
             "the home takes an unlock of a line that is not locked",
         ))],
-        ..home_trigger(layout, "takes a stray unlock")
+        ..home_trigger(layout, Event::Unlock, "takes a stray unlock")
     };
-    reactions.react(Event::Unlock, trigger)?;
+    reactions.react(trigger)?;
     let trigger = Trigger {
         present: device.holds_lock(&line),
         consume: vec![note("unlocks")],
@@ -123,20 +123,20 @@ fn add_locks(reactions: &mut Reactions, device: &Device) -> Result<(), SystemErr
             "lock",
             "the home refuses an unlock of a line that is locked",
         ))]),
-        ..home_trigger(layout, "takes the unlock")
+        ..home_trigger(layout, Event::Unlock, "takes the unlock")
     };
-    reactions.react(Event::Unlock, trigger)?;
+    reactions.react(trigger)?;
     // An outer level writes lines whose permission it has revoked, in a rule of its own.
     let mut locals = device.locals.iter();
-    let writes = locals.any(|l| l.locks && l.ensures == Permission::None);
+    let writes = locals.any(|local| local.locks && local.ensures == Permission::None);
     if writes && !layout.backing_permission.exists() {
         let changes = copies.has_other_current(&line, None);
         let mut body = vec![note("writes")];
         body.extend(copies.mark_stale(&line, true));
-        body.push(copies.memory.current.at(l).set(true));
+        body.push(copies.memory.current.at(&line).set(true));
         frame.scope.rule(Rule {
             name: "device writes under its lock".into(),
-            parameters: vec![l],
+            parameters: vec![line_parameter],
             guard: device.is_lock(&line, lock::WRITE).and(changes),
             body,
             spontaneous: true,

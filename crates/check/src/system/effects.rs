@@ -2,7 +2,7 @@
 
 use cohkit_engine::build::{assert, choose, when};
 use cohkit_engine::model::{Expr, Stmt, Violation};
-use cohkit_protocol::controller::Statement;
+use cohkit_protocol::controller::{Local, Statement};
 use cohkit_protocol::pending_access::CompletionKind;
 use cohkit_protocol::protocol::{Carries, Permission, StateId};
 use cohkit_protocol::unroll::Homes;
@@ -21,7 +21,7 @@ use super::memory::{slot, Slot};
 use super::options::SystemError;
 use super::stores::PendingStores;
 
-/// Text of a performed write in charts, for a write that was outstanding.
+/// Text of charts for a write that was outstanding, at the moment at which it is performed. The trace checker knows it.
 const PERFORMS: &str = "performs the write";
 
 /// Lowering of the statements of rows to effects on a system's variables.
@@ -102,8 +102,8 @@ impl<'s, 'p> Effects<'s, 'p> {
             Statement::AssignAll(..) | Statement::AssignHomes(..) | Statement::ForHomes { .. } => {
                 let variables = &self.agents.side_of(context).controller.variables;
                 let homes = Homes(self.frame.protocol.homes);
-                let written_out = homes.statement(statement, variables);
-                out.extend(self.statements(execution, written_out.as_slice())?);
+                let unrolled = homes.statement(statement, variables);
+                out.extend(self.statements(execution, unrolled.as_slice())?);
             }
             Statement::ForEach { .. } | Statement::If { .. } => {
                 out.push(self.conditional(execution, statement)?)
@@ -122,11 +122,11 @@ impl<'s, 'p> Effects<'s, 'p> {
                 self.start_memory_operation(context, slot::READ, out)?;
             }
             Statement::StartWrite => {
-                let Some(bit) = execution.incoming_copy.clone() else {
+                let Some(current) = execution.incoming_copy.clone() else {
                     return Err(self.unsupported("writes memory without a line", context));
                 };
                 let memory = self.start_memory_operation(context, slot::WRITE, out)?;
-                out.push(memory.current.at(&context.line).set(bit));
+                out.push(memory.current.at(&context.line).set(current));
             }
             Statement::StartStore { whole } => {
                 let operation = if *whole { slot::STORE } else { slot::PARTIAL };
@@ -151,24 +151,24 @@ impl<'s, 'p> Effects<'s, 'p> {
     fn assignment(&self, context: &Context, statement: &Statement) -> Option<Stmt> {
         let agents = &self.agents;
         match statement {
-            Statement::Assign(name, value) => {
+            Statement::Assign(variable, value) => {
                 let value = agents.number(context, value);
-                Some(agents.variable(context, *name).set(value))
+                Some(agents.variable(context, *variable).set(value))
             }
-            Statement::AssignSet(name, set) => {
-                let place = agents.variable(context, *name);
+            Statement::AssignSet(variable, set) => {
+                let place = agents.variable(context, *variable);
                 Some(self.frame.for_each_remote(|remote| {
                     let member = agents.member(context, set, remote.into());
                     vec![place.at(remote).set(member)]
                 }))
             }
-            Statement::Choose(name, _) => {
+            Statement::Choose(variable, _) => {
                 let chosen = context.chosen.clone();
                 let value = chosen.map_or(Expr::Int(0), |index| index + 1);
-                Some(agents.variable(context, *name).set(value))
+                Some(agents.variable(context, *variable).set(value))
             }
-            Statement::AssignElement(name, at, value) => {
-                let place = agents.element(context, *name, at);
+            Statement::AssignElement(array, indices, value) => {
+                let place = agents.element(context, *array, indices);
                 Some(place.set(agents.number(context, value)))
             }
             _ => None,
@@ -213,7 +213,7 @@ impl<'s, 'p> Effects<'s, 'p> {
         }
     }
 
-    /// Writes the data of the current message to memory: the line, or the bytes of its store.
+    /// Writes the data of the event to memory: the received or read line, or the bytes of the message's store.
     fn write_memory(
         &self,
         execution: &mut Execution,
@@ -222,17 +222,17 @@ impl<'s, 'p> Effects<'s, 'p> {
         let (context, line) = (execution.context, execution.context.line.clone());
         let carries = execution
             .message
-            .map(|m| self.frame.protocol.message(m).carries);
+            .map(|message| self.frame.protocol.message(message).carries);
         match (carries, &execution.incoming_copy) {
-            (Some(kind @ (Carries::Store | Carries::PartialStore)), _) => {
-                let whole_line = kind == Carries::Store;
+            (Some(carries @ (Carries::Store | Carries::PartialStore)), _) => {
+                let whole_line = carries == Carries::Store;
                 out.extend(self.stores.perform_store(execution, &context.sender, None));
                 out.push(self.frame.note_home_action(&line, PERFORMS));
                 out.extend(self.store_to_memory(&line, whole_line));
             }
-            (_, Some(bit)) => {
+            (_, Some(current)) => {
                 out.extend(self.layout.backing_permission.may_write(&line));
-                out.push(self.copies.memory.current.at(line).set(bit));
+                out.push(self.copies.memory.current.at(line).set(current));
             }
             _ => return Err(self.unsupported("writes memory without bytes", context)),
         }
@@ -282,18 +282,20 @@ impl<'s, 'p> Effects<'s, 'p> {
         let holds = |state: StateId| controller.states[state.index()].holds_line;
         let drops = holds(from) && !holds(to);
         let [from, to] = [from, to].map(|state| self.agents.remote.states.nth(state.0.into()));
-        self.frame.scope.with_bound(self.frame.line_type, |l| {
-            let state = self.agents.remote.state.at(l).at(remote);
-            let mut body = vec![state.clone().set(to)];
-            if drops {
-                body.push(self.copies.memory.copies.at(l).at(remote).set(false));
-            }
-            let line = Expr::from(l);
-            let context = Context::new(&line, Some(remote.clone()));
-            let becomes = Act::Becomes(self.agents.state_words(&context));
-            body.push(self.frame.note_act(remote.clone(), becomes, &line, false));
-            l.each(vec![when(state.is(from), body)])
-        })
+        self.frame
+            .scope
+            .with_bound(self.frame.line_type, |bound_line| {
+                let line = Expr::from(bound_line);
+                let state = self.agents.remote.state.at(&line).at(remote);
+                let mut body = vec![state.clone().set(to)];
+                if drops {
+                    body.push(self.copies.memory.copies.at(&line).at(remote).set(false));
+                }
+                let context = Context::new(&line, Some(remote.clone()));
+                let becomes = Act::Becomes(self.agents.state_words(&context));
+                body.push(self.frame.note_act(remote.clone(), becomes, &line, false));
+                bound_line.each(vec![when(state.is(from), body)])
+            })
     }
 
     /// Performs a store in memory, and asserts that the device holds no lock. `whole_line` is true if the bytes
@@ -325,7 +327,7 @@ impl<'s, 'p> Effects<'s, 'p> {
         let context = execution.context;
         let carries = execution
             .message
-            .map(|m| self.frame.protocol.message(m).carries);
+            .map(|message| self.frame.protocol.message(message).carries);
         let (Some(deferred_store), Some(carries), Some(sender)) =
             (self.stores.deferred_store, carries, &context.sender)
         else {
@@ -410,8 +412,7 @@ impl<'s, 'p> Effects<'s, 'p> {
     }
 
     /// Acknowledges a local operation to the device, which may lock the line. `index` is the operation's index in
-    /// [`cohkit_protocol::controller::Controller::locals`]. Asserts that the operation was accepted, that the
-    /// remotes have no more permission than it ensures, and that memory is current.
+    /// [`cohkit_protocol::controller::Controller::locals`]. Asserts that the operation was accepted.
     fn acknowledge(
         &self,
         context: &Context,
@@ -441,24 +442,7 @@ impl<'s, 'p> Effects<'s, 'p> {
         if let Some(watch) = &self.layout.watch {
             out.extend(watch.operation_effect(index, line, false));
         }
-        let permission = self.agents.remote.permission;
-        let state = self.agents.remote.state;
-        let permissions = self.frame.all_remotes(|r| {
-            permission
-                .of(state.at(line).at(r))
-                .le(permission_code(local.ensures))
-        });
-        let when = format!("when {} is acknowledged", local.name);
-        let message = format!("a remote still has a permission that it must not have {when}");
-        out.push(assert(
-            Violation::new("single writer", message),
-            permissions,
-        ));
-        let message = format!("memory is stale {when}");
-        out.push(assert(
-            Violation::new("data value", message),
-            self.copies.memory.current.at(line),
-        ));
+        out.extend(self.assert_ensured(line, local));
         if local.locks {
             let level = match local.ensures {
                 Permission::None => lock::WRITE,
@@ -476,6 +460,25 @@ impl<'s, 'p> Effects<'s, 'p> {
             out.push(device.set_lock(line, level));
         }
         Ok(())
+    }
+
+    /// Asserts that an acknowledged operation has its effect: the remotes have no more permission than it ensures, and
+    /// memory is current.
+    fn assert_ensured(&self, line: &Expr, local: &Local) -> [Stmt; 2] {
+        let (permission, state) = (self.agents.remote.permission, self.agents.remote.state);
+        let permissions = self.frame.all_remotes(|remote| {
+            permission
+                .of(state.at(line).at(remote))
+                .le(permission_code(local.ensures))
+        });
+        let when = format!("when {} is acknowledged", local.name);
+        let excess = format!("a remote still has a permission that it must not have {when}");
+        let stale = format!("memory is stale {when}");
+        let current = self.copies.memory.current.at(line);
+        [
+            assert(Violation::new("single writer", excess), permissions),
+            assert(Violation::new("data value", stale), current),
+        ]
     }
 
     /// Error: a row does something that has no meaning in its place.

@@ -5,7 +5,7 @@
 
 use cohkit_engine::model::{Expr, Place};
 use cohkit_protocol::controller::{Expression, Operator, Set, Value};
-use cohkit_protocol::protocol::{Type, VariableId as Name};
+use cohkit_protocol::protocol::{Type, VariableId};
 use cohkit_protocol::terms::IndexDomain;
 use cohkit_protocol::unroll::Homes;
 
@@ -18,45 +18,48 @@ impl Agents<'_> {
         match value {
             Value::Single(value, _) => self.number(context, value),
             // Sum of the members' powers of two.
-            Value::Set(set) => self.sum(|i| {
-                let member = self.member(context, set, i.into());
-                member.then(1 << i, 0)
+            Value::Set(set) => self.sum(|remote| {
+                let member = self.member(context, set, remote.into());
+                member.then(1 << remote, 0)
             }),
         }
     }
 
     /// Returns the value of an expression as a number. An expression without meaning in its place rejects the system.
-    pub fn number(&self, context: &Context, e: &Expression) -> Expr {
+    pub fn number(&self, context: &Context, expression: &Expression) -> Expr {
         use Expression as E;
-        match e {
-            E::Constant(c) => Expr::Int((*c).into()),
+        match expression {
+            E::Constant(constant) => Expr::Int((*constant).into()),
             E::None => Expr::Int(0),
-            E::Own | E::Each => match context.known(e) {
+            E::Own | E::Each => match context.known(expression) {
                 Some(index) => index + 1,
                 None => self.unsupported(context, "names a remote where none is defined"),
             },
             // The home is not among the remotes, so as a sender it is 0.
-            E::Sender => context.known(e).map_or(Expr::Int(0), |index| index + 1),
+            E::Sender => match context.known(expression) {
+                Some(index) => index + 1,
+                None => Expr::Int(0),
+            },
             E::State => {
                 let positions = self.positions(context.home);
                 positions.of(self.state(context))
             }
-            E::Variable(name) => self.variable(context, *name).into(),
-            E::Element(name, at) => self.element(context, *name, at).into(),
+            E::Variable(variable) => self.variable(context, *variable).into(),
+            E::Element(array, indices) => self.element(context, *array, indices).into(),
             E::Home => self.frame.home_of(&context.line),
-            E::Field(i) => self.field(context, *i),
+            E::Field(field) => self.field(context, *field),
             E::Table(table, index) => {
                 let index = self.number(context, index);
                 self.side_of(context).tables[usize::from(*table)].of(index)
             }
-            E::Count(set) => self.sum(|i| {
-                let member = self.member(context, set, i.into());
+            E::Count(set) => self.sum(|remote| {
+                let member = self.member(context, set, remote.into());
                 member.as_number()
             }),
             E::Modulo(number, size) => self.number(context, number) % i32::from(*size),
-            E::Binary(operator, a, b) => match operator {
-                Operator::Add => self.number(context, a) + self.number(context, b),
-                Operator::Subtract => self.number(context, a) - self.number(context, b),
+            E::Binary(operator, left, right) => match operator {
+                Operator::Add => self.number(context, left) + self.number(context, right),
+                Operator::Subtract => self.number(context, left) - self.number(context, right),
                 Operator::Equal
                 | Operator::NotEqual
                 | Operator::Less
@@ -64,18 +67,18 @@ impl Agents<'_> {
                 | Operator::Greater
                 | Operator::GreaterOrEqual
                 | Operator::And
-                | Operator::Or => self.condition(context, e).as_number(),
+                | Operator::Or => self.condition(context, expression).as_number(),
             },
-            E::Homes(expression) => {
-                let written_out = Homes(self.frame.protocol.homes).expression(expression);
-                self.number(context, &written_out)
+            E::Homes(over_homes) => {
+                let unrolled = Homes(self.frame.protocol.homes).expression(over_homes);
+                self.number(context, &unrolled)
             }
             E::In(..)
             | E::SetsEqual(..)
             | E::SetsDiffer(..)
             | E::All(_)
             | E::Any(_)
-            | E::Not(_) => self.condition(context, e).as_number(),
+            | E::Not(_) => self.condition(context, expression).as_number(),
         }
     }
 
@@ -87,18 +90,18 @@ impl Agents<'_> {
         }
     }
 
-    /// Sum over all remotes.
+    /// Sum of a term for each remote, by its index.
     fn sum(&self, term: impl Fn(i32) -> Expr) -> Expr {
         let first = term(0);
-        (1..self.frame.remotes).fold(first, |sum, i| sum + term(i))
+        (1..self.frame.remotes).fold(first, |sum, remote| sum + term(remote))
     }
 
     /// Truth value of a condition.
-    pub fn condition(&self, context: &Context, e: &Expression) -> Expr {
+    pub fn condition(&self, context: &Context, expression: &Expression) -> Expr {
         use Expression as E;
-        match e {
-            E::Constant(c) => Expr::Bool(*c != 0),
-            E::Not(a) => !self.condition(context, a),
+        match expression {
+            E::Constant(constant) => Expr::Bool(*constant != 0),
+            E::Not(negated) => !self.condition(context, negated),
             E::In(remote, set) => match context.known(remote) {
                 Some(index) => self.member(context, set, index),
                 None => {
@@ -113,33 +116,14 @@ impl Agents<'_> {
             E::Any(claim) => self.frame.scope.with_bound(self.frame.remote_type, |each| {
                 each.any(self.condition(&context.with_each(each.into()), claim))
             }),
-            E::Homes(expression) => {
-                let written_out = Homes(self.frame.protocol.homes).expression(expression);
-                self.condition(context, &written_out)
+            E::Homes(over_homes) => {
+                let unrolled = Homes(self.frame.protocol.homes).expression(over_homes);
+                self.condition(context, &unrolled)
             }
             E::SetsEqual(a, b) => self.same_members(context, a, b),
             E::SetsDiffer(a, b) => !self.same_members(context, a, b),
-            E::Binary(operator, a, b) => {
-                let holds: fn(Expr, Expr) -> Expr = match operator {
-                    Operator::And => {
-                        let a = self.condition(context, a);
-                        return a.and(self.condition(context, b));
-                    }
-                    Operator::Or => {
-                        let a = self.condition(context, a);
-                        return a.or(self.condition(context, b));
-                    }
-                    Operator::Equal => |x, y| x.is(y),
-                    Operator::NotEqual => |x, y| x.is_not(y),
-                    Operator::Less => |x, y| x.lt(y),
-                    Operator::LessOrEqual => |x, y| x.le(y),
-                    Operator::Greater => |x, y| x.gt(y),
-                    Operator::GreaterOrEqual => |x, y| x.ge(y),
-                    Operator::Add => |x, y| (x + y).is_not(0),
-                    Operator::Subtract => |x, y| (x - y).is_not(0),
-                };
-                let (x, y) = (self.number(context, a), self.number(context, b));
-                holds(x, y)
+            E::Binary(operator, left, right) => {
+                self.binary_condition(context, *operator, left, right)
             }
             E::None
             | E::Own
@@ -152,10 +136,41 @@ impl Agents<'_> {
             | E::Field(_)
             | E::Table(..)
             | E::Modulo(..)
-            | E::Count(_) => self.number(context, e).is_not(0),
+            | E::Count(_) => self.number(context, expression).is_not(0),
         }
     }
 
+    /// Truth value of a binary operator. A number is true if it is not 0.
+    fn binary_condition(
+        &self,
+        context: &Context,
+        operator: Operator,
+        left: &Expression,
+        right: &Expression,
+    ) -> Expr {
+        let holds: fn(Expr, Expr) -> Expr = match operator {
+            Operator::And => {
+                let left = self.condition(context, left);
+                return left.and(self.condition(context, right));
+            }
+            Operator::Or => {
+                let left = self.condition(context, left);
+                return left.or(self.condition(context, right));
+            }
+            Operator::Equal => |left, right| left.is(right),
+            Operator::NotEqual => |left, right| left.is_not(right),
+            Operator::Less => |left, right| left.lt(right),
+            Operator::LessOrEqual => |left, right| left.le(right),
+            Operator::Greater => |left, right| left.gt(right),
+            Operator::GreaterOrEqual => |left, right| left.ge(right),
+            Operator::Add => |left, right| (left + right).is_not(0),
+            Operator::Subtract => |left, right| (left - right).is_not(0),
+        };
+        let (left, right) = (self.number(context, left), self.number(context, right));
+        holds(left, right)
+    }
+
+    /// Returns the condition that two sets are equal.
     fn same_members(&self, context: &Context, a: &Set, b: &Set) -> Expr {
         self.frame.scope.with_bound(self.frame.remote_type, |each| {
             let a = self.member(context, a, each.into());
@@ -178,7 +193,7 @@ impl Agents<'_> {
                 Some(index) => remote.is(index),
                 None => self.number(context, expression).is(remote + 1),
             },
-            Set::Variable(name) => self.variable(context, *name).at(remote).into(),
+            Set::Variable(variable) => self.variable(context, *variable).at(remote).into(),
             Set::Field(field) => {
                 let powers = self.powers();
                 let members = self.field(context, *field);
@@ -196,7 +211,7 @@ impl Agents<'_> {
     }
 
     /// Returns the place of an array's element. `indices` holds one or two expressions.
-    pub fn element(&self, context: &Context, array: Name, indices: &[Expression]) -> Place {
+    pub fn element(&self, context: &Context, array: VariableId, indices: &[Expression]) -> Place {
         let mut place = self.variable(context, array);
         let Type::Array {
             first_domain,
@@ -221,10 +236,10 @@ impl Agents<'_> {
 
     /// The index of the remote that an expression names. If it names none, the index is outside every array, which the
     /// search reports.
-    pub fn remote_index(&self, context: &Context, e: &Expression) -> Expr {
-        match context.known(e) {
+    pub fn remote_index(&self, context: &Context, expression: &Expression) -> Expr {
+        match context.known(expression) {
             Some(index) => index,
-            None => self.number(context, e) - 1,
+            None => self.number(context, expression) - 1,
         }
     }
 }

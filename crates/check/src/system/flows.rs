@@ -154,10 +154,19 @@ impl Queue {
     }
 }
 
-/// Indexes a place by sender and receiver; the home needs no index.
-pub(super) fn at_endpoints(place: Place, from: Option<&Expr>, to: Option<&Expr>) -> Place {
-    [from, to]
-        .into_iter()
-        .flatten()
-        .fold(place, |place, end| place.at(end))
+/// Sender and receiver of a message: the index of a remote, or `None` for a home.
+#[derive(Clone, Copy)]
+pub(super) struct Endpoints<'e> {
+    /// Sender.
+    pub from: Option<&'e Expr>,
+    /// Receiver.
+    pub to: Option<&'e Expr>,
+}
+
+impl Endpoints<'_> {
+    /// Indexes a counter or queue by sender and receiver; a home needs no index.
+    pub fn index(self, place: Place) -> Place {
+        let remotes = [self.from, self.to].into_iter().flatten();
+        remotes.fold(place, |place, remote| place.at(remote))
+    }
 }

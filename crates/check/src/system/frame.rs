@@ -25,7 +25,7 @@ pub(super) struct Frame<'p> {
     /// Number of remotes.
     pub remotes: i32,
     /// Number of remotes of each kind.
-    pub of_each: Remotes,
+    pub remotes_by_kind: Remotes,
     /// Number of lines. They are distributed over the homes in turn.
     pub lines: i32,
     /// Type of remotes' indices, from 0 to `remotes` - 1.
@@ -47,11 +47,11 @@ impl<'p> Frame<'p> {
     pub fn new(
         protocol: &'p Protocol,
         home: &Controller,
-        of_each: Remotes,
+        remotes_by_kind: Remotes,
         lines: u8,
         options: &'p Options,
     ) -> Frame<'p> {
-        let remotes = of_each.total();
+        let remotes = remotes_by_kind.total();
         let scope = Scope::new(format!("{} {remotes}x{lines}", protocol.name));
         let home_name = if home.name == protocol.remote.name {
             format!("{}_home", home.name)
@@ -60,7 +60,7 @@ impl<'p> Frame<'p> {
         };
         let names = AgentNames {
             remotes: (0..remotes)
-                .map(|remote| lifeline(&protocol.remote_name(&of_each, remote), "remote"))
+                .map(|remote| lifeline(&protocol.remote_name(&remotes_by_kind, remote), "remote"))
                 .collect(),
             homes: homes(&home_name, protocol.homes),
         };
@@ -78,7 +78,7 @@ impl<'p> Frame<'p> {
             facts: ProtocolFacts::new(protocol, home),
             scope,
             remotes,
-            of_each,
+            remotes_by_kind,
             lines,
             remote_type,
             line_type,

@@ -6,7 +6,7 @@ use cohkit_protocol::protocol::MessageId;
 
 use super::channels::Channels;
 use super::context::Context;
-use super::flows::{at_endpoints, Direction, Queue, Storage};
+use super::flows::{Direction, Endpoints, Queue, Storage};
 
 impl Channels<'_> {
     /// Returns the index of the flow of a message type in one direction; `None` if no row sends such a message.
@@ -29,14 +29,9 @@ impl Channels<'_> {
         self.queues_of(queue, line).at(sender)
     }
 
-    /// Returns the queue of a sender and a receiver (`None` for a home) for messages about a line.
-    pub fn queue_at(
-        &self,
-        queue: usize,
-        line: &Expr,
-        (from, to): (Option<&Expr>, Option<&Expr>),
-    ) -> Place {
-        at_endpoints(self.queues_of(queue, line), from, to)
+    /// Returns the queue between two endpoints for messages about a line.
+    pub fn queue_at(&self, queue: usize, line: &Expr, endpoints: Endpoints) -> Place {
+        endpoints.index(self.queues_of(queue, line))
     }
 
     /// True if the messages of a flow carry a copy of the line.
@@ -123,6 +118,7 @@ impl Channels<'_> {
             .collect()
     }
 
+    /// The flows of these messages to remotes, as indices into `flows`.
     fn flows_to_remotes<'c>(
         &'c self,
         messages: &'c [MessageId],
@@ -133,8 +129,8 @@ impl Channels<'_> {
         })
     }
 
-    /// True if a message of a flow is in flight to the current agent; with `stale_only`, only one with a stale copy of
-    /// the line.
+    /// Returns the condition that a message of a flow is in flight to the current agent; with `stale_only`, one with a
+    /// stale copy of the line.
     fn in_flight_to(&self, flow: usize, context: &Context, stale_only: bool) -> Expr {
         match self.flows[flow].direction.is_from_remote() {
             false => self.in_flight_from(flow, context, None, stale_only),
@@ -153,10 +149,12 @@ impl Channels<'_> {
         from: Option<&Expr>,
         stale_only: bool,
     ) -> Expr {
-        let (line, to) = (&context.line, context.remote.as_ref());
+        let line = &context.line;
+        let to = context.remote.as_ref();
+        let endpoints = Endpoints { from, to };
         match self.flows[flow].storage {
             Storage::Counted(variable) => {
-                let place = at_endpoints(variable.at(line), from, to);
+                let place = endpoints.index(variable.at(line));
                 (self.frame).any_cell(&self.flows[flow].stored, place, &|place| {
                     let matches = place.clone().at(false).gt(0);
                     match stale_only {
@@ -166,7 +164,7 @@ impl Channels<'_> {
                 })
             }
             Storage::Queued(index, label) => {
-                let place = self.queue_at(index, line, (from, to));
+                let place = self.queue_at(index, line, endpoints);
                 let queue = &self.queues[index];
                 self.frame.scope.with_bound(queue.positions, |i| {
                     let entry = place.field("slot").at(i);
@@ -215,11 +213,11 @@ impl Channels<'_> {
         message: MessageId,
         direction: Direction,
         line: &Expr,
-        (from, to): (Option<&Expr>, Option<&Expr>),
+        endpoints: Endpoints,
     ) -> Expr {
         let mut has_none = Expr::Bool(true);
         for (flow, variable) in self.preceding_flows(message, direction) {
-            let place = at_endpoints(variable.at(line), from, to);
+            let place = endpoints.index(variable.at(line));
             let carries = self.carries_line(flow);
             let [stored @ .., _] = &self.flows[flow].stored[..] else {
                 continue;
@@ -257,8 +255,9 @@ impl Channels<'_> {
         sum((0..self.flows.len()).map(|flow| self.count_flow(flow, line, Some(remote))))
     }
 
-    /// Returns the number of messages of a flow about a line in flight; with `only`, those from or to this remote.
-    pub fn count_flow(&self, flow: usize, line: &Expr, only: Option<i32>) -> Expr {
+    /// Returns the number of messages of a flow about a line in flight; with `remote`, only
+    /// those from or to the remote with this index.
+    pub fn count_flow(&self, flow: usize, line: &Expr, remote: Option<i32>) -> Expr {
         let direction = self.flows[flow].direction;
         let indices = |is_remote: bool| match is_remote {
             true => (0..self.frame.remotes).map(Some).collect(),
@@ -267,14 +266,17 @@ impl Channels<'_> {
         let mut counts = Vec::new();
         for from in indices(direction.is_from_remote()) {
             for to in indices(direction.is_to_remote()) {
-                if only.is_some() && from != only && to != only {
+                if remote.is_some() && from != remote && to != remote {
                     continue;
                 }
                 let (from, to) = (from.map(Expr::from), to.map(Expr::from));
+                let endpoints = Endpoints {
+                    from: from.as_ref(),
+                    to: to.as_ref(),
+                };
                 counts.push(match self.flows[flow].storage {
                     Storage::Counted(variable) => {
-                        let place = at_endpoints(variable.at(line), from.as_ref(), to.as_ref());
-                        self.count_cells(flow, place)
+                        self.count_cells(flow, endpoints.index(variable.at(line)))
                     }
                     Storage::Queued(queue, label) if self.queues[queue].senders.is_some() => {
                         let homes = 0..i32::from(self.frame.protocol.homes);
@@ -283,7 +285,7 @@ impl Channels<'_> {
                         sum(places.map(|place| self.count_queued(queue, label, place, line)))
                     }
                     Storage::Queued(queue, label) => {
-                        let place = self.queue_at(queue, line, (from.as_ref(), to.as_ref()));
+                        let place = self.queue_at(queue, line, endpoints);
                         self.count_queued(queue, label, place, line)
                     }
                 });
@@ -296,10 +298,11 @@ impl Channels<'_> {
     pub fn count_cells(&self, flow: usize, place: Place) -> Expr {
         let mut places = vec![place];
         for &ty in &self.flows[flow].stored {
-            let (lo, hi) = self.frame.scope.model().bounds(ty).unwrap_or((0, 0));
+            let bounds = self.frame.scope.model().bounds(ty);
+            let (low, high) = bounds.unwrap_or((0, 0));
             places = places
                 .into_iter()
-                .flat_map(|place| (lo..=hi).map(move |value| place.clone().at(value)))
+                .flat_map(|place| (low..=high).map(move |value| place.clone().at(value)))
                 .collect();
         }
         if self.carries_line(flow) {

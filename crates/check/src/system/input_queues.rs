@@ -8,7 +8,7 @@
 use cohkit_engine::model::{Expr, Place, Stmt, VariableId};
 use std::rc::Rc;
 
-use super::flows::Direction;
+use super::flows::{Direction, Endpoints};
 use super::frame::Frame;
 
 /// The input queues of a network at the homes, or at the remotes.
@@ -32,9 +32,9 @@ pub(super) struct Entry {
     pub has_no_head: Expr,
     /// True if the first message of this sender is the head.
     pub is_head: Expr,
-    /// Makes that message the head.
+    /// Statement that makes that message the head.
     pub enter_statement: Stmt,
-    /// Removes the head, with a message that is consumed.
+    /// Statements that remove the head, if it is consumed.
     pub removal: Vec<Stmt>,
 }
 
@@ -98,24 +98,24 @@ impl<'p> InputQueues<'p> {
         self.inputs.push(input);
     }
 
+    /// The input queues of a network at the homes, or at the remotes.
     fn input(&self, order: usize, home: bool) -> Option<&Input> {
         let mut inputs = self.inputs.iter();
         inputs.find(|input| (input.order, input.home) == (order, home))
     }
 
     /// Returns the relation of a message to its receiver's input queue. `None` if its channels form no network.
-    /// `order` is the index of their group in the protocol. `from` and `to` are the indices of sender and receiver;
-    /// `None` for a home.
+    /// `order` is the index of their group in the protocol. `endpoints` are those of the message.
     pub fn entry(
         &self,
         order: usize,
         direction: Direction,
         line: &Expr,
-        (from, to): (Option<&Expr>, Option<&Expr>),
+        endpoints: Endpoints,
     ) -> Option<Entry> {
         let input = self.input(order, !direction.is_to_remote())?;
         let place = |variable: VariableId| -> Place {
-            match to {
+            match endpoints.to {
                 Some(to) => variable.at(to),
                 None => self.frame.part_of_home(variable, line),
             }
@@ -128,7 +128,7 @@ impl<'p> InputQueues<'p> {
             has_no_head = has_no_head.and(sender.clone().is(0));
             removal.push(sender.clone().set(0));
         }
-        let (head_variable, number) = match (from, sender) {
+        let (head_variable, number) = match (endpoints.from, sender) {
             (Some(from), _) => (remote, from.clone() + 1),
             (None, Some(sender)) => (sender, self.frame.home_of(line) + 1),
             (None, None) => return None,

@@ -49,11 +49,11 @@ impl<'p> Layout<'p> {
     pub fn new(
         protocol: &'p Protocol,
         home: &'p Controller,
-        of_each: Remotes,
+        remotes_by_kind: Remotes,
         lines: u8,
         options: &'p Options,
     ) -> Result<Layout<'p>, SystemError> {
-        let frame = Rc::new(Frame::new(protocol, home, of_each, lines, options));
+        let frame = Rc::new(Frame::new(protocol, home, remotes_by_kind, lines, options));
         let agents = Rc::new(Agents::new(&frame, home));
         let ranks = ranks(options.effective_capacity(), frame.facts.line_order);
         let memory = Memory::new(&frame, ranks);

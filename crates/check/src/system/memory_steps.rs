@@ -18,14 +18,14 @@ pub(super) fn add_memory_steps(reactions: &mut Reactions) -> Result<(), SystemEr
         return Ok(());
     };
     let frame = &reactions.layout.frame;
-    let (l, line) = frame.line_parameter();
-    for (action, from, effects) in operations(reactions.layout, slot) {
-        let note = frame.note_action(frame.memory_agent, &line, action, true);
+    let (line_parameter, line) = frame.line_parameter();
+    for step in memory_steps(reactions.layout, slot) {
+        let note = frame.note_action(frame.memory_agent, &line, step.action, true);
         frame.scope.rule(Rule {
-            name: format!("memory {action}"),
-            parameters: vec![l],
-            guard: slot.state.at(l).is(slot.states.nth(from)),
-            body: [vec![note], effects].concat(),
+            name: format!("memory {}", step.action),
+            parameters: vec![line_parameter],
+            guard: slot.state.at(&line).is(slot.states.nth(step.from)),
+            body: [vec![note], step.effects].concat(),
             spontaneous: false,
             priority: 0,
         });
@@ -33,13 +33,22 @@ pub(super) fn add_memory_steps(reactions: &mut Reactions) -> Result<(), SystemEr
     add_answers(reactions, slot)
 }
 
-/// Returns the steps of memory: words for charts, the state of the operation that it starts
-/// from, and the effects.
-fn operations(layout: &Layout, slot: Slot) -> [(&'static str, u32, Vec<Stmt>); 4] {
+/// A step of memory, in which it executes an operation.
+struct MemoryStep {
+    /// Words for charts.
+    action: &'static str,
+    /// State of the operation before the step, one of [`slot`].
+    from: u32,
+    /// Effects of the step.
+    effects: Vec<Stmt>,
+}
+
+/// Returns the steps of memory, one for each kind of operation.
+fn memory_steps(layout: &Layout, slot: Slot) -> [MemoryStep; 4] {
     let Layout { frame, copies, .. } = layout;
-    let (l, line) = frame.line_parameter();
-    let set_state = |label: u32| vec![slot.state.at(l).set(slot.states.nth(label))];
-    let (current, memory) = (slot.current.at(l), copies.memory.current.at(l));
+    let (_, line) = frame.line_parameter();
+    let set_state = |label: u32| vec![slot.state.at(&line).set(slot.states.nth(label))];
+    let (current, memory) = (slot.current.at(&line), copies.memory.current.at(&line));
     let read_only = "memory is read for a remote while the device may write it under its lock";
     let reads = layout.assert_unlocked(&line, &[lock::WRITE], read_only);
     let excluded = "a store reaches memory while the device holds the lock";
@@ -67,11 +76,16 @@ fn operations(layout: &Layout, slot: Slot) -> [(&'static str, u32, Vec<Stmt>); 4
     let (whole, partial) = (store(true), store(false));
     let whole = whole.chain([memory.set(true)]).chain(set_state(slot::DONE));
     let partial = partial.chain(set_state(slot::DONE));
+    let step = |action, from, effects| MemoryStep {
+        action,
+        from,
+        effects,
+    };
     [
-        ("is read", slot::READ, read.collect()),
-        ("is written", slot::WRITE, write.collect()),
-        ("takes the store", slot::STORE, whole.collect()),
-        ("takes the partial store", slot::PARTIAL, partial.collect()),
+        step("is read", slot::READ, read.collect()),
+        step("is written", slot::WRITE, write.collect()),
+        step("takes the store", slot::STORE, whole.collect()),
+        step("takes the partial store", slot::PARTIAL, partial.collect()),
     ]
 }
 
@@ -79,24 +93,25 @@ fn operations(layout: &Layout, slot: Slot) -> [(&'static str, u32, Vec<Stmt>); 4
 /// memory write.
 fn add_answers(reactions: &mut Reactions, slot: Slot) -> Result<(), SystemError> {
     let Layout { frame, agents, .. } = reactions.layout;
-    let (l, line) = frame.line_parameter();
-    let state = slot.state.at(l);
+    let (line_parameter, line) = frame.line_parameter();
+    let state = slot.state.at(&line);
     let is_in_state = |label: u32| state.clone().is(slot.states.nth(label));
     let set_state = |label: u32| state.clone().set(slot.states.nth(label));
-    let current = slot.current.at(l);
+    let current = slot.current.at(&line);
     let home = agents.home.controller;
-    let trigger = |name: &str| {
+    let trigger = |event: Event, name: &str| {
         let name = format!("{} {name}", home.name);
-        Trigger::new(name, vec![l], Context::new(&line, None))
+        Trigger::new(event, name, vec![line_parameter], Context::new(&line, None))
     };
+    // Rows of a constructed home may differ in their alternative: each may take the data, in a rule of its own.
     let alternatives = home.rules.iter().filter_map(|row| match row.event {
-        Event::MemoryData(k) => Some(k),
+        Event::MemoryData(alternative) => Some(alternative),
         _ => None,
     });
-    let alternatives = alternatives.max().unwrap_or(0);
+    let last_alternative = alternatives.max().unwrap_or(0);
     let incoming_copy = frame.scope.local("sampled", TypeId::BOOL);
-    for alternative in 0..=alternatives {
-        let name = match alternatives {
+    for alternative in 0..=last_alternative {
+        let name = match last_alternative {
             0 => "takes the memory's data".to_string(),
             _ => format!("takes the memory's data, choice {alternative}"),
         };
@@ -109,15 +124,15 @@ fn add_answers(reactions: &mut Reactions, slot: Slot) -> Result<(), SystemError>
             ],
             incoming_copy: Some(incoming_copy.into()),
             is_required: alternative == 0,
-            ..trigger(&name)
+            ..trigger(Event::MemoryData(alternative), &name)
         };
-        reactions.react(Event::MemoryData(alternative), trigger)?;
+        reactions.react(trigger)?;
     }
     let trigger = Trigger {
         present: is_in_state(slot::DONE),
         consume: vec![set_state(slot::IDLE)],
         is_required: true,
-        ..trigger("hears that memory is done")
+        ..trigger(Event::MemoryDone, "hears that memory is done")
     };
-    reactions.react(Event::MemoryDone, trigger).map(|_| ())
+    reactions.react(trigger).map(|_| ())
 }

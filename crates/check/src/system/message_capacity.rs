@@ -5,7 +5,7 @@ use cohkit_protocol::controller::{Expression, Statement, Target};
 use cohkit_protocol::protocol::MessageId;
 
 use super::context::Context;
-use super::flows::{at_endpoints, Direction, Storage};
+use super::flows::{Direction, Endpoints, Storage};
 use super::frame::Frame;
 use super::layout::Layout;
 use super::options::SystemError;
@@ -16,20 +16,23 @@ pub(super) fn within_bounds(layout: &Layout, context: &Context, body: &[Statemen
     let channels = &layout.channels;
     let mut guard = Expr::Bool(true);
     for (message, bound) in &layout.frame.protocol.bounds.per_message {
-        let sends = body.iter().any(
-            |s| matches!(s, Statement::Send { message: m, to: Target::Home, .. } if m == message),
-        );
+        let sends = body.iter().any(|statement| {
+            matches!(statement, Statement::Send { message: sent, to: Target::Home, .. } if sent == message)
+        });
         let flow = channels.flow_of(*message, Direction::ToHome);
         let (true, Some(flow)) = (sends, flow) else {
             continue;
         };
-        let from = context.remote.as_ref();
+        let endpoints = Endpoints {
+            from: context.remote.as_ref(),
+            to: None,
+        };
         let count = match channels.flows[flow].storage {
             Storage::Counted(variable) => {
-                channels.count_cells(flow, at_endpoints(variable.at(&context.line), from, None))
+                channels.count_cells(flow, endpoints.index(variable.at(&context.line)))
             }
             Storage::Queued(index, label) => {
-                let queue = channels.queue_at(index, &context.line, (from, None));
+                let queue = channels.queue_at(index, &context.line, endpoints);
                 channels.count_queued(index, label, queue, &context.line)
             }
         };
@@ -38,24 +41,33 @@ pub(super) fn within_bounds(layout: &Layout, context: &Context, body: &[Statemen
     guard
 }
 
-/// The order group of a message whose network has a capacity, and the capacity.
-fn network_capacity(frame: &Frame, message: MessageId) -> Option<(usize, i32)> {
-    let protocol = frame.protocol;
-    let order = protocol.order_of(protocol.message(message).channel)?;
-    let capacity = protocol.network_of(order)?.capacity?;
-    Some((order, capacity.into()))
+/// A network with a capacity.
+#[derive(Clone, Copy, PartialEq)]
+struct BoundedNetwork {
+    /// Index of the group of its channels in `Protocol::orders`.
+    order: usize,
+    /// Capacity of each input queue, in messages.
+    capacity: i32,
 }
 
-/// Returns true if the input queues have room for the messages of a row. The message that the row consumes frees its
-/// place. The receivers may depend on the remote that the row chooses.
+/// The network of a message; `None` if the message has none, or its network no capacity.
+fn bounded_network(frame: &Frame, message: MessageId) -> Option<BoundedNetwork> {
+    let protocol = frame.protocol;
+    let order = protocol.order_of(protocol.message(message).channel)?;
+    let capacity = protocol.network_of(order)?.capacity?.into();
+    Some(BoundedNetwork { order, capacity })
+}
+
+/// Returns the condition that the input queues have room for the messages of a row. The `consumed` message frees its
+/// place. The receivers may depend on `chosen`, the remote that the row chooses.
 pub(super) fn capacity_condition(
     layout: &Layout,
     context: &Context,
     (consumed, chosen): (Option<MessageId>, &Option<Expr>),
     body: &[Statement],
 ) -> Result<Expr, SystemError> {
-    let group_of = |message: MessageId| network_capacity(&layout.frame, message);
-    let Ok(sends) = sent_messages(body, &|message| group_of(message).is_some()) else {
+    let network_of = |message: MessageId| bounded_network(&layout.frame, message);
+    let Ok(sends) = sent_messages(body, &|message| network_of(message).is_some()) else {
         let action = "sends on a network with a capacity, to a receiver that the same row computes in an unsupported way";
         return Err(layout.agents.unsupported_expression(action, context));
     };
@@ -63,46 +75,58 @@ pub(super) fn capacity_condition(
         each: chosen.clone(),
         ..context.clone()
     };
-    let mut groups: Vec<(usize, i32)> = Vec::new();
+    let mut networks: Vec<BoundedNetwork> = Vec::new();
     for (message, _) in &sends {
-        groups.extend(group_of(*message).filter(|group| !groups.contains(group)));
+        networks.extend(network_of(*message).filter(|network| !networks.contains(network)));
     }
+    let consumed_network = consumed.and_then(network_of);
     let mut condition = Expr::Bool(true);
-    for (order, capacity) in groups {
-        let to_order = sends.iter().filter(|(message, _)| {
-            group_of(*message).is_some_and(|(sent_order, _)| sent_order == order)
+    for network in networks {
+        let to_network = sends.iter().filter(|(message, _)| {
+            network_of(*message).is_some_and(|other| other.order == network.order)
         });
-        let (homes, remotes): (Vec<&Receiver>, Vec<&Receiver>) = to_order
+        let (homes, remotes): (Vec<&Receiver>, Vec<&Receiver>) = to_network
             .map(|(_, to)| to)
             .partition(|to| matches!(to, Receiver::Home));
         if !homes.is_empty() {
-            let count = count_in_flight_to(layout, order, &context.line, None);
-            condition = condition.and((count + homes.len() as i32).le(capacity));
+            let count = count_in_flight_to(layout, network.order, &context.line, None);
+            condition = condition.and((count + homes.len() as i32).le(network.capacity));
         }
         if !remotes.is_empty() {
-            let consumed = consumed.and_then(group_of);
-            let freeing_remote =
-                (context.remote.clone()).filter(|_| consumed == Some((order, capacity)));
-            let has_room = layout.frame.all_remotes(|to| {
-                let to = Expr::from(to);
-                let mut count = count_in_flight_to(layout, order, &context.line, Some(&to));
-                if let Some(freeing_remote) = freeing_remote {
-                    count = count - freeing_remote.is(to.clone()).as_number();
-                }
-                let mut is_receiver = Expr::Bool(false);
-                for receiver in remotes {
-                    let Some(receives) = receives(layout, &context, receiver, &to) else {
-                        continue;
-                    };
-                    count = count + receives.clone().as_number();
-                    is_receiver = is_receiver.or(receives);
-                }
-                is_receiver.implies(count.le(capacity))
-            });
+            let frees_place = consumed_network == Some(network);
+            let has_room = remotes_have_room(layout, &context, network, &remotes, frees_place);
             condition = condition.and(has_room);
         }
     }
     Ok(condition)
+}
+
+/// Returns the condition that the input queues of remotes have room for a message to each of these receivers. With
+/// `frees_place`, the message that the remote of the context consumes frees its place in this network.
+fn remotes_have_room(
+    layout: &Layout,
+    context: &Context,
+    network: BoundedNetwork,
+    receivers: &[&Receiver],
+    frees_place: bool,
+) -> Expr {
+    let freeing_remote = (context.remote.clone()).filter(|_| frees_place);
+    layout.frame.all_remotes(|to| {
+        let to = Expr::from(to);
+        let mut count = count_in_flight_to(layout, network.order, &context.line, Some(&to));
+        if let Some(freeing_remote) = freeing_remote {
+            count = count - freeing_remote.is(to.clone()).as_number();
+        }
+        let mut is_receiver = Expr::Bool(false);
+        for receiver in receivers {
+            let Some(receives) = receives(layout, context, receiver, &to) else {
+                continue;
+            };
+            count = count + receives.clone().as_number();
+            is_receiver = is_receiver.or(receives);
+        }
+        is_receiver.implies(count.le(network.capacity))
+    })
 }
 
 /// Returns the condition that the remote with index `to` receives a message; `None` if no remote does.
@@ -131,13 +155,14 @@ fn count_in_flight_to(layout: &Layout, order: usize, line: &Expr, to: Option<&Ex
             let homes = 0..i32::from(frame.protocol.homes);
             places = homes.map(|home| queue.variable.at(home)).collect();
         }
-        let from = queue.direction.is_from_remote();
+        let is_from_remote = queue.direction.is_from_remote();
         for place in places {
-            let senders = if from { frame.remotes } else { 1 };
+            let senders = if is_from_remote { frame.remotes } else { 1 };
             for sender in 0..senders {
-                let sender = from.then(|| Expr::from(sender));
-                let place = at_endpoints(place.clone(), sender.as_ref(), to);
-                count = count + Expr::from(place.field("length"));
+                let sender = is_from_remote.then(|| Expr::from(sender));
+                let from = sender.as_ref();
+                let queue = Endpoints { from, to }.index(place.clone());
+                count = count + Expr::from(queue.field("length"));
             }
         }
     }

@@ -68,14 +68,14 @@ impl Frame<'_> {
     /// Returns a message with its fields in words: `Data(acks=1)`. `values` are those of all
     /// fields, in order.
     pub fn words(&self, message: MessageId, values: &[Expr]) -> Phrase {
-        let kind = self.protocol.message(message);
-        let mut words = vec![Piece::Text(kind.name.clone())];
-        for (i, (field, value)) in kind.fields.iter().zip(values).enumerate() {
-            let separator = if i == 0 { "(" } else { ", " };
+        let message_type = self.protocol.message(message);
+        let mut words = vec![Piece::Text(message_type.name.clone())];
+        for (index, (field, value)) in message_type.fields.iter().zip(values).enumerate() {
+            let separator = if index == 0 { "(" } else { ", " };
             words.push(Piece::Text(format!("{separator}{}=", field.name)));
             words.extend(self.value_words(field.ty, value));
         }
-        if !kind.fields.is_empty() {
+        if !message_type.fields.is_empty() {
             words.push(Piece::Text(")".into()));
         }
         words
@@ -97,6 +97,7 @@ impl Frame<'_> {
             )],
             ValueType::Home { .. } => vec![Piece::Agent(value.clone() + self.first_home)],
             ValueType::RemoteSet => {
+                // The number has the bit of each member.
                 let member = |remote| (value.clone() / (1 << remote) % 2).is(1);
                 self.set_words(ty, (0..self.remotes).map(member))
             }

@@ -6,9 +6,21 @@ use cohkit_protocol::protocol::Permission;
 
 use super::agents::permission_code;
 use super::device::{lock, Device};
-use super::flows::{at_endpoints, Direction, Storage};
+use super::flows::{Direction, Endpoints, Storage};
 use super::layout::Layout;
 use super::options::SystemError;
+
+/// A step of the outer level on a line.
+struct OuterStep {
+    /// Verb phrase for charts, and for the name of the rule.
+    action: &'static str,
+    /// Condition of the step.
+    guard: Expr,
+    /// Effects of the step.
+    effects: Vec<Stmt>,
+    /// True if the step need not happen, as in [`Rule::spontaneous`].
+    spontaneous: bool,
+}
 
 /// Adds the steps of the outer level, if there is one. The permission rises while a request waits for it, and falls
 /// under a lock. Other agents write a line without permission.
@@ -29,13 +41,13 @@ pub(super) fn add_outer_level_steps(layout: &Layout) -> Result<(), SystemError> 
     let changes = layout.copies.has_other_current(&line, None);
     let guard = has_permission(layout, &line, Permission::None).and(changes);
     let effects = layout.copies.mark_stale(&line, true);
-    add_rule(
-        layout,
-        device,
-        "another agent writes",
-        (guard, effects),
-        true,
-    );
+    let write = OuterStep {
+        action: "another agent writes",
+        guard,
+        effects,
+        spontaneous: true,
+    };
+    add_rule(layout, device, write);
     Ok(())
 }
 
@@ -53,7 +65,7 @@ fn add_grants(layout: &Layout, device: &Device) {
     let has = |permission: Permission| has_permission(layout, &line, permission);
     let reads = any_request_needs(layout, &line, Permission::Read);
     let writes = any_request_needs(layout, &line, Permission::Write);
-    let waits = has(Permission::None)
+    let is_awaited = has(Permission::None)
         .and(reads)
         .or(has(Permission::Read).and(writes));
     for (action, to) in [
@@ -63,12 +75,19 @@ fn add_grants(layout: &Layout, device: &Device) {
         let Some(permission) = layout.backing_permission.of(&line) else {
             continue;
         };
-        let guard = waits.clone().and(permission.lt(permission_code(to)));
+        let guard = is_awaited.clone().and(permission.lt(permission_code(to)));
         let memory = layout.copies.memory.current.at(&line);
         let is_current = Expr::from(memory.clone()).or(has(Permission::None));
         let mut effects = vec![memory.set(is_current)];
         effects.extend(layout.backing_permission.set(&line, to));
-        add_rule(layout, device, action, (guard, effects), false);
+        // A request waits for the grant, which therefore must happen.
+        let grant = OuterStep {
+            action,
+            guard,
+            effects,
+            spontaneous: false,
+        };
+        add_rule(layout, device, grant);
     }
 }
 
@@ -95,7 +114,13 @@ fn add_revocations(layout: &Layout, device: &Device) {
             effects.push(layout.copies.memory.current.at(&line).set(false));
         }
         effects.extend(layout.backing_permission.set(&line, to));
-        add_rule(layout, device, action, (guard, effects), true);
+        let revocation = OuterStep {
+            action,
+            guard,
+            effects,
+            spontaneous: true,
+        };
+        add_rule(layout, device, revocation);
     }
 }
 
@@ -111,15 +136,18 @@ fn any_request_needs(layout: &Layout, line: &Expr, permission: Permission) -> Ex
         }
         let in_flow = frame.any_remote(|from| {
             let sender = Expr::from(from);
-            let ends_of = (Some(&sender), None);
+            let endpoints = Endpoints {
+                from: Some(&sender),
+                to: None,
+            };
             match flow.storage {
                 Storage::Counted(variable) => {
-                    let place = at_endpoints(variable.at(line), Some(&sender), None);
+                    let place = endpoints.index(variable.at(line));
                     let is_waiting = channels.count_cells(index, place).gt(0);
-                    is_waiting.and(channels.has_no_predecessor(message, direction, line, ends_of))
+                    is_waiting.and(channels.has_no_predecessor(message, direction, line, endpoints))
                 }
                 Storage::Queued(queue, label) => {
-                    let place = channels.queue_at(queue, line, ends_of);
+                    let place = channels.queue_at(queue, line, endpoints);
                     let head = place.field("slot").at(0);
                     channels.queues[queue].holds(&head, label, line)
                 }
@@ -130,23 +158,17 @@ fn any_request_needs(layout: &Layout, line: &Expr, permission: Permission) -> Ex
     is_needed
 }
 
-/// Adds a rule of the outer level, with its note. `action` completes the sentence that begins with the outer level's
-/// name.
-fn add_rule(
-    layout: &Layout,
-    device: &Device,
-    action: &str,
-    (guard, effects): (Expr, Vec<Stmt>),
-    spontaneous: bool,
-) {
-    let (l, line) = layout.frame.line_parameter();
-    let note = layout.frame.note_action(device.agent, &line, action, true);
-    layout.frame.scope.rule(Rule {
+/// Adds the rule of a step, with its note.
+fn add_rule(layout: &Layout, device: &Device, step: OuterStep) {
+    let (line_parameter, line) = layout.frame.line_parameter();
+    let (frame, action) = (&layout.frame, step.action);
+    let note = frame.note_action(device.agent, &line, action, true);
+    frame.scope.rule(Rule {
         name: format!("outer_level {action}"),
-        parameters: vec![l],
-        guard,
-        body: [vec![note], effects].concat(),
-        spontaneous,
+        parameters: vec![line_parameter],
+        guard: step.guard,
+        body: [vec![note], step.effects].concat(),
+        spontaneous: step.spontaneous,
         priority: 0,
     });
 }

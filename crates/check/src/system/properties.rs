@@ -1,9 +1,10 @@
 //! Invariants and quiescence of a system.
 
-use cohkit_engine::model::{Expr, Place, Violation};
-use cohkit_protocol::protocol::{Amount, Claim, Comparison};
+use cohkit_engine::model::{Expr, Place, VariableId, Violation};
+use cohkit_protocol::protocol::{Amount, Claim, Comparison, Permission};
 use cohkit_system::state::EXCEEDS_BACKING_PERMISSION;
 
+use super::agents::permission_code;
 use super::device::{lock, Device};
 use super::in_flight::sum;
 use super::layout::Layout;
@@ -53,8 +54,8 @@ pub(super) fn add_properties(layout: &Layout) {
     if let Some(bound) = frame.protocol.bounds.in_flight {
         let limit = i32::from(bound.limit);
         let claim = all_lines(&|layout, line| {
-            let remotes = 0..frame.remotes;
-            let counts = remotes.map(|r| layout.channels.in_flight_of(line, r).le(limit));
+            let counts = (0..frame.remotes)
+                .map(|remote| layout.channels.in_flight_of(line, remote).le(limit));
             Expr::conjunction(counts.collect::<Vec<_>>())
         });
         frame.scope.invariant(bound.violation_name(), claim);
@@ -69,8 +70,8 @@ fn add_quiescence(layout: &Layout) {
     let is_nonempty = |place: Place| place.field("length").gt(0);
     for (index, queue) in channels.queues.iter().enumerate() {
         let is_empty = |line: &Expr| !channels.any_queue(index, line, &is_nonempty);
-        let several = queue.per_line || frame.protocol.homes > 1;
-        quiescent = quiescent.and(match several {
+        let has_several_parts = queue.per_line || frame.protocol.homes > 1;
+        quiescent = quiescent.and(match has_several_parts {
             true => frame.all_lines(is_empty),
             // All lines share the queue.
             false => is_empty(&Expr::Int(0)),
@@ -83,15 +84,17 @@ fn add_quiescence(layout: &Layout) {
 /// others.
 fn single_writer(layout: &Layout, line: &Expr) -> Expr {
     let (frame, remote) = (&layout.frame, &layout.agents.remote);
-    let permission_of = |r| {
-        remote
-            .permission
-            .of(remote.state.at(line).at(Expr::from(r)))
+    let permission_of = |index: VariableId| {
+        let state = remote.state.at(line).at(index);
+        remote.permission.of(state)
     };
-    frame.all_remotes(|r| {
-        let others_have_none =
-            frame.all_remotes(|other| other.is_not(r).implies(permission_of(other).is(0)));
-        permission_of(r).is(2).implies(others_have_none)
+    frame.all_remotes(|writer| {
+        let others_have_none = frame.all_remotes(|other| {
+            let has_none = permission_of(other).is(permission_code(Permission::None));
+            other.is_not(writer).implies(has_none)
+        });
+        let writes = permission_of(writer).is(permission_code(Permission::Write));
+        writes.implies(others_have_none)
     })
 }
 
@@ -99,30 +102,34 @@ fn single_writer(layout: &Layout, line: &Expr) -> Expr {
 fn copies_are_current(layout: &Layout, line: &Expr) -> Expr {
     let remote = &layout.agents.remote;
     let (state, current) = (remote.state.at(line), layout.copies.memory.copies.at(line));
-    layout.frame.all_remotes(|r| {
-        let reads = remote.permission.of(state.at(r)).gt(0);
-        reads.implies(current.at(r))
+    layout.frame.all_remotes(|index| {
+        let permission = remote.permission.of(state.at(index));
+        let reads = permission.gt(permission_code(Permission::None));
+        reads.implies(current.at(index))
     })
 }
 
 /// Returns the condition that no remote has more permission than the home has to its memory.
 fn inclusion(layout: &Layout, line: &Expr) -> Expr {
-    let backing_permission = layout.backing_permission.of(line).unwrap_or(Expr::Int(2));
+    let write = permission_code(Permission::Write);
+    let backing_permission = layout.backing_permission.of(line);
+    let backing_permission = backing_permission.unwrap_or(Expr::Int(write.into()));
     let remote = &layout.agents.remote;
     let state = remote.state.at(line);
-    (layout.frame).all_remotes(|r| remote.permission.of(state.at(r)).le(backing_permission))
+    (layout.frame).all_remotes(|index| remote.permission.of(state.at(index)).le(backing_permission))
 }
 
 /// Returns the condition that no remote has a permission that the device's lock excludes.
 fn locks_exclude(layout: &Layout, device: &Device, line: &Expr) -> Expr {
     let (frame, remote) = (&layout.frame, &layout.agents.remote);
-    let permission_of = |r| {
-        remote
-            .permission
-            .of(remote.state.at(line).at(Expr::from(r)))
+    let permission_of = |index: VariableId| {
+        let state = remote.state.at(line).at(index);
+        remote.permission.of(state)
     };
-    let no_permission = frame.all_remotes(|r| permission_of(r).is(0));
-    let no_writer = frame.all_remotes(|r| permission_of(r).lt(2));
+    let none = permission_code(Permission::None);
+    let no_permission = frame.all_remotes(|index| permission_of(index).is(none));
+    let write = permission_code(Permission::Write);
+    let no_writer = frame.all_remotes(|index| permission_of(index).lt(write));
     let write = device.is_lock(line, lock::WRITE).implies(no_permission);
     write.and(device.is_lock(line, lock::READ).implies(no_writer))
 }
@@ -133,7 +140,7 @@ fn idle(layout: &Layout, line: &Expr) -> Expr {
     let (remote, home) = (&layout.agents.remote, &layout.agents.home);
     let state = remote.state.at(line);
     let home_is_stable = home.stable.of(home.state.at(line));
-    let mut idle = home_is_stable.and(frame.all_remotes(|r| remote.stable.of(state.at(r))));
+    let mut idle = home_is_stable.and(frame.all_remotes(|index| remote.stable.of(state.at(index))));
     if let Some(deferred_store) = layout.stores.deferred_store {
         idle = idle.and(deferred_store.from.at(line).is(0));
     }
@@ -167,21 +174,21 @@ fn idle(layout: &Layout, line: &Expr) -> Expr {
 fn claim(layout: &Layout, claimed: &Claim, line: &Expr) -> Expr {
     let inner = |claimed: &Claim| claim(layout, claimed, line);
     match claimed {
-        Claim::Compare(a, comparison, b) => {
-            let (a, b) = (amount(layout, a, line), amount(layout, b, line));
+        Claim::Compare(left, comparison, right) => {
+            let (left, right) = (amount(layout, left, line), amount(layout, right, line));
             match comparison {
-                Comparison::Equal => a.is(b),
-                Comparison::NotEqual => a.is_not(b),
-                Comparison::Less => a.lt(b),
-                Comparison::LessOrEqual => a.le(b),
-                Comparison::Greater => a.gt(b),
-                Comparison::GreaterOrEqual => a.ge(b),
+                Comparison::Equal => left.is(right),
+                Comparison::NotEqual => left.is_not(right),
+                Comparison::Less => left.lt(right),
+                Comparison::LessOrEqual => left.le(right),
+                Comparison::Greater => left.gt(right),
+                Comparison::GreaterOrEqual => left.ge(right),
             }
         }
-        Claim::And(a, b) => inner(a).and(inner(b)),
-        Claim::Or(a, b) => inner(a).or(inner(b)),
-        Claim::Implies(a, b) => inner(a).implies(inner(b)),
-        Claim::Not(a) => !inner(a),
+        Claim::And(left, right) => inner(left).and(inner(right)),
+        Claim::Or(left, right) => inner(left).or(inner(right)),
+        Claim::Implies(premise, conclusion) => inner(premise).implies(inner(conclusion)),
+        Claim::Not(negated) => !inner(negated),
         Claim::Locked => match &layout.device {
             Some(device) => device.is_locked(line),
             None => Expr::Bool(false),
@@ -193,14 +200,14 @@ fn claim(layout: &Layout, claimed: &Claim, line: &Expr) -> Expr {
 fn amount(layout: &Layout, amount: &Amount, line: &Expr) -> Expr {
     let channels = &layout.channels;
     match amount {
-        Amount::Constant(c) => Expr::Int((*c).into()),
+        Amount::Constant(number) => Expr::Int((*number).into()),
         Amount::RemotesIn(states) => {
             let side = &layout.agents.remote;
-            sum((0..layout.frame.remotes).map(|r| {
-                let state = side.state.at(line).at(r);
+            sum((0..layout.frame.remotes).map(|index| {
+                let state = side.state.at(line).at(index);
                 let in_states = states
                     .iter()
-                    .map(|s| state.clone().is(side.states.nth(s.0.into())));
+                    .map(|listed| state.clone().is(side.states.nth(listed.0.into())));
                 Expr::disjunction(in_states).as_number()
             }))
         }

@@ -3,9 +3,8 @@
 use cohkit_engine::build::choose;
 use cohkit_engine::explain::Remark;
 use cohkit_engine::model::{Expr, Note, Rule, Stmt, TableId, VariableId};
-use cohkit_protocol::controller::Event;
 
-use super::cases::{classes, Class, RowEffect};
+use super::cases::{classes, Class, ClassCase, RowEffect};
 use super::context::Context;
 use super::effects::Effects;
 use super::layout::Layout;
@@ -21,6 +20,39 @@ struct Choice {
     case: usize,
     /// Effects for the member that the rule's parameter names.
     case_effects: CaseEffects,
+}
+
+/// Reaction to an event, in the states of a class.
+struct ClassReaction {
+    /// Condition under which the joint rule leaves the event in place. A rule that chooses a member may still take it.
+    skips: Expr,
+    /// Condition under which every rule leaves the event in place.
+    stalls: Expr,
+    /// Effects if the joint rule takes the event.
+    effects: Vec<Stmt>,
+}
+
+impl ClassReaction {
+    /// Reaction of a case whose guard holds. `None` stands for a case that leaves the event in place.
+    fn of_case(case_effects: Option<CaseEffects>) -> ClassReaction {
+        let Some(case_effects) = case_effects else {
+            return ClassReaction {
+                skips: Expr::Bool(true),
+                stalls: Expr::Bool(true),
+                effects: Vec::new(),
+            };
+        };
+        let stalls = !case_effects.has_capacity.clone();
+        let takes = case_effects.extra_condition.and(case_effects.has_capacity);
+        ClassReaction {
+            skips: match takes {
+                Expr::Bool(true) => Expr::Bool(false),
+                takes => !takes,
+            },
+            stalls,
+            effects: case_effects.body,
+        }
+    }
 }
 
 /// The rules of a system, with the data for reports on them.
@@ -51,11 +83,11 @@ impl<'s, 'p> Reactions<'s, 'p> {
     /// A spontaneous event has one rule for each case. Any other event has one rule with all cases in its body, so that
     /// the search evaluates each message once. Cases that choose a member of a set have rules of their own. Returns the
     /// condition under which a present event is taken.
-    pub fn react(&mut self, event: Event, trigger: Trigger) -> Result<Expr, SystemError> {
+    pub fn react(&mut self, trigger: Trigger) -> Result<Expr, SystemError> {
         let Layout { frame, agents, .. } = self.layout;
         let home = trigger.before.home;
         let controller = agents.side(home).controller;
-        let classes = classes(&frame.facts, controller, event, home)?;
+        let classes = classes(&frame.facts, controller, trigger.event, home)?;
         let table = self.class_table(home, &trigger.name, &classes);
         let mut effects_by_case = Vec::new();
         let mut choices = Vec::new();
@@ -65,14 +97,14 @@ impl<'s, 'p> Reactions<'s, 'p> {
         for (position, class) in classes.iter().enumerate() {
             let mut class_effects = Vec::new();
             for number in 0..class.cases.len() {
-                let mut case_effects = self.marked_effects(&trigger, event, (class, number))?;
+                let class_case = ClassCase { class, number };
+                let mut case_effects = self.marked_effects(&trigger, class_case)?;
                 if let (Some(member_parameter), Some(empty_set_effects)) =
                     (member_parameter, &mut case_effects)
                 {
                     let member = member_parameter.into();
-                    let choosing = (&trigger, event, member);
                     let chosen =
-                        self.choose_member(choosing, (class, number), empty_set_effects)?;
+                        self.choose_member(&trigger, class_case, member, empty_set_effects)?;
                     choices.extend(chosen.map(|case_effects| Choice {
                         class: position,
                         case: number,
@@ -93,16 +125,17 @@ impl<'s, 'p> Reactions<'s, 'p> {
         Ok(self.joint_rule(trigger, &classes, effects_by_case, table))
     }
 
-    /// Effects of a case that chooses this member of a set; `None` if the case does not choose. Restricts the case's
-    /// own effects for an empty set.
+    /// Effects of a case that chooses this member of a set; `None` if the case does not choose. `empty_set_effects` are
+    /// those of the case without a member, to which the condition is added that the set is empty.
     fn choose_member(
         &mut self,
-        (trigger, event, member): (&Trigger, Event, Expr),
-        (class, number): (&Class, usize),
+        trigger: &Trigger,
+        class_case: ClassCase,
+        member: Expr,
         empty_set_effects: &mut CaseEffects,
     ) -> Result<Option<CaseEffects>, SystemError> {
         let Layout { frame, agents, .. } = self.layout;
-        let Some(set) = class.cases[number].chosen_from() else {
+        let Some(set) = class_case.case().chosen_from() else {
             return Ok(None);
         };
         let Ok(set) = set else {
@@ -116,7 +149,7 @@ impl<'s, 'p> Reactions<'s, 'p> {
             empty_set_effects.extra_condition.clone().and(!any_member);
         let mut trigger = trigger.clone();
         trigger.after.chosen = Some(member);
-        let chosen = self.marked_effects(&trigger, event, (class, number))?;
+        let chosen = self.marked_effects(&trigger, class_case)?;
         Ok(chosen.map(|case_effects| CaseEffects {
             extra_condition: case_effects.extra_condition.and(is_member),
             ..case_effects
@@ -127,29 +160,25 @@ impl<'s, 'p> Reactions<'s, 'p> {
     fn marked_effects(
         &mut self,
         trigger: &Trigger,
-        event: Event,
-        (class, number): (&Class, usize),
+        class_case: ClassCase,
     ) -> Result<Option<CaseEffects>, SystemError> {
-        let (case, next) = (&class.cases[number], &class.next[number]);
-        let mut case_effects = self
-            .effects
-            .case_effects(trigger, event, class, (case, next))?;
+        let case = class_case.case();
+        let mut case_effects = self.effects.case_effects(trigger, class_case)?;
         if let Some(case_effects) = &mut case_effects {
             if let (RowEffect::Take(body), Some(watch)) = (&case.row_effect, &self.layout.watch) {
                 case_effects
                     .body
-                    .extend(watch.row_effects(event, &trigger.after, body));
+                    .extend(watch.row_effects(trigger.event, &trigger.after, body));
             }
             let is_marked = match case.row_effect {
                 RowEffect::Take(_) => true,
                 // Refusing may be an error, which needs no coverage.
-                RowEffect::Refuse => {
-                    (trigger.refuse_effects.iter().flatten()).all(|s| !matches!(s, Stmt::Error(_)))
-                }
+                RowEffect::Refuse => (trigger.refuse_effects.iter().flatten())
+                    .all(|statement| !matches!(statement, Stmt::Error(_))),
                 RowEffect::Stall | RowEffect::Never => false,
             };
             if is_marked {
-                let mark = self.mark(&trigger.after, event, number, class);
+                let mark = self.mark(trigger, class_case);
                 case_effects.body.insert(0, mark);
             }
         }
@@ -195,12 +224,13 @@ impl<'s, 'p> Reactions<'s, 'p> {
     }
 
     /// Returns the statement that marks a taken row, for coverage. Records the case as a new group of marks.
-    fn mark(&mut self, context: &Context, event: Event, case: usize, class: &Class) -> Stmt {
+    fn mark(&mut self, trigger: &Trigger, class_case: ClassCase) -> Stmt {
+        let context = &trigger.after;
         self.marks.push(Mark {
             home: context.home,
-            event,
-            case,
-            states: class.states.clone(),
+            event: trigger.event,
+            case: class_case.number,
+            states: class_case.class.states.clone(),
         });
         Stmt::Note(Note::Mark {
             group: self.marks.len() as u32 - 1,
@@ -253,57 +283,27 @@ impl<'s, 'p> Reactions<'s, 'p> {
         effects_by_case: Vec<Vec<Option<CaseEffects>>>,
         table: Option<TableId>,
     ) -> Expr {
-        let mut is_open = Expr::Bool(true);
-        let mut is_taken = Expr::Bool(true);
-        // `None` until a class is found whose states can get here; its effects may well be empty.
+        let mut takes_here = Expr::Bool(true);
+        let mut takes_anywhere = Expr::Bool(true);
+        // `None` until a class is found in which the joint rule may take the event; its effects may well be empty.
         let mut body: Option<Vec<Stmt>> = None;
         for (number, (class, effects_by_case)) in
             classes.iter().zip(effects_by_case).enumerate().rev()
         {
             let in_class = self.in_class(&trigger.before, class, number, table);
-            let is_total = class.cases.last().is_some_and(|case| case.guard.is_none());
-            // Condition under which the event stays in place, built from the last case to the first.
-            let mut waits = Expr::Bool(!is_total && !trigger.is_required);
-            let mut stalled = waits.clone();
-            let mut effects = match is_total || !trigger.is_required {
-                true => Vec::new(),
-                false => self.effects.unexpected(&trigger),
-            };
-            for (case, case_effects) in class.cases.iter().zip(effects_by_case).rev() {
-                let stalls = match &case_effects {
-                    Some(case_effects) => !case_effects.has_capacity.clone(),
-                    None => Expr::Bool(true),
-                };
-                let (waits_now, case_effects) = match case_effects {
-                    Some(CaseEffects {
-                        extra_condition,
-                        has_capacity,
-                        body,
-                    }) => match extra_condition.and(has_capacity) {
-                        Expr::Bool(true) => (Expr::Bool(false), body),
-                        can_proceed => (!can_proceed, body),
-                    },
-                    None => (Expr::Bool(true), Vec::new()),
-                };
-                match case.guard {
-                    Some(condition) => {
-                        let guard_before = self.layout.agents.condition(&trigger.before, condition);
-                        waits = either(guard_before.clone(), waits_now, waits);
-                        stalled = either(guard_before, stalls, stalled);
-                        let guard_after = self.layout.agents.condition(&trigger.after, condition);
-                        effects = vec![choose(guard_after, case_effects, effects)];
-                    }
-                    None => (waits, stalled, effects) = (waits_now, stalls, case_effects),
-                }
+            let ClassReaction {
+                skips,
+                stalls,
+                effects,
+            } = self.class_reaction(&trigger, class, effects_by_case);
+            if stalls != Expr::Bool(false) {
+                takes_anywhere = (!in_class.clone().and(stalls)).and(takes_anywhere);
             }
-            if stalled != Expr::Bool(false) {
-                is_taken = (!in_class.clone().and(stalled)).and(is_taken);
-            }
-            match waits {
-                Expr::Bool(true) => is_open = (!in_class).and(is_open),
-                waits => {
-                    if waits != Expr::Bool(false) {
-                        is_open = (!in_class.clone().and(waits)).and(is_open);
+            match skips {
+                Expr::Bool(true) => takes_here = (!in_class).and(takes_here),
+                skips => {
+                    if skips != Expr::Bool(false) {
+                        takes_here = (!in_class.clone().and(skips)).and(takes_here);
                     }
                     body = Some(match body {
                         None => effects,
@@ -316,20 +316,58 @@ impl<'s, 'p> Reactions<'s, 'p> {
             self.layout.frame.scope.rule(Rule {
                 name: trigger.name,
                 parameters: trigger.parameters,
-                guard: trigger.present.and(is_open),
+                guard: trigger.present.and(takes_here),
                 body: [trigger.consume, body].concat(),
                 spontaneous: false,
                 priority: 0,
             });
         }
-        is_taken
+        takes_anywhere
+    }
+
+    /// Returns the reaction of a class's states to an event, built from the last case to the first.
+    fn class_reaction(
+        &self,
+        trigger: &Trigger,
+        class: &Class,
+        effects_by_case: Vec<Option<CaseEffects>>,
+    ) -> ClassReaction {
+        let agents = &self.layout.agents;
+        let is_total = class.cases.last().is_some_and(|case| case.guard.is_none());
+        let ignores_rest = Expr::Bool(!is_total && !trigger.is_required);
+        let mut reaction = ClassReaction {
+            skips: ignores_rest.clone(),
+            stalls: ignores_rest,
+            effects: match is_total || !trigger.is_required {
+                true => Vec::new(),
+                false => self.effects.unexpected(trigger),
+            },
+        };
+        for (case, case_effects) in class.cases.iter().zip(effects_by_case).rev() {
+            let case_reaction = ClassReaction::of_case(case_effects);
+            reaction = match case.guard {
+                Some(condition) => {
+                    let guard_before = agents.condition(&trigger.before, condition);
+                    let skips = either(guard_before.clone(), case_reaction.skips, reaction.skips);
+                    let stalls = either(guard_before, case_reaction.stalls, reaction.stalls);
+                    let guard_after = agents.condition(&trigger.after, condition);
+                    ClassReaction {
+                        skips,
+                        stalls,
+                        effects: vec![choose(guard_after, case_reaction.effects, reaction.effects)],
+                    }
+                }
+                None => case_reaction,
+            };
+        }
+        reaction
     }
 
     /// Returns the table of each state's class, whose name contains `name`. `None` if there are too few classes and
     /// states to need one.
     fn class_table(&self, home: bool, name: &str, classes: &[Class]) -> Option<TableId> {
-        let large = classes.iter().any(|c| c.states.len() > 2);
-        if classes.len() < 2 || !large {
+        let is_large = classes.iter().any(|class| class.states.len() > 2);
+        if classes.len() < 2 || !is_large {
             return None;
         }
         let side = self.layout.agents.side(home);
@@ -372,7 +410,7 @@ impl<'s, 'p> Reactions<'s, 'p> {
 /// Returns `then` or `otherwise`, both truth values, by the condition. Simplifies constant values.
 fn either(condition: Expr, then: Expr, otherwise: Expr) -> Expr {
     match (&then, &otherwise) {
-        (Expr::Bool(a), Expr::Bool(b)) if a == b => then,
+        (Expr::Bool(then_value), Expr::Bool(other_value)) if then_value == other_value => then,
         (Expr::Bool(true), Expr::Bool(false)) => condition,
         (Expr::Bool(false), _) => (!condition).and(otherwise),
         (Expr::Bool(true), _) => condition.or(otherwise),

@@ -27,7 +27,7 @@ enum Receiver {
 }
 
 impl Effects<'_, '_> {
-    /// Lowers a send statement.
+    /// Lowers a send statement, to one receiver or to each remote of a set, and adds its effects to `out`.
     pub fn send_to(
         &self,
         execution: &mut Execution,
@@ -73,7 +73,8 @@ impl Effects<'_, '_> {
         self.agents.unexpected_message_error(context, &describe)
     }
 
-    /// Puts a message into its channel.
+    /// Puts a message into its channel, with the note for charts, and the checks of the copy and the store that it
+    /// carries.
     fn send(
         &self,
         execution: &mut Execution,
@@ -95,7 +96,8 @@ impl Effects<'_, '_> {
             return Err(agents.unsupported_expression(action, context));
         };
         let kind = frame.protocol.message(message);
-        // A message about no line has the number of the home that takes or sends it in place of the line.
+        // A message about no line has the number of the home that consumes or sends it in place of the line; between
+        // remotes, 0.
         let line = match &to {
             _ if kind.about_line => context.line.clone(),
             Receiver::HomeAt(home) => home.clone(),
@@ -109,7 +111,7 @@ impl Effects<'_, '_> {
         let from = context.remote.clone();
         let values: Vec<Expr> = fields
             .iter()
-            .map(|f| agents.sent_value(context, f))
+            .map(|field| agents.sent_value(context, field))
             .collect();
         let sends = Act::Send {
             message: frame.words(message, &values),
@@ -124,7 +126,7 @@ impl Effects<'_, '_> {
         let mut after_send = Vec::new();
         let ticket = self
             .stores
-            .send_store(execution, flow, (&mut out, &mut after_send));
+            .send_store(execution, flow, &mut out, &mut after_send);
         let stored = values.into_iter().zip(&channels.flows[flow].constants);
         let stored = stored.filter(|(_, constant)| constant.is_none());
         let outgoing = OutgoingMessage {

@@ -11,10 +11,10 @@ use std::rc::Rc;
 use super::channels::Channels;
 use super::context::Context;
 use super::execution::Execution;
-use super::flows::{at_endpoints, Direction, Flow};
+use super::flows::{Direction, Endpoints, Flow};
 use super::frame::Frame;
 use super::memory::DeferredStore;
-use super::tickets::{ConsumedStore, StoreVariables, Tickets};
+use super::tickets::{StoreVariables, Tickets};
 
 /// The pending stores of all remotes.
 pub(super) struct PendingStores<'p> {
@@ -74,7 +74,8 @@ impl<'p> PendingStores<'p> {
         &self,
         execution: &mut Execution,
         flow: usize,
-        (before, after): (&mut Vec<Stmt>, &mut Vec<Stmt>),
+        before: &mut Vec<Stmt>,
+        after: &mut Vec<Stmt>,
     ) -> Option<Expr> {
         let tickets = self.channels.flows[flow].tickets?;
         let ticket_value = match (
@@ -131,45 +132,51 @@ impl<'p> PendingStores<'p> {
         out
     }
 
-    /// Returns the ticket of the store that is performed, with its lowest and highest possible value. Adds the
-    /// statements that clear a deferred ticket to `out`.
+    /// Returns the ticket of the store that is performed. Adds the statements that clear a deferred ticket to `out`.
     fn performed_ticket(
         &self,
         execution: &Execution,
         deferred: Option<DeferredStore>,
         out: &mut Vec<Stmt>,
-    ) -> (Expr, i32, i32) {
+    ) -> PerformedTicket {
         let line = &execution.context.line;
         // If this row has deferred the store, the deferred store is that of the current message.
         let consumed_store = execution.consumed_store.as_ref();
         let consumed_store = consumed_store.filter(|store| deferred.is_none() || store.deferred);
         let ticket = match (consumed_store, deferred) {
-            (
-                Some(ConsumedStore {
-                    ticket, low, high, ..
-                }),
-                _,
-            ) => (ticket.clone(), *low, *high),
+            (Some(store), _) => PerformedTicket {
+                ticket: store.ticket.clone(),
+                low: store.low,
+                high: store.high,
+            },
             (None, Some(deferred_store)) => {
                 let highest = ticket_code(Ticket::posted(self.variables.ranks - 1));
                 let ty = self.frame.scope.range("ticket", 0, highest);
                 let local = self.frame.scope.local("deferred ticket", ty);
                 out.push(local.begin(deferred_store.ticket.at(line)));
-                (Expr::from(local), 0, highest)
+                PerformedTicket {
+                    ticket: local.into(),
+                    low: 0,
+                    high: highest,
+                }
             }
-            (None, None) => (Expr::Int(0), 0, 0),
+            (None, None) => PerformedTicket {
+                ticket: Expr::Int(0),
+                low: 0,
+                high: 0,
+            },
         };
         // Clear the place of the deferred ticket before other stores move up.
         out.extend(deferred.map(|deferred_store| deferred_store.ticket.at(line).set(0)));
         ticket
     }
 
-    /// Returns the effects of performing a remote's store with a ticket in this range (lowest and highest value).
+    /// Returns the effects of performing a remote's store with this ticket.
     fn perform_ticket(
         &self,
         line: &Expr,
         remote: &Expr,
-        (ticket, low, high): (Expr, i32, i32),
+        PerformedTicket { ticket, low, high }: PerformedTicket,
     ) -> Vec<Stmt> {
         let (posted, awaited) = (ticket_code(Ticket::POSTED), ticket_code(Ticket::AWAITED));
         let any_sender =
@@ -196,6 +203,7 @@ impl<'p> PendingStores<'p> {
         }
     }
 
+    /// Returns the effects of performing a posted store: it must be the oldest pending one of the remote and line.
     fn perform_posted_store(&self, line: &Expr, remote: &Expr, store_ticket: &Expr) -> Vec<Stmt> {
         let Some(posted) = self.variables.posted else {
             return Vec::new();
@@ -299,12 +307,16 @@ impl<'p> PendingStores<'p> {
         single: &dyn Fn(Place) -> Stmt,
     ) -> Vec<Stmt> {
         let mut out = Vec::new();
+        let endpoints = Endpoints {
+            from: Some(remote),
+            to: None,
+        };
         for flow in &self.channels.flows {
             let tickets = flow.tickets.filter(|tickets| tickets.ty.is_some());
             let (Some(tickets), Some(variable)) = (tickets, flow.storage.counter()) else {
                 continue;
             };
-            let place = at_endpoints(variable.at(line), Some(remote), None);
+            let place = endpoints.index(variable.at(line));
             let types = self.types_of_others(flow);
             out.extend(self.frame.for_each_cell(&types, place, &|place| {
                 let follower_bits = match flow.has_ordered_followers {
@@ -330,12 +342,12 @@ impl<'p> PendingStores<'p> {
                 true => vec![self.frame.remote_type],
                 false => Vec::new(),
             };
-            let place = at_endpoints(self.channels.queues_of(index, line), Some(remote), None);
+            let place = endpoints.index(self.channels.queues_of(index, line));
             out.extend(self.frame.for_each_cell(&types, place, &|place| {
-                let per_entry = self.frame.scope.with_bound(queue.positions, |i| {
-                    let entry = place.field("slot").at(i);
+                let per_entry = self.frame.scope.with_bound(queue.positions, |position| {
+                    let entry = place.field("slot").at(position);
                     let is_about_line = queue.is_about(&entry, line);
-                    i.each(vec![when(
+                    position.each(vec![when(
                         is_about_line,
                         vec![single(entry.field("ticket"))],
                     )])
@@ -399,6 +411,16 @@ impl<'p> PendingStores<'p> {
     }
 }
 
+/// Ticket of a store that is performed.
+struct PerformedTicket {
+    /// The ticket, as a number of the model.
+    ticket: Expr,
+    /// Lowest value that it may have.
+    low: i32,
+    /// Highest value that it may have.
+    high: i32,
+}
+
 /// Cells of a counted flow that differ in their tickets.
 struct Cells {
     /// Counter, indexed up to the ticket.
@@ -409,10 +431,11 @@ struct Cells {
 }
 
 impl Cells {
+    /// The counter of the messages with this ticket.
     fn at(&self, ticket: i32) -> Place {
         let place = self.place.clone().at(ticket);
         match self.has_follower {
-            Some(behind) => place.at(behind),
+            Some(has_follower) => place.at(has_follower),
             None => place,
         }
     }

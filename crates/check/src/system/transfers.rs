@@ -6,7 +6,7 @@ use cohkit_engine::model::{Expr, Place, Stmt, TypeId, VariableId, Violation};
 use cohkit_protocol::protocol::MessageId;
 
 use super::channels::Channels;
-use super::flows::{at_endpoints, Direction, Flow, Storage};
+use super::flows::{Direction, Endpoints, Flow, Storage};
 
 /// A message to be stored.
 pub(super) struct OutgoingMessage {
@@ -48,12 +48,22 @@ pub(super) struct Arrival {
     pub current: Option<Expr>,
 }
 
+impl OutgoingMessage {
+    /// Sender and receiver.
+    fn endpoints(&self) -> Endpoints<'_> {
+        Endpoints {
+            from: self.from.as_ref(),
+            to: self.to.as_ref(),
+        }
+    }
+}
+
 impl Channels<'_> {
     /// Puts a message of a flow into its channel, and asserts that the capacity is not exceeded. Adds the statements
     /// to `out`.
     pub fn insert(&self, flow: usize, outgoing: OutgoingMessage, out: &mut Vec<Stmt>) {
         let (message, direction) = (self.flows[flow].message, self.flows[flow].direction);
-        let endpoints = (outgoing.from.as_ref(), outgoing.to.as_ref());
+        let endpoints = outgoing.endpoints();
         match self.flows[flow].storage {
             Storage::Counted(variable) => {
                 self.increment_counter(flow, variable, &outgoing, out);
@@ -78,11 +88,7 @@ impl Channels<'_> {
         out: &mut Vec<Stmt>,
     ) {
         let (flow, current) = (&self.flows[flow], &outgoing.current);
-        let place = at_endpoints(
-            variable.at(&outgoing.line),
-            outgoing.from.as_ref(),
-            outgoing.to.as_ref(),
-        );
+        let place = outgoing.endpoints().index(variable.at(&outgoing.line));
         let place = outgoing.stored.iter().cloned().fold(place, Place::at);
         // The capacity covers all cells: those with and without a message behind them, and those with other tickets.
         let follower_cells = |place: Place| match flow.has_ordered_followers {
@@ -168,11 +174,11 @@ impl Channels<'_> {
         message: MessageId,
         direction: Direction,
         line: &Expr,
-        (from, to): (Option<&Expr>, Option<&Expr>),
+        endpoints: Endpoints,
     ) -> Vec<Stmt> {
         let mut out = Vec::new();
         for (flow, variable) in self.preceding_flows(message, direction) {
-            let place = at_endpoints(variable.at(line), from, to);
+            let place = endpoints.index(variable.at(line));
             let carries = self.carries_line(flow);
             let [stored @ .., _] = &self.flows[flow].stored[..] else {
                 continue;
@@ -194,20 +200,13 @@ impl Channels<'_> {
         out
     }
 
-    /// Returns the message of a flow that may arrive next, from a sender at a receiver (`None` for a home). `flow`
-    /// is an index into `flows`; `l` is the rule parameter of the line, also given as an expression.
-    pub fn arrival(
-        &self,
-        flow: usize,
-        (l, line): (VariableId, &Expr),
-        (from, to): (Option<&Expr>, Option<&Expr>),
-    ) -> Arrival {
+    /// Returns the message of a flow about a line that may arrive next. `flow` is an index into `flows`.
+    pub fn arrival(&self, flow: usize, line: &Expr, endpoints: Endpoints) -> Arrival {
         let (message, direction) = (self.flows[flow].message, self.flows[flow].direction);
         match self.flows[flow].storage {
             Storage::Counted(variable) => {
-                let mut arrival =
-                    self.counted_arrival(flow, at_endpoints(variable.at(l), from, to));
-                let no_predecessor = self.has_no_predecessor(message, direction, line, (from, to));
+                let mut arrival = self.counted_arrival(flow, endpoints.index(variable.at(line)));
+                let no_predecessor = self.has_no_predecessor(message, direction, line, endpoints);
                 arrival.present = arrival.present.and(no_predecessor);
                 arrival
             }
@@ -216,7 +215,7 @@ impl Channels<'_> {
                     .map(|homes| self.frame.scope.parameter("h", homes));
                 let place = match sending_home {
                     Some(sending_home) => self.queue_between(queue, line, &sending_home.into()),
-                    None => self.queue_at(queue, line, (from, to)),
+                    None => self.queue_at(queue, line, endpoints),
                 };
                 let mut arrival = self.queued_arrival(flow, queue, label, place, line);
                 arrival.parameters.extend(sending_home);
@@ -243,7 +242,10 @@ impl Channels<'_> {
         for (name, ty) in stored {
             parameters.push(self.frame.scope.parameter(name, ty));
         }
-        let before: Vec<Expr> = parameters.iter().map(|&p| p.into()).collect();
+        let before: Vec<Expr> = parameters
+            .iter()
+            .map(|&parameter| parameter.into())
+            .collect();
         let ticket = tickets.map(|ty| self.frame.scope.parameter("ticket", ty));
         parameters.extend(ticket);
         let follower_bit =

@@ -1,6 +1,7 @@
 //! An event of an agent, and the effects of one of its cases.
 
 use cohkit_engine::model::{Expr, Stmt, VariableId};
+use cohkit_protocol::controller::Event;
 use cohkit_protocol::protocol::MessageId;
 
 use super::context::Context;
@@ -9,7 +10,9 @@ use super::tickets::ConsumedStore;
 /// An event of an agent, with its effects outside of the agent's rows.
 #[derive(Clone)]
 pub(super) struct Trigger {
-    /// Name of the rules: the agent and what it does. A violation repeats it.
+    /// Event, as rows name it.
+    pub event: Event,
+    /// Name of the rules, such as `cache takes Data`: the agent and its action. A violation repeats it.
     pub name: String,
     /// Parameters of the rules.
     pub parameters: Vec<VariableId>,
@@ -19,13 +22,13 @@ pub(super) struct Trigger {
     pub before: Context,
     /// Context of bodies, after `consume` has run.
     pub after: Context,
-    /// Effects independent of the agent's row: the message leaves its channel, and so on.
+    /// Effects independent of the agent's row, such as the removal of the message from its channel.
     pub consume: Vec<Stmt>,
     /// Additional effects if a row takes the event.
     pub accept_effects: Vec<Stmt>,
     /// Additional effects if a row refuses the event; `None` if refusing is no valid reaction.
     pub refuse_effects: Option<Vec<Stmt>>,
-    /// Message that the event delivers; `None` for other events.
+    /// Message that the event delivers, that of `event`; `None` for other events.
     pub message: Option<MessageId>,
     /// The store of the message, if stores are tracked.
     pub store: Option<ConsumedStore>,
@@ -40,8 +43,14 @@ pub(super) struct Trigger {
 impl Trigger {
     /// Creates a trigger of an event without a message, which an agent may ignore. The event has no effect outside of
     /// the agent's rows.
-    pub fn new(name: String, parameters: Vec<VariableId>, context: Context) -> Trigger {
+    pub fn new(
+        event: Event,
+        name: String,
+        parameters: Vec<VariableId>,
+        context: Context,
+    ) -> Trigger {
         Trigger {
+            event,
             name,
             parameters,
             present: Expr::Bool(true),

@@ -7,11 +7,12 @@ use cohkit_protocol::controller::State;
 use cohkit_protocol::protocol::MessageId;
 
 use super::context::Context;
-use super::flows::{Direction, Flow, Storage};
+use super::flows::{Direction, Endpoints, Flow, Storage};
 use super::frame::Frame;
 use super::layout::Layout;
 use super::memory::slot;
 
+/// A constant part of a description.
 fn text(words: impl Into<String>) -> Piece {
     Piece::Text(words.into())
 }
@@ -56,7 +57,10 @@ pub(super) fn message_remark(
     ]);
     words.extend(agents.state_words(context));
     if let Storage::Queued(queue, _) = flow.storage {
-        let endpoints = (context.sender.as_ref(), context.remote.as_ref());
+        let endpoints = Endpoints {
+            from: context.sender.as_ref(),
+            to: context.remote.as_ref(),
+        };
         let queue = match (channels.queues[queue].senders, parameters.last()) {
             (Some(_), Some(&sending_home)) => {
                 channels.queue_between(queue, &context.line, &sending_home.into())
@@ -89,14 +93,14 @@ pub(super) fn other_remarks(layout: &Layout) -> Vec<Remark> {
         remarks.extend(agent_remarks(layout, home));
     }
     let frame = &layout.frame;
-    let (l, line) = frame.line_parameter();
-    let waits = device_waits(layout, l)
+    let (line_parameter, line) = frame.line_parameter();
+    let waits = device_waits(layout, &line)
         .into_iter()
-        .chain(memory_waits(layout, l));
-    remarks.extend(waits.map(|(when, words)| Remark {
-        parameters: vec![l],
-        when,
-        phrase: [vec![text(words)], on_line(frame, &line)].concat(),
+        .chain(memory_waits(layout, &line));
+    remarks.extend(waits.map(|wait| Remark {
+        parameters: vec![line_parameter],
+        when: wait.when,
+        phrase: [vec![text(wait.description)], on_line(frame, &line)].concat(),
     }));
     remarks
 }
@@ -106,9 +110,9 @@ pub(super) fn other_remarks(layout: &Layout) -> Vec<Remark> {
 fn agent_remarks(layout: &Layout, home: bool) -> Vec<Remark> {
     let Layout { frame, agents, .. } = layout;
     let controller = agents.side(home).controller;
-    let (l, line) = frame.line_parameter();
-    let r = (!home).then(|| frame.remote_parameter());
-    let context = Context::new(&line, r.map(Expr::from));
+    let (line_parameter, line) = frame.line_parameter();
+    let remote_parameter = (!home).then(|| frame.remote_parameter());
+    let context = Context::new(&line, remote_parameter.map(Expr::from));
     let states = controller.states.iter().enumerate();
     let waiting = states.filter(|(_, state)| !state.is_stable());
     let remarks = waiting.map(|(number, state)| {
@@ -119,7 +123,10 @@ fn agent_remarks(layout: &Layout, home: bool) -> Vec<Remark> {
         words.extend(awaited_messages(layout, home, state));
         words.extend(on_line(frame, &line));
         Remark {
-            parameters: [l].into_iter().chain(r).collect(),
+            parameters: [line_parameter]
+                .into_iter()
+                .chain(remote_parameter)
+                .collect(),
             when: agents.is_in(&context, &[number]),
             phrase: words,
         }
@@ -131,9 +138,9 @@ fn agent_remarks(layout: &Layout, home: bool) -> Vec<Remark> {
 fn awaited_messages(layout: &Layout, home: bool, state: &State) -> Phrase {
     let protocol = layout.frame.protocol;
     let messages = state.waits.iter().enumerate();
-    let words = messages.map(|(i, &message)| {
+    let words = messages.map(|(index, &message)| {
         let sources = sources(layout, home, message);
-        let separator = if i == 0 { "" } else { " or " };
+        let separator = if index == 0 { "" } else { " or " };
         let from = match sources.is_empty() {
             true => ", which no agent sends".into(),
             false => format!(" from {}", sources.join(" or ")),
@@ -171,28 +178,36 @@ fn sources(layout: &Layout, home: bool, message: MessageId) -> Vec<String> {
         .collect()
 }
 
-/// Returns the waits of the device on the line of a rule parameter, as conditions and descriptions.
-fn device_waits(layout: &Layout, l: VariableId) -> Vec<(Expr, String)> {
+/// A wait of the device, or of the home for memory.
+struct Wait {
+    /// Condition that it waits.
+    when: Expr,
+    /// Description without the line, as a sentence.
+    description: String,
+}
+
+/// Returns the waits of the device on a line.
+fn device_waits(layout: &Layout, line: &Expr) -> Vec<Wait> {
     let home = &layout.agents.home.controller.name;
     let mut waits = Vec::new();
     if let Some(device) = &layout.device {
         for (code, local) in (1..).zip(device.locals) {
             let name = &local.name;
-            waits.push((
-                device.requested.at(l).is(code),
-                format!("the device waits for the {home} to accept {name}"),
-            ));
-            waits.push((
-                device.accepted.at(l).is(code),
-                format!("the device waits for the {home} to acknowledge {name}"),
-            ));
+            waits.push(Wait {
+                when: device.requested.at(line).is(code),
+                description: format!("the device waits for the {home} to accept {name}"),
+            });
+            waits.push(Wait {
+                when: device.accepted.at(line).is(code),
+                description: format!("the device waits for the {home} to acknowledge {name}"),
+            });
         }
     }
     waits
 }
 
-/// Returns the waits for memory operations on the line of a rule parameter, as conditions and descriptions.
-fn memory_waits(layout: &Layout, l: VariableId) -> Vec<(Expr, String)> {
+/// Returns the waits for memory operations on a line.
+fn memory_waits(layout: &Layout, line: &Expr) -> Vec<Wait> {
     let Some(memory) = layout.copies.memory.slot else {
         return Vec::new();
     };
@@ -200,7 +215,7 @@ fn memory_waits(layout: &Layout, l: VariableId) -> Vec<(Expr, String)> {
     let labels = (0..).zip(slot::LABELS);
     let waits = labels.filter(|(label, _)| *label != slot::IDLE);
     let waits = waits.map(|(label, name)| {
-        let words = match label {
+        let description = match label {
             slot::SAMPLED | slot::DONE => {
                 format!("the memory waits for the {home} to take its answer")
             }
@@ -209,7 +224,10 @@ fn memory_waits(layout: &Layout, l: VariableId) -> Vec<(Expr, String)> {
                 name.replace('_', " ")
             ),
         };
-        (memory.state.at(l).is(memory.states.nth(label)), words)
+        Wait {
+            when: memory.state.at(line).is(memory.states.nth(label)),
+            description,
+        }
     });
     waits.collect()
 }

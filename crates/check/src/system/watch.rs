@@ -29,7 +29,7 @@ struct WatchedRemote<'p> {
     remote: VariableId,
     /// True if the outstanding access of the watched remote on the watched line is the watched one.
     outstanding: VariableId,
-    /// Per state a [`Goal`] as a number: not 0, outstanding 1, always 2.
+    /// Per state, its [`Goal`] as a number: `Never` 0, `Outstanding` 1, `Always` 2.
     goal: TableId,
 }
 
@@ -89,8 +89,8 @@ impl<'p> Watch<'p> {
         };
         let performed = || vec![self.wanted.set(false), remote.outstanding.set(false)];
         let mut changes_every_line = false;
-        Statement::visit(body, &mut |s| {
-            changes_every_line |= matches!(s, Statement::BulkTransition { .. })
+        Statement::visit(body, &mut |statement| {
+            changes_every_line |= matches!(statement, Statement::BulkTransition { .. })
         });
         // A row that changes every line changes the watched line.
         let line = match changes_every_line {
@@ -99,12 +99,12 @@ impl<'p> Watch<'p> {
         };
         let side = &self.agents.remote;
         let state = side.state.at(&line).at(executing_remote);
-        let at_rest = side.stable.of(state.clone());
+        let is_stable = side.stable.of(state.clone());
         let mut effects = Vec::new();
         if self.begins(event) {
             effects.extend([self.wanted.set(true), remote.outstanding.set(true)]);
             if remote.flow.posts(body) {
-                effects.push(when(at_rest.clone(), performed()));
+                effects.push(when(is_stable.clone(), performed()));
             }
         }
         if has_done(body) {
@@ -113,7 +113,7 @@ impl<'p> Watch<'p> {
         let goal = remote.goal.of(state);
         let reaches_goal = goal.clone().is(2).or(goal.is(1).and(remote.outstanding));
         effects.push(when(reaches_goal, performed()));
-        effects.push(when(at_rest, vec![remote.outstanding.set(false)]));
+        effects.push(when(is_stable, vec![remote.outstanding.set(false)]));
         let is_watched_remote = remote
             .remote
             .is(executing_remote)

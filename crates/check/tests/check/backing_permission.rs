@@ -1,29 +1,20 @@
 //! Homes with backing permission: their behaviour below any outer protocol, in the checker's models and the executable
 //! system.
 
-use cohkit_testing::rumur;
-
+use crate::support::{parse_valid, replace_once};
 use cohkit_check::progress::progress;
 use cohkit_check::system::{assumptions, model, Options};
 use cohkit_engine::{check, Options as Search, Outcome, Property, Report};
 use cohkit_murphi::Style;
 use cohkit_protocol::construct;
-use cohkit_protocol::protocol::Protocol;
-use cohkit_protocol::text::parse;
 use cohkit_system::data::Current;
 use cohkit_system::state::{explore, Found, StepError, System, SystemState};
-use rumur::{require, rumur, Compiled};
+use cohkit_testing::rumur::{require, rumur, Compiled};
 
 /// L1 caches below an L2, whose line is the memory of the L1s.
 const INNER: &str = include_str!("../../../../protocols/mesi-l1.coh");
 
-fn parse_valid(text: &str) -> Protocol {
-    parse(text).unwrap_or_else(|errors| {
-        let messages = errors.iter().map(|e| e.render("text", text, false));
-        panic!("{}", messages.collect::<String>())
-    })
-}
-
+/// Options of a model with an outer level.
 fn backing_options() -> Options {
     Options {
         parent_any: true,
@@ -104,11 +95,6 @@ fn accesses_below_backing_permission_can_be_performed() {
     );
 }
 
-fn changed_text(from: &str, to: &str) -> String {
-    assert_eq!(INNER.matches(from).count(), 1, "{from}");
-    INNER.replace(from, to)
-}
-
 /// Each fault violates the expected property in both engines.
 #[test]
 fn faults_below_a_backing_permission_are_refuted() {
@@ -145,9 +131,9 @@ fn faults_below_a_backing_permission_are_refuted() {
         ),
     ];
     for (from, to, property) in faults {
-        let text = changed_text(from, to);
+        let text = replace_once(INNER, from, to);
         let report = check_text(&text, 2, 1);
-        let walk_error = explore_text(&text, 2, 1);
+        let execution_errors = explore_text(&text, 2, 1);
         let Outcome::Violated {
             property: violated, ..
         } = &report.outcome
@@ -159,10 +145,10 @@ fn faults_below_a_backing_permission_are_refuted() {
             Property::Drain => "drain".to_string(),
             other => format!("{other:?}"),
         };
-        let walk_error = walk_error.expect_err("violation found by the walk");
+        let execution_errors = execution_errors.expect_err("violation found by execution");
         assert!(
-            walk_error.contains(&violated),
-            "{to}: {violated}, {walk_error:?}"
+            execution_errors.contains(&violated),
+            "{to}: {violated}, {execution_errors:?}"
         );
         assert_eq!(violated, property, "{to}");
     }
@@ -177,7 +163,7 @@ fn rumur_agrees_on_backing_permission() {
     for (text, expected) in [
         (INNER.to_string(), true),
         (
-            changed_text("GetS if memory writes ", "GetS if owner == none "),
+            replace_once(INNER, "GetS if memory writes ", "GetS if owner == none "),
             false,
         ),
     ] {

@@ -1,8 +1,8 @@
 //! A device's memory with bias: the purpose of its one order, and the reason that the host's own request goes first.
 //! Mistakes that have a chart are in `cohkit_testing::mutations`.
 
-use crate::changed_protocols::with_changes;
-use crate::changed_protocols::{search, shipped};
+use crate::changed_protocols::{search, search_every_state, with_changes, Change};
+use crate::support::shipped;
 
 /// Statement of the only order of the protocol.
 const ORDER_STATEMENT: &str = "  ordered m2s_req per line                # of which nothing but a request behind MemRdFwd ever matters\n";
@@ -11,7 +11,7 @@ const ORDER_STATEMENT: &str = "  ordered m2s_req per line                # of wh
 const RETRY_ROW: &str = "  RD RI W CI TB | MemInv                                    | send CmpS ";
 
 /// Returns the protocol with changes. Each replaced string occurs once.
-fn changed_protocol(changes: &[(&str, &str)]) -> String {
+fn changed_protocol(changes: &[Change]) -> String {
     with_changes("cxl-bias", changes)
 }
 
@@ -19,31 +19,26 @@ fn changed_protocol(changes: &[(&str, &str)]) -> String {
 #[test]
 fn hosts_share_device_memory_coherently() {
     let text = shipped("cxl-bias");
-    assert_eq!(search(&text, 1, 1, false), Ok((708, 1807)));
-    assert_eq!(search(&text, 2, 1, true), Ok((9620, 34_131)));
-    assert_eq!(search(&text, 3, 1, true), Ok((83_780, 399_997)));
+    assert_eq!(search_every_state(&text, 1, 1), Ok((708, 1807)));
+    assert_eq!(search(&text, 2, 1), Ok((9620, 34_131)));
+    assert_eq!(search(&text, 3, 1), Ok((83_780, 399_997)));
     // Nothing couples two lines: requests have an order only with those of their own line.
-    assert_eq!(search(&text, 1, 2, true), Ok((708 * 708, 2 * 708 * 1807)));
+    assert_eq!(search(&text, 1, 2), Ok((708 * 708, 2 * 708 * 1807)));
 }
 
 /// The host's response is a request, so that its next request stays behind it. A request that arrived first would be
 /// mistaken for one that the host made before its response.
 #[test]
 fn unordered_host_response_confuses_two_requests() {
-    let found = search(&changed_protocol(&[(ORDER_STATEMENT, "")]), 1, 1, true);
+    let found = search(&changed_protocol(&[(ORDER_STATEMENT, "")]), 1, 1);
     assert_eq!(found, Err("no unexpected message".into()));
     // An upgrade cannot arrive while the device asks the host for a copy that it alone has. This test adds a row for
     // it.
     let served = ("  RD W CI TB | MemInv if", "  RD W C CI TB | MemInv if");
-    let found = search(
-        &changed_protocol(&[(ORDER_STATEMENT, ""), served]),
-        1,
-        1,
-        true,
-    );
+    let found = search(&changed_protocol(&[(ORDER_STATEMENT, ""), served]), 1, 1);
     assert_eq!(found, Err("single writer".into()));
     assert_eq!(
-        search(&changed_protocol(&[served]), 1, 1, true),
+        search(&changed_protocol(&[served]), 1, 1),
         Ok((708, 1807)),
         "it is never taken otherwise"
     );
@@ -56,14 +51,14 @@ fn early_host_response_violates_single_writer() {
         "  IS IS_C IE IE_C IE_D SE XI | RdOwnNoData RdShared | stall     |",
         "  IS IS_C IE IE_C IE_D | RdOwnNoData RdShared | send MemRdFwdI | stay\n  SE XI | RdOwnNoData RdShared | stall |",
     )]);
-    assert_eq!(search(&early, 1, 1, true), Err("single writer".into()));
+    assert_eq!(search(&early, 1, 1), Err("single writer".into()));
 }
 
 /// No order keeps MemRdFwd behind MemWr.
 #[test]
 fn early_host_response_leaves_memory_stale() {
     let early = changed_protocol(&[("send MemWrI     | XI_F", "send MemWrI, send MemRdFwdI | XI")]);
-    assert_eq!(search(&early, 1, 1, true), Err("data value".into()));
+    assert_eq!(search(&early, 1, 1), Err("data value".into()));
 }
 
 /// The host's request has priority over the device's own, in any order of arrival. A device that stalls it waits for
@@ -78,7 +73,7 @@ fn device_that_stalls_the_host_request_deadlocks() {
         ("  RD RI RC W C CI TB L | MemRdS MemRdA MemRdCur MemWr clean", "  RD RI RC W C CI TB L | MemRdS MemRdA MemRdCur MemWr"),
         ("MemWr clean_invalidate take_bias | stall                                |", "MemWr clean_invalidate take_bias | stall |\n  RI RC W C CI TB L | clean | stall |"),
     ]);
-    let found = search(&stalling, 1, 1, true).unwrap_err();
+    let found = search(&stalling, 1, 1).unwrap_err();
     assert!(found.starts_with("no deadlock"), "{found}");
 }
 
@@ -87,8 +82,8 @@ fn device_that_stalls_the_host_request_deadlocks() {
 #[test]
 fn two_upgrading_hosts_deadlock_unless_one_yields() {
     let without_yield = changed_protocol(&[(RETRY_ROW, "  RD RI W CI TB | MemInv | stall | # ")]);
-    assert_eq!(search(&without_yield, 1, 1, false), Ok((708, 1807)));
-    let found = search(&without_yield, 2, 1, true).unwrap_err();
+    assert_eq!(search_every_state(&without_yield, 1, 1), Ok((708, 1807)));
+    let found = search(&without_yield, 2, 1).unwrap_err();
     assert!(found.starts_with("no deadlock"), "{found}");
 }
 
@@ -99,8 +94,5 @@ fn device_bias_requires_a_request_to_hosts() {
         "  H          | take_bias                                    | send RdOwnNoData to hosts                                       | TB",
         "  H          | take_bias                                    | acknowledge take_bias, hosts := {}, alone := false              | L",
     )]);
-    assert_eq!(
-        search(&without_request, 1, 1, true),
-        Err("single writer".into())
-    );
+    assert_eq!(search(&without_request, 1, 1), Err("single writer".into()));
 }

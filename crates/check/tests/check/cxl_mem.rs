@@ -1,8 +1,8 @@
 //! CXL.mem with back-invalidate: the purpose of its order and of its conflict handshake. Mistakes in the handshake that
 //! have a chart are in `cohkit_testing::mutations`.
 
-use crate::changed_protocols::with_changes;
-use crate::changed_protocols::{search, shipped};
+use crate::changed_protocols::{search, search_every_state, with_changes, Change};
+use crate::support::shipped;
 
 /// Statement of the only order of the protocol.
 const ORDER_STATEMENT: &str = "  ordered BIConflictAck behind Cmp CmpS CmpE\n";
@@ -11,30 +11,30 @@ const ORDER_STATEMENT: &str = "  ordered BIConflictAck behind Cmp CmpS CmpE\n";
 const EARLY_ACKNOWLEDGEMENT_STATES: &str = "  I IS IE IR IW  ";
 
 /// Returns the protocol with changes. Each replaced string occurs once.
-fn changed_protocol(changes: &[(&str, &str)]) -> String {
+fn changed_protocol(changes: &[Change]) -> String {
     with_changes("cxl-mem", changes)
 }
 
 /// Returns the property that two hosts violate with the changed protocol.
-fn violated_property(changes: &[(&str, &str)]) -> String {
-    search(&changed_protocol(changes), 2, 1, true).expect_err("violated property")
+fn violated_property(changes: &[Change]) -> String {
+    search(&changed_protocol(changes), 2, 1).expect_err("violated property")
 }
 
 /// Pins the sizes of the unchanged protocol, with which all changed ones are compared.
 #[test]
 fn hosts_share_device_memory_coherently_with_conflicts() {
     let text = shipped("cxl-mem");
-    assert_eq!(search(&text, 1, 1, false), Ok((1420, 3774)));
-    assert_eq!(search(&text, 2, 1, false), Ok((54_432, 204_664)));
-    assert_eq!(search(&text, 2, 1, true), Ok((27_448, 103_324)));
-    assert_eq!(search(&text, 3, 1, true), Ok((427_340, 2_272_345)));
+    assert_eq!(search_every_state(&text, 1, 1), Ok((1420, 3774)));
+    assert_eq!(search_every_state(&text, 2, 1), Ok((54_432, 204_664)));
+    assert_eq!(search(&text, 2, 1), Ok((27_448, 103_324)));
+    assert_eq!(search(&text, 3, 1), Ok((427_340, 2_272_345)));
 }
 
 /// Nothing couples two lines: the only order is of messages of one line.
 #[test]
 fn lines_are_independent() {
     assert_eq!(
-        search(&shipped("cxl-mem"), 1, 2, true),
+        search(&shipped("cxl-mem"), 1, 2),
         Ok((1420 * 1420, 2 * 1420 * 3774))
     );
 }
@@ -56,13 +56,12 @@ fn unordered_host_mistakes_a_served_request_for_a_waiting_one() {
         "data value"
     );
     // The rows alone change nothing, as they are never taken.
-    let size = search(&shipped("cxl-mem"), 2, 1, true);
+    let size = search(&shipped("cxl-mem"), 2, 1);
     assert_eq!(
         search(
             &changed_protocol(&[(EARLY_ACKNOWLEDGEMENT_STATES, &early_rows)]),
             2,
-            1,
-            true
+            1
         ),
         size
     );
@@ -73,7 +72,7 @@ fn unordered_host_mistakes_a_served_request_for_a_waiting_one() {
 #[test]
 fn one_ordered_queue_for_responses_is_sufficient() {
     let text = changed_protocol(&[(ORDER_STATEMENT, "  ordered s2m_ndr\n")]);
-    assert!(search(&text, 2, 1, true).is_ok());
+    assert!(search(&text, 2, 1).is_ok());
 }
 
 /// Each completion that answers a request for a copy needs the order.
@@ -93,8 +92,7 @@ fn acknowledgement_is_ordered_after_each_grant() {
     assert!(search(
         &changed_protocol(&[(ORDER_STATEMENT, &behind("CmpS CmpE"))]),
         2,
-        1,
-        true
+        1
     )
     .is_ok());
 }

@@ -1,17 +1,18 @@
 //! Protocols with several kinds of remotes, ordered messages, initial values, wrapping counters, and arrays.
 
-use cohkit_testing::rumur;
-
+use crate::support::{parse_valid, property_name, replace_once};
 use cohkit_check::progress::progress;
 use cohkit_check::system::{model, Options, SystemError};
+use cohkit_engine::model::Model;
 use cohkit_engine::{check, Options as Search, Outcome, Property, Report};
 use cohkit_murphi::Style;
 use cohkit_protocol::construct;
+use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
-use cohkit_protocol::text::parse;
+use cohkit_protocol::remotes::Remotes;
 use cohkit_system::data::Current;
-use cohkit_system::state::{explore, Found, System, SystemState};
-use rumur::{require, rumur, Compiled};
+use cohkit_system::state::{explore, Found, Step, System, SystemState};
+use cohkit_testing::rumur::{require, rumur, Compiled};
 
 /// CPUs that read and write, and devices that only read. The directory distinguishes the kinds: after a recall for a
 /// device, it sends the data of the write-back to the device and keeps no owner.
@@ -223,68 +224,108 @@ system one { remotes 1; lines 1 }
 system two { remotes 2; lines 1; turns 2 }
 ";
 
-fn parse_valid(text: &str) -> Protocol {
-    parse(text).unwrap_or_else(|errors| {
-        let messages = errors.iter().map(|e| e.render("text", text, false));
-        panic!("{}", messages.collect::<String>())
-    })
+/// A system of a protocol, with its home.
+struct SizedSystem {
+    /// Protocol with the parameters of the system.
+    protocol: Protocol,
+    /// Home for two remotes at most.
+    home: Controller,
+    /// Number of remotes of each kind.
+    remotes: Remotes,
+    /// Number of lines.
+    lines: u8,
 }
 
-/// Returns the protocol with the parameters of one of its systems.
-fn with_sizes_of(protocol: &Protocol, system: &str) -> Protocol {
-    let system = protocol.systems.iter().find(|s| s.name == system).unwrap();
-    system
-        .resized_protocol
-        .as_deref()
-        .unwrap_or(protocol)
-        .clone()
+impl SizedSystem {
+    /// Returns the system with this name.
+    fn new(text: &str, name: &str) -> SizedSystem {
+        let protocol = parse_valid(text);
+        let mut systems = protocol.systems.iter();
+        let system = systems.find(|system| system.name == name).unwrap();
+        let (remotes, lines) = (system.remotes, system.lines);
+        let protocol = system.resized_protocol.as_deref().unwrap_or(&protocol);
+        SizedSystem {
+            home: construct::home(protocol, 2).unwrap(),
+            protocol: protocol.clone(),
+            remotes,
+            lines,
+        }
+    }
+
+    /// Returns the model of the system.
+    fn model(&self) -> Model {
+        let (protocol, home) = (&self.protocol, &self.home);
+        model(
+            protocol,
+            home,
+            self.remotes,
+            self.lines,
+            &Options::default(),
+        )
+        .unwrap()
+    }
+
+    /// Explores the system by executing its rows.
+    fn explore(&self) -> Found<SystemState<Current>, Step> {
+        let capacity = Options::default().capacity;
+        let system = System::new(
+            &self.protocol,
+            &self.home,
+            self.remotes,
+            self.lines,
+            capacity,
+        );
+        explore(&system, SystemState::new(&system), 200_000)
+    }
+}
+
+/// Searches a model as a whole, with or without symmetry reduction.
+fn search_model(model: &Model, symmetry: bool) -> Report {
+    let search = Search {
+        symmetry,
+        decompose: false,
+        ..Search::default()
+    };
+    check(model, &search).unwrap()
 }
 
 /// Checks a system of a protocol. The exploration of executed rows, the search with symmetry reduction, and Rumur must
 /// agree with the returned report of a search without symmetry reduction.
-fn search_report(text: &str, system: &str) -> Report {
-    let protocol = with_sizes_of(&parse_valid(text), system);
-    let home = construct::home(&protocol, 2).unwrap();
-    let system = protocol.systems.iter().find(|s| s.name == system).unwrap();
-    let (remotes, lines) = (system.remotes, system.lines);
-    let options = Options::default();
-    let checked_model = model(&protocol, &home, remotes, lines, &options).unwrap();
-    let search = |symmetry| {
-        let options = Search {
-            symmetry,
-            decompose: false,
-            ..Search::default()
-        };
-        check(&checked_model, &options).unwrap()
-    };
-    let (report, symmetric) = (search(false), search(true));
-    assert!(symmetric.states <= report.states);
-    match (&report.outcome, &symmetric.outcome) {
+fn search_report(text: &str, name: &str) -> Report {
+    let system = SizedSystem::new(text, name);
+    let model = system.model();
+    let (every_state, up_to_symmetry) = (search_model(&model, false), search_model(&model, true));
+    assert_symmetry_agrees(&every_state, &up_to_symmetry);
+    assert_execution_agrees(system.explore(), &every_state);
+    assert_rumur_agrees(&model, &every_state);
+    every_state
+}
+
+/// Asserts that symmetry reduction keeps the verdict, and the length of the counterexample.
+fn assert_symmetry_agrees(every_state: &Report, up_to_symmetry: &Report) {
+    assert!(up_to_symmetry.states <= every_state.states);
+    match (&every_state.outcome, &up_to_symmetry.outcome) {
         (
             Outcome::Violated { trace, .. },
             Outcome::Violated {
                 trace: symmetric_trace,
                 ..
             },
-        ) => {
-            assert_eq!(trace.steps.len(), symmetric_trace.steps.len());
-        }
-        (one, other) => assert_eq!(one, other),
+        ) => assert_eq!(trace.steps.len(), symmetric_trace.steps.len()),
+        (outcome, symmetric_outcome) => assert_eq!(outcome, symmetric_outcome),
     }
-    let world = System::new(&protocol, &home, remotes, lines, options.capacity);
-    match (
-        explore(&world, SystemState::<Current>::new(&world), 200_000),
-        &report.outcome,
-    ) {
+}
+
+/// Asserts that executed rows have the states, transitions and verdict of the report.
+fn assert_execution_agrees(found: Found<SystemState<Current>, Step>, report: &Report) {
+    match (found, &report.outcome) {
         (
             Found::Safe { stuck_path, .. },
             Outcome::Violated {
                 property: Property::NoDeadlock,
                 ..
             },
-        ) => {
-            assert!(stuck_path.is_some());
-        }
+        ) => assert!(stuck_path.is_some(), "execution finds no deadlock"),
         (
             Found::Safe {
                 states,
@@ -294,7 +335,7 @@ fn search_report(text: &str, system: &str) -> Report {
             },
             outcome,
         ) => {
-            let drains = !matches!(
+            let is_stuck = matches!(
                 outcome,
                 Outcome::Violated {
                     property: Property::Drain,
@@ -302,46 +343,43 @@ fn search_report(text: &str, system: &str) -> Report {
                 }
             );
             assert_eq!(
-                (report.states, report.transitions, drains),
+                (report.states, report.transitions, is_stuck),
                 (
                     states.len() as u128,
                     transitions.into(),
-                    stuck_path.is_none()
-                )
+                    stuck_path.is_some()
+                ),
+                "states, transitions, and violation of quiescence"
             );
         }
         (Found::Violated { .. }, Outcome::Violated { .. }) => {}
-        (found, outcome) => panic!("{found:?} but {outcome:?}"),
+        (found, outcome) => panic!("execution gives {found:?}, but the model {outcome:?}"),
     }
-    if require("rumur") {
-        let folder = tempfile::tempdir().unwrap();
-        let (holds, states, output) = rumur(
-            &checked_model,
-            Style::Plain,
-            Compiled::Unoptimised,
-            folder.path(),
-        );
-        assert_eq!(report.outcome == Outcome::Verified, holds, "{output}");
-        if holds {
-            assert_eq!(report.states, u128::from(states));
-        }
+}
+
+/// Asserts that Rumur has the verdict of the report, and its number of states if there is no violation.
+fn assert_rumur_agrees(model: &Model, report: &Report) {
+    if !require("rumur") {
+        return;
     }
-    report
+    let folder = tempfile::tempdir().unwrap();
+    let (holds, states, output) = rumur(model, Style::Plain, Compiled::Unoptimised, folder.path());
+    assert_eq!(report.outcome == Outcome::Verified, holds, "{output}");
+    if holds {
+        assert_eq!(report.states, u128::from(states), "{output}");
+    }
 }
 
 /// Checks that a system has no violation and makes progress; returns the report.
-fn verify(text: &str, system: &str) -> Report {
-    let report = search_report(text, system);
+fn verify(text: &str, name: &str) -> Report {
+    let report = search_report(text, name);
     assert_eq!(report.outcome, Outcome::Verified);
-    let protocol = with_sizes_of(&parse_valid(text), system);
-    let home = construct::home(&protocol, 2).unwrap();
-    let system = protocol.systems.iter().find(|s| s.name == system).unwrap();
-    let system_options = Options::default();
+    let system = SizedSystem::new(text, name);
     let result = progress(
-        &protocol,
-        &home,
+        &system.protocol,
+        &system.home,
         (system.remotes, system.lines),
-        &system_options,
+        &Options::default(),
         &Search::default(),
     )
     .unwrap();
@@ -351,19 +389,14 @@ fn verify(text: &str, system: &str) -> Report {
 
 /// Returns the property that a protocol violates after `from`, which occurs once, is replaced by `to`.
 fn violated_after_change(text: &str, system: &str, from: &str, to: &str) -> String {
-    assert_eq!(text.matches(from).count(), 1, "`{from}`");
-    violated_property(&text.replace(from, to), system)
+    violated_property(&replace_once(text, from, to), system)
 }
 
 /// Returns the property that a protocol violates.
 fn violated_property(text: &str, system: &str) -> String {
     match search_report(text, system).outcome {
-        Outcome::Violated {
-            property: Property::Assertion(name) | Property::Invariant(name),
-            ..
-        } => name,
-        Outcome::Violated { property, .. } => property.to_string(),
-        other => panic!("{other:?}: {text}"),
+        Outcome::Violated { property, .. } => property_name(property),
+        other => panic!("no violation, but {other:?} of {text}"),
     }
 }
 
@@ -378,17 +411,9 @@ fn each_kind_of_remotes_has_its_own_rows() {
 /// Two CPUs and a device are not symmetric like three CPUs: only the two CPUs may be permuted.
 #[test]
 fn only_agents_of_one_kind_are_symmetric() {
-    let protocol = parse_valid(CPUS_AND_DEVICES);
-    let home = construct::home(&protocol, 2).unwrap();
     let states = |name: &str, symmetry| {
-        let system = protocol.systems.iter().find(|s| s.name == name).unwrap();
-        let checked_model =
-            model(&protocol, &home, system.remotes, 1, &Options::default()).unwrap();
-        let search = Search {
-            symmetry,
-            ..Search::default()
-        };
-        check(&checked_model, &search).unwrap().states
+        let model = SizedSystem::new(CPUS_AND_DEVICES, name).model();
+        search_model(&model, symmetry).states
     };
     // One CPU and one device: no agents to permute.
     assert_eq!(states("one", true), states("one", false));
@@ -396,7 +421,7 @@ fn only_agents_of_one_kind_are_symmetric() {
         let (symmetric, all) = (states(name, true), states(name, false));
         assert!(
             symmetric < all && all <= 2 * symmetric,
-            "{name}: {symmetric} {all}"
+            "{name}: {symmetric} states up to symmetry of {all}"
         );
     }
 }

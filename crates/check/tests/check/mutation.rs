@@ -23,6 +23,18 @@ struct Mutant {
     home: Controller,
 }
 
+/// A change of a row: its kind, its description, and the changed body and next state.
+struct Change {
+    /// Kind of the change.
+    kind: &'static str,
+    /// Change in words.
+    description: String,
+    /// Statements of the changed row.
+    body: Vec<Statement>,
+    /// Next state of the changed row.
+    next: Option<StateId>,
+}
+
 /// Returns all mutants of a home.
 fn mutants(protocol: &Protocol, home: &Controller) -> Vec<Mutant> {
     let mut mutants = Vec::new();
@@ -30,67 +42,82 @@ fn mutants(protocol: &Protocol, home: &Controller) -> Vec<Mutant> {
         let Effect::Take { body, next } = &rule.effect else {
             continue;
         };
-        let state = &home.states[rule.state.index()].name;
-        let mut change =
-            |kind, description: String, body: Vec<Statement>, next: Option<StateId>| {
-                let mut home = home.clone();
-                home.rules[index].effect = Effect::Take { body, next };
-                mutants.push(Mutant {
-                    description: format!("{state}, {:?}: {description}", rule.event),
-                    kind,
-                    home,
-                });
-            };
+        let mut changes = Vec::new();
         for (position, statement) in body.iter().enumerate() {
-            let mut without_statement = body.clone();
-            without_statement.remove(position);
-            change(
-                "action dropped",
-                format!("{statement:?} dropped"),
-                without_statement,
-                *next,
-            );
-            let Statement::Send {
-                message,
-                to,
-                fields,
-            } = statement
-            else {
-                continue;
-            };
-            let same_class = |candidate: &MessageId| {
-                candidate != message && protocol.class(*candidate) == protocol.class(*message)
-            };
-            for replacement in protocol.message_ids().filter(same_class) {
-                let mut changed = body.clone();
-                changed[position] = Statement::Send {
-                    message: replacement,
-                    to: to.clone(),
-                    fields: fields.clone(),
-                };
-                let description = format!(
-                    "{} instead of {}",
-                    protocol.message(replacement).name,
-                    protocol.message(*message).name
-                );
-                change("another message", description, changed, *next);
+            changes.push(without_statement(body, *next, position));
+            if let Statement::Send { message, .. } = statement {
+                changes.extend(with_other_message(
+                    protocol, body, *next, position, *message,
+                ));
             }
         }
         let target = next.unwrap_or(rule.state);
-        let other_state = StateId((target.0 + 1) % home.states.len() as u16);
-        let description = format!(
-            "to {} instead of {}",
-            home.states[other_state.index()].name,
-            home.states[target.index()].name
-        );
-        change(
-            "another next state",
-            description,
-            body.clone(),
-            Some(other_state),
-        );
+        changes.push(with_next_state(home, body, target));
+        let state = &home.states[rule.state.index()].name;
+        mutants.extend(changes.into_iter().map(|change| {
+            let Change { body, next, .. } = change;
+            let mut home = home.clone();
+            home.rules[index].effect = Effect::Take { body, next };
+            Mutant {
+                description: format!("{state}, {:?}: {}", rule.event, change.description),
+                kind: change.kind,
+                home,
+            }
+        }));
     }
     mutants
+}
+
+/// Returns the change that drops the statement at a position.
+fn without_statement(body: &[Statement], next: Option<StateId>, position: usize) -> Change {
+    let mut changed = body.to_vec();
+    let statement = changed.remove(position);
+    Change {
+        kind: "action dropped",
+        description: format!("{statement:?} dropped"),
+        body: changed,
+        next,
+    }
+}
+
+/// Returns the changes that send, at a position, each other message of the same class in place of `original`.
+fn with_other_message(
+    protocol: &Protocol,
+    body: &[Statement],
+    next: Option<StateId>,
+    position: usize,
+    original: MessageId,
+) -> Vec<Change> {
+    let class = protocol.class(original);
+    let replacements = protocol
+        .message_ids()
+        .filter(|&other| other != original && protocol.class(other) == class);
+    let changes = replacements.map(|replacement| {
+        let mut changed = body.to_vec();
+        if let Statement::Send { message, .. } = &mut changed[position] {
+            *message = replacement;
+        }
+        let [new, old] = [replacement, original].map(|id| &protocol.message(id).name);
+        Change {
+            kind: "another message",
+            description: format!("{new} instead of {old}"),
+            body: changed,
+            next,
+        }
+    });
+    changes.collect()
+}
+
+/// Returns the change to the state after `target`, in the order of their declaration.
+fn with_next_state(home: &Controller, body: &[Statement], target: StateId) -> Change {
+    let other_state = StateId((target.0 + 1) % home.states.len() as u16);
+    let [new, old] = [other_state, target].map(|state| &home.states[state.index()].name);
+    Change {
+        kind: "another next state",
+        description: format!("to {new} instead of {old}"),
+        body: body.to_vec(),
+        next: Some(other_state),
+    }
 }
 
 /// A surviving mutant would be a state or an action without a purpose.

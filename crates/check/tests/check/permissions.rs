@@ -1,11 +1,11 @@
 //! A state with permissions that depend on variables is equivalent to one state per permission.
 
+use crate::support::parse_valid;
 use cohkit_check::system;
 use cohkit_engine::search::Options;
 use cohkit_engine::{check, Outcome};
 use cohkit_protocol::controller::Event;
 use cohkit_protocol::protocol::{Home, Permission, Protocol};
-use cohkit_protocol::text::parse;
 
 /// One writer or several readers. Each holds some of three tokens: `%cache%` is the cache's table.
 const PROTOCOL_TEMPLATE: &str = r#"protocol p "p"
@@ -57,29 +57,36 @@ const SEPARATE_STATES_CACHE: &str = "
 
 /// Returns the protocol with this table of the cache.
 fn protocol(cache: &str) -> Protocol {
-    let text = PROTOCOL_TEMPLATE.replace("%cache%", cache);
-    parse(&text).unwrap_or_else(|errors| {
-        let messages = errors
-            .iter()
-            .map(|error| error.render("text", &text, false));
-        panic!("{}", messages.collect::<String>())
-    })
+    parse_valid(&PROTOCOL_TEMPLATE.replace("%cache%", cache))
 }
 
-/// Returns the result of a search with this number of caches: outcome, states, transitions, depth in steps.
-fn search_result(protocol: &Protocol, remotes: u16) -> (Outcome, u128, u128, u64) {
+/// Result of a search.
+#[derive(PartialEq, Debug)]
+struct SearchResult {
+    /// Verdict.
+    outcome: Outcome,
+    /// Number of states.
+    states: u128,
+    /// Number of transitions.
+    transitions: u128,
+    /// Largest distance of a state from the initial one, in steps.
+    depth: u64,
+}
+
+/// Returns the result of a search with this number of caches.
+fn search_result(protocol: &Protocol, remotes: u16) -> SearchResult {
     let Home::Controller(home) = &protocol.home else {
         panic!("hand-written home")
     };
     let system_model =
         system::system_model(protocol, home, remotes, 1, &system::Options::default()).unwrap();
     let report = check(&system_model.model, &Options::default()).unwrap();
-    (
-        report.outcome,
-        report.states,
-        report.transitions,
-        report.depth,
-    )
+    SearchResult {
+        outcome: report.outcome,
+        states: report.states,
+        transitions: report.transitions,
+        depth: report.depth,
+    }
 }
 
 /// Both forms of the cache give the same states, transitions and verdict.
@@ -91,7 +98,7 @@ fn conditional_permission_equals_separate_states() {
         let results =
             [&conditional, &separate_states].map(|protocol| search_result(protocol, remotes));
         assert_eq!(results[0], results[1], "{remotes} caches");
-        assert_eq!(results[0].0, Outcome::Verified);
+        assert_eq!(results[0].outcome, Outcome::Verified);
     }
 }
 

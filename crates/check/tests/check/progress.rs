@@ -1,17 +1,15 @@
 //! Tests of progress: every access or operation that begins can be performed. The protocols that violate
 //! progress satisfy every other property.
-//!
-//! The last tests are on deadlocks of shared input queues, and on rows that choose a cache from a set.
 
+use crate::support::{parse_valid, shipped};
 use cohkit_check::progress::{progress, Progress, PROGRESS};
 use cohkit_check::system::progress::{kinds, unproven_kinds, watch_model, Kind};
 use cohkit_check::system::{model, Options};
 use cohkit_engine::search::Reason;
-use cohkit_engine::{check, Options as Search, Outcome, Property};
+use cohkit_engine::{check, Options as Search, Outcome};
 use cohkit_protocol::construct::construct;
 use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::{Home, Protocol};
-use cohkit_protocol::text::parse;
 
 /// Template of a protocol with one copy of the line, which is recalled when another cache requests the line.
 /// [`one_copy`] replaces `ROWS_IN_I`, `ROWS_IN_V` and `ROWS_WHILE_BUSY` by rows for requests, and `LOCALS` by rows for
@@ -77,13 +75,7 @@ fn one_copy(rows_in_i: &str, rows_in_v: &str, rows_while_busy: &str, locals: &st
     }
 }
 
-fn protocol(text: &str) -> Protocol {
-    parse(text).unwrap_or_else(|errors| {
-        let messages = errors.iter().map(|e| e.render("text", text, false));
-        panic!("{}", messages.collect::<String>())
-    })
-}
-
+/// Returns the hand-written home, or the constructed one, whose rows are factored for any number of remotes.
 fn home(protocol: &Protocol) -> Controller {
     match &protocol.home {
         Home::Controller(home) => home.clone(),
@@ -91,14 +83,9 @@ fn home(protocol: &Protocol) -> Controller {
     }
 }
 
-fn shipped(name: &str) -> String {
-    let root = env!("CARGO_MANIFEST_DIR");
-    std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap()
-}
-
 /// Asserts that every other property holds on one line, and returns the result of the progress check.
 fn check_progress(text: &str, remotes: u16, search: &Search) -> Progress {
-    let protocol = protocol(text);
+    let protocol = parse_valid(text);
     let home = home(&protocol);
     let system_options = Options {
         trial: Some(1),
@@ -128,7 +115,7 @@ fn find_violation(text: &str, remotes: u16) -> String {
                 assert_eq!(property, PROGRESS);
                 (message, trace.steps.len())
             }
-            other => panic!("{other:?}"),
+            other => panic!("progress is not violated, but {other:?}"),
         }
     };
     let (message, steps) = message_and_steps(1, true);
@@ -256,7 +243,7 @@ fn unfair_but_always_possible_service_is_verified() {
     for remotes in [1, 2, 3] {
         assert_verified(&text, remotes);
     }
-    let protocol = protocol(&text);
+    let protocol = parse_valid(&text);
     // Quiescence alone does not imply progress here, so a search is necessary.
     let unproven = unproven_kinds(&protocol, &home(&protocol));
     assert_eq!(
@@ -316,7 +303,7 @@ fn quiescence_implies_progress_of_shipped_protocols() {
         "token",
         "eci-near",
     ] {
-        let protocol = protocol(&shipped(name));
+        let protocol = parse_valid(&shipped(name));
         let home = home(&protocol);
         assert!(kinds(&protocol, &home).len() > 2);
         assert_eq!(unproven_kinds(&protocol, &home), [], "{name}");
@@ -338,7 +325,7 @@ fn quiescence_agrees_with_progress_search_per_access() {
         ("write-through-two-step", 2),
         ("token", 2),
     ] {
-        let protocol = protocol(&shipped(name));
+        let protocol = parse_valid(&shipped(name));
         let home = home(&protocol);
         let sized = model(&protocol, &home, remotes, 1, &Options::default()).unwrap();
         let unwatched = check(&sized, &Search::default()).unwrap();
@@ -383,7 +370,7 @@ fn endlessly_retried_store_violates_progress() {
 
 /// Checks only progress, on two lines, of a protocol whose lines share registers.
 fn check_coupled_progress(text: &str, remotes: u16) -> Progress {
-    let protocol = protocol(text);
+    let protocol = parse_valid(text);
     let home = home(&protocol);
     let search = Search::default();
     progress(&protocol, &home, (remotes, 2), &Options::default(), &search).unwrap()
@@ -397,7 +384,7 @@ fn violation_message(found: Progress) -> String {
             message,
             ..
         } => message,
-        other => panic!("{other:?}"),
+        other => panic!("progress is not violated, but {other:?}"),
     }
 }
 
@@ -473,7 +460,7 @@ fn permanently_inaccessible_line_is_noted_with_its_path() {
     let found = check_coupled_progress(&text, 1);
     assert_eq!(found.outcome, Outcome::Verified);
     let [note] = &found.notes[..] else {
-        panic!("{:?}", found.notes);
+        panic!("one note expected: {:?}", found.notes);
     };
     assert!(
         note.starts_with("cache can reach a state from which it can never load or store line 0 again, in 1 step: "),
@@ -489,103 +476,4 @@ fn permanently_inaccessible_line_is_noted_with_its_path() {
     let found = check_coupled_progress(&freed, 1);
     assert_eq!(found.outcome, Outcome::Verified);
     assert!(found.notes.is_empty(), "{:?}", found.notes);
-}
-
-/// MESI with requests and responses in one order from each cache. If all caches share one input queue of the directory,
-/// the directory stalls a request while it waits for a response behind that request.
-const ONE_VNET: &str = include_str!("../verdicts/mesi_one_vnet.coh");
-
-/// Returns the verdict on all properties except progress.
-fn outcome(text: &str, remotes: u16, lines: u8) -> Outcome {
-    let protocol = protocol(text);
-    let model = model(
-        &protocol,
-        &home(&protocol),
-        remotes,
-        lines,
-        &Options::default(),
-    )
-    .unwrap();
-    check(&model, &Search::default()).unwrap().outcome
-}
-
-/// Only a network, which shares one input queue among all senders, has the deadlock.
-#[test]
-fn responses_behind_requests_in_a_shared_input_queue_deadlock() {
-    let shared = |networks: &str| ONE_VNET.replace("  ordered request, response\n", networks);
-    let verdict = outcome(&shared("  network vnet { request, response }\n"), 2, 1);
-    let Outcome::Violated {
-        property, trace, ..
-    } = verdict
-    else {
-        panic!("{verdict:?}");
-    };
-    assert_eq!(property, Property::NoDeadlock);
-    let last_rule = &trace.steps.last().unwrap().rule;
-    assert!(last_rule.contains("waits first in vnet"), "{last_rule}");
-    // Separate networks, or a queue for each cache, avoid the deadlock.
-    let separate_networks = "  network requests { request }\n  network responses { response }\n";
-    assert_eq!(outcome(&shared(separate_networks), 2, 1), Outcome::Verified);
-    assert_eq!(outcome(ONE_VNET, 2, 1), Outcome::Verified);
-}
-
-/// The home requests the line from any one of its sharers.
-const PICK_SHARER: &str = include_str!("../../../../tests/networks/pick-sharer.coh");
-
-/// The search takes the choice of every member.
-#[test]
-fn home_that_picks_any_sharer_is_verified() {
-    assert_eq!(outcome(PICK_SHARER, 3, 1), Outcome::Verified);
-    // The chosen cache is a sharer, and so never the requester.
-    let without_stall = |cache: &str| {
-        let stall = format!("  B | Sent if one {cache} wants | stall\n  B | Sent  |");
-        outcome(&PICK_SHARER.replace("  B | Sent  |", &stall), 3, 1)
-    };
-    assert_eq!(without_stall("=="), Outcome::Verified);
-    assert!(matches!(without_stall("!="), Outcome::Violated { .. }));
-}
-
-/// A choice from no members gives `none`, to which no message can be sent.
-#[test]
-fn choice_from_an_empty_set_is_a_violation() {
-    let text = PICK_SHARER.replace("one := any sharers", "one := any sharers - sharers");
-    let Outcome::Violated { property, .. } = outcome(&text, 2, 1) else {
-        panic!("a message is sent to none");
-    };
-    assert_eq!(property.to_string(), "no unexpected message");
-}
-
-/// The guard of a choosing rule must use the set after the row's earlier assignments.
-#[test]
-fn choice_uses_values_assigned_earlier_in_its_row() {
-    // To remove the requester, which is no sharer, changes nothing. To remove all sharers leaves nothing to choose.
-    let with_assignment = |assignment: &str| {
-        let set = format!("{assignment}, one := any sharers");
-        outcome(&PICK_SHARER.replace("one := any sharers", &set), 2, 1)
-    };
-    assert_eq!(with_assignment("sharers -= { sender }"), Outcome::Verified);
-    assert!(matches!(
-        with_assignment("sharers := {}"),
-        Outcome::Violated { .. }
-    ));
-}
-
-/// The home consumes a request only with free space for its reply, and a cache consumes a reply only with free space
-/// for its acknowledgement.
-const BACK_PRESSURE: &str = include_str!("../../../../tests/networks/back-pressure.coh");
-
-/// Networks with a capacity of one message fill up with two lines.
-#[test]
-fn cyclic_wait_of_full_input_queues_deadlocks() {
-    assert_eq!(outcome(BACK_PRESSURE, 1, 2), Outcome::Verified);
-    let small_queues = BACK_PRESSURE.replace("capacity 2", "capacity 1");
-    let verdict = outcome(&small_queues, 1, 2);
-    let Outcome::Violated { property, .. } = verdict else {
-        panic!("{verdict:?}");
-    };
-    assert_eq!(property, Property::NoDeadlock);
-    // One line has one message in flight at a time, and longer queues never fill.
-    assert_eq!(outcome(&small_queues, 1, 1), Outcome::Verified);
-    let unbounded_queues = BACK_PRESSURE.replace(" capacity 2", "");
-    assert_eq!(outcome(&unbounded_queues, 1, 2), Outcome::Verified);
 }

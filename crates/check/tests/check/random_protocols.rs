@@ -1,24 +1,23 @@
-//! All engines agree on random protocols. (`fuzz_protocols` checks many more.)
+//! Comparison of all engines on random protocols. The example `fuzz_protocols` compares many more. A failure prints the
+//! command that repeats it.
 
-use crate::faults;
-use crate::operators;
-use cohkit_testing::random_protocols::generate;
-use cohkit_testing::random_protocols::judge;
-use cohkit_testing::rumur;
-
+use crate::faults::{Fault, FAULTS};
+use crate::operators::{self, AssignmentForm};
 use cohkit_murphi::Style;
 use cohkit_protocol::controller::Effect;
-use faults::FAULTS;
-use generate::{ARRAYS, COMBINED, COUPLED_LINES, DEFERRED_STORES, POSTED};
-use judge::{
-    case, check_model, home, rumur, safety, AgreedVerdict, EngineComparison, Found, JudgeError,
+use cohkit_testing::random_protocols::generate::{
+    self, ARRAYS, COMBINED, COUPLED_LINES, DEFERRED_STORES, POSTED,
 };
+use cohkit_testing::random_protocols::judge::{
+    self, AgreedVerdict, EngineComparison, Found, JudgeError,
+};
+use cohkit_testing::rumur;
 use std::collections::BTreeSet;
 
 /// Number of protocols of the basic generator.
 const PROTOCOL_COUNT: u64 = 200;
 
-/// Returns the command that repeats a comparison.
+/// Returns the command that repeats a comparison, `against` our engines (`ours`) or `rumur`.
 fn rerun_command(seed: u64, against: &str) -> String {
     format!("cargo run -p cohkit-check --example fuzz_protocols -- --seed {seed} --count 1 --against {against}")
 }
@@ -49,9 +48,11 @@ fn execution_and_all_model_forms_agree_on_random_protocols() {
     let count = |predicate: fn(&AgreedVerdict) -> bool| {
         agreed.iter().filter(|verdict| predicate(verdict)).count()
     };
-    assert!(agreed.len() > 180, "{}", agreed.len());
-    assert!(count(|v| matches!(v, AgreedVerdict::Verified(states) if *states > 100)) > 50);
-    assert!(count(|v| *v == AgreedVerdict::Violated) > 20);
+    assert!(agreed.len() > 180, "only {} are accepted", agreed.len());
+    assert!(
+        count(|verdict| matches!(verdict, AgreedVerdict::Verified(states) if *states > 100)) > 50
+    );
+    assert!(count(|verdict| *verdict == AgreedVerdict::Violated) > 20);
 }
 
 /// Number of states of a verified protocol, otherwise 0.
@@ -88,24 +89,28 @@ fn all_engines_agree_on_random_designs() {
     let count = |predicate: fn(&EngineComparison) -> bool| {
         verdicts.iter().filter(|judged| predicate(judged)).count()
     };
-    assert!(rejected < 60, "{rejected}");
+    assert!(rejected < 60, "{rejected} are rejected");
     // Enough protocols of each kind are judged.
     let counts = [
         ("verified with networks", networks, 30),
-        ("verified", count(|j| verified(j) > 0), 90),
-        ("verified and large", count(|j| verified(j) > 100), 30),
+        ("verified", count(|judged| verified(judged) > 0), 90),
+        (
+            "verified and large",
+            count(|judged| verified(judged) > 100),
+            30,
+        ),
         (
             "violated",
-            count(|j| j.agreed == AgreedVerdict::Violated),
+            count(|judged| judged.agreed == AgreedVerdict::Violated),
             15,
         ),
         (
             "verified and stopping",
-            count(|j| verified(j) > 0 && !j.makes_progress),
+            count(|judged| verified(judged) > 0 && !judged.makes_progress),
             8,
         ),
-        ("simulated", count(|j| j.simulated), 120),
-        ("under programs", count(|j| j.programs > 3), 40),
+        ("simulated", count(|judged| judged.simulated), 120),
+        ("under programs", count(|judged| judged.programs > 3), 40),
     ];
     for (description, found, minimum) in counts {
         assert!(found > minimum, "{found} are {description}");
@@ -136,7 +141,7 @@ fn rumur_agrees_on_random_protocols() {
                 folder.path(),
             )
         };
-        match rumur(&generate::protocol(seed), checker) {
+        match judge::rumur(&generate::protocol(seed), checker) {
             Ok(_) | Err(JudgeError::Rejected(_)) => {}
             Err(JudgeError::Disagreement(reason)) => {
                 panic!("{}\n{reason}", rerun_command(seed, "rumur"))
@@ -148,9 +153,9 @@ fn rumur_agrees_on_random_protocols() {
 /// The first fault was real: the lowering lost the set in `x += e`.
 #[test]
 fn random_protocols_detect_seeded_lowering_faults() {
-    let mut undetected: Vec<&faults::Fault> = FAULTS.iter().collect();
+    let mut undetected: Vec<&Fault> = FAULTS.iter().collect();
     for seed in (0..PROTOCOL_COUNT).chain(COMBINED..COMBINED + PROTOCOL_COUNT) {
-        let Ok(case) = case(&generate::protocol(seed)) else {
+        let Ok(case) = judge::case(&generate::protocol(seed)) else {
             continue;
         };
         if undetected.is_empty() {
@@ -161,85 +166,87 @@ fn random_protocols_detect_seeded_lowering_faults() {
         }
         undetected.retain(|fault| {
             let faulty = fault.apply(&case.protocol);
-            let model = safety(&faulty, home(&faulty), case.remotes);
+            let model = judge::safety(&faulty, judge::home(&faulty), case.remotes);
             let model = model.unwrap_or_else(|reason| panic!("{}: {reason:?}", fault.name));
-            check_model(&case, &model).is_ok()
+            judge::check_model(&case, &model).is_ok()
         });
     }
     let undetected: Vec<&str> = undetected.iter().map(|fault| fault.name).collect();
-    assert!(undetected.is_empty(), "not noticed: {undetected:?}");
+    assert!(undetected.is_empty(), "undetected: {undetected:?}");
 }
+
+/// Parts of protocol files, each of which some random protocol must contain.
+const CONSTRUCTS: [&str; 64] = [
+    ":=",
+    "+=",
+    "-=",
+    " + ",
+    " - ",
+    " == ",
+    " != ",
+    " < ",
+    " <= ",
+    " > ",
+    " >= ",
+    " and ",
+    " or ",
+    "not ",
+    " in ",
+    "count(",
+    "{}",
+    "{ sender }",
+    "{ self }",
+    "none",
+    "true",
+    "false",
+    ": bool",
+    ": count",
+    ": 0..",
+    ": remote",
+    ": set of remote",
+    "ordered ",
+    "in_flight",
+    "any -> remote",
+    "remotes 1",
+    "remotes 2",
+    "remotes 3",
+    "invariant",
+    "stall",
+    "done",
+    "write",
+    "(line, f",
+    "0..wide per remote",
+    "w[sender] :=",
+    " w[sender] ==",
+    "= w[sender]",
+    "w := wide",
+    "for r in ",
+    "wide per 2",
+    "u := ",
+    "u[w[sender]] :=",
+    "defer",
+    "write deferred, write",
+    "write, write deferred",
+    "open += 1",
+    "atomic",
+    "send Old, write",
+    "network ",
+    " capacity ",
+    "registers {",
+    "lines 2",
+    "homes 2",
+    "- | fence if free",
+    "| release if free",
+    "| send Nack",
+    "if not busy | defer, busy := true",
+    "one := any sharers",
+    "write deferred, send Written to wants",
+];
 
 /// Agreement is significant only for constructs that the generators produce.
 #[test]
 fn random_protocols_use_every_row_construct() {
     let mut covered: BTreeSet<&str> = BTreeSet::new();
-    let constructs = [
-        ":=",
-        "+=",
-        "-=",
-        " + ",
-        " - ",
-        " == ",
-        " != ",
-        " < ",
-        " <= ",
-        " > ",
-        " >= ",
-        " and ",
-        " or ",
-        "not ",
-        " in ",
-        "count(",
-        "{}",
-        "{ sender }",
-        "{ self }",
-        "none",
-        "true",
-        "false",
-        ": bool",
-        ": count",
-        ": 0..",
-        ": remote",
-        ": set of remote",
-        "ordered ",
-        "in_flight",
-        "any -> remote",
-        "remotes 1",
-        "remotes 2",
-        "remotes 3",
-        "invariant",
-        "stall",
-        "done",
-        "write",
-        "(line, f",
-        "0..wide per remote",
-        "w[sender] :=",
-        " w[sender] ==",
-        "= w[sender]",
-        "w := wide",
-        "for r in ",
-        "wide per 2",
-        "u := ",
-        "u[w[sender]] :=",
-        "defer",
-        "write deferred, write",
-        "write, write deferred",
-        "open += 1",
-        "atomic",
-        "send Old, write",
-        "network ",
-        " capacity ",
-        "registers {",
-        "lines 2",
-        "homes 2",
-        "- | fence if free",
-        "| release if free",
-        "| send Nack",
-        "if not busy | defer, busy := true",
-        "one := any sharers",
-        "write deferred, send Written to wants",
-    ];
     for seed in (0..PROTOCOL_COUNT)
         .chain(ARRAYS..ARRAYS + 40)
         .chain(DEFERRED_STORES..DEFERRED_STORES + 40)
@@ -248,22 +255,22 @@ fn random_protocols_use_every_row_construct() {
     {
         let text = generate::protocol(seed);
         covered.extend(
-            constructs
+            CONSTRUCTS
                 .iter()
                 .filter(|construct| text.contains(**construct)),
         );
     }
-    let missing: Vec<&&str> = constructs
+    let missing: Vec<&&str> = CONSTRUCTS
         .iter()
         .filter(|construct| !covered.contains(*construct))
         .collect();
-    assert!(missing.is_empty(), "{missing:?}");
+    assert!(missing.is_empty(), "no random protocol has {missing:?}");
 }
 
 /// Returns the effects of all rows of a protocol, which have no source positions.
 fn row_effects(text: &str) -> Vec<Effect> {
     let protocol = cohkit_protocol::text::parse(text).expect("protocol without errors");
-    let rules = [&protocol.remote, home(&protocol)].map(|agent| agent.rules.clone());
+    let rules = [&protocol.remote, judge::home(&protocol)].map(|agent| agent.rules.clone());
     rules
         .into_iter()
         .flatten()
@@ -292,10 +299,9 @@ fn operators_agree_between_model_and_execution() {
             "{}: {verdict:?}",
             case.name
         );
-        for &(operator, range_condition) in case.assignments {
-            let [short, long] = [true, false].map(|short| {
-                operators::assignment_protocol(case, (operator, range_condition), short)
-            });
+        for &assignment in case.assignments {
+            let [short, long] = [AssignmentForm::Short, AssignmentForm::Long]
+                .map(|form| operators::assignment_protocol(case, assignment, form));
             assert_eq!(row_effects(&short), row_effects(&long), "{short}");
             let verdict = engine_verdict(&short);
             assert!(
@@ -303,7 +309,7 @@ fn operators_agree_between_model_and_execution() {
                 "{verdict:?}\n{short}"
             );
             if case.name != "set of remote" {
-                for text in operators::out_of_range_protocols(case, operator, true) {
+                for text in operators::out_of_range_protocols(case, assignment.operator) {
                     assert_eq!(engine_verdict(&text), AgreedVerdict::Violated, "{text}");
                 }
             }

@@ -1,38 +1,25 @@
-//! Results beside a verdict: coverage, state graphs, and replayed counterexamples.
+//! Results beside a verdict: coverage, state graphs, replayed counterexamples, and explanations of deadlocks.
 
-use cohkit_testing::models;
-
+use crate::support::{home_of, parse_valid, shipped};
 use cohkit_check::system::{system_model, Options as SystemOptions, SystemModel};
-use cohkit_engine::build::*;
+use cohkit_engine::build::{error, Builder};
 use cohkit_engine::coverage::coverage;
-use cohkit_engine::explain::{explain, Explanation};
+use cohkit_engine::explain::{explain, Explanation, Remark};
 use cohkit_engine::graph::graph;
-use cohkit_engine::model::*;
+use cohkit_engine::model::{Deadlock, Model, Rule, TypeId};
 use cohkit_engine::replay::{replay_trace, FinalVerdict};
 use cohkit_engine::report::Status;
 use cohkit_engine::trace::Trace;
 use cohkit_engine::{check, Options, Outcome, Property, Report};
 use cohkit_murphi::Dialect;
-use cohkit_protocol::construct::construct;
 use cohkit_protocol::controller::{Controller, Effect, Event};
 use cohkit_protocol::protocol::{Home, Protocol};
-use cohkit_protocol::text::parse;
+use cohkit_testing::models::{self, copies, dining, every_construct, overflow, peterson};
 use expect_test::expect;
-use models::{copies, dining, every_construct, overflow, peterson};
-
-fn shipped(name: &str) -> Protocol {
-    let root = env!("CARGO_MANIFEST_DIR");
-    let text = std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap();
-    parse(&text).unwrap()
-}
 
 /// Returns the model and the home of a system: hand-written, or constructed from the policy.
 fn system(protocol: &Protocol, remotes: u16, lines: u8) -> (SystemModel, Controller) {
-    let home = match &protocol.home {
-        Home::Controller(home) => home.clone(),
-        Home::Policy(_) if remotes == 1 => construct(protocol).unwrap().flat(true),
-        Home::Policy(_) => construct(protocol).unwrap().factored(true),
-    };
+    let home = home_of(protocol, remotes);
     let model = system_model(protocol, &home, remotes, lines, &SystemOptions::default()).unwrap();
     (model, home)
 }
@@ -46,7 +33,7 @@ fn check_coverage_sum(model: &Model, options: Options) -> Report {
         let report = check(model, &options).unwrap();
         let coverage = coverage(model, &report, &options).unwrap();
         let fired: u128 = coverage.rules.iter().map(|rule| rule.fired).sum();
-        assert_eq!(fired, report.transitions, "{}", model.name);
+        assert_eq!(fired, report.transitions, "{}: transitions", model.name);
         let new: u64 = coverage.rules.iter().map(|rule| rule.new).sum();
         if report.components.len() == 1 && report.complete {
             let begin = Options {
@@ -54,9 +41,18 @@ fn check_coverage_sum(model: &Model, options: Options) -> Report {
                 ..options
             };
             let starts = check(model, &begin).unwrap().states;
-            assert_eq!(starts + u128::from(new), report.states, "{}", model.name);
+            assert_eq!(
+                starts + u128::from(new),
+                report.states,
+                "{}: states",
+                model.name
+            );
         }
-        assert!(previous.is_none_or(|previous| previous == coverage));
+        assert!(
+            previous.is_none_or(|previous| previous == coverage),
+            "{}: coverage depends on the number of threads",
+            model.name
+        );
         previous = Some(coverage);
     }
     check(model, &options).unwrap()
@@ -99,7 +95,7 @@ fn coverage_adds_up_to_the_transitions() {
         },
     );
     for (name, remotes, lines) in [("msi", 2, 1), ("mesi", 2, 1), ("eci", 1, 2)] {
-        let protocol = shipped(name);
+        let protocol = parse_valid(&shipped(name));
         check_coverage_sum(
             &system(&protocol, remotes, lines).0.model,
             Options::default(),
@@ -110,7 +106,7 @@ fn coverage_adds_up_to_the_transitions() {
 /// In a system every access and delivery takes one row, so the rows add up to the transitions too.
 #[test]
 fn rows_of_protocol_tables_are_counted() {
-    let protocol = shipped("msi");
+    let protocol = parse_valid(&shipped("msi"));
     let (system, home) = system(&protocol, 2, 1);
     let model = &system.model;
     let options = Options::default();
@@ -121,7 +117,7 @@ fn rows_of_protocol_tables_are_counted() {
         counts
             .into_iter()
             .enumerate()
-            .filter_map(|(i, count)| Some((i, count?)))
+            .filter_map(|(index, count)| Some((index, count?)))
             .collect::<Vec<_>>()
     };
     let (remote, home_rows) = (rows(false, &protocol.remote), rows(true, &home));
@@ -137,8 +133,8 @@ fn rows_of_protocol_tables_are_counted() {
     assert_eq!(taken_total + hits, report.transitions);
     let untaken_rows = |rows: &[(usize, u128)], controller: &Controller| {
         let untaken_rows = rows.iter().filter(|(_, count)| *count == 0);
-        let name = |&(i, _): &(usize, u128)| {
-            let row = &controller.rules[i];
+        let name = |&(index, _): &(usize, u128)| {
+            let row = &controller.rules[index];
             format!(
                 "{} {:?}\n",
                 controller.states[row.state.index()].name,
@@ -162,7 +158,7 @@ fn counterexample(report: &Report) -> (Property, Trace) {
         property, trace, ..
     } = &report.outcome
     else {
-        panic!("{:?}", report.outcome);
+        panic!("no violation, but {:?}", report.outcome);
     };
     let text = serde_json::to_string(trace).unwrap();
     (property.clone(), serde_json::from_str(&text).unwrap())
@@ -218,13 +214,13 @@ fn mismatching_trace_is_rejected_with_its_step() {
         replay_trace(&model, &trace, None).unwrap_err()
     };
     let errors = [
-        error_after(&|t| t.start_index = 9),
-        error_after(&|t| t.start = "elsewhere".into()),
-        error_after(&|t| t.steps[1].rule_index = 99),
-        error_after(&|t| t.steps[1].rule = "something else".into()),
-        error_after(&|t| t.steps[2] = t.steps[1].clone()),
-        error_after(&|t| t.steps[1].changes[0].to = "7".into()),
-        error_after(&|t| t.steps[1].changes.clear()),
+        error_after(&|trace| trace.start_index = 9),
+        error_after(&|trace| trace.start = "elsewhere".into()),
+        error_after(&|trace| trace.steps[1].rule_index = 99),
+        error_after(&|trace| trace.steps[1].rule = "something else".into()),
+        error_after(&|trace| trace.steps[2] = trace.steps[1].clone()),
+        error_after(&|trace| trace.steps[1].changes[0].to = "7".into()),
+        error_after(&|trace| trace.steps[1].changes.clear()),
         replay_trace(&peterson(2), &valid_trace, None).unwrap_err(),
     ];
     expect![[r#"
@@ -242,29 +238,32 @@ fn mismatching_trace_is_rejected_with_its_step() {
 
 /// Two processes and a lock that the second never acquires.
 fn lock() -> Model {
-    let mut m = Builder::new("lock");
-    let process = m.range("process", 1, 2);
-    let bits = m.array("inside", process, TypeId::BOOL);
-    let (locked, inside) = (m.state("locked", TypeId::BOOL), m.state("inside", bits));
-    let (p, q) = (m.bound("p", process), m.bound("q", process));
-    m.start("nobody inside", vec![]);
+    let mut model = Builder::new("lock");
+    let process = model.range("process", 1, 2);
+    let bits = model.array("inside", process, TypeId::BOOL);
+    let (locked, inside) = (
+        model.state("locked", TypeId::BOOL),
+        model.state("inside", bits),
+    );
+    let (p, q) = (model.bound("p", process), model.bound("q", process));
+    model.start("nobody inside", vec![]);
     let enter = Rule::new("{p} enters")
         .over(p)
         .when(!inside.at(p))
         .when((!locked).or(p.is(2)));
-    m.rule(enter.does([locked.set(true), inside.at(p).set(true)]));
+    model.rule(enter.does([locked.set(true), inside.at(p).set(true)]));
     let leave = Rule::new("{p} leaves").over(p).when(inside.at(p));
-    m.rule(leave.does([locked.set(false), inside.at(p).set(false)]));
-    m.rule(
+    model.rule(leave.does([locked.set(false), inside.at(p).set(false)]));
+    model.rule(
         Rule::new("says \"no\" twice")
             .when(locked)
             .does([error("never")]),
     );
-    m.invariant(
+    model.invariant(
         "one inside",
         p.all(q.all(p.is(q).or(!inside.at(p)).or(!inside.at(q)))),
     );
-    m.build().unwrap()
+    model.build().unwrap()
 }
 
 /// The graph has all states and transitions of the report, also for models that the search decomposes.
@@ -353,18 +352,24 @@ fn graphviz_reads_a_state_graph() {
     assert!(dot.wait().unwrap().success());
 }
 
-/// Returns the property and the explanation of a counterexample, as JSON.
-fn explanation_text(model: &Model, remarks: &[cohkit_engine::explain::Remark]) -> String {
+/// Reads a Murphi model.
+fn read_murphi(name: &str, text: &str) -> Model {
+    let read = cohkit_murphi::read(name, text, Dialect::Any);
+    read.unwrap().model
+}
+
+/// Checks a model, and returns the violated property with the explanation of its counterexample.
+fn explain_counterexample(model: &Model, remarks: &[Remark]) -> (Property, Explanation) {
     let report = check(model, &Options::default()).unwrap();
     let (property, trace) = counterexample(&report);
-    let explanation = explain(
-        model,
-        remarks,
-        &property,
-        &trace,
-        &cohkit_murphi::expression,
-    )
-    .unwrap();
+    let expression = &cohkit_murphi::expression;
+    let explanation = explain(model, remarks, &property, &trace, expression).unwrap();
+    (property, explanation)
+}
+
+/// Returns the property and the explanation of a counterexample, as JSON.
+fn explanation_text(model: &Model, remarks: &[Remark]) -> String {
+    let (property, explanation) = explain_counterexample(model, remarks);
     let text = serde_json::to_string_pretty(&explanation).unwrap();
     format!("{property}: {text}\n")
 }
@@ -445,12 +450,8 @@ fn deadlock_report_uses_source_expressions() {
         rule \"leaves out\" begin b := true; assume false; end;
         rule \"stays\" begin b := false; end;
     ";
-    let model = cohkit_murphi::read("stuck", text, Dialect::Any)
-        .unwrap()
-        .model;
-    let report = check(&model, &Options::default()).unwrap();
-    let (property, trace) = counterexample(&report);
-    let explanation = explain(&model, &[], &property, &trace, &cohkit_murphi::expression).unwrap();
+    let model = read_murphi("stuck", text);
+    let (_, explanation) = explain_counterexample(&model, &[]);
     let lines = explanation.blocked.iter().map(|blocked| {
         let reason = blocked
             .reason
@@ -482,12 +483,8 @@ fn deadlock_report_uses_source_expressions() {
 fn deadlock_report_truncates_blocked_rules() {
     let text = "var x: 0..1; startstate begin x := 0; end;
         ruleset i: 0..999; j: 0..999 do rule \"go\" x = 1 & i = j ==> begin x := 0; end; end;";
-    let model = cohkit_murphi::read("stuck", text, Dialect::Any)
-        .unwrap()
-        .model;
-    let report = check(&model, &Options::default()).unwrap();
-    let (property, trace) = counterexample(&report);
-    let explanation = explain(&model, &[], &property, &trace, &cohkit_murphi::expression).unwrap();
+    let model = read_murphi("stuck", text);
+    let (_, explanation) = explain_counterexample(&model, &[]);
     let Explanation {
         blocked, omitted, ..
     } = explanation;
@@ -503,9 +500,7 @@ fn unmet_covers_are_all_named() {
     let text = "var x: 0..3; startstate begin x := 0; end;
         rule \"on\" begin x := (x + 1) % 3; end;
         cover \"one\" x = 1; cover \"three\" x = 3; cover \"four\" x = 2 & x = 3;";
-    let model = cohkit_murphi::read("covers", text, Dialect::Any)
-        .unwrap()
-        .model;
+    let model = read_murphi("covers", text);
     let report = check(&model, &Options::default()).unwrap();
     let Outcome::Violated {
         property, message, ..
@@ -571,9 +566,7 @@ fn livelock_report_lists_enabled_rules() {
 /// A directory that does not answer readers, and the message that a reader then waits for.
 #[test]
 fn protocol_deadlock_report_shows_the_wait_for_chain() {
-    let root = env!("CARGO_MANIFEST_DIR");
-    let text = std::fs::read_to_string(format!("{root}/../../protocols/msi.coh")).unwrap();
-    let protocol = parse(&text).unwrap();
+    let protocol = parse_valid(&shipped("msi"));
     let Home::Controller(home) = &protocol.home else {
         panic!("hand-written home");
     };
@@ -588,8 +581,8 @@ fn protocol_deadlock_report_shows_the_wait_for_chain() {
             row.effect = Effect::Stall;
         }
     }
-    let size = SystemOptions::default();
-    let system = system_model(&protocol, &silent_home, 2, 2, &size).unwrap();
+    let options = SystemOptions::default();
+    let system = system_model(&protocol, &silent_home, 2, 2, &options).unwrap();
     expect![[r#"
         every request can still complete: {
           "wait_for": [
@@ -614,7 +607,7 @@ fn read_library_model(file: &std::path::Path) -> (Model, bool) {
     let mut model = read
         .unwrap_or_else(|_| panic!("{name} cannot be read"))
         .model;
-    let has_line = |line: &str| text.lines().any(|l| l == line);
+    let has_line = |line: &str| text.lines().any(|other| other == line);
     if has_line("-- deadlock: stuck") {
         model.deadlock = Deadlock::Stuck;
     } else if has_line("-- deadlock: off") {
@@ -633,7 +626,7 @@ fn library_counterexamples_replay() {
     let mut replayed = 0;
     for file in files
         .iter()
-        .filter(|file| file.extension().is_some_and(|e| e == "m"))
+        .filter(|file| file.extension().is_some_and(|extension| extension == "m"))
     {
         let (model, violated) = read_library_model(file);
         // For models without a violation, the first states suffice.
@@ -664,5 +657,8 @@ fn library_counterexamples_replay() {
         }
         replayed += 1;
     }
-    assert!(replayed >= 10, "{replayed} counterexamples");
+    assert!(
+        replayed >= 10,
+        "only {replayed} counterexamples are replayed"
+    );
 }

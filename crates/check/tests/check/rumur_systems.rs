@@ -1,31 +1,29 @@
-//! Rumur, an independent checker, agrees on protocol systems.
+//! Verdicts and numbers of states of protocol systems, compared with Rumur, an independent checker that reads our
+//! Murphi export.
 
-use cohkit_testing::rumur;
-
+use crate::support::{home_of, parse_valid, shipped};
 use cohkit_check::system::{model, Options};
 use cohkit_engine::{check, Options as Search, Outcome};
 use cohkit_murphi::Style;
-use cohkit_protocol::construct::construct;
-use cohkit_protocol::protocol::Home;
-use cohkit_protocol::text::parse;
-use rumur::{require, rumur, Compiled};
+use cohkit_testing::rumur::{require, rumur, Compiled};
 
-/// Compares verdict and number of states for one system of a protocol.
-fn assert_rumur_agrees(text: &str, remotes: u16, lines: u8, expected: bool) {
+/// Asserts that both checkers verify a system of a protocol, with the same number of states.
+fn assert_both_verify(text: &str, remotes: u16, lines: u8) {
+    assert_both_agree(text, remotes, lines, true);
+}
+
+/// Asserts that both checkers find a violation in a system of a protocol.
+fn assert_both_refute(text: &str, remotes: u16, lines: u8) {
+    assert_both_agree(text, remotes, lines, false);
+}
+
+/// Compares verdict and number of states for one system of a protocol with the expected verdict.
+fn assert_both_agree(text: &str, remotes: u16, lines: u8, is_verified: bool) {
     if !require("rumur") {
         return;
     }
-    let protocol = parse(text).unwrap_or_else(|_| panic!("a text with errors"));
-    let home = match &protocol.home {
-        Home::Controller(home) => home.clone(),
-        Home::Policy(_) => {
-            let construction = construct(&protocol).unwrap_or_else(|e| panic!("{e:?}"));
-            match remotes {
-                1 => construction.flat(true),
-                _ => construction.factored(true),
-            }
-        }
-    };
+    let protocol = parse_valid(text);
+    let home = home_of(&protocol, remotes);
     let model = model(&protocol, &home, remotes, lines, &Options::default()).unwrap();
     let every_state = Search {
         symmetry: false,
@@ -35,42 +33,36 @@ fn assert_rumur_agrees(text: &str, remotes: u16, lines: u8, expected: bool) {
     let folder = tempfile::tempdir().unwrap();
     let (rumur_verified, states, output) =
         rumur(&model, Style::Plain, Compiled::Unoptimised, folder.path());
-    assert_eq!(ours.outcome == Outcome::Verified, expected);
-    assert_eq!(rumur_verified, expected, "{output}");
-    if expected {
-        assert_eq!(ours.states, u128::from(states));
+    let name = &protocol.name;
+    assert_eq!(ours.outcome == Outcome::Verified, is_verified, "{name}");
+    assert_eq!(rumur_verified, is_verified, "{name}: {output}");
+    if is_verified {
+        assert_eq!(ours.states, u128::from(states), "states of {name}");
     }
 }
 
-fn shipped(name: &str) -> String {
-    let root = env!("CARGO_MANIFEST_DIR");
-    std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap()
-}
-
-/// Includes faulty variants, which both must refute.
+/// Registers, orders at homes, rows that change every line, and several homes, with faulty variants.
 #[test]
 fn rumur_agrees_on_registers_and_several_homes() {
-    let root = env!("CARGO_MANIFEST_DIR");
-    let text = std::fs::read_to_string(format!("{root}/../../tests/homes/ordered-at-homes.coh"));
     // The sizes of its system `two`.
-    let text = (text.unwrap())
+    let text = include_str!("../../../../tests/homes/ordered-at-homes.coh")
         .replace("size epochs 4", "size epochs 3")
         .replace("size entries 2", "size entries 1")
         .replace("size most 3", "size most 1");
-    assert_rumur_agrees(&text, 1, 2, true);
+    assert_both_verify(&text, 1, 2);
     // An acknowledgement is counted that no request waits for.
-    assert_rumur_agrees(&text.replace("unacked[home] += 1, ", ""), 1, 2, false);
+    assert_both_refute(&text.replace("unacked[home] += 1, ", ""), 1, 2);
     // Rows that change every line, of one cache and of two.
-    assert_rumur_agrees(&shipped("self-invalidate"), 1, 2, true);
-    assert_rumur_agrees(&shipped("self-invalidate"), 2, 1, true);
+    assert_both_verify(&shipped("self-invalidate"), 1, 2);
+    assert_both_verify(&shipped("self-invalidate"), 2, 1);
     // Messages between homes, with and without an order.
-    let text = std::fs::read_to_string(format!("{root}/../../tests/homes/in-order.coh")).unwrap();
-    assert_rumur_agrees(&text, 1, 2, true);
-    assert_rumur_agrees(&text, 2, 2, true);
-    assert_rumur_agrees(&text.replace("  ordered pass\n", ""), 1, 2, false);
+    let text = include_str!("../../../../tests/homes/in-order.coh");
+    assert_both_verify(text, 1, 2);
+    assert_both_verify(text, 2, 2);
+    assert_both_refute(&text.replace("  ordered pass\n", ""), 1, 2);
     // Each home has one order for all its lines.
-    let text = std::fs::read_to_string(format!("{root}/../../ordering/mp.coh")).unwrap();
-    assert_rumur_agrees(&text, 1, 2, true);
+    let text = include_str!("../../../../ordering/mp.coh");
+    assert_both_verify(text, 1, 2);
 }
 
 /// Most shipped directories with rows, and two faulty variants of `msi`.
@@ -89,35 +81,29 @@ fn rumur_agrees_on_hand_written_directories() {
         "write-through",
         "write-through-two-step",
     ] {
-        assert_rumur_agrees(&shipped(name), 2, 1, true);
+        assert_both_verify(&shipped(name), 2, 1);
     }
-    assert_rumur_agrees(&shipped("write-through"), 3, 1, true);
-    assert_rumur_agrees(&shipped("ccix"), 1, 2, true);
-    assert_rumur_agrees(&shipped("cxl-cache"), 1, 2, true);
-    assert_rumur_agrees(&shipped("eci-near"), 1, 2, true);
+    assert_both_verify(&shipped("write-through"), 3, 1);
+    assert_both_verify(&shipped("ccix"), 1, 2);
+    assert_both_verify(&shipped("cxl-cache"), 1, 2);
+    assert_both_verify(&shipped("eci-near"), 1, 2);
     let text = shipped("msi");
-    assert_rumur_agrees(&text, 3, 1, true);
+    assert_both_verify(&text, 3, 1);
     // The dirty line does not reach memory.
-    assert_rumur_agrees(
-        &text.replace("| write, send PutAck", "| send PutAck"),
-        2,
-        1,
-        false,
-    );
+    assert_both_refute(&text.replace("| write, send PutAck", "| send PutAck"), 2, 1);
     // Forwards overtake each other.
-    assert_rumur_agrees(&text.replace("  ordered forward\n", ""), 2, 1, false);
+    assert_both_refute(&text.replace("  ordered forward\n", ""), 2, 1);
 }
 
 /// Homes that are constructed from policies.
 #[test]
 fn rumur_agrees_on_constructed_homes() {
-    assert_rumur_agrees(
+    assert_both_verify(
         include_str!("../../../../tests/construction/base.coh"),
         1,
         1,
-        true,
     );
-    assert_rumur_agrees(&shipped("msi-policy"), 1, 1, true);
-    assert_rumur_agrees(&shipped("msi-policy"), 3, 1, true);
-    assert_rumur_agrees(&shipped("eci"), 1, 1, true);
+    assert_both_verify(&shipped("msi-policy"), 1, 1);
+    assert_both_verify(&shipped("msi-policy"), 3, 1);
+    assert_both_verify(&shipped("eci"), 1, 1);
 }

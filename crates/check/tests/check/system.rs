@@ -1,7 +1,7 @@
-//! Protocols as models: pinned sizes, and faults that are found.
+//! Protocols as models: pinned sizes, and faults that are found. A changed size means that the lowering or a protocol
+//! has changed; a fault that is not found, that a property is no longer checked.
 
-use cohkit_testing::orbits;
-
+use crate::support::{parse_valid, property_name, replace_once, shipped};
 use cohkit_base::sequence::Action;
 use cohkit_check::system::{assumptions, model, Options, SystemError};
 use cohkit_engine::report::{PropertyResult, Status};
@@ -10,28 +10,24 @@ use cohkit_engine::{check, Options as Search, Outcome, Property, Report};
 use cohkit_protocol::construct::construct;
 use cohkit_protocol::controller::{Controller, Effect, Event, Statement};
 use cohkit_protocol::protocol::{Home, Protocol, StateId};
-use cohkit_protocol::text::parse;
+use cohkit_testing::orbits;
 
-/// Returns the file of a shipped protocol.
-fn shipped(name: &str) -> String {
-    let root = env!("CARGO_MANIFEST_DIR");
-    std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap()
+/// Form of a home that is constructed from a policy. A hand-written home has only one.
+#[derive(Clone, Copy, PartialEq)]
+enum HomeForm {
+    /// One state for each state that the construction finds.
+    Unmerged,
+    /// Equivalent states are merged.
+    Merged,
 }
 
-fn protocol(text: &str) -> Protocol {
-    parse(text).unwrap_or_else(|errors| {
-        let messages = errors.iter().map(|e| e.render("text", text, false));
-        panic!("{}", messages.collect::<String>())
-    })
-}
-
-/// Returns the hand-written home, or the constructed one: plain rows for one remote, factored for more. `merge` merges
-/// equivalent states of a constructed home.
-fn home(protocol: &Protocol, remotes: u16, merge: bool) -> Controller {
+/// Returns the hand-written home, or the constructed one: plain rows for one remote, factored for more.
+fn home(protocol: &Protocol, remotes: u16, form: HomeForm) -> Controller {
     match &protocol.home {
         Home::Controller(home) => home.clone(),
         Home::Policy(_) => {
-            let construction = construct(protocol).unwrap_or_else(|e| panic!("{e:?}"));
+            let construction = construct(protocol).unwrap_or_else(|error| panic!("{error:?}"));
+            let merge = form == HomeForm::Merged;
             match remotes {
                 1 => construction.flat(merge),
                 _ => construction.factored(merge),
@@ -40,11 +36,27 @@ fn home(protocol: &Protocol, remotes: u16, merge: bool) -> Controller {
     }
 }
 
+/// As [`search_with`], with default options and an unmerged home.
+fn search(text: &str, remotes: u16, lines: u8) -> Report {
+    search_with(
+        text,
+        remotes,
+        lines,
+        &Options::default(),
+        HomeForm::Unmerged,
+    )
+}
+
+/// As [`search_with`], with default options and a merged home.
+fn search_merged(text: &str, remotes: u16, lines: u8) -> Report {
+    search_with(text, remotes, lines, &Options::default(), HomeForm::Merged)
+}
+
 /// Returns the result of a search of every state. A search up to symmetry, with a small channel capacity if that is
 /// enough, must agree.
-fn search(text: &str, remotes: u16, lines: u8, options: &Options, merge: bool) -> Report {
-    let protocol = protocol(text);
-    let home = home(&protocol, remotes, merge);
+fn search_with(text: &str, remotes: u16, lines: u8, options: &Options, form: HomeForm) -> Report {
+    let protocol = parse_valid(text);
+    let home = home(&protocol, remotes, form);
     let search = |options: &Options, symmetry| {
         let model = model(&protocol, &home, remotes, lines, options).unwrap();
         let search = Search {
@@ -60,32 +72,22 @@ fn search(text: &str, remotes: u16, lines: u8, options: &Options, merge: bool) -
         trial: Some(1),
         ..options.clone()
     };
-    let orbits = match search(&small_capacity, true) {
+    let up_to_symmetry = match search(&small_capacity, true) {
         Report {
             outcome: Outcome::Exceeded { .. },
             ..
         } => search(options, true),
         report => report,
     };
-    assert_eq!(orbits.symmetric, remotes > 1);
-    assert!(orbits.states <= every_state.states);
-    assert_eq!(orbits.properties, every_state.properties);
-    match (&orbits.outcome, &every_state.outcome) {
-        (
-            Outcome::Violated { trace, .. },
-            Outcome::Violated {
-                trace: orbit_trace, ..
-            },
-        )
-        | (
-            Outcome::Exceeded { trace, .. },
-            Outcome::Exceeded {
-                trace: orbit_trace, ..
-            },
-        ) => {
-            assert_eq!(trace.steps.len(), orbit_trace.steps.len());
+    assert_eq!(up_to_symmetry.symmetric, remotes > 1);
+    assert!(up_to_symmetry.states <= every_state.states);
+    assert_eq!(up_to_symmetry.properties, every_state.properties);
+    match (&up_to_symmetry.outcome, &every_state.outcome) {
+        (Outcome::Violated { trace, .. }, Outcome::Violated { trace: other, .. })
+        | (Outcome::Exceeded { trace, .. }, Outcome::Exceeded { trace: other, .. }) => {
+            assert_eq!(trace.steps.len(), other.steps.len());
         }
-        (one, other) => assert_eq!(one, other),
+        (outcome, other) => assert_eq!(outcome, other),
     }
     every_state
 }
@@ -104,14 +106,7 @@ fn verified_size(report: &Report) -> (u128, u128) {
 
 /// Returns the property that a protocol violates after one change.
 fn violated_after_change(text: &str, remotes: u16, from: &str, to: &str) -> String {
-    assert_eq!(text.matches(from).count(), 1, "`{from}`");
-    let report = search(
-        &text.replace(from, to),
-        remotes,
-        1,
-        &Options::default(),
-        false,
-    );
+    let report = search(&replace_once(text, from, to), remotes, 1);
     violated_property(report, to)
 }
 
@@ -122,12 +117,9 @@ fn violated_property(report: Report, change: &str) -> String {
             property, trace, ..
         } => {
             assert!(!trace.sequence.steps.is_empty());
-            match property {
-                Property::Invariant(name) | Property::Assertion(name) => name,
-                other => other.to_string(),
-            }
+            property_name(property)
         }
-        other => panic!("{other:?} with `{change}`"),
+        other => panic!("no violation with `{change}`, but {other:?}"),
     }
 }
 
@@ -137,8 +129,7 @@ const BASE: &str = include_str!("../../../../tests/construction/base.coh");
 /// Pins the numbers of states and transitions.
 #[test]
 fn textbook_protocols_with_three_caches() {
-    let size =
-        |name: &str| verified_size(&search(&shipped(name), 3, 1, &Options::default(), false));
+    let size = |name: &str| verified_size(&search(&shipped(name), 3, 1));
     assert_eq!(size("msi"), (24_981, 84_984));
     assert_eq!(size("mesi"), (36_853, 125_565));
     assert_eq!(size("moesi"), (65_317, 209_319));
@@ -155,8 +146,8 @@ fn machine_code_agrees_with_the_interpreter() {
         ("eci", 1),
         ("msi-policy", 3),
     ] {
-        let protocol = protocol(&shipped(name));
-        let home = home(&protocol, remotes, true);
+        let protocol = parse_valid(&shipped(name));
+        let home = home(&protocol, remotes, HomeForm::Merged);
         let model = model(&protocol, &home, remotes, 1, &Options::default()).unwrap();
         let run = |engine, threads| {
             let search = Search {
@@ -183,7 +174,7 @@ fn machine_code_agrees_with_the_interpreter() {
 #[test]
 fn textbook_protocols_with_two_lines() {
     let size = |name: &str| {
-        let report = search(&shipped(name), 2, 2, &Options::default(), false);
+        let report = search(&shipped(name), 2, 2);
         assert_eq!(report.components.len(), 1);
         verified_size(&report)
     };
@@ -196,7 +187,7 @@ fn textbook_protocols_with_two_lines() {
 #[test]
 fn policy_home_with_three_remotes_is_verified() {
     let text = shipped("msi-policy");
-    let size = |remotes| verified_size(&search(&text, remotes, 1, &Options::default(), false));
+    let size = |remotes| verified_size(&search(&text, remotes, 1));
     assert_eq!(size(1), (42, 62));
     assert_eq!(size(3), (21_159, 82_629));
 }
@@ -205,7 +196,7 @@ fn policy_home_with_three_remotes_is_verified() {
 #[test]
 fn back_invalidate_is_verified_and_its_faults_detected() {
     let text = shipped("back-invalidate");
-    let report = search(&text, 1, 1, &Options::default(), true);
+    let report = search_merged(&text, 1, 1);
     assert_eq!(verified_size(&report), (1077, 3112));
     // When the host replaces a line, the home does not learn that its data is newer than memory.
     assert_eq!(
@@ -233,10 +224,10 @@ fn back_invalidate_is_verified_and_its_faults_detected() {
 #[test]
 fn unordered_lines_are_independent() {
     let text = shipped("eci");
-    let one_line = search(&text, 1, 1, &Options::default(), true);
+    let one_line = search_merged(&text, 1, 1);
     let (states, transitions) = verified_size(&one_line);
     assert_eq!((states, transitions), (15_475, 56_177));
-    let two_lines = search(&text, 1, 2, &Options::default(), true);
+    let two_lines = search_merged(&text, 1, 2);
     assert_eq!(two_lines.components, [states as u64; 2]);
     assert_eq!(two_lines.different, 1);
     assert_eq!(
@@ -248,7 +239,7 @@ fn unordered_lines_are_independent() {
 /// Pins the size of the largest of these systems.
 #[test]
 fn policy_home_with_a_device_and_two_remotes_is_verified() {
-    let report = search(&shipped("eci"), 2, 1, &Options::default(), true);
+    let report = search_merged(&shipped("eci"), 2, 1);
     assert_eq!(verified_size(&report), (973_500, 4_553_136));
 }
 
@@ -267,7 +258,7 @@ fn faults_of_non_caching_accesses_are_detected() {
         "data value"
     );
     // Memory is read while another processor holds the line.
-    let report = search(UNCACHED, 2, 1, &Options::default(), false);
+    let report = search(UNCACHED, 2, 1);
     assert_eq!(violated_property(report, "a read of memory"), "data value");
 }
 
@@ -330,7 +321,7 @@ home memory {
 /// The changed home acknowledges a store and does not write its bytes.
 #[test]
 fn store_dropped_by_the_home_is_detected() {
-    verified_size(&search(STORES, 2, 1, &Options::default(), false));
+    verified_size(&search(STORES, 2, 1));
     let whole_row = "WriteLine           | write, send Written";
     let part_row = "odd      | WritePart           | write, send Written";
     for row in [whole_row, part_row] {
@@ -342,14 +333,14 @@ fn store_dropped_by_the_home_is_detected() {
     }
 }
 
+/// The write is performed without write permission: other copies are stale from then on.
 #[test]
 fn write_in_a_shared_copy_is_detected() {
-    // Performed without write permission: other copies are stale from then on.
     let text = shipped("msi").replace(
         "  S              | store                   | send GetM                                      | SM_AD\n",
         "  S              | store                   | send GetM                                      | SM_AD\n  I | write_line | send GetS | IW_D\n  IW_D | Data | done | S\n  IW_D | Inv | stall |\n",
     ).replace("    IM_AD  waits", "    IW_D   waits Data\n    IM_AD  waits");
-    let report = search(&text, 2, 1, &Options::default(), false);
+    let report = search(&text, 2, 1);
     assert_eq!(
         violated_property(report, "a write to a shared copy"),
         "data value"
@@ -475,15 +466,15 @@ fn remote_faults_with_a_policy_home_are_detected() {
 
 /// The property that a change to the constructed home of [`BASE`] violates.
 fn violated_by_home(change: impl Fn(&mut Controller)) -> String {
-    let protocol = protocol(BASE);
-    let mut home = home(&protocol, 1, false);
+    let protocol = parse_valid(BASE);
+    let mut home = home(&protocol, 1, HomeForm::Unmerged);
     change(&mut home);
     let model = model(&protocol, &home, 1, 1, &Options::default()).unwrap();
     let report = check(&model, &Search::default()).unwrap();
     violated_property(report, "the changed home")
 }
 
-/// The first row with a statement like this one, which must exist.
+/// Body of the first row for an event that has a wanted statement. Such a row must exist.
 fn row_with(
     home: &mut Controller,
     event: Event,
@@ -503,13 +494,13 @@ fn row_with(
 /// Each fault changes rows of the home after its construction.
 #[test]
 fn faults_of_a_constructed_home_are_detected() {
-    let base = protocol(BASE);
+    let base = parse_valid(BASE);
     let message = |name: &str| {
         let mut ids = base.message_ids();
-        ids.find(|&m| base.message(m).name == name).unwrap()
+        ids.find(|&id| base.message(id).name == name).unwrap()
     };
-    let sends = |s: &Statement| matches!(s, Statement::Send { .. });
-    let writes = |s: &Statement| *s == Statement::StartWrite;
+    let sends = |statement: &Statement| matches!(statement, Statement::Send { .. });
+    let writes = |statement: &Statement| *statement == Statement::StartWrite;
     // The device gets the line while the processor may still have it.
     let early = |home: &mut Controller| {
         *row_with(home, Event::Local(1), sends) = vec![Statement::Acknowledge(1)];
@@ -522,7 +513,10 @@ fn faults_of_a_constructed_home_are_detected() {
     // A request is served while memory is busy.
     let request = Event::Message(message("ReadShared"));
     let busy = |home: &mut Controller| {
-        let served = row_with(home, request, |s| *s == Statement::StartRead).clone();
+        let served = row_with(home, request, |statement| {
+            *statement == Statement::StartRead
+        })
+        .clone();
         let written = home
             .rules
             .iter()
@@ -565,7 +559,7 @@ fn faults_of_a_constructed_home_are_detected() {
 fn counterexample_is_a_message_sequence() {
     let text = shipped("msi");
     let changed = text.replace("  SI_A           | Inv                     | send InvAck to requestor                       | II_A\n", "");
-    let report = search(&changed, 2, 1, &Options::default(), false);
+    let report = search(&changed, 2, 1);
     let Outcome::Violated { trace, .. } = &report.outcome else {
         panic!("{:?}", report.outcome)
     };
@@ -581,10 +575,9 @@ fn counterexample_is_a_message_sequence() {
     // Every message that is received has been sent.
     for step in &sequence.steps {
         if let Action::Receive { flight, .. } = step.action {
-            assert!(sequence
-                .steps
-                .iter()
-                .any(|s| matches!(s.action, Action::Send { flight: sent, .. } if sent == flight)));
+            assert!(sequence.steps.iter().any(
+                |other| matches!(other.action, Action::Send { flight: sent, .. } if sent == flight)
+            ));
         }
     }
 }
@@ -596,7 +589,7 @@ fn exceeded_channel_capacity_is_undecided() {
         capacity: 1,
         ..Options::default()
     };
-    let report = search(&shipped("msi"), 3, 1, &options, false);
+    let report = search_with(&shipped("msi"), 3, 1, &options, HomeForm::Unmerged);
     let Outcome::Exceeded { limit, trace } = &report.outcome else {
         panic!("{:?}", report.outcome)
     };
@@ -614,7 +607,7 @@ fn exceeded_channel_capacity_is_undecided() {
         capacity: 255,
         ..Options::default()
     };
-    let report = search(&shipped("msi"), 3, 1, &large_capacity, false);
+    let report = search_with(&shipped("msi"), 3, 1, &large_capacity, HomeForm::Unmerged);
     assert_eq!(verified_size(&report).0, 24_981);
 }
 
@@ -624,7 +617,7 @@ fn exceeded_stated_bound_is_violated_by_name() {
     let bounded = |limit: u16| {
         let bounds = format!("\nbounds {{ in_flight {limit} }}\n\nremote ");
         let text = shipped("msi").replacen("\nremote ", &bounds, 1);
-        search(&text, 2, 1, &Options::default(), false)
+        search(&text, 2, 1)
     };
     let Outcome::Violated { property, .. } = bounded(1).outcome else {
         panic!("more than one message can be in flight")
@@ -642,7 +635,8 @@ fn shared_queue_has_capacity_for_each_line() {
         ..Options::default()
     };
     let text = STORES.replace("home -> remote }", "home -> remote; ordered reply }");
-    let lines = [1, 2].map(|lines| verified_size(&search(&text, 1, lines, &options, false)).0);
+    let lines = [1, 2]
+        .map(|lines| verified_size(&search_with(&text, 1, lines, &options, HomeForm::Unmerged)).0);
     assert!(lines[0] < lines[1]);
 }
 
@@ -654,21 +648,21 @@ fn stated_bounds_are_assumptions() {
         "bounds {\n  in_flight 8\n  VictimShared 1\n}\n\nremote cpu {",
     );
     assert_eq!(
-        assumptions(&protocol(&text), false),
+        assumptions(&parse_valid(&text), false),
         [
             "at most 8 messages in flight per remote and line",
             "at most 1 VictimShared in flight per remote and line; sending another waits"
         ]
     );
-    assert!(assumptions(&protocol(BASE), false).is_empty());
-    verified_size(&search(&text, 1, 1, &Options::default(), false));
+    assert!(assumptions(&parse_valid(BASE), false).is_empty());
+    verified_size(&search(&text, 1, 1));
 }
 
-/// None or too many remotes or lines.
+/// Systems with no or too many remotes or lines.
 #[test]
 fn sizes_out_of_range_are_rejected() {
-    let protocol = protocol(&shipped("msi"));
-    let home = home(&protocol, 2, false);
+    let protocol = parse_valid(&shipped("msi"));
+    let home = home(&protocol, 2, HomeForm::Unmerged);
     for (remotes, lines) in [(0, 1), (9, 1), (1, 0), (1, 5)] {
         let error = model(&protocol, &home, remotes, lines, &Options::default()).unwrap_err();
         assert!(matches!(error, SystemError::Size(_)), "{error}");
@@ -694,7 +688,7 @@ fn set_addition_reaches_the_model() {
         );
     let short = msi.replace("late := late + {", "late += {");
     assert_ne!(msi, short);
-    let reports = [msi, short].map(|text| search(&text, 2, 1, &Options::default(), true));
+    let reports = [msi, short].map(|text| search_merged(&text, 2, 1));
     assert!(matches!(reports[0].outcome, Outcome::Violated { .. }));
     assert_eq!(reports[0], reports[1]);
 }
@@ -715,7 +709,7 @@ fn short_and_long_set_assignments_are_equivalent() {
         3
     );
     assert_eq!(
-        verified_size(&search(&short, 3, 1, &Options::default(), true)),
+        verified_size(&search_merged(&short, 3, 1)),
         (24_981, 84_984)
     );
 }
@@ -731,8 +725,8 @@ fn remotes_of_systems_are_interchangeable() {
         ("token", 2),
         ("msi-policy", 3),
     ] {
-        let protocol = protocol(&shipped(name));
-        let home = home(&protocol, remotes, true);
+        let protocol = parse_valid(&shipped(name));
+        let home = home(&protocol, remotes, HomeForm::Merged);
         let options = Options {
             trial: Some(3),
             ..Options::default()

@@ -1,41 +1,18 @@
-//! Writes that the home performs: in one message or requested first, deferred or not, and under a device's lock.
+//! Writes that the home performs: in one message or requested first, deferred or not, and under a device's lock. Each
+//! test verifies a correct protocol, and seeds faults into it that the checker must find.
 
+use crate::changed_protocols::Size;
+use crate::support::{home_of, parse_valid, property_name, replace_once, shipped};
 use cohkit_base::sequence::Action;
 use cohkit_check::system::{model, Options};
 use cohkit_engine::search::Engine;
-use cohkit_engine::{check, Options as Search, Outcome, Property};
-use cohkit_protocol::construct::construct;
-use cohkit_protocol::controller::Controller;
-use cohkit_protocol::protocol::{Home, Protocol};
-use cohkit_protocol::text::parse;
-
-fn shipped(name: &str) -> String {
-    let root = env!("CARGO_MANIFEST_DIR");
-    std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap()
-}
-
-/// Returns the hand-written home, or the constructed one: plain rows for one remote, factored for more.
-fn home(protocol: &Protocol, remotes: u16) -> Controller {
-    match &protocol.home {
-        Home::Controller(home) => home.clone(),
-        Home::Policy(_) => {
-            let construction = construct(protocol).unwrap_or_else(|e| panic!("{e:?}"));
-            match remotes {
-                1 => construction.flat(true),
-                _ => construction.factored(true),
-            }
-        }
-    }
-}
+use cohkit_engine::{check, Options as Search, Outcome};
 
 /// Returns states and transitions of a system without violation, or the violated property, from a search of every
 /// state. A search up to symmetry must agree.
-fn search(text: &str, remotes: u16, lines: u8) -> Result<(u128, u128), String> {
-    let protocol = parse(text).unwrap_or_else(|errors| {
-        let messages = errors.iter().map(|e| e.render("text", text, false));
-        panic!("{}", messages.collect::<String>())
-    });
-    let home = home(&protocol, remotes);
+fn search(text: &str, remotes: u16, lines: u8) -> Result<Size, String> {
+    let protocol = parse_valid(text);
+    let home = home_of(&protocol, remotes);
     let model = model(&protocol, &home, remotes, lines, &Options::default()).unwrap();
     let search = |symmetry, engine| {
         let search = Search {
@@ -46,31 +23,26 @@ fn search(text: &str, remotes: u16, lines: u8) -> Result<(u128, u128), String> {
         };
         check(&model, &search).unwrap()
     };
-    let (every_state, orbits) = (
+    let (every_state, up_to_symmetry) = (
         search(false, Engine::Interpreter),
         search(true, Engine::Native),
     );
-    assert_eq!(every_state.properties, orbits.properties);
+    assert_eq!(every_state.properties, up_to_symmetry.properties);
     match every_state.outcome {
         Outcome::Verified => Ok((every_state.states, every_state.transitions)),
         Outcome::Violated {
             property, trace, ..
         } => {
             assert!(!trace.sequence.steps.is_empty());
-            Err(match property {
-                Property::Invariant(name) | Property::Assertion(name) => name,
-                other => other.to_string(),
-            })
+            Err(property_name(property))
         }
-        other => panic!("{other:?}"),
+        other => panic!("neither verified nor violated: {other:?}"),
     }
 }
 
 /// Returns the property that a shipped protocol violates after one change, with three caches.
 fn violated_property(name: &str, from: &str, to: &str) -> String {
-    let text = shipped(name);
-    assert_eq!(text.matches(from).count(), 1, "`{from}` in {name}");
-    search(&text.replace(from, to), 3, 1).expect_err(to)
+    search(&replace_once(&shipped(name), from, to), 3, 1).expect_err(to)
 }
 
 /// The store's bytes are in the first message.
@@ -231,10 +203,7 @@ const LOCKED: &str = include_str!("../../../../tests/accesses/locked.coh");
 #[test]
 fn lock_at_a_row_home_excludes_non_caching_accesses() {
     search(LOCKED, 2, 1).unwrap();
-    let changed = |from: &str, to: &str| {
-        assert_eq!(LOCKED.matches(from).count(), 1, "{from}");
-        search(&LOCKED.replace(from, to), 1, 1)
-    };
+    let changed = |from: &str, to: &str| search(&replace_once(LOCKED, from, to), 1, 1);
     let excluded = Err("single writer".to_string());
     let write = "L   | Write Part | stall";
     assert_eq!(
@@ -313,8 +282,8 @@ fn response_older_than_its_read_is_detected() {
 /// Returns the notes of the chart of a shortest path to a state that violates `invariant`.
 fn chart_notes(text: &str, remotes: u16, invariant: &str) -> Vec<String> {
     let text = format!("{text}\ninvariant never_here: {invariant}\n");
-    let protocol = parse(&text).unwrap_or_else(|errors| panic!("{errors:?}"));
-    let home = home(&protocol, remotes);
+    let protocol = parse_valid(&text);
+    let home = home_of(&protocol, remotes);
     let model = model(&protocol, &home, remotes, 1, &Options::default()).unwrap();
     let search = Search {
         threads: 1,
@@ -345,7 +314,7 @@ fn charts_mark_where_a_write_is_performed() {
     };
     assert_eq!(performed, "cpu: performs a store", "{eci:?}");
     assert_eq!(next_note, "cpu is M");
-    let has_note = |notes: &[String], note: &str| notes.iter().any(|m| m == note);
+    let has_note = |notes: &[String], note: &str| notes.iter().any(|found| found == note);
     // By the home: at once, or when it writes the deferred store.
     let text = shipped("write-through");
     let at_once = chart_notes(&text, 2, "in_flight(Ack) == 0");
@@ -359,8 +328,8 @@ fn charts_mark_where_a_write_is_performed() {
         .replace("IW          | Ack  ", "IW          | Ack Late ")
         .replace("DataOnce (line), Ack", "DataOnce (line), Ack, Late");
     let delayed = chart_notes(&delayed, 2, "in_flight(Late) == 0");
-    let performed_at = delayed.iter().position(|m| m == home_performs);
-    let deferred_at = delayed.iter().position(|m| m.starts_with("directory is W"));
+    let performed_at = delayed.iter().position(|note| note == home_performs);
+    let deferred_at = (delayed.iter()).position(|note| note.starts_with("directory is W"));
     assert!(
         deferred_at.is_some() && deferred_at < performed_at,
         "{delayed:?}"
@@ -385,10 +354,11 @@ fn charts_mark_where_a_write_is_performed() {
 }
 
 /// Returns the results for systems of one and of two remotes on one line.
-fn both_sizes(text: &str) -> [Result<(u128, u128), String>; 2] {
+fn both_sizes(text: &str) -> [Result<Size, String>; 2] {
     [1, 2].map(|remotes| search(text, remotes, 1))
 }
 
+/// Result of a search that finds a violation of this property.
 fn violation_of<T>(property: &str) -> Result<T, String> {
     Err(property.to_string())
 }
@@ -616,15 +586,8 @@ fn atomic_access_excludes_intervening_stores() {
     let stores_first = stores_first.replace("write deferred, send Done", "send Done");
     assert_eq!(search(&stores_first, 2, 1), violation_of(split));
     // The home reads and writes in one step.
-    for (texts, expected) in [("send Old, write", Ok(())), ("write, send Old", Err(()))] {
-        let root = env!("CARGO_MANIFEST_DIR");
-        let so = std::fs::read_to_string(format!("{root}/../../ordering/so-strict.coh")).unwrap();
-        let text = so.replace("send Old, write,", &format!("{texts},"));
-        let property = search(&text, 2, 1).map(|_| ());
-        assert_eq!(
-            property,
-            expected.map_err(|()| split.to_string()),
-            "{texts}"
-        );
-    }
+    let one_step = include_str!("../../../../ordering/so-strict.coh");
+    search(one_step, 2, 1).unwrap();
+    let write_first = one_step.replace("send Old, write,", "write, send Old,");
+    assert_eq!(search(&write_first, 2, 1), violation_of(split));
 }

@@ -10,36 +10,25 @@
 //! mutants, for lack of states or of channel capacity, are counted separately. The last line is JSON. The exit code is
 //! 1 if a mutant survives, or if the list names a mutant that is refuted or does not exist.
 
-use cohkit_testing::mutants::slice;
-
-use slice::MutantSelection;
+use cohkit_testing::mutants::slice::{self, JudgedSelection, MutantSelection};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
+const USAGE: &str =
+    "usage: mutants [--text NAME] [--kinds A,B] [--from N] [--every K] [--threads T] [--print N]";
+
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let option = |name: &str| {
-        let index = arguments.iter().position(|argument| argument == name)?;
-        arguments.get(index + 1)
-    };
-    let number = |name: &str| option(name).map(|text| text.parse::<usize>());
-    let (Ok(from), Ok(every), Ok(print)) = (
-        number("--from").transpose().map(|n| n.unwrap_or(0)),
-        number("--every").transpose().map(|n| n.unwrap_or(1)),
-        number("--print").transpose(),
-    ) else {
-        eprintln!(
-            "usage: mutants [--text NAME] [--kinds A,B] [--from N] [--every K] [--threads T] [--print N]"
-        );
+    let Some(arguments) = Arguments::parse(std::env::args().skip(1).collect()) else {
+        eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut texts = slice::shipped(&root);
-    if let Some(name) = option("--text") {
+    if let Some(name) = &arguments.text {
         texts.retain(|(text, _)| text == name);
     }
-    if let (Some(number), Some((_, text))) = (print, texts.first()) {
+    if let (Some(number), Some((_, text))) = (arguments.print, texts.first()) {
         match cohkit_mutants::mutants(text).get(number) {
             Some(mutant) => print!("# {}\n{}", mutant.description, mutant.text),
             None => eprintln!("there are not so many"),
@@ -47,33 +36,71 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let known = slice::known(&root);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = option("--threads")
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(threads);
-    let kinds = option("--kinds").map(|kinds| kinds.split(',').map(String::from).collect());
-    let mut all_passed = true;
     let mut results = Vec::new();
-    let selection = MutantSelection { kinds, from, every };
     for (name, text) in &texts {
-        let result = slice::judge(name, text, &known, &selection, threads);
+        let (selection, threads) = (&arguments.selection, arguments.threads);
+        let result = slice::judge(name, text, &known, selection, threads);
         for problem in &result.problems {
             println!("{problem}");
         }
-        all_passed &= result.problems.is_empty();
         for (kind, counts) in &result.kinds {
             println!("  {name}: {kind}: {counts:?}");
         }
         results.push(result);
     }
-    let mut sums: BTreeMap<&str, usize> = BTreeMap::new();
-    for result in &results {
-        for (verdict, count) in result.sums() {
-            *sums.entry(verdict).or_default() += count;
-        }
-    }
     let names: Vec<&str> = texts.iter().map(|(name, _)| name.as_str()).collect();
+    print_summary(&names, &arguments.selection, &results);
+    let has_problems = results.iter().any(|result| !result.problems.is_empty());
+    ExitCode::from(u8::from(has_problems))
+}
+
+/// Arguments of the command line.
+struct Arguments {
+    /// Name of the only protocol to judge; `None` for all.
+    text: Option<String>,
+    /// Mutants to judge.
+    selection: MutantSelection,
+    /// Number of threads.
+    threads: usize,
+    /// Number of the mutant to print in place of judging any.
+    print: Option<usize>,
+}
+
+impl Arguments {
+    /// Parses pairs of an option and its value. `None` if a number of a mutant is none.
+    fn parse(arguments: Vec<String>) -> Option<Arguments> {
+        let option = |name: &str| {
+            let index = arguments.iter().position(|argument| argument == name)?;
+            arguments.get(index + 1)
+        };
+        let number = |name: &str| {
+            let parsed = option(name).map(|text| text.parse::<usize>());
+            parsed.transpose().ok()
+        };
+        let kinds = option("--kinds").map(|kinds| kinds.split(',').map(String::from).collect());
+        let threads = option("--threads").and_then(|text| text.parse().ok());
+        let all_cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        Some(Arguments {
+            text: option("--text").cloned(),
+            selection: MutantSelection {
+                kinds,
+                from: number("--from")?.unwrap_or(0),
+                every: number("--every")?.unwrap_or(1),
+            },
+            threads: threads.unwrap_or_else(all_cores),
+            print: number("--print")?,
+        })
+    }
+}
+
+/// Prints the number of mutants by verdict, over all protocols, as one line of JSON.
+fn print_summary(names: &[&str], selection: &MutantSelection, results: &[JudgedSelection]) {
+    let mut sums: BTreeMap<&str, usize> = BTreeMap::new();
+    for (verdict, count) in results.iter().flat_map(JudgedSelection::sums) {
+        *sums.entry(verdict).or_default() += count;
+    }
     let count = |verdict: &str| sums.get(verdict).copied().unwrap_or(0);
+    let MutantSelection { from, every, .. } = selection;
     println!(
         "{{\"target\": \"mutants\", \"texts\": {names:?}, \"from\": {from}, \"every\": {every}, \"mutants\": {}, \
          \"rejected\": {}, \"refuted\": {}, \"left open\": {}, \"undecided\": {}, \"bisimilar\": {}, \"equivalent\": {}, \"wrong\": {}}}",
@@ -86,5 +113,4 @@ fn main() -> ExitCode {
         count("equivalent"),
         results.iter().map(|result| result.problems.len()).sum::<usize>(),
     );
-    ExitCode::from(u8::from(!all_passed))
 }

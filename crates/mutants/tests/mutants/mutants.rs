@@ -1,7 +1,6 @@
 //! A sample of the mutants of every shipped protocol: each is rejected, refuted, or listed as equivalent with a reason.
-//! `make soak` judges all mutants.
-
-use cohkit_testing::mutants::slice;
+//! A failure means that the checks miss a fault, or that the list of equivalent mutants is wrong. `make soak` judges
+//! all mutants.
 
 use cohkit_check::system;
 use cohkit_engine::coverage::coverage;
@@ -11,6 +10,7 @@ use cohkit_protocol::construct::{construct, Construction};
 use cohkit_protocol::controller::Event;
 use cohkit_protocol::protocol::{Home, Protocol};
 use cohkit_protocol::text::parse;
+use cohkit_testing::mutants::slice;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -81,12 +81,20 @@ fn each_mutation_operator_is_detected() {
         let mut mutants_of_kind = mutants.iter().filter(|mutant| mutant.kind == kind);
         let is_refuted = mutants_of_kind
             .any(|mutant| judge.verdict(mutant) == cohkit_mutants::MutantVerdict::Refuted);
-        assert!(is_refuted, "{kind}");
+        assert!(is_refuted, "no mutant of the operator `{kind}` is refuted");
     }
 }
 
-/// Listed row: state, event, and true if it has a guard.
-type Row<'a> = (&'a str, &'a str, bool);
+/// A row as the list of equivalent mutants names it. It stands for all rows of this form.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct ListedRow<'a> {
+    /// Name of the state.
+    state: &'a str,
+    /// Name of the message.
+    message: &'a str,
+    /// True if the row has a guard.
+    has_guard: bool,
+}
 
 /// A complete search confirms that rows listed as never taken are not taken, with the number of remotes of the
 /// protocol's own systems.
@@ -94,29 +102,38 @@ type Row<'a> = (&'a str, &'a str, bool);
 fn rows_listed_as_unreachable_are_never_taken() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let known = slice::known(&root);
-    let mut rows: BTreeMap<&str, BTreeSet<Row>> = BTreeMap::new();
+    let mut rows: BTreeMap<&str, BTreeSet<ListedRow>> = BTreeMap::new();
     for entry in known.with_reason("The row is never taken") {
         let (text, row) = entry.split_once(": ").expect(entry);
         let mut cells = row.split(" | ");
         let (state, event) = (cells.next().expect(entry), cells.next().expect(entry));
-        let guard_split = event.split_once(" if ");
-        let event = guard_split.map_or(event, |(event, _)| event);
-        let listed_rows = rows.entry(text).or_default();
-        listed_rows.insert((state, event, guard_split.is_some()));
+        let (message, has_guard) = match event.split_once(" if ") {
+            Some((message, _)) => (message, true),
+            None => (event, false),
+        };
+        rows.entry(text).or_default().insert(ListedRow {
+            state,
+            message,
+            has_guard,
+        });
     }
-    assert!(rows.len() > 2, "{rows:?}");
+    assert!(
+        rows.len() > 2,
+        "too few protocols have listed rows: {rows:?}"
+    );
     for (name, text) in slice::shipped(&root) {
         let Some(rows) = rows.get(name.as_str()) else {
             continue;
         };
         for (row, taken) in rows.iter().zip(count_taken(&parse(&text).unwrap(), rows)) {
-            assert_eq!(taken, [Some(0)], "{name}: {row:?}");
+            // One rule matches the row, and no transition took it.
+            assert_eq!(taken, [Some(0)], "{name}: {row:?} is taken");
         }
     }
 }
 
 /// Returns how often each of the rows was taken, for each controller rule that matches it.
-fn count_taken(protocol: &Protocol, rows: &BTreeSet<Row>) -> Vec<Vec<Option<u128>>> {
+fn count_taken(protocol: &Protocol, rows: &BTreeSet<ListedRow>) -> Vec<Vec<Option<u128>>> {
     let systems = protocol.systems.iter().filter(|system| system.lines == 1);
     let remotes = systems.map(|system| system.remotes.total()).max().unwrap();
     let home = match &protocol.home {
@@ -140,8 +157,11 @@ fn count_taken(protocol: &Protocol, rows: &BTreeSet<Row>) -> Vec<Vec<Option<u128
             let Event::Message(message) = rule.event else {
                 continue;
             };
-            let event = &protocol.message(message).name;
-            let row = (state.as_str(), event.as_str(), rule.guard.is_some());
+            let row = ListedRow {
+                state,
+                message: &protocol.message(message).name,
+                has_guard: rule.guard.is_some(),
+            };
             if let Some(index) = rows.iter().position(|listed| *listed == row) {
                 counts[index].push(count);
             }

@@ -1,4 +1,5 @@
-//! Comparison of two data abstractions on mutants: one bit per copy, and the words that stores write.
+//! Comparison of two data abstractions on mutants: one bit per copy (*current*), and the words that stores write. A
+//! failure means that the bits find a violation later than the words or not at all, or one that the words do not have.
 
 use cohkit_mutants::mutants;
 use cohkit_protocol::construct;
@@ -16,6 +17,7 @@ const MAX_STATES: usize = 2_000;
 /// Depth of the first violation.
 #[derive(Clone, Copy)]
 enum FirstViolation {
+    /// After this number of steps.
     After(usize),
     /// No violation within the state limit.
     Later,
@@ -23,6 +25,7 @@ enum FirstViolation {
     Never,
 }
 
+/// Searches a system with the data abstraction `D`.
 fn first_violation<D: Data>(system: &System) -> FirstViolation {
     let result: Found<SystemState<D>, Step> = explore(system, SystemState::new(system), MAX_STATES);
     match result {
@@ -32,15 +35,15 @@ fn first_violation<D: Data>(system: &System) -> FirstViolation {
     }
 }
 
-/// Describes the first disagreement of both abstractions on a mutant, if any. `sound` is the home of the original if
-/// the mutant keeps it.
+/// Describes the first disagreement of both abstractions on a mutant, if any. `original_home` is the home of the
+/// original if the mutant keeps it.
 fn find_disagreement(
     protocol: &Protocol,
-    sound: Option<&Controller>,
+    original_home: Option<&Controller>,
     remotes: Remotes,
 ) -> Option<String> {
     let constructed;
-    let home = match (&protocol.home, sound) {
+    let home = match (&protocol.home, original_home) {
         (Home::Controller(home), _) => home,
         (Home::Policy(_), Some(home)) => home,
         (Home::Policy(_), None) => {
@@ -72,8 +75,8 @@ fn find_disagreement(
     }
 }
 
-/// Compares one mutant in `one_in` of all protocols. Returns the number of mutants compared.
-fn compare_mutants(one_in: usize) -> usize {
+/// Compares every `stride`-th mutant of each protocol. Returns the number of mutants compared.
+fn compare_mutants(stride: usize) -> usize {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut count = 0;
     for folder in ["protocols", "ordering", "tests/kinds"] {
@@ -86,13 +89,13 @@ fn compare_mutants(one_in: usize) -> usize {
             if composes(&text) {
                 continue;
             }
-            let sound = parse(&text).unwrap();
-            let remotes = match sound.kinds.len() {
+            let original = parse(&text).unwrap();
+            let remotes = match original.kinds.len() {
                 1 => Remotes::from(2),
-                _ => sound.systems[0].remotes,
+                _ => original.systems[0].remotes,
             };
-            let home = construct::home(&sound, remotes.total()).unwrap();
-            for mutant in mutants(&text).iter().step_by(one_in) {
+            let home = construct::home(&original, remotes.total()).unwrap();
+            for mutant in mutants(&text).iter().step_by(stride) {
                 let Ok(protocol) = parse(&mutant.text) else {
                     continue;
                 };
@@ -111,7 +114,7 @@ fn compare_mutants(one_in: usize) -> usize {
 #[test]
 fn abstractions_agree_on_sampled_mutants() {
     let count = compare_mutants(50);
-    assert!(count > 120, "{count}");
+    assert!(count > 120, "only {count} mutants are valid");
 }
 
 /// Every mutant, for `make soak`.
@@ -120,5 +123,5 @@ fn abstractions_agree_on_sampled_mutants() {
 fn abstractions_agree_on_all_mutants() {
     let count = compare_mutants(1);
     println!("{count} mutants: bits and words agree");
-    assert!(count > 8_000, "{count}");
+    assert!(count > 8_000, "only {count} mutants are valid");
 }

@@ -1,15 +1,19 @@
 //! Registers: variables that an agent has once for all lines.
 
-use super::*;
+use super::{Line, TraceChecker};
+use crate::table::Agent;
+use cohkit_base::sequence::Action;
 
 impl TraceChecker<'_> {
     /// Sets the initial values of registers, and determines whether this trace reports them along with states.
     pub(super) fn begin_registers(&mut self) {
-        let tables = [&self.remote, &self.home].map(|table| &table.controller.variables);
+        let tables =
+            [&self.remote_table, &self.home_table].map(|table| &table.controller.variables);
         let registers = tables
             .into_iter()
             .flatten()
             .filter(|variable| variable.register);
+        // A scalar is shown as `name=value`, an element of an array as `name[index]=value`.
         let names: Vec<String> = registers
             .flat_map(|variable| {
                 [
@@ -48,9 +52,9 @@ impl TraceChecker<'_> {
             return;
         };
         let table = if actor.is_some() {
-            &self.remote
+            &self.remote_table
         } else {
-            &self.home
+            &self.home_table
         };
         let current_values = &registers[self.lifeline(actor)];
         let values_and_registers = agent

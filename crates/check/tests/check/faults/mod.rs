@@ -24,7 +24,7 @@ pub struct Fault {
 /// Changes nothing: the base of every fault.
 const NO_FAULT: Fault = Fault {
     name: "none",
-    expression: |e| e,
+    expression: |expression| expression,
     set: |set| set,
     statement: Some,
     change_protocol: |_| {},
@@ -33,8 +33,8 @@ const NO_FAULT: Fault = Fault {
 /// Faults that a lowering has had or could have.
 pub const FAULTS: [Fault; 19] = [
     Fault {
-        name: "what is added to a set by += loses the set",
-        statement: |s| match s {
+        name: "`set += e` clears the set",
+        statement: |statement| match statement {
             Statement::AssignSet(to, Set::Union(from, _)) if *from == Set::Variable(to) => {
                 Some(Statement::AssignSet(to, Set::Empty))
             }
@@ -43,8 +43,8 @@ pub const FAULTS: [Fault; 19] = [
         ..NO_FAULT
     },
     Fault {
-        name: "what is taken from a set by -= loses the set",
-        statement: |s| match s {
+        name: "`set -= e` clears the set",
+        statement: |statement| match statement {
             Statement::AssignSet(to, Set::Difference(from, _)) if *from == Set::Variable(to) => {
                 Some(Statement::AssignSet(to, Set::Empty))
             }
@@ -61,18 +61,18 @@ pub const FAULTS: [Fault; 19] = [
         ..NO_FAULT
     },
     Fault {
-        name: "a difference is the other way round",
+        name: "the operands of a difference are exchanged",
         set: |set| match set {
-            Set::Difference(a, b) => Set::Difference(b, a),
+            Set::Difference(left, right) => Set::Difference(right, left),
             other => other,
         },
         ..NO_FAULT
     },
     Fault {
         name: "< is <=",
-        expression: |e| match e {
-            Expression::Binary(Operator::Less, a, b) => {
-                Expression::Binary(Operator::LessOrEqual, a, b)
+        expression: |expression| match expression {
+            Expression::Binary(Operator::Less, left, right) => {
+                Expression::Binary(Operator::LessOrEqual, left, right)
             }
             other => other,
         },
@@ -80,23 +80,25 @@ pub const FAULTS: [Fault; 19] = [
     },
     Fault {
         name: "- is +",
-        expression: |e| match e {
-            Expression::Binary(Operator::Subtract, a, b) => Expression::Binary(Operator::Add, a, b),
+        expression: |expression| match expression {
+            Expression::Binary(Operator::Subtract, left, right) => {
+                Expression::Binary(Operator::Add, left, right)
+            }
             other => other,
         },
         ..NO_FAULT
     },
     Fault {
         name: "equal sets are different",
-        expression: |e| match e {
-            Expression::SetsEqual(a, b) => Expression::SetsDiffer(a, b),
+        expression: |expression| match expression {
+            Expression::SetsEqual(left, right) => Expression::SetsDiffer(left, right),
             other => other,
         },
         ..NO_FAULT
     },
     Fault {
         name: "none is in every set",
-        expression: |e| match e {
+        expression: |expression| match expression {
             Expression::In(remote, set) => {
                 let is_none =
                     Expression::Binary(Operator::Equal, remote.clone(), Box::new(Expression::None));
@@ -109,7 +111,7 @@ pub const FAULTS: [Fault; 19] = [
     },
     Fault {
         name: "a field is read as 0",
-        expression: |e| match e {
+        expression: |expression| match expression {
             Expression::Field(_) => Expression::Constant(0),
             other => other,
         },
@@ -117,15 +119,17 @@ pub const FAULTS: [Fault; 19] = [
     },
     Fault {
         name: "and is or",
-        expression: |e| match e {
-            Expression::Binary(Operator::And, a, b) => Expression::Binary(Operator::Or, a, b),
+        expression: |expression| match expression {
+            Expression::Binary(Operator::And, left, right) => {
+                Expression::Binary(Operator::Or, left, right)
+            }
             other => other,
         },
         ..NO_FAULT
     },
     Fault {
-        name: "nothing is sent to each of a set",
-        statement: |s| match s {
+        name: "a message to each of a set is dropped",
+        statement: |statement| match statement {
             Statement::Send {
                 to: Target::Each(_),
                 ..
@@ -135,17 +139,17 @@ pub const FAULTS: [Fault; 19] = [
         ..NO_FAULT
     },
     Fault {
-        name: "messages overtake each other in an order",
+        name: "ordered messages overtake each other",
         change_protocol: |protocol| protocol.orders.clear(),
         ..NO_FAULT
     },
     Fault {
-        name: "each sender of a network has a queue of its own",
+        name: "each sender of a network has an input queue of its own",
         change_protocol: |protocol| protocol.networks.clear(),
         ..NO_FAULT
     },
     Fault {
-        name: "an input queue has room for one message more",
+        name: "the capacity of an input queue is larger by one",
         change_protocol: |protocol| {
             for network in &mut protocol.networks {
                 network.capacity = network.capacity.map(|capacity| capacity + 1);
@@ -154,13 +158,13 @@ pub const FAULTS: [Fault; 19] = [
         ..NO_FAULT
     },
     Fault {
-        name: "a deferred store is forgotten",
-        statement: |s| (s != Statement::CommitDeferred).then_some(s),
+        name: "a deferred store is not performed",
+        statement: |statement| (statement != Statement::CommitDeferred).then_some(statement),
         ..NO_FAULT
     },
     Fault {
-        name: "nobody is chosen",
-        statement: |s| match s {
+        name: "a choice yields `none`",
+        statement: |statement| match statement {
             Statement::Choose(to, _) => Some(Statement::Assign(to, Expression::None)),
             other => Some(other),
         },
@@ -178,7 +182,7 @@ pub const FAULTS: [Fault; 19] = [
         ..NO_FAULT
     },
     Fault {
-        name: "statements run backwards",
+        name: "statements run in reverse order",
         change_protocol: |protocol| {
             for controller in controllers(protocol) {
                 for rule in &mut controller.rules {
@@ -201,6 +205,7 @@ pub const FAULTS: [Fault; 19] = [
     },
 ];
 
+/// The controllers of remotes and home, which must be written as rows.
 fn controllers(protocol: &mut Protocol) -> Vec<&mut Controller> {
     match &mut protocol.home {
         Home::Controller(home) => vec![&mut protocol.remote, home],
@@ -221,7 +226,7 @@ impl Fault {
                 if let Effect::Take { body, .. } = &mut rule.effect {
                     let statements = std::mem::take(body).into_iter();
                     *body = statements
-                        .filter_map(|s| self.rewrite_statement(s))
+                        .filter_map(|statement| self.rewrite_statement(statement))
                         .collect();
                 }
             }
@@ -230,39 +235,63 @@ impl Fault {
         faulty
     }
 
-    fn boxed(&self, e: Expression) -> Box<Expression> {
-        Box::new(self.rewrite_expression(e))
+    /// Rewrites an operand.
+    fn rewrite_operand(&self, operand: Expression) -> Box<Expression> {
+        Box::new(self.rewrite_expression(operand))
     }
 
-    fn boxed_set(&self, set: Set) -> Box<Set> {
+    /// Rewrites a set that is an operand.
+    fn rewrite_set_operand(&self, set: Set) -> Box<Set> {
         Box::new(self.rewrite_set(set))
     }
 
-    fn rewrite_expression(&self, e: Expression) -> Expression {
+    /// Changes an expression, from the innermost operands to the whole.
+    fn rewrite_expression(&self, expression: Expression) -> Expression {
         use Expression as E;
-        (self.expression)(match e {
-            E::Count(set) => E::Count(self.boxed_set(*set)),
-            E::In(remote, set) => E::In(self.boxed(*remote), self.boxed_set(*set)),
-            E::SetsEqual(a, b) => E::SetsEqual(self.boxed_set(*a), self.boxed_set(*b)),
-            E::SetsDiffer(a, b) => E::SetsDiffer(self.boxed_set(*a), self.boxed_set(*b)),
-            E::Not(a) => E::Not(self.boxed(*a)),
-            E::Binary(operator, a, b) => E::Binary(operator, self.boxed(*a), self.boxed(*b)),
+        (self.expression)(match expression {
+            E::Count(set) => E::Count(self.rewrite_set_operand(*set)),
+            E::In(remote, set) => E::In(
+                self.rewrite_operand(*remote),
+                self.rewrite_set_operand(*set),
+            ),
+            E::SetsEqual(left, right) => E::SetsEqual(
+                self.rewrite_set_operand(*left),
+                self.rewrite_set_operand(*right),
+            ),
+            E::SetsDiffer(left, right) => E::SetsDiffer(
+                self.rewrite_set_operand(*left),
+                self.rewrite_set_operand(*right),
+            ),
+            E::Not(condition) => E::Not(self.rewrite_operand(*condition)),
+            E::Binary(operator, left, right) => E::Binary(
+                operator,
+                self.rewrite_operand(*left),
+                self.rewrite_operand(*right),
+            ),
             other => other,
         })
     }
 
+    /// Changes a set, from the innermost operands to the whole.
     fn rewrite_set(&self, set: Set) -> Set {
         (self.set)(match set {
-            Set::Singleton(remote) => Set::Singleton(self.boxed(*remote)),
-            Set::Union(a, b) => Set::Union(self.boxed_set(*a), self.boxed_set(*b)),
-            Set::Difference(a, b) => Set::Difference(self.boxed_set(*a), self.boxed_set(*b)),
+            Set::Singleton(remote) => Set::Singleton(self.rewrite_operand(*remote)),
+            Set::Union(left, right) => Set::Union(
+                self.rewrite_set_operand(*left),
+                self.rewrite_set_operand(*right),
+            ),
+            Set::Difference(left, right) => Set::Difference(
+                self.rewrite_set_operand(*left),
+                self.rewrite_set_operand(*right),
+            ),
             other => other,
         })
     }
 
+    /// Changes a statement, after its expressions and sets.
     fn rewrite_statement(&self, statement: Statement) -> Option<Statement> {
         let value = |value| match value {
-            Value::Single(e, ty) => Value::Single(self.rewrite_expression(e), ty),
+            Value::Single(value, ty) => Value::Single(self.rewrite_expression(value), ty),
             Value::Set(set) => Value::Set(self.rewrite_set(set)),
         };
         (self.statement)(match statement {
@@ -280,7 +309,7 @@ impl Fault {
                 },
                 fields: fields.into_iter().map(value).collect(),
             },
-            Statement::Assign(to, e) => Statement::Assign(to, self.rewrite_expression(e)),
+            Statement::Assign(to, value) => Statement::Assign(to, self.rewrite_expression(value)),
             Statement::AssignSet(to, set) => Statement::AssignSet(to, self.rewrite_set(set)),
             other => other,
         })

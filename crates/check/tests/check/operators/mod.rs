@@ -9,46 +9,97 @@ pub struct TypeCase {
     pub name: &'static str,
     /// Number of remotes; a remote is a value of the types `remote` and `set of remote`.
     remotes: u8,
-    /// Successor of each value of `x`: (guard, value), the last without a guard.
-    successors: &'static [(&'static str, &'static str)],
-    /// Expressions of `x` and `y`, with their types.
-    expressions: &'static [(&'static str, &'static str)],
-    /// Assignment operators, each with the condition under which its result is within the type's range.
-    pub assignments: &'static [(&'static str, &'static str)],
+    /// Successor of each value of `x`. The first whose guard holds applies; the last has none.
+    successors: &'static [Successor],
+    /// Expressions of `x` and `y`.
+    expressions: &'static [TypedExpression],
+    /// Assignment operators.
+    pub assignments: &'static [Assignment],
 }
 
-/// Comparisons of `x` and `y`, with the type of the result. The first two apply to all types.
-const COMPARISONS: [(&str, &str); 6] = [
-    ("x == y", "bool"),
-    ("x != y", "bool"),
-    ("x < y", "bool"),
-    ("x <= y", "bool"),
-    ("x > y", "bool"),
-    ("x >= y", "bool"),
-];
+/// Successor of some values of `x`.
+struct Successor {
+    /// Condition for the values; empty without one.
+    guard: &'static str,
+    /// The successor, as an expression of `x`.
+    value: &'static str,
+}
+
+/// An expression of `x` and `y`.
+#[derive(Clone, Copy)]
+struct TypedExpression {
+    /// The expression.
+    text: &'static str,
+    /// Type of its value.
+    ty: &'static str,
+}
+
+/// An operator of assignments `x OPERATOR= y`.
+#[derive(Clone, Copy)]
+pub struct Assignment {
+    /// The operator: `+` or `-`.
+    pub operator: &'static str,
+    /// Condition under which the result is within the range of the type.
+    range_condition: &'static str,
+}
+
+/// Form of an assignment that changes a variable.
+#[derive(Clone, Copy, PartialEq)]
+pub enum AssignmentForm {
+    /// `x += y`.
+    Short,
+    /// `x := x + y`.
+    Long,
+}
+
+const fn successor(guard: &'static str, value: &'static str) -> Successor {
+    Successor { guard, value }
+}
+
+const fn typed(text: &'static str, ty: &'static str) -> TypedExpression {
+    TypedExpression { text, ty }
+}
+
+const fn assignment(operator: &'static str, range_condition: &'static str) -> Assignment {
+    Assignment {
+        operator,
+        range_condition,
+    }
+}
+
+/// Comparison that applies to all types.
+const EQUAL: TypedExpression = typed("x == y", "bool");
+
+/// Comparison that applies to all types.
+const NOT_EQUAL: TypedExpression = typed("x != y", "bool");
 
 /// Expressions for numbers from 0 to 2.
-const NUMBER_EXPRESSIONS: &[(&str, &str)] = &[
-    ("x", "0..2"),
-    ("2 - x", "0..2"),
-    ("x + y", "0..4"),
+const NUMBER_EXPRESSIONS: &[TypedExpression] = &[
+    typed("x", "0..2"),
+    typed("2 - x", "0..2"),
+    typed("x + y", "0..4"),
     // An amount below zero is valid.
-    ("x - y + 2", "0..4"),
-    ("x - y < 0", "bool"),
-    ("x - (y - x) == y", "bool"),
-    COMPARISONS[0],
-    COMPARISONS[1],
-    COMPARISONS[2],
-    COMPARISONS[3],
-    COMPARISONS[4],
-    COMPARISONS[5],
+    typed("x - y + 2", "0..4"),
+    typed("x - y < 0", "bool"),
+    typed("x - (y - x) == y", "bool"),
+    EQUAL,
+    NOT_EQUAL,
+    typed("x < y", "bool"),
+    typed("x <= y", "bool"),
+    typed("x > y", "bool"),
+    typed("x >= y", "bool"),
 ];
 
 /// Successors of the values 0, 1 and 2 in turn.
-const COUNT_TO_TWO: &[(&str, &str)] = &[("x == 0", "1"), ("x == 1", "2"), ("", "0")];
+const COUNT_TO_TWO: &[Successor] = &[
+    successor("x == 0", "1"),
+    successor("x == 1", "2"),
+    successor("", "0"),
+];
 
 /// Assignment operators for numbers from 0 to 2, with the condition that the result is in this range.
-const NUMBER_ASSIGNMENTS: &[(&str, &str)] = &[("+", "x + y <= 2"), ("-", "y <= x")];
+const NUMBER_ASSIGNMENTS: &[Assignment] =
+    &[assignment("+", "x + y <= 2"), assignment("-", "y <= x")];
 
 /// One test case for each type of values.
 pub const TYPES: [TypeCase; 5] = [
@@ -69,31 +120,31 @@ pub const TYPES: [TypeCase; 5] = [
     TypeCase {
         name: "bool",
         remotes: 1,
-        successors: &[("x", "false"), ("", "true")],
+        successors: &[successor("x", "false"), successor("", "true")],
         expressions: &[
-            ("x", "bool"),
-            ("x and y", "bool"),
-            ("x or y", "bool"),
-            ("not x", "bool"),
-            ("not (x and not y) or false", "bool"),
-            COMPARISONS[0],
-            COMPARISONS[1],
+            typed("x", "bool"),
+            typed("x and y", "bool"),
+            typed("x or y", "bool"),
+            typed("not x", "bool"),
+            typed("not (x and not y) or false", "bool"),
+            EQUAL,
+            NOT_EQUAL,
         ],
         assignments: &[],
     },
     TypeCase {
         name: "remote",
         remotes: 2,
-        successors: &[("x == none", "sender"), ("", "none")],
+        successors: &[successor("x == none", "sender"), successor("", "none")],
         expressions: &[
-            ("x", "remote"),
-            COMPARISONS[0],
-            COMPARISONS[1],
-            ("x == none", "bool"),
+            typed("x", "remote"),
+            EQUAL,
+            NOT_EQUAL,
+            typed("x == none", "bool"),
             // A set that contains only `none` is empty.
-            ("x in { y }", "bool"),
-            ("count({ x } + { y })", "count"),
-            ("{ x } - { y }", "set of remote"),
+            typed("x in { y }", "bool"),
+            typed("count({ x } + { y })", "count"),
+            typed("{ x } - { y }", "set of remote"),
         ],
         assignments: &[],
     },
@@ -101,30 +152,30 @@ pub const TYPES: [TypeCase; 5] = [
         name: "set of remote",
         remotes: 2,
         successors: &[
-            ("x == {}", "{ sender }"),
-            ("count(x) == 1 and not sender in x", "x + { sender }"),
-            ("", "{}"),
+            successor("x == {}", "{ sender }"),
+            successor("count(x) == 1 and not sender in x", "x + { sender }"),
+            successor("", "{}"),
         ],
         expressions: &[
-            ("x", "set of remote"),
-            ("x + y", "set of remote"),
-            ("x - y", "set of remote"),
-            ("x - (y - x) + {}", "set of remote"),
-            COMPARISONS[0],
-            COMPARISONS[1],
-            ("count(x)", "count"),
-            ("count(x - y) < count(y)", "bool"),
-            ("none in x", "bool"),
+            typed("x", "set of remote"),
+            typed("x + y", "set of remote"),
+            typed("x - y", "set of remote"),
+            typed("x - (y - x) + {}", "set of remote"),
+            EQUAL,
+            NOT_EQUAL,
+            typed("count(x)", "count"),
+            typed("count(x - y) < count(y)", "bool"),
+            typed("none in x", "bool"),
         ],
-        assignments: &[("+", "true"), ("-", "true")],
+        assignments: &[assignment("+", "true"), assignment("-", "true")],
     },
 ];
 
-/// An assignment to a variable of the type, in its short or long form.
-fn assignment(variable: &str, operator: &str, operand: &str, short: bool) -> String {
-    match short {
-        true => format!("{variable} {operator}= {operand}"),
-        false => format!("{variable} := {variable} {operator} {operand}"),
+/// Formats an assignment that changes a variable by `y`.
+fn assignment_text(variable: &str, operator: &str, form: AssignmentForm) -> String {
+    match form {
+        AssignmentForm::Short => format!("{variable} {operator}= y"),
+        AssignmentForm::Long => format!("{variable} := {variable} {operator} y"),
     }
 }
 
@@ -132,9 +183,9 @@ fn assignment(variable: &str, operator: &str, operand: &str, short: bool) -> Str
 pub fn expression_protocol(case: &TypeCase) -> String {
     let mut variables = String::new();
     let mut actions = String::new();
-    for (i, (expression, ty)) in case.expressions.iter().enumerate() {
-        write!(variables, "; r{i}: {ty}").expect("writing to a string succeeds");
-        write!(actions, "r{i} := {expression}, ").expect("writing to a string succeeds");
+    for (index, TypedExpression { text, ty }) in case.expressions.iter().enumerate() {
+        write!(variables, "; r{index}: {ty}").expect("writing to a string succeeds");
+        write!(actions, "r{index} := {text}, ").expect("writing to a string succeeds");
     }
     let remote = format!("  W | Found | x := f, {actions}x := x | I\n");
     let home = format!("  H | Try | {actions}send Found (f = x, y = y) | D\n");
@@ -144,10 +195,14 @@ pub fn expression_protocol(case: &TypeCase) -> String {
 /// Protocol that executes one assignment, guarded so that the result is within range.
 pub fn assignment_protocol(
     case: &TypeCase,
-    (operator, range_condition): (&str, &str),
-    short: bool,
+    assignment: Assignment,
+    form: AssignmentForm,
 ) -> String {
-    let action = format!("z := x, {}", assignment("z", operator, "y", short));
+    let Assignment {
+        operator,
+        range_condition,
+    } = assignment;
+    let action = format!("z := x, {}", assignment_text("z", operator, form));
     let of_field = range_condition.replace('x', "f");
     let remote = format!(
         "  W | Found if {of_field} | x := f, {action} | I
@@ -161,8 +216,8 @@ pub fn assignment_protocol(
 }
 
 /// Protocols with an unguarded assignment that goes out of range: to a home variable, a remote variable, or a field.
-pub fn out_of_range_protocols(case: &TypeCase, operator: &str, short: bool) -> [String; 3] {
-    let action = assignment("x", operator, "y", short);
+pub fn out_of_range_protocols(case: &TypeCase, operator: &str) -> [String; 3] {
+    let action = assignment_text("x", operator, AssignmentForm::Short);
     let at_home = format!("  H | Try | {action}, send Found (f = x, y = y) | D\n");
     let at_remote = "  H | Try | send Found (f = x, y = y) | D\n";
     let assigning_row = format!("  W | Found | x := f, {action} | I\n");
@@ -180,7 +235,7 @@ fn protocol_text(case: &TypeCase, variables: &str, remote: &str, home: &str) -> 
     let ty = case.name;
     let mut rows = String::new();
     for variable in ["x", "y"] {
-        for (guard, value) in case.successors {
+        for Successor { guard, value } in case.successors {
             // In these strings, `x` has no other meaning.
             let [guard, value] = [guard, value].map(|text| text.replace('x', variable));
             let guard = match guard.as_str() {

@@ -1,11 +1,12 @@
-//! The checker's models against the executable system: the same states, transitions, depth and verdicts.
+//! The checker's models, compared with the executable system: the same states, transitions, depth and verdicts. A
+//! difference means that the lowering or the execution of rows does not follow the semantics of controllers.
 
+use crate::support::parse_valid;
 use cohkit_check::system;
 use cohkit_engine::{check, Options, Outcome, Property};
 use cohkit_protocol::construct;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::remotes::Remotes;
-use cohkit_protocol::text::parse;
 use cohkit_system::data::{Current, Words};
 use cohkit_system::state::{explore, Found, System, SystemState};
 use std::path::Path;
@@ -13,42 +14,19 @@ use std::path::Path;
 /// Maximum number of states to explore; larger systems are left to the checker.
 const MAX_STATES: usize = 50_000;
 
-fn parse_file(path: &Path) -> Protocol {
-    let text = std::fs::read_to_string(path).unwrap();
-    parse(&text).unwrap_or_else(|errors| {
-        let messages = errors.iter().map(|e| e.render("text", &text, false));
-        panic!("{}", messages.collect::<String>())
-    })
-}
-
-/// Visits all states of a system with both engines. Returns true if the system was small enough.
-fn compare_system(protocol: &Protocol, remotes: Remotes, lines: u8) -> bool {
-    compare_engines(protocol, (remotes, lines, false))
-}
-
 /// Asserts that execution and model have the same number of states and transitions, the same depth, and the same
-/// verdict on quiescence. Returns false if the system is too large. `parent_any` adds an outer level that grants the
-/// home's permission to memory.
-fn compare_engines(protocol: &Protocol, (remotes, lines, parent_any): (Remotes, u8, bool)) -> bool {
+/// verdict on quiescence. Returns false if the system is too large.
+fn compare_system(protocol: &Protocol, remotes: Remotes, lines: u8) -> bool {
     let total = remotes.total();
     let name = format!("{} {total}x{lines}", protocol.name);
-    let home = construct::home(protocol, total).unwrap_or_else(|e| panic!("{name}: {e:?}"));
+    let home = construct::home(protocol, total).unwrap_or_else(|error| panic!("{name}: {error:?}"));
     let channel_capacity = system::Options::default().capacity;
-    let world = System::new(protocol, &home, remotes, lines, channel_capacity);
-    let world = if parent_any {
-        world.with_backing_permission()
-    } else {
-        world
-    };
-    let found = explore(&world, SystemState::<Current>::new(&world), MAX_STATES);
+    let system = System::new(protocol, &home, remotes, lines, channel_capacity);
+    let found = explore(&system, SystemState::<Current>::new(&system), MAX_STATES);
     if matches!(found, Found::LimitReached { .. }) {
         return false;
     }
-    let system_options = system::Options {
-        parent_any,
-        ..system::Options::default()
-    };
-    let model = system::model(protocol, &home, remotes, lines, &system_options);
+    let model = system::model(protocol, &home, remotes, lines, &system::Options::default());
     let options = Options {
         decompose: false,
         symmetry: false,
@@ -69,16 +47,10 @@ fn compare_engines(protocol: &Protocol, (remotes, lines, parent_any): (Remotes, 
                     ..
                 }
             );
-            assert_eq!(
-                (report.states, report.transitions, report.depth, drains),
-                (
-                    states.len() as u128,
-                    transitions.into(),
-                    depth,
-                    stuck_path.is_none()
-                ),
-                "{name}"
-            );
+            let modelled = (report.states, report.transitions, report.depth);
+            let executed = (states.len() as u128, transitions.into(), depth);
+            assert_eq!(modelled, executed, "{name}: states, transitions and depth");
+            assert_eq!(drains, stuck_path.is_none(), "{name}: quiescence");
         }
         Found::Violated { errors, path } => panic!("{name}: {errors:?} after {path:?}"),
         Found::LimitReached { .. } => unreachable!("it was small enough"),
@@ -96,30 +68,33 @@ fn protocols_in(folder: &str) -> Vec<Protocol> {
         .collect();
     paths.sort();
     paths.retain(|path| !cohkit_protocol::text::composes(&std::fs::read_to_string(path).unwrap()));
-    paths.iter().map(|path| parse_file(path)).collect()
+    let texts = paths.iter().map(std::fs::read_to_string);
+    texts.map(|text| parse_valid(&text.unwrap())).collect()
 }
 
 /// Compares every system of a folder's protocols, and the further sizes of those with one kind of remote. Returns the
 /// number of compared systems, and the names of those that were too large.
 fn compare_every_system(folder: &str, further_sizes: &[(u16, u8)]) -> (usize, Vec<String>) {
     let (mut compared, mut too_large_systems) = (0, Vec::new());
-    for text in protocols_in(folder) {
+    for parsed in protocols_in(folder) {
         let mut sizes = Vec::new();
-        for system in &text.systems {
-            let protocol = system.resized_protocol.as_deref().unwrap_or(&text);
+        for system in &parsed.systems {
+            let protocol = system.resized_protocol.as_deref().unwrap_or(&parsed);
             sizes.push((protocol, system.remotes, system.lines));
         }
-        for &(remotes, lines) in further_sizes.iter().filter(|_| text.kinds.len() == 1) {
+        for &(remotes, lines) in further_sizes.iter().filter(|_| parsed.kinds.len() == 1) {
             let remotes = Remotes::from(remotes);
-            if !(text.systems.iter()).any(|s| (s.remotes, s.lines) == (remotes, lines)) {
-                sizes.push((&text, remotes, lines));
+            if !(parsed.systems.iter())
+                .any(|system| (system.remotes, system.lines) == (remotes, lines))
+            {
+                sizes.push((&parsed, remotes, lines));
             }
         }
         for (protocol, remotes, lines) in sizes {
             match compare_system(protocol, remotes, lines) {
                 true => compared += 1,
                 false => {
-                    too_large_systems.push(format!("{} {}x{lines}", text.name, remotes.total()))
+                    too_large_systems.push(format!("{} {}x{lines}", parsed.name, remotes.total()))
                 }
             }
         }
@@ -130,6 +105,7 @@ fn compare_every_system(folder: &str, further_sizes: &[(u16, u8)]) -> (usize, Ve
 /// Registers, messages about no line, several homes and kinds of remotes couple the lines of a system.
 #[test]
 fn execution_matches_the_model_for_coupled_lines() {
+    // Folder, number of compared systems, and systems that are too large.
     let folders = [
         ("tests/homes", 9, &["in_order 2x2"][..]),
         ("tests/kinds", 2, &[]),
@@ -214,7 +190,7 @@ fn execution_matches_the_model_for_posted_stores() {
         ),
     ];
     for text in texts {
-        let protocol = parse(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+        let protocol = parse_valid(&text);
         for remotes in [1, 2] {
             assert!(
                 compare_system(&protocol, Remotes::from(remotes), 1),
@@ -230,16 +206,16 @@ fn execution_matches_the_model_for_posted_stores() {
 fn data_bits_are_as_exact_as_words() {
     const MAX_VISITED_STATES: usize = 3_000;
     let folders = ["protocols", "tests/homes", "tests/kinds", "ordering"];
-    for text in folders.into_iter().flat_map(protocols_in) {
-        for declared in &text.systems {
-            let protocol = declared.resized_protocol.as_deref().unwrap_or(&text);
+    for parsed in folders.into_iter().flat_map(protocols_in) {
+        for declared in &parsed.systems {
+            let protocol = declared.resized_protocol.as_deref().unwrap_or(&parsed);
             let (remotes, lines) = (declared.remotes, declared.lines);
             let home = construct::home(protocol, remotes.total()).unwrap();
             let channel_capacity = system::Options::default().capacity;
-            let world = System::new(protocol, &home, remotes, lines, channel_capacity);
+            let system = System::new(protocol, &home, remotes, lines, channel_capacity);
             let found = explore(
-                &world,
-                SystemState::<Words>::new(&world),
+                &system,
+                SystemState::<Words>::new(&system),
                 MAX_VISITED_STATES,
             );
             if let Found::Violated { errors, path } = found {

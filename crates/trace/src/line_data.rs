@@ -43,14 +43,15 @@ pub enum Operation {
 
 /// Abstract data of a line.
 #[derive(Clone, Default, Debug)]
-pub struct Bytes {
+pub struct LineData {
     /// Number of the last write.
     pub last: Version,
     /// Contents of memory.
     pub memory: Version,
     /// Values of words, as reported by the trace.
     words: BTreeMap<u64, u64>,
-    /// True if a write was performed and the trace has reported no word of it yet.
+    /// True if a write was performed and the trace has reported no word of it yet. A read that is reported first makes
+    /// all of `words` unknown.
     has_unreported_write: bool,
     /// Number of writes sent so far, which is the serial number of the last one.
     sent_count: u64,
@@ -60,19 +61,27 @@ pub struct Bytes {
     performed_versions: BTreeMap<u64, Version>,
     /// True if copies may be stale.
     has_stale_copies: bool,
-    /// If copies may be stale, for each write: the copy on which it was performed, if it preserves a part of it; and
-    /// the word written, if reported.
-    origins: Vec<(Option<Version>, Option<u64>)>,
-    /// If copies may be stale: value of each word in each version, as far as reported.
+    /// If copies may be stale: the origin of each version, at index `version - 1`.
+    origins: Vec<Origin>,
+    /// If copies may be stale: value by word and version, as far as reported.
     words_in_copies: BTreeMap<(u64, Version), u64>,
 }
 
-impl Bytes {
+/// Origin of a version: the copy that the write changed, and the word that it changed there.
+#[derive(Clone, Copy, Debug)]
+struct Origin {
+    /// Version of the copy on which the write was performed. `None` if the write replaced the whole line.
+    copy: Option<Version>,
+    /// Word written; `None` until the trace reports it.
+    word: Option<u64>,
+}
+
+impl LineData {
     /// Data of a line that was never written.
-    pub fn new(has_stale_copies: bool) -> Bytes {
-        Bytes {
+    pub fn new(has_stale_copies: bool) -> LineData {
+        LineData {
             has_stale_copies,
-            ..Bytes::default()
+            ..LineData::default()
         }
     }
 
@@ -96,7 +105,10 @@ impl Bytes {
         }
         self.has_unreported_write = true;
         if self.has_stale_copies {
-            self.origins.push((copy.filter(|_| !whole_line), None));
+            self.origins.push(Origin {
+                copy: copy.filter(|_| !whole_line),
+                word: None,
+            });
         }
         Ok(self.last)
     }
@@ -112,7 +124,7 @@ impl Bytes {
     ///
     /// # Errors
     /// The write was already performed or abandoned, or it is a partial write to stale memory.
-    pub fn store(&mut self, write: Write) -> Result<(), String> {
+    pub fn perform_sent_write(&mut self, write: Write) -> Result<(), String> {
         if !self.unperformed.remove(&write.serial) {
             return Err("a write is performed twice, or after it was cancelled".into());
         }
@@ -132,7 +144,7 @@ impl Bytes {
     }
 
     /// True if a sent write was performed or abandoned.
-    pub fn is_performed(&self, serial: u64) -> bool {
+    pub fn is_settled(&self, serial: u64) -> bool {
         !self.unperformed.contains(&serial)
     }
 
@@ -196,15 +208,17 @@ impl Bytes {
         word: u64,
         value: u64,
     ) -> Result<(), String> {
-        let index = |copy: Version| (copy as usize).wrapping_sub(1);
+        // Version 0 has no origin: its index is out of range.
+        let index = |version: Version| (version as usize).wrapping_sub(1);
         let mut version = copy;
         if writes {
-            if let Some((_, written)) = self.origins.get_mut(index(copy)) {
-                *written = Some(word);
+            if let Some(origin) = self.origins.get_mut(index(copy)) {
+                origin.word = Some(word);
             }
             self.words_in_copies.insert((word, version), value);
             return Ok(());
         }
+        // Go back through the versions whose writes preserved the word: all of them contain the same value.
         loop {
             let reported = self.words_in_copies.get(&(word, version));
             if let Some(previous) = reported.filter(|previous| **previous != value) {
@@ -213,9 +227,10 @@ impl Bytes {
                 ));
             }
             match self.origins.get(index(version)) {
-                Some(&(Some(origin), Some(written_word))) if written_word != word => {
-                    version = origin
-                }
+                Some(&Origin {
+                    copy: Some(changed_copy),
+                    word: Some(written_word),
+                }) if written_word != word => version = changed_copy,
                 _ => break,
             }
         }

@@ -1,6 +1,11 @@
 //! Wording of traces, which is that of charts.
 
-use super::*;
+use super::{CheckResult, TraceChecker};
+use crate::table::{Agent, SentMessage, Table, Value};
+use cohkit_base::sequence::Action;
+use cohkit_protocol::controller::Access;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::remotes::KindId;
 use cohkit_protocol::value_text::Contents;
 
 /// True if a step can only be an effect of a row that an earlier step triggered.
@@ -14,22 +19,33 @@ pub(super) fn is_effect(action: &Action) -> bool {
     }
 }
 
-/// Upper bound on the number of alternatives after a memory read.
-pub(super) const MAX_CHOICES: u8 = 16;
-
-/// Report that a write is performed whose bytes were sent, or that completes with `done`.
+/// Report that a write is performed: by the home with the bytes that a remote has sent, or by the remote whose row
+/// completes its access.
 pub(super) const WRITES: &str = "performs the write";
 
 /// Prefix of a report that an access is performed.
 pub(super) const PERFORMS: &str = "performs a ";
 
+/// A word of the current line and its value, as a trace reports them.
+#[derive(Clone, Copy)]
+pub(super) struct WordValue {
+    /// Number of the word in the line.
+    pub(super) word: u64,
+    /// Value read or written.
+    pub(super) value: u64,
+}
+
 /// Parses a report of an access, with any word and its value: `load`, `performs a store of word 3: 17`.
-pub(super) fn parse_access_report(report: &str) -> Option<(Access, Option<(u64, u64)>)> {
+pub(super) fn parse_access_report(report: &str) -> Option<(Access, Option<WordValue>)> {
     let report = report.strip_prefix(PERFORMS).unwrap_or(report);
     let (name, value) = match report.split_once(" of word ") {
         Some((name, value)) => {
             let (word, value) = value.split_once(": ")?;
-            (name, Some((word.parse().ok()?, value.parse().ok()?)))
+            let value = WordValue {
+                word: word.parse().ok()?,
+                value: value.parse().ok()?,
+            };
+            (name, Some(value))
         }
         None => (report, None),
     };
