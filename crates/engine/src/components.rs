@@ -21,8 +21,10 @@
 
 use crate::interpret::Machine;
 use crate::model::{Deadlock, Number};
-use crate::program::*;
-use crate::search::*;
+use crate::program::{Cell, Op, Packing, Program};
+use crate::search::{
+    search, CheckpointError, FailedCheck, Options, Path, Reason, SearchResult, Verdict,
+};
 use crate::view::View;
 
 /// Independent parts of a program; a single one if it does not split.

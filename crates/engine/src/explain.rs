@@ -4,7 +4,7 @@
 use crate::compile::compile;
 use crate::explore::Explorer;
 use crate::interpret::Machine;
-use crate::model::*;
+use crate::model::{Expr, Model, Note, Number, Operator, Phrase, Rule, Stmt, VariableId};
 use crate::program::Program;
 use crate::report::Property;
 use crate::search::Path;

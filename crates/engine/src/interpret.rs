@@ -5,7 +5,7 @@
 //! only the changed slots of its parent, and undone as cheaply.
 
 use crate::model::{Model, Number, Violation};
-use crate::program::*;
+use crate::program::{Arithmetic, Cell, Instance, Lookup, Op, Program, Shape, Site, UNDEFINED};
 
 pub(crate) mod orders;
 

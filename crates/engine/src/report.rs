@@ -2,7 +2,7 @@
 
 use crate::compile::{compile_with_node_limit, MAX_INSTRUCTIONS};
 use crate::components::{search_parts, split, Parts, Product};
-use crate::model::*;
+use crate::model::{Deadlock, Invariant, Model, ModelError, NamedType, Type, Violation};
 use crate::program::{Op, Program};
 use crate::search::{omission_bound, CheckpointError, FailedCheck, Options, Path, Reason, Verdict};
 use crate::symmetry::Symmetry;

@@ -2,7 +2,7 @@
 
 use crate::compile::{compile, compile_with_loop_checks};
 use crate::interpret::{Fault, Machine};
-use crate::model::*;
+use crate::model::{Model, Note, Number, Piece};
 use crate::program::Program;
 use crate::search::{Path, NO_START};
 use crate::symmetry_check::UniformStores;

@@ -1,6 +1,6 @@
 //! Walks over statements and expressions, in the order in which they run.
 
-use crate::model::*;
+use crate::model::{Argument, Expr, Place, Step, Steps, Stmt};
 
 /// Node of a traversal.
 pub enum Node<'a> {

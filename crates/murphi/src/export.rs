@@ -12,7 +12,10 @@ mod names;
 mod numbers;
 mod statements;
 
-use cohkit_engine::model::*;
+use cohkit_engine::model::{
+    Argument, Deadlock, Expr, Function, Model, Number, Operator, Place, Role, Step, Stmt, Table,
+    Type, TypeId, VariableId, Violation,
+};
 use cohkit_engine::visit::{self, Node};
 use expressions::precedence;
 use names::{identifier, Names};

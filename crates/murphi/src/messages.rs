@@ -7,7 +7,7 @@
 //! field, or the receiver of the message that the same step removed, or else [`UNNAMED_AGENTS`].
 
 use cohkit_base::sequence::{Action, Sequence, Step as ChartStep};
-use cohkit_engine::model::*;
+use cohkit_engine::model::{Model, Number, Role, TraceRenderer, Type, TypeId, UNDEFINED};
 use cohkit_engine::trace_events::TraceEvents;
 
 /// The lifeline of agents that messages do not name.

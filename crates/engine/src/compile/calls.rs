@@ -6,7 +6,13 @@
 //! A place in the state is visible to all code. A recursive call therefore passes its position, and each tuple of
 //! passed state variables has its own code. Other places have no alias during the call; they are copied in and out.
 
-use super::*;
+use super::cost::stmt_cost;
+use super::{Compiler, Element, Label, Location, Value};
+use crate::model::{
+    Argument, Expr, Function, FunctionId, Model, Number, Place, Role, Stmt, TypeId, VariableId,
+    Violation, UNDEFINED,
+};
+use crate::program::{Arithmetic, Cell, Comparison, Op};
 use crate::visit::{self, Node};
 
 /// Analysis of a function.

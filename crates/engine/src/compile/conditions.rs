@@ -1,6 +1,11 @@
 //! Conditions, compiled to jumps.
 
-use super::*;
+use super::cost::cost;
+use super::values::comparison;
+use super::{Compiler, Label};
+use crate::model::{Expr, Operator, Steps, Type, VariableId, UNDEFINED};
+use crate::program::{Comparison, Op};
+use crate::visit;
 
 impl Compiler<'_> {
     /// Emits code that jumps to `to` if a condition has the value `when`, and falls through otherwise.

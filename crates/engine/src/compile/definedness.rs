@@ -5,7 +5,7 @@
 //! defined need no encoding of the undefined value.
 
 use crate::interpret::Machine;
-use crate::program::*;
+use crate::program::{Cell, Comparison, Op, Program, Slot, UNDEFINED};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Finds slots and cells that are never undefined, and simplifies the code.

@@ -1,7 +1,10 @@
 //! Rules and start states with the values of their parameters. A few combinations of values have separate code; many
 //! combinations share one piece of code that reads the values from cells.
 
-use super::*;
+use super::cost::{cost, stmt_cost};
+use super::{Compiler, Label, MAX_SEPARATE_COMBINATIONS, MIN_NODES};
+use crate::model::{Expr, Number, Operator, Place, VariableId};
+use crate::program::{Arithmetic, Comparison, Instance, Op, Parameter, ParameterLoop};
 use crate::visit::{self, Node};
 
 impl Compiler<'_> {

@@ -1,7 +1,9 @@
 //! Loops; short ones are unrolled.
 
 use super::places::encode_reach;
-use super::*;
+use super::{Compiler, Value};
+use crate::model::{Expr, Model, Number, Steps, VariableId, Violation};
+use crate::program::{Arithmetic, Comparison, LoopOrder, Op};
 
 /// Maximum number of nodes of unrolled loop bodies.
 const MAX_UNROLLED_NODES: u64 = 4096;

@@ -12,18 +12,20 @@ mod places;
 mod statements;
 mod values;
 
-use crate::model::Violation;
-use crate::model::*;
-use crate::program::*;
+use crate::model::{
+    Expr, Invariant, Model, Number, Operator, Place, Role, Stmt, Type, TypeId, VariableId,
+    Violation, UNDEFINED,
+};
+use crate::program::{
+    Cell, Claim, Comparison, Lookup, LoopOrder, Op, Orbits, Packing, Program, Shape, Site, Slot,
+};
 use crate::symmetry::{Scratch, Symmetry};
 use crate::symmetry_check::UniformStores;
-use crate::visit;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-use cost::{cost, stmt_cost};
+use cost::cost;
 use places::append_leaves;
-use values::comparison;
 
 /// Maximum number of instructions. Code beyond it is discarded, and the program must not run.
 pub(crate) const MAX_INSTRUCTIONS: usize = 1 << 24;

@@ -1,6 +1,8 @@
 //! Multisets as slots: each is a cell that is 1 if an element is present, followed by the element's parts.
 
-use super::*;
+use super::{Compiler, Label, Location, Value};
+use crate::model::{Expr, Model, Number, Place, Type, TypeId, VariableId, Violation};
+use crate::program::{Arithmetic, Cell, Comparison, MultisetLayout, Op, Shape};
 
 /// Appends the multisets in a value of a type at a cell, inner ones first.
 pub(super) fn append_multisets(

@@ -1,6 +1,8 @@
 //! Lowering of places to state cells, and enumeration of the leaf values of a type.
 
-use super::*;
+use super::{Compiler, Element, Location};
+use crate::model::{Expr, Model, Number, Place, Step, Type, TypeId, UNDEFINED};
+use crate::program::{Arithmetic, Cell, Op, Shape};
 
 impl Compiler<'_> {
     /// Location and type of a place. Emits code for the variable part of the address.

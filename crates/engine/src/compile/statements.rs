@@ -1,6 +1,13 @@
 //! Statements and notes as code.
 
-use super::*;
+use super::cost::stmt_cost;
+use super::places::append_leaves;
+use super::{Compiler, Location, LoopPlaces, Value};
+use crate::model::{
+    Expr, Model, Note, Piece, Place, Stmt, TypeId, VariableId, Violation, UNDEFINED,
+};
+use crate::program::{Arithmetic, Cell, Comparison, Op};
+use crate::visit;
 
 impl Compiler<'_> {
     /// Emits statements. Temporaries live no longer than their statement.

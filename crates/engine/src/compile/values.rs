@@ -1,6 +1,9 @@
 //! Simple values: constants, and code that computes the others.
 
-use super::*;
+use super::{Compiler, Value};
+use crate::model::{Expr, Model, Number, Operator, Place, Role, UNDEFINED};
+use crate::program::{Arithmetic, Cell, Comparison, Op};
+use crate::visit;
 
 impl Compiler<'_> {
     /// Returns the value of a constant expression whose evaluation cannot fail; `None` for other expressions.

@@ -6,8 +6,11 @@
 //! entered. The interpreter then repeats this state.
 
 use super::recent_states::RecentStates;
-use super::*;
+use crate::model::Deadlock;
 use crate::native::{with_words, word_count, Kernel, NeedsInterpreter};
+use crate::store::{hash, Store, StorePolicy};
+use crate::symmetry::Scratch;
+use crate::view::View;
 use std::ops::Range;
 
 /// Number of successors in a batch.

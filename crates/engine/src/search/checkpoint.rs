@@ -7,7 +7,10 @@
 //! Input is not trusted. Sizes are compared before memory is allocated, and checksums of all parts are compared. Every
 //! value is also checked against its range, as if the checksums were forged, since machine code relies on ranges.
 
-use super::*;
+use super::Search;
+use crate::program::Program;
+use crate::store::{hash, MAX_STATES};
+use crate::view::View;
 use std::fmt::Write;
 use std::io::{self, Read};
 

@@ -10,23 +10,20 @@
 mod batch;
 mod candidates;
 mod checkpoint;
-mod drain;
-mod goals;
+mod covers;
 mod parallel;
 mod path;
+mod reachability;
 mod recent_states;
 mod walks;
 mod worker;
 
 use crate::compile::MAX_NODES;
-use crate::interpret::{Fault, Machine};
-use crate::model::Deadlock;
+use crate::interpret::Fault;
 use crate::native::{Guards, Kernel, Native, OptimisationLevel};
 use crate::program::Program;
 pub use crate::store::omission_bound;
-use crate::store::*;
-use crate::symmetry::Scratch;
-use crate::threads::run_in_parallel;
+use crate::store::{hash, CompactStates, FullStates, StateHashes, Store, StorePolicy, MAX_STATES};
 use crate::view::View;
 use batch::{Stop, Successors, Workspace};
 use checkpoint::Checkpoints;
@@ -37,7 +34,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 pub(crate) use walks::{walk, WalkParameters, WalkResults};
-use worker::{ExpansionFailure, Worker};
+use worker::Worker;
 
 /// Maximum parents per stretch; threads wait for each other after each stretch.
 /// In the development profile, in which tests run, stretches are short so that small models exercise every case.
@@ -247,7 +244,8 @@ pub(crate) enum FailedCheck {
     Invariant(u32),
     /// A rule, guard, invariant or start state could not be evaluated.
     Fault(Fault),
-    /// A state without a step to a different state, or without an enabled rule; see [`Deadlock`].
+    /// A state without a step to a different state, or without an enabled rule; see
+    /// [`Deadlock`](crate::model::Deadlock).
     Deadlock,
     /// Dead end: only spontaneous rules, or none, change the state, and the state is not quiescent.
     /// The number counts the states from which no quiescent state is reachable.
@@ -275,9 +273,8 @@ pub(crate) fn search(
     let guards = match options.engine {
         // The interpreter, oracle of the other engines, evaluates every guard itself.
         Engine::Interpreter => None,
-        Engine::Adaptive | Engine::Native => {
-            options.compile(|| Guards::of(program, view, &Worker::new(program, view).machine.frame))
-        }
+        Engine::Adaptive | Engine::Native => options
+            .compile(|| Guards::for_view(program, view, &Worker::new(program, view).machine.frame)),
     };
     let mut search_state = Search {
         program,

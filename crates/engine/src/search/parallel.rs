@@ -5,13 +5,21 @@
 //! After the last chunk, the candidates get their numbers in the order of their parents, and are stored.
 //! If a violation or limit is found, all candidates are discarded, and one thread repeats the stretch.
 
-use super::batch::{expand_native, Successors, Workspace};
+use super::batch::{expand_native, Stop, Successors, Workspace};
 use super::candidates::{CandidateNumbers, Candidates, SLAB_SIZE};
-use super::*;
-use crate::native::Kernel;
+use super::worker::Worker;
+use super::{FailedCheck, Search};
+use crate::native::{Guards, Kernel};
+use crate::program::Program;
+use crate::store::{
+    hash, ClaimResult, CompactStates, EntryPosition, FullStates, Reservation, StateHashes, Store,
+    StorePolicy, CANDIDATE,
+};
 use crate::threads::Team;
+use crate::view::View;
+use std::marker::PhantomData;
 use std::ops::Range;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Number of parents that a thread takes at a time.
 const CHUNK: usize = if cfg!(debug_assertions) { 16 } else { 128 };

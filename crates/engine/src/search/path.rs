@@ -1,6 +1,7 @@
 //! Paths to states of a search, recovered by firing the rules again.
 
-use super::*;
+use super::worker::{ExpansionFailure, Worker};
+use super::{FailedCheck, Path, Search, Verdict};
 
 impl Search<'_> {
     /// Verdict on a failure in the state with this number, with the path to it.

@@ -7,10 +7,20 @@
 //! The path of a walk depends only on the seed and on the walk's number. Results of threads are merged in the order of
 //! these numbers, so the report does not depend on the number of threads.
 
-use super::*;
-use crate::native::{with_words, Kernel};
+use super::worker::{ExpansionFailure, Worker};
+use super::{
+    Engine, FailedCheck, Options, Path, Phase, Progress, Reason, Verdict, MIN_STATES_TO_OPTIMISE,
+    NO_START,
+};
+use crate::native::{with_words, FiredRule, Kernel, Native, OptimisationLevel};
+use crate::program::Program;
+use crate::store::hash;
+use crate::threads::run_in_parallel;
+use crate::view::View;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// Maximum number of states stored for the count of distinct states; further ones are not counted.
 const MAX_COUNTED_STATES: usize = 1 << 22;
@@ -314,9 +324,10 @@ impl Walker<'_> {
         self.states.clear();
         let mut invariants_hold = true;
         let (program, view) = (self.worker.program, self.worker.view);
-        let fired = kernel.expand_by_rule(&parent, true, |(instance, offset), child: &[u64; W]| {
+        let fired = kernel.expand_by_rule(&parent, true, |fired: FiredRule, child: &[u64; W]| {
             invariants_hold &= kernel.satisfies_invariants(child);
-            let rule = program.rules[view.rules[instance] as usize].number + offset;
+            let instance = &program.rules[view.rules[fired.instance] as usize];
+            let rule = instance.number + fired.offset;
             let state_offset = self.states.len();
             self.possible_steps
                 .push(PossibleStep { rule, state_offset });

@@ -1,7 +1,13 @@
 //! Interpreter of one thread: loads a state, tries all rules, and judges the successors.
 
-use super::*;
-use crate::program::Instance;
+use super::FailedCheck;
+use crate::interpret::{Fault, Machine};
+use crate::model::Deadlock;
+use crate::native::Guards;
+use crate::program::{Instance, Program};
+use crate::store::Store;
+use crate::symmetry::Scratch;
+use crate::view::View;
 
 /// A violation found during the expansion of a state.
 pub(super) struct ExpansionFailure {

@@ -13,7 +13,7 @@ use crate::threads::Team;
 use cohkit_base::memory::prefetch;
 pub(crate) use parent_map::ParentMap;
 pub use signature::omission_bound;
-pub(crate) use table::*;
+pub(crate) use table::{hash, ClaimResult, EntryPosition, StateHashes, Table, CANDIDATE};
 
 /// Maximum number of states that can be numbered.
 pub(crate) const MAX_STATES: u64 = CANDIDATE as u64;

@@ -1,6 +1,9 @@
 //! Decides whether the iterations of a loop commute.
 
-use super::*;
+use super::loops::{Access, Effect, Loop};
+use super::symbolic::{PathStep, ResolvedPlace, SymbolicValue};
+use super::AsymmetryAnalysis;
+use crate::model::{Place, Role, VariableId};
 
 impl AsymmetryAnalysis<'_> {
     /// Decides whether the result of a loop may depend on the order of its iterations.

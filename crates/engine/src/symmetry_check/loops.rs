@@ -1,6 +1,7 @@
 //! Loops over scalarsets under analysis, and the accesses in them.
 
-use super::*;
+use super::symbolic::{ResolvedPlace, SymbolicValue};
+use crate::model::{Operator, Place, VariableId};
 
 /// Effect of an access on a place.
 #[derive(Clone, PartialEq, Debug)]

@@ -16,7 +16,10 @@ mod loops;
 mod slots;
 mod symbolic;
 
-use crate::model::*;
+use crate::model::{
+    Argument, Expr, FunctionId, Model, Operator, Place, Role, Step, Steps, Stmt, Type, TypeId,
+    Variable, VariableId,
+};
 use commutativity::OrderVerdict;
 use loops::{Access, Effect, Loop};
 use slots::Slots;

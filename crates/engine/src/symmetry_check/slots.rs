@@ -3,7 +3,9 @@
 //! A slot number may name its element, remove it, and be compared with another slot number of the same multiset.
 //! A slot number must not be used after its element may have been replaced: an insertion takes the first free slot.
 
-use super::*;
+use super::symbolic::{PathStep, ResolvedPlace, SymbolicValue};
+use super::{sets_in, AsymmetryAnalysis, AsymmetryLocation};
+use crate::model::{Expr, FunctionId, Model, Place, Role, Stmt, Type, TypeId, VariableId};
 use crate::visit::{self, Node};
 use std::collections::BTreeSet;
 

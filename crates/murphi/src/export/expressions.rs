@@ -1,6 +1,9 @@
 //! Printing of expressions and places.
 
-use super::*;
+use super::Printer;
+use cohkit_engine::model::{
+    Argument, Expr, FunctionId, Operator, Place, Role, Step, Steps, Type, TypeId, VariableId,
+};
 
 /// Precedence of expressions; higher binds tighter. An operand of lower precedence than its position requires gets
 /// parentheses.

@@ -1,6 +1,6 @@
 //! Size of the numbers that a model computes.
 
-use cohkit_engine::model::*;
+use cohkit_engine::model::{Expr, Model, Operator, TypeId};
 use cohkit_engine::visit::{self, Node};
 
 /// Width of numbers.

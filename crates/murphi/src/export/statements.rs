@@ -1,6 +1,8 @@
 //! Printing of statements.
 
-use super::*;
+use super::expressions::precedence;
+use super::{quote, violation_text, Printer};
+use cohkit_engine::model::{Expr, Place, Role, Steps, Stmt, VariableId};
 
 impl Printer<'_> {
     /// Prints statements in order.

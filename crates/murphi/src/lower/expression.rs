@@ -1,6 +1,16 @@
 //! Lowering of expressions, with checks of their types. Methods return `None` after they have reported an error.
 
-use super::*;
+use super::{Access, Lowering, Meaning, Typed};
+use crate::ast::{
+    BinaryOperator, Domain, Expr, ExprKind, Name, Quantifier, TypeExpr, UnaryOperator,
+};
+use crate::Dialect;
+use cohkit_diagnostics::{suggestion, Span};
+use cohkit_engine::model::{
+    Argument, Expr as M, FunctionId, Number, Operator, Place, Role, Steps, Type, TypeId, Variable,
+    VariableId,
+};
+use cohkit_engine::validate::Kind;
 
 impl<'t> Lowering<'t, '_> {
     /// Returns a value that is no variable. The result is never `None`.

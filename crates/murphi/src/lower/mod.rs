@@ -7,14 +7,13 @@ mod rules;
 mod statement;
 mod types;
 
-use super::ast::*;
 use super::diagnostic::{Diagnostic, Sink};
 use super::messages::Messages;
 use super::Dialect;
+use crate::ast::{Decl, Function, Item, Name};
 use cohkit_diagnostics::{suggestion, Span};
 use cohkit_engine::model::{
-    self, Argument, Cover, CoverId, Expr as M, FunctionId, Invariant, Model, NamedType, Number,
-    Operator, Place, Role, Start, Steps, Type, TypeId, Variable, VariableId, Violation,
+    self, Expr as M, FunctionId, Model, Place, Role, Start, Type, TypeId, Variable, VariableId,
 };
 use cohkit_engine::symmetry_check::{self, AsymmetryLocation};
 use cohkit_engine::validate::Kind;

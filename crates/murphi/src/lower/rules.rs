@@ -1,7 +1,10 @@
 //! Rules, start states and properties, with their enclosing rulesets and aliases.
 
-use super::*;
+use super::{types, Access, Lowering, Meaning};
+use crate::ast::{Decl, Expr, Name, Property, PropertyKind, Quantifier, Rule, RuleKind, Stmt};
+use cohkit_engine::model;
 use cohkit_engine::model::Stmt as S;
+use cohkit_engine::model::{Cover, Expr as M, Invariant, Place, Role, Start, VariableId};
 
 /// Binding of a declared alias, which the enclosed rules or statements need.
 pub(super) enum AliasBinding {

@@ -1,7 +1,14 @@
 //! Lowering of statements.
 
-use super::*;
+use super::{rules, Access, Lowering, Meaning, Symbol, Typed};
+use crate::ast::{Expr, ExprKind, Name, Property, PropertyKind, Quantifier, Stmt, StmtKind};
+use crate::Dialect;
+use cohkit_diagnostics::Span;
 use cohkit_engine::model::Stmt as S;
+use cohkit_engine::model::{
+    Cover, CoverId, Expr as M, Number, Place, Role, Type, TypeId, Violation,
+};
+use cohkit_engine::validate::Kind;
 
 /// Maximum number of iterations of a `while` loop, except in CMurphi's dialect.
 const MAX_ITERATIONS: u32 = 1_000_000;

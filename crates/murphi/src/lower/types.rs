@@ -1,7 +1,12 @@
 //! Types. Arrays, records, ranges and multisets of the same shape are one type, except in CMurphi's dialect; each
 //! enumeration and scalarset is a new type.
 
-use super::*;
+use super::{Lowering, Meaning};
+use crate::ast::{Expr, Name, TypeExpr, TypeKind};
+use crate::Dialect;
+use cohkit_diagnostics::Span;
+use cohkit_engine::model::{Expr as M, NamedType, Number, Operator, Type, TypeId};
+use cohkit_engine::validate::Kind;
 
 /// Maximum size of a scalarset: symmetry reduction keeps a table of its values.
 const MAX_SCALARSET_SIZE: Number = 1 << 20;

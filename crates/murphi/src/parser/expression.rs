@@ -3,7 +3,11 @@
 //! Precedence, from the loosest level: `?:`, `->`, `||`, `&&`, `|`, `^`, `&`, `!`, comparisons, shifts, sums, products,
 //! signs, `~`. The levels suit both dialects: each has a subset of them, in this order.
 
-use super::*;
+use super::{ParseResult, Parser, ReportedError};
+use crate::ast::{BinaryOperator, Domain, Expr, ExprKind, Quantifier, UnaryOperator};
+use crate::lexer::{Keyword, Token};
+use crate::Dialect;
+use cohkit_diagnostics::Span;
 
 /// Maximum number of operands of one operator, such as `a | b | c`, in an unbalanced tree.
 const MAX_UNBALANCED_OPERANDS: usize = 64;

@@ -6,10 +6,13 @@
 mod expression;
 mod statement;
 
-use super::ast::*;
 use super::diagnostic::Sink;
 use super::lexer::{string_contents, Keyword, Token};
 use super::Dialect;
+use crate::ast::{
+    Decl, Expr, Function, Item, Name, Parameter, Property, PropertyKind, Rule, RuleKind, TypeExpr,
+    TypeKind,
+};
 use cohkit_diagnostics::Span;
 use std::rc::Rc;
 

@@ -14,7 +14,10 @@
 //! The last `;` of a block is optional, and plain `end` closes any block. An error ends the current statement only, so
 //! that all errors of a file are reported.
 
-use super::*;
+use super::{ParseResult, Parser, ReportedError};
+use crate::ast::{Block, Stmt, StmtKind};
+use crate::lexer::{Keyword, Token};
+use crate::Dialect;
 
 impl<'t> Parser<'t, '_> {
     /// Parses statements up to the end of their block.

@@ -1,7 +1,8 @@
 //! Covers: conditions and statements that some run must reach. Judged after all reachable states are known; every rule
 //! is fired again for them, so they cost nothing before.
 
-use super::*;
+use super::worker::Worker;
+use super::{FailedCheck, Path, Reason, Search, Verdict, NO_START};
 
 impl Search<'_> {
     /// Verdict on the covers: holds, or lists those that no run reaches.

@@ -12,9 +12,13 @@
 //! and its own. The order of results therefore does not depend on the number of threads.
 
 use super::batch::BATCH;
-use super::*;
+use super::worker::Worker;
+use super::{FailedCheck, Phase, Reason, Search, Verdict, MIN_STATES_FOR_THREADS, STRETCH};
+use crate::interpret::Fault;
 use crate::native::{with_words, word_count, Kernel, NeedsInterpreter};
-use std::sync::atomic::AtomicUsize;
+use crate::store::{hash, FullStates, StateHashes};
+use crate::threads::run_in_parallel;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
 
 /// Number of stretches swept in parallel.
