@@ -3,6 +3,7 @@
 use crate::compile::compile;
 use crate::explore::Explorer;
 use crate::model::{Model, Note, Number};
+use crate::program::RuleSelection;
 use crate::report::{independent_parts, Report};
 use crate::search::Options;
 use crate::view::View;
@@ -135,7 +136,7 @@ fn count_part(
         }
         moves.clear();
         marks_reached.clear();
-        let expanded = explorer.expand(state, true, |step, machine| {
+        let expanded = explorer.expand(state, RuleSelection::All, |step, machine| {
             moves.push((step.view_index, step.is_new));
             for (note, values) in machine.notes.drain(..) {
                 if let Note::Mark { group, .. } = program.notes[note as usize] {

@@ -211,6 +211,26 @@ pub(crate) struct Instance {
     pub priority: i32,
 }
 
+/// Rules that an expansion of a state fires.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RuleSelection {
+    /// All rules.
+    All,
+    /// All rules that are not spontaneous.
+    NonSpontaneous,
+}
+
+impl RuleSelection {
+    /// True if rules of this instance fire.
+    #[inline(always)]
+    pub fn includes(self, rule: &Instance) -> bool {
+        match self {
+            RuleSelection::All => true,
+            RuleSelection::NonSpontaneous => !rule.spontaneous,
+        }
+    }
+}
+
 /// Parameters of an [`Instance`] that represents all their values. Its code reads them from cells.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct ParameterLoop {

@@ -4,7 +4,7 @@ use crate::compile::compile_with_loop_checks;
 use crate::explore::Explorer;
 use crate::interpret::Fault;
 use crate::model::{Deadlock, Model, Number, Violation};
-use crate::program::Program;
+use crate::program::{Program, RuleSelection};
 use crate::report::{deadlock_message, reported_property, Property};
 use crate::search::Path;
 use crate::trace::{replay_path, ReplayedTrace, Trace};
@@ -232,7 +232,7 @@ fn judge_reachability(
         let mut explorer = explorer_at(program, &view, &last_state);
         let is_excepted = model.deadlock == Deadlock::ExceptQuiescent && quiescent(&mut explorer);
         let (mut moves, mut order_fault) = (false, None);
-        let complete = explorer.expand(0, true, |step, machine| {
+        let complete = explorer.expand(0, RuleSelection::All, |step, machine| {
             order_fault = order_fault.or(machine.move_by_order);
             moves |= match machine.move_by_order {
                 None => step.to != Some(0) || model.deadlock == Deadlock::Stuck,
@@ -252,7 +252,13 @@ fn judge_reachability(
         }
     }
     if let (Some(conjuncts), false) = (&program.quiescent, claims_liveness) {
-        match reachability(program, &view, &last_state, conjuncts, false) {
+        match reachability(
+            program,
+            &view,
+            &last_state,
+            conjuncts,
+            RuleSelection::NonSpontaneous,
+        ) {
             Reachability::Unreachable { moves } => {
                 return FinalVerdict::Violated {
                     property: Property::Drain,
@@ -274,7 +280,7 @@ fn judge_reachability(
         if claims_liveness && claim != Some(&Property::Liveness(name.clone())) {
             continue;
         }
-        match reachability(program, &view, &last_state, conjuncts, true) {
+        match reachability(program, &view, &last_state, conjuncts, RuleSelection::All) {
             Reachability::Unreachable { .. } => {
                 return FinalVerdict::Violated {
                     property: Property::Liveness(name.clone()),
@@ -313,7 +319,7 @@ fn reachability(
     view: &View,
     start_state: &[Number],
     conjuncts: &[u32],
-    spontaneous: bool,
+    selection: RuleSelection,
 ) -> Reachability {
     let mut explorer = explorer_at(program, view, start_state);
     let (mut state, mut moves) = (0, false);
@@ -328,7 +334,7 @@ fn reachability(
             Ok(_) => {}
             Err(_) => return Reachability::Unknown,
         }
-        let expanded = explorer.expand(state, spontaneous, |step, _| {
+        let expanded = explorer.expand(state, selection, |step, _| {
             moves |= step.to != Some(state);
             true
         });

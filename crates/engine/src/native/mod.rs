@@ -13,7 +13,7 @@ mod range;
 mod ranges;
 
 use crate::model::Number;
-use crate::program::{Instance, Parameter, ParameterLoop, Program};
+use crate::program::{Instance, Parameter, ParameterLoop, Program, RuleSelection};
 use crate::threads::run_in_parallel;
 use crate::view::View;
 use code::{Continuations, ParameterValue, Translation};
@@ -554,15 +554,15 @@ impl Kernel {
     }
 
     /// Passes all different successors of a state to `reach`, in the order of the rules that lead to them.
-    /// Words beyond the packed state must be zero. Spontaneous rules fire only if `spontaneous` is true.
+    /// Words beyond the packed state must be zero.
     #[inline(always)]
     pub fn expand<const W: usize>(
         &self,
         parent: &[u64; W],
-        spontaneous: bool,
+        selection: RuleSelection,
         mut reach: impl FnMut(&[u64; W]),
     ) -> Result<Expansion, NeedsInterpreter> {
-        self.expand_by_rule(parent, spontaneous, |_, child| reach(child))
+        self.expand_by_rule(parent, selection, |_, child| reach(child))
     }
 
     /// As [`Kernel::expand`], with the rule of each successor.
@@ -570,7 +570,7 @@ impl Kernel {
     pub fn expand_by_rule<const W: usize>(
         &self,
         parent: &[u64; W],
-        spontaneous: bool,
+        selection: RuleSelection,
         mut reach: impl FnMut(FiredRule, &[u64; W]),
     ) -> Result<Expansion, NeedsInterpreter> {
         let mut fired = Expansion::default();
@@ -582,7 +582,7 @@ impl Kernel {
                 break;
             }
             let (mut enabled, mut undecided) = self.guards.enabled_rules(group, parent);
-            if !spontaneous {
+            if selection == RuleSelection::NonSpontaneous {
                 enabled &= !self.spontaneous[group];
                 undecided &= enabled;
             }

@@ -21,7 +21,7 @@ mod worker;
 use crate::compile::MAX_NODES;
 use crate::interpret::Fault;
 use crate::native::{Guards, Kernel, Native, OptimisationLevel};
-use crate::program::Program;
+use crate::program::{Program, RuleSelection};
 pub use crate::store::omission_bound;
 use crate::store::{hash, CompactStates, FullStates, StateHashes, Store, StorePolicy, MAX_STATES};
 use crate::view::View;
@@ -391,7 +391,7 @@ impl Search<'_> {
         if covers_verdict != Verdict::Holds {
             return Ok(covers_verdict);
         }
-        Ok(match self.check_drain() {
+        Ok(match self.check_quiescence() {
             Verdict::Holds => self.check_liveness(),
             verdict => verdict,
         })
@@ -655,7 +655,7 @@ impl Search<'_> {
             worker.load(&self.store, state);
             let store = &mut self.store;
             let mut full = false;
-            let result = worker.expand(true, |worker, _| {
+            let result = worker.expand(RuleSelection::All, |worker, _| {
                 let hash = hash(&worker.child);
                 let states_before = store.len();
                 let has_room = (states_before as u64) < max_states;
