@@ -284,7 +284,7 @@ impl<'a> Machine<'a> {
                     let Lookup { lo, ref values } = program.tables[table as usize];
                     let value = frame[a as usize];
                     match values.get(value.wrapping_sub(lo) as usize) {
-                        Some(&answer) => frame[dst as usize] = answer.into(),
+                        Some(&entry) => frame[dst as usize] = entry.into(),
                         None => fault!(value),
                     }
                 }
@@ -329,6 +329,7 @@ fn shorten(log: &mut Vec<(Cell, Number)>, slots: usize) {
     }
 }
 
+/// Removes all entries of the log but the first of each slot, which [`Machine::undo`] applies last.
 #[cold]
 fn keep_oldest_values(log: &mut Vec<(Cell, Number)>, slots: usize) {
     let mut is_logged = vec![false; slots];

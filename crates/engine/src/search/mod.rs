@@ -438,7 +438,7 @@ impl Search<'_> {
                 };
                 if self.next > self.level_end {
                     // The next level ends with the children of this one.
-                    let children = self.store.genealogy.children_before(self.level_end as u64);
+                    let children = self.store.parents.children_before(self.level_end as u64);
                     self.next_level(children as usize);
                 }
                 self.save_checkpoint_if_due()?;

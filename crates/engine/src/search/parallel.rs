@@ -235,7 +235,7 @@ impl Search<'_> {
         let mut number = self.store.len() as u32;
         let Store {
             states,
-            genealogy,
+            parents,
             table,
         } = &mut self.store;
         let reservations = states.append(chunks.iter().map(|(_, chunk)| count(chunk)), team);
@@ -247,11 +247,11 @@ impl Search<'_> {
             number += count(chunk) as u32;
         }
         let words = self.view.packing.words;
-        let parent_map = &*genealogy;
+        let parent_map = &*parents;
         let fragments = team.run_in_parallel(work, |(found, chunks)| {
             let mut state = vec![0; words];
             let mut store = |(chunk, mut reservation, mut number): (&Chunk, Reservation, u32)| {
-                // Parents count from one in a genealogy.
+                // Parents count from one in a parent map.
                 let mut fragment = parent_map.new_fragment(chunk.parents.start as u64);
                 let found = &found[chunk.candidates.clone()];
                 for i in 0..found.len() {
@@ -275,7 +275,7 @@ impl Search<'_> {
         let mut fragments: Vec<_> = fragments.into_iter().map(Vec::into_iter).collect();
         for (thread, _) in chunks {
             if let Some(fragment) = fragments[thread].next() {
-                genealogy.append(&fragment);
+                parents.append(&fragment);
             }
         }
         // The last chunks may have exceeded the intended load of the table.

@@ -32,7 +32,7 @@ impl Search<'_> {
     fn replay_to(&self, state: usize) -> (Path, Worker<'_>) {
         let mut worker = Worker::new(self.program, self.view);
         let mut states = vec![state];
-        while let Some(parent) = self.store.genealogy.parent(states[states.len() - 1]) {
+        while let Some(parent) = self.store.parents.parent(states[states.len() - 1]) {
             states.push(parent);
         }
         let states = self.read_states(&states);

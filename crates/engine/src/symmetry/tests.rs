@@ -5,10 +5,11 @@
 #[path = "../../../testing/src/orbits.rs"]
 mod orbits;
 
-use super::*;
+use super::{Scratch, Symmetry};
 use crate::build::Builder;
 use crate::compile::compile;
-use crate::program::UNDEFINED;
+use crate::model::{Model, Type, TypeId};
+use crate::program::{Cell, Packing, UNDEFINED};
 use orbits::{image, permutations};
 use proptest::prelude::*;
 
