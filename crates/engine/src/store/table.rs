@@ -56,7 +56,7 @@ struct Bucket {
     entries: [AtomicU32; LANES],
 }
 
-/// Hash of a packed state: each word is folded by a 128-bit product with a random odd constant. The same on every
+/// Hash of a packed state: each word is folded by a 128-bit product with a fixed odd constant. The same on every
 /// machine.
 #[inline(always)]
 pub(crate) fn hash(words: &[u64]) -> u64 {
