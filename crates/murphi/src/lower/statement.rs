@@ -12,7 +12,7 @@ use cohkit_engine::validate::Kind;
 
 /// Maximum number of iterations of a `while` loop, except in CMurphi's dialect.
 const MAX_ITERATIONS: u32 = 1_000_000;
-/// Maximum number of iterations of a `while` loop in CMurphi's dialect, which is CMurphi's own limit.
+/// Maximum number of iterations of a `while` loop in CMurphi's dialect.
 const MAX_CMURPHI_ITERATIONS: u32 = 1000;
 
 impl<'t> Lowering<'t, '_> {
