@@ -18,6 +18,8 @@
 //!   independently, so the whole can drain from a combination if and only if every class can.
 //!
 //! Classes that differ only in the position of their slots have equal graphs and are explored once.
+//!
+//! Reports and checkpoints call the part of a class a *component*.
 
 use crate::interpret::Machine;
 use crate::model::{Deadlock, Number};
@@ -110,7 +112,7 @@ pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
     let conjunct_classes: Vec<_> = conjuncts.iter().map(|&c| join(&mut forest, &[c])).collect();
 
     let roots: Vec<usize> = (0..count)
-        .filter(|&s| written[s] && forest.root(s) == s)
+        .filter(|&slot| written[slot] && forest.root(slot) == slot)
         .collect();
     if roots.len() < 2 {
         return single_part(whole_view);
@@ -124,22 +126,19 @@ pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
         .map(|s| written[s].then(|| class_of(Some(s))))
         .collect();
 
-    let view = |class: usize| View {
-        packing: Packing::new(
-            program,
-            (0..count)
-                .filter(|&s| slot_classes[s] == Some(class))
-                .map(|s| s as Cell),
-        ),
-        rules: elements_of_class(&whole_view.rules, &rule_classes, class),
-        invariants: elements_of_class(&whole_view.invariants, &claim_classes, class),
-        quiescent: whole_view
-            .quiescent
-            .is_some()
-            .then(|| elements_of_class(&conjuncts, &conjunct_classes, class)),
-        stop_at_deadlock: false,
-        deadlock,
-        symmetry: None,
+    let view = |class: usize| {
+        let slots = (0..count).filter(|&slot| slot_classes[slot] == Some(class));
+        let is_quiescence_checked = whole_view.quiescent.is_some();
+        View {
+            packing: Packing::new(program, slots.map(|slot| slot as Cell)),
+            rules: elements_of_class(&whole_view.rules, &rule_classes, class),
+            invariants: elements_of_class(&whole_view.invariants, &claim_classes, class),
+            quiescent: is_quiescence_checked
+                .then(|| elements_of_class(&conjuncts, &conjunct_classes, class)),
+            stop_at_deadlock: false,
+            deadlock,
+            symmetry: None,
+        }
     };
     let views: Vec<View> = roots.iter().map(|&r| view(r)).collect();
     let signatures: Vec<Signature> = roots

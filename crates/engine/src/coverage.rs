@@ -1,6 +1,6 @@
 //! Coverage of a search: how often each rule fired, and which marks were reached.
 
-use crate::compile::compile;
+use crate::compile::{compile, Notes};
 use crate::explore::Explorer;
 use crate::model::{Model, Note, Number};
 use crate::program::RuleSelection;
@@ -40,9 +40,9 @@ pub struct RuleCoverage {
 /// Keeps the states in memory, as the search does. Returns `None` if cancelled by [`Options::cancel`].
 /// The report must be that of [`crate::check`] on this model with these options.
 pub fn coverage(model: &Model, report: &Report, options: &Options) -> Option<Coverage> {
-    let program = compile(model, true);
+    let program = compile(model, Notes::Compiled);
     // Notes read variables that no rule needs, so parts are those of a program without notes.
-    let parts = independent_parts(model, &compile(model, false), options);
+    let parts = independent_parts(model, &compile(model, Notes::Omitted), options);
     let mut rules: Vec<RuleCoverage> = Vec::new();
     // Rules with the same name share an entry.
     let mut entries: FxHashMap<&str, usize> = FxHashMap::default();

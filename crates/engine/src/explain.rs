@@ -1,7 +1,7 @@
 //! Explanation of a counterexample's last state: waits between agents, blocked rules with the reason, and the rules
 //! that can still fire.
 
-use crate::compile::compile;
+use crate::compile::{compile, Notes};
 use crate::explore::Explorer;
 use crate::interpret::Machine;
 use crate::model::{Expr, Model, Note, Number, Operator, Phrase, Rule, Stmt, VariableId};
@@ -97,7 +97,7 @@ pub fn explain(
     ) {
         return None;
     }
-    let program = compile(model, true);
+    let program = compile(model, Notes::Compiled);
     let path = Path {
         start: trace.start_index,
         rules: trace.steps.iter().map(|step| step.rule_index).collect(),
@@ -173,7 +173,7 @@ fn describe_waits(model: &Model, remarks: &[Remark], state: &[Number]) -> Vec<St
         make_rule(&remark.parameters, remark.when.clone(), vec![note])
     };
     let remark_model = with_rules(model, remarks.iter().map(to_rule).collect());
-    let program = compile(&remark_model, true);
+    let program = compile(&remark_model, Notes::Compiled);
     let mut machine = machine_in_state(&program, state);
     for instance in &program.rules {
         let mut numbers = instance.numbers();
@@ -246,7 +246,7 @@ impl ConjunctModel {
         let texts: Vec<String> = (conjunct_rules.iter())
             .map(|rule| write(model, &rule.guard))
             .collect();
-        let program = compile(&with_rules(model, conjunct_rules), false);
+        let program = compile(&with_rules(model, conjunct_rules), Notes::Omitted);
         let mut first_instances = vec![None; texts.len()];
         for instance in &program.rules {
             first_instances[instance.source as usize].get_or_insert(instance.number);

@@ -3,7 +3,7 @@
 //! States and edges are in the order in which the search finds them, so the same model gives the same bytes.
 //! The graph is not reduced: independent parts are explored together, and a violation does not end the exploration.
 
-use crate::compile::compile;
+use crate::compile::{compile, Notes};
 use crate::explore::Explorer;
 use crate::interpret::Fault;
 use crate::model::{Model, Number};
@@ -63,7 +63,7 @@ pub fn graph(model: &Model, max_states: usize, trace: Option<&Trace>) -> Result<
     if let Some(error) = model.validate().first() {
         return Err(error.to_string());
     }
-    let program = compile(model, false);
+    let program = compile(model, Notes::Omitted);
     let view = View::whole(&program, model.deadlock);
     let mut explorer = Explorer::new(&program, &view);
     let explain = |fault| fault_text(model, &program, fault);
@@ -159,7 +159,7 @@ pub fn states(model: &Model, max_states: usize) -> Result<Vec<Vec<Number>>, Stri
     if let Some(error) = model.validate().first() {
         return Err(error.to_string());
     }
-    let program = compile(model, false);
+    let program = compile(model, Notes::Omitted);
     let view = View::whole(&program, model.deadlock);
     let mut explorer = Explorer::new(&program, &view);
     explorer

@@ -427,7 +427,7 @@ impl Program {
 mod tests {
     use super::*;
     use crate::build::Builder;
-    use crate::compile::compile;
+    use crate::compile::{compile, Notes};
     use crate::model::*;
 
     #[test]
@@ -441,7 +441,7 @@ mod tests {
         m.start("start", vec![x.set(5), i.each(vec![a.at(i).set(i)])]);
         let body = vec![x.set(round % 7), a.at(round % 4).set(round % 8)];
         m.rule(Rule::new("rule").does([round.each(body)]));
-        let program = compile(&m.build().expect("a model"), false);
+        let program = compile(&m.build().expect("a model"), Notes::Omitted);
         let mut machine = Machine::new(&program);
         assert_eq!(machine.start(0), Ok(true));
         let frame_before = machine.frame[..5].to_vec();
@@ -483,7 +483,7 @@ mod tests {
                 body,
             });
             assert_eq!(model.validate(), []);
-            let program = compile(&model, false);
+            let program = compile(&model, Notes::Omitted);
             let mut machine = Machine::new(&program);
             assert_eq!(machine.start(0), Ok(true));
             let fault = machine.fire(&program.rules[0], 0).expect_err("too deep");

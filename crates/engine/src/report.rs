@@ -1,6 +1,6 @@
 //! Verdicts and statistics of a checked model.
 
-use crate::compile::{compile_with_node_limit, MAX_INSTRUCTIONS};
+use crate::compile::{compile_with_node_limit, Notes, MAX_INSTRUCTIONS};
 use crate::components::{search_parts, split, Parts, Product};
 use crate::model::{Deadlock, Invariant, Model, ModelError, NamedType, Type, Violation};
 use crate::program::{Op, Program};
@@ -252,7 +252,7 @@ pub(crate) fn validate_and_compile(
     if !errors.is_empty() {
         return Err(errors);
     }
-    let program = compile_with_node_limit(model, false, uniform_stores, options.max_nodes);
+    let program = compile_with_node_limit(model, Notes::Omitted, uniform_stores, options.max_nodes);
     if program.code.len() > MAX_INSTRUCTIONS {
         return Err(vec![ModelError {
             location: format!("model `{}`", model.name),

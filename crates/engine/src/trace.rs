@@ -1,6 +1,6 @@
 //! Readable counterexamples: the rules that fired, the changes of each, and their chart.
 
-use crate::compile::{compile, compile_with_loop_checks};
+use crate::compile::{compile, compile_with_loop_checks, Notes};
 use crate::interpret::{Fault, Machine};
 use crate::model::{Model, Note, Number, Piece};
 use crate::program::Program;
@@ -97,7 +97,7 @@ pub fn replay(model: &Model, start: u32, rules: &[u32]) -> Result<Trace, String>
     if let Some(error) = model.validate().first() {
         return Err(error.to_string());
     }
-    let program = compile(model, true);
+    let program = compile(model, Notes::Compiled);
     let path = Path {
         start,
         rules: rules.to_vec(),
@@ -292,7 +292,7 @@ pub(crate) fn trace_of_path(model: &Model, path: &Path, uniform_stores: UniformS
         };
     }
     let loops_checked = !uniform_stores.is_empty();
-    let program = compile_with_loop_checks(model, true, uniform_stores);
+    let program = compile_with_loop_checks(model, Notes::Compiled, uniform_stores);
     match replay_path(model, &program, path) {
         Ok(replayed) => Trace {
             loops_checked,

@@ -44,8 +44,17 @@ const MAX_SEPARATE_COMBINATIONS: usize = 1 << 16;
 /// Marks a cell as a constant until the frame's size is known.
 const CONSTANT: Cell = 1 << 31;
 
-/// Compiles a valid model. If `notes` is false, [`Stmt::Note`]s are left out.
-pub(crate) fn compile(model: &Model, notes: bool) -> Program {
+/// Treatment of [`Stmt::Note`]s.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Notes {
+    /// Notes are compiled, for traces and coverage.
+    Compiled,
+    /// Notes are left out, for searches.
+    Omitted,
+}
+
+/// Compiles a valid model.
+pub(crate) fn compile(model: &Model, notes: Notes) -> Program {
     compile_with_loop_checks(model, notes, UniformStores::new())
 }
 
@@ -53,7 +62,7 @@ pub(crate) fn compile(model: &Model, notes: bool) -> Program {
 /// the program compares all orders of the loop. If their results differ, it reports an exceeded limit.
 pub(crate) fn compile_with_loop_checks(
     model: &Model,
-    notes: bool,
+    notes: Notes,
     uniform_stores: UniformStores,
 ) -> Program {
     compile_with_node_limit(model, notes, uniform_stores, MAX_NODES)
@@ -63,7 +72,7 @@ pub(crate) fn compile_with_loop_checks(
 /// parameter values.
 pub(crate) fn compile_with_node_limit(
     model: &Model,
-    notes: bool,
+    notes: Notes,
     uniform_stores: UniformStores,
     max_nodes: usize,
 ) -> Program {
@@ -74,7 +83,7 @@ pub(crate) fn compile_with_node_limit(
 /// fault is compiled twice; the second time these quantifiers evaluate all values.
 fn compile_recursively(
     model: &Model,
-    notes: bool,
+    notes: Notes,
     uniform_stores: UniformStores,
     max_nodes: usize,
 ) -> Program {
@@ -168,7 +177,7 @@ fn loop_orders(model: &Model, uniform_stores: &UniformStores, next: &mut Cell) -
 /// even once they are decided.
 fn compile_without_short_circuit(
     model: &Model,
-    notes: bool,
+    notes: Notes,
     uniform_stores: UniformStores,
     exhaustive_quantifiers: Vec<VariableId>,
     max_nodes: usize,
@@ -225,8 +234,8 @@ struct Compiler<'a> {
     model: &'a Model,
     /// Program built so far.
     program: Program,
-    /// True if notes are compiled.
-    notes: bool,
+    /// Treatment of notes.
+    notes: Notes,
     /// Size limit of rules with separate code; see [`instances`].
     max_nodes: usize,
     /// Number of cells of each type.
@@ -439,7 +448,7 @@ impl FrameLayout {
 
 impl<'a> Compiler<'a> {
     /// Prepares the compilation of a model.
-    fn new(model: &'a Model, notes: bool, uniform_stores: &UniformStores) -> Self {
+    fn new(model: &'a Model, notes: Notes, uniform_stores: &UniformStores) -> Self {
         let layout = FrameLayout::new(model, uniform_stores);
         let tables = model.tables.iter().map(|table| Lookup {
             lo: model.bounds(table.index).map_or(0, |bounds| bounds.0),

@@ -2,7 +2,7 @@
 
 use super::cost::stmt_cost;
 use super::places::append_leaves;
-use super::{Compiler, FillValue, Location, LoopPlaces, Value};
+use super::{Compiler, FillValue, Location, LoopPlaces, Notes, Value};
 use crate::model::{
     Expr, Model, Note, Piece, Place, Stmt, TypeId, VariableId, Violation, UNDEFINED,
 };
@@ -81,7 +81,7 @@ impl Compiler<'_> {
                 self.emit_violation(violation);
                 self.bind_label(end);
             }
-            Stmt::Note(note) if self.notes => self.emit_note(note),
+            Stmt::Note(note) if self.notes == Notes::Compiled => self.emit_note(note),
             Stmt::Note(_) => {}
         }
     }

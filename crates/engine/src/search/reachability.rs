@@ -60,6 +60,15 @@ struct BackwardMove {
     source: u32,
 }
 
+/// Moves of undecided states.
+#[derive(Default)]
+struct UndecidedMoves {
+    /// Moves among these states.
+    moves: Vec<BackwardMove>,
+    /// Positions of the states with a move to a reached state.
+    reaching: Vec<u32>,
+}
+
 impl Search<'_> {
     /// Searches for states from which rules that are not spontaneous never lead to a quiescent state.
     pub(super) fn check_quiescence(&mut self) -> Verdict {
@@ -315,9 +324,13 @@ impl Search<'_> {
         reached: &StateSet,
         selection: RuleSelection,
     ) -> Result<Option<Vec<u32>>, StopReason> {
-        let Some((mut moves, mut queue)) = self.moves_among(&states, reached, selection)? else {
+        let Some(undecided_moves) = self.undecided_moves(&states, reached, selection)? else {
             return Ok(None);
         };
+        let UndecidedMoves {
+            mut moves,
+            reaching: mut queue,
+        } = undecided_moves;
         moves.sort_unstable();
         let mut reaches_goal = StateSet::new(states.len());
         for &position in &queue {
@@ -340,16 +353,14 @@ impl Search<'_> {
         Ok(Some(unreachable_states.collect()))
     }
 
-    /// Moves among undecided states, and the positions of those with a move to a reached state; `None` if the moves take
-    /// too much memory.
-    fn moves_among(
+    /// Moves of undecided states; `None` if they take too much memory.
+    fn undecided_moves(
         &self,
         states: &[u32],
         reached: &StateSet,
         selection: RuleSelection,
-    ) -> Result<Option<(Vec<BackwardMove>, Vec<u32>)>, StopReason> {
-        let mut moves: Vec<BackwardMove> = Vec::new();
-        let mut reaching: Vec<u32> = Vec::new();
+    ) -> Result<Option<UndecidedMoves>, StopReason> {
+        let mut all = UndecidedMoves::default();
         let position = |state: u32| states.binary_search(&state).map(|position| position as u32);
         let starts: Vec<usize> = (0..states.len()).step_by(STRETCH).collect();
         for group in starts.chunks(STRETCHES_PER_GROUP) {
@@ -358,7 +369,7 @@ impl Search<'_> {
             }
             let results = self.run_group(group.to_vec(), |first| {
                 let stretch = &states[first..states.len().min(first + STRETCH)];
-                let (mut moves, mut reaching) = (Vec::new(), Vec::new());
+                let mut found = UndecidedMoves::default();
                 let mut worker = Worker::new(self.program, self.view);
                 self.visit_moves(stretch, selection, &mut worker, &mut |state, targets| {
                     let Ok(source) = position(state as u32) else {
@@ -366,26 +377,27 @@ impl Search<'_> {
                     };
                     let is_reached = |&target: &u32| reached.contains(target as usize);
                     if targets.iter().any(is_reached) {
-                        reaching.push(source);
+                        found.reaching.push(source);
                         return;
                     }
                     let positions = targets.iter().filter_map(|&target| position(target).ok());
-                    moves.extend(positions.map(|target| BackwardMove { target, source }));
+                    let moves = positions.map(|target| BackwardMove { target, source });
+                    found.moves.extend(moves);
                 });
-                (moves, reaching)
+                found
             });
-            for (stretch_moves, stretch_reaching) in results {
-                moves.extend(stretch_moves);
-                reaching.extend(stretch_reaching);
+            for found in results {
+                all.moves.extend(found.moves);
+                all.reaching.extend(found.reaching);
             }
             // One bit per state, two 4-byte numbers per undecided state, and 8 bytes per move; sorting doubles these.
             if self.exceeds_memory_limit(
-                (self.store.len() / 8 + 8 * states.len() + 16 * moves.len()) as u64,
+                (self.store.len() / 8 + 8 * states.len() + 16 * all.moves.len()) as u64,
             ) {
                 return Ok(None);
             }
         }
-        Ok(Some((moves, reaching)))
+        Ok(Some(all))
     }
 
     /// Calls `visit` with each of the states and its successors by the selected rules.
