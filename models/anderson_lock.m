@@ -6,7 +6,7 @@
 --
 -- Anderson's array lock (T. E. Anderson, "The performance of spin lock alternatives for shared-memory multiprocessors", 1990)
 -- for four processes: fetch-and-increment gives each a place in an array, at which it spins alone; whoever leaves opens the
--- next. Shown: mutual exclusion, and that exactly one place is open or its lock is held.
+-- next. Checked: mutual exclusion, and that exactly one place is open or its lock is held.
 
 const
   processes: 4;
@@ -20,7 +20,7 @@ var
   at: array [proc] of place;
   mine: array [proc] of slot;
   open: array [slot] of boolean;
-  last: slot; -- the next to be given away
+  last: slot; -- next slot to be assigned
 
 ruleset p: proc do
   rule "take a place"

@@ -4,7 +4,7 @@
 -- dialect: both
 -- counted by: rumur
 --
--- A meter shows the average of its samples and sometimes clears them. Shown: a query after clearing divides by
+-- A meter shows the average of its samples and sometimes clears them. Violation: a query after clearing divides by
 -- zero.
 
 const

@@ -5,7 +5,7 @@
 -- counted by: rumur
 --
 -- A sense-reversing barrier (D. Hensgen, R. Finkel and U. Manber, "Two algorithms for barrier synchronization", 1988; J. M.
--- Mellor-Crummey and M. L. Scott, 1991) for five processes. The last to arrive resets the count and reverses the sense. Shown:
+-- Mellor-Crummey and M. L. Scott, 1991) for five processes. The last to arrive resets the count and reverses the sense. Checked:
 -- no process is more than one round ahead of another, and none waits for ever.
 
 const
@@ -22,7 +22,7 @@ var
   mine: array [proc] of boolean;
   sense: boolean;
   missing: 0..processes;
-  in_round: array [proc] of round; -- modulo four, to see who is two ahead
+  in_round: array [proc] of round; -- modulo four, which shows a process that is two rounds ahead
 
 ruleset p: proc do
   rule "finish working"

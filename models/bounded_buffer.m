@@ -6,7 +6,7 @@
 --
 -- A bounded buffer between two producers and two consumers, with three semaphores (E. W. Dijkstra, "Cooperating sequential
 -- processes", 1965). Producers write items of two kinds into a ring; a ghost queue says what should come out.
--- Shown: items come out in the order in which they went in, and no slot is read before it is written.
+-- Checked: items come out in the order in which they went in, and no slot is read before it is written.
 
 const
   capacity: 3;

@@ -4,7 +4,7 @@
 -- counted by: rumur
 --
 -- Two replicas append to their logs and copy entries from each other, under an assumption that bounds logs to six entries. The
--- assumption at top level also excludes start states that differ. Shown: within that bound one log is a prefix of the other.
+-- assumption at top level also excludes start states that differ. Checked: within that bound one log is a prefix of the other.
 
 const
   most: 6;

@@ -4,7 +4,7 @@
 -- dialect: both
 -- counted by: rumur
 --
--- A client may cancel its request to a server, and wrongly treats the cancellation as immediate. Shown: a grant that the server
+-- A client may cancel its request to a server, and wrongly treats the cancellation as immediate. Violation: a grant that the server
 -- sent before it received the cancellation.
 
 type

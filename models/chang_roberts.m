@@ -6,7 +6,7 @@
 --
 -- Leader election in a ring of five nodes (E. Chang and R. Roberts, "An improved algorithm for decentralized extrema-finding in
 -- circular configurations of processes", 1979), with the identities 3, 5, 1, 4, 2 around the ring. A node passes on larger
--- identities, drops smaller ones, and wins when its own returns. Links hold two messages and keep their order. Shown: only the
+-- identities, drops smaller ones, and wins when its own returns. Links hold two messages and keep their order. Checked: only the
 -- largest wins, and no link receives more messages than it holds.
 
 const
@@ -59,7 +59,7 @@ ruleset n: node do
     undefine link[n].message[link[n].used];
     link[n].used := link[n].used - 1;
     if got > own[n] then
-      started[n] := true; -- no need to begin any more
+      started[n] := true; -- a later start is unnecessary
       send(next(n), got);
     elsif got = own[n] then
       leader[n] := true;

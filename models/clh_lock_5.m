@@ -5,7 +5,7 @@
 --
 -- The CLH lock (T. S. Craig, 1993; A. Landin and E. Hagersten, 1994) for five processes. A process queues a node of its own
 -- by exchanging the tail, spins on the node before it, and takes that node over when it leaves. There is one node more than
--- processes. Shown: mutual exclusion, and that no node ever has two owners.
+-- processes. Checked: mutual exclusion, and that no node ever has two owners.
 
 const
   processes: 5;

@@ -29,9 +29,9 @@ var
   line: array [cache] of record
     state: state;
     data: value;
-    has_data: boolean; -- in i_m and s_m: the data is there, acknowledgements may be missing
-    needed: count; -- acknowledgements announced with the data
-    got: count; -- and those that came
+    has_data: boolean; -- in i_m and s_m: data received, acknowledgements may be missing
+    needed: count; -- number of acknowledgements announced with the data
+    got: count; -- number of acknowledgements received
   end;
   requests: array [cache] of record
     kind: request;
@@ -60,7 +60,7 @@ var
   end;
   done: boolean;
   memory: value;
-  latest: value; -- what was written last, for the invariant only
+  latest: value; -- value of the last store, for the invariant only
 
 procedure ask(c: cache; r: request; s: state);
 begin
@@ -139,7 +139,7 @@ ruleset c: cache do
       line[c].state := i_m;
       lose(c);
     case invalid, i_s, i_m, s_i:
-      -- It had dropped its copy silently.
+      -- The sharer had dropped its copy silently.
     else
       error "told to drop in a state that cannot be";
     end;

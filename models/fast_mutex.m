@@ -4,7 +4,7 @@
 -- counted by: rumur
 --
 -- Lamport's fast mutual exclusion (L. Lamport, "A fast mutual exclusion algorithm", 1987) for three processes: without
--- contention a process enters after seven accesses to memory. Shown: mutual exclusion, with each access a step of its own.
+-- contention a process enters after seven accesses to memory. Checked: mutual exclusion, with each access a step of its own.
 
 const
   processes: 3;

@@ -8,7 +8,7 @@
 -- exclusion problem", 1981). A process passes levels 1 to 3. At each it makes itself the last to arrive there, and
 -- waits while it still is the last and another process is at this level or above. The test is one step together with the
 -- write of the next level; filter_fine_5.m takes smaller steps.
--- Shown: each level holds one process back, so at most one is inside.
+-- Checked: each level holds one process back, so at most one is inside.
 
 const
   processes: 4;

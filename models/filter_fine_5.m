@@ -7,7 +7,7 @@
 -- Peterson's mutual exclusion for five processes in smaller steps, also known as the filter lock (G. L. Peterson, "Myths
 -- about the mutual exclusion problem", 1981). A process passes levels 1 to 4. At each it makes itself the last to arrive
 -- there, and waits while it still is the last and another process is at this level or above. The test is one step, and so
--- is each of the two writes; filter_5.m takes larger steps. Shown: each level holds one process back, so at most one is
+-- is each of the two writes; filter_5.m takes larger steps. Checked: each level holds one process back, so at most one is
 -- inside.
 
 const

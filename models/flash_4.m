@@ -10,7 +10,7 @@
 -- nodes and a home. The home never waits for an answer before it looks at the next request: while a line is pending it refuses
 -- requests (nak), and the requester tries again. Requests to a dirty line are forwarded to its owner, who answers the requester
 -- and notifies the home, or refuses when it has just written the line back. Writers get their data at once; the invalidations
--- that they cause are acknowledged to the home, which keeps the line pending until all are there. Shown: one dirty copy, no
+-- that they cause are acknowledged to the home, which keeps the line pending until all are there. Checked: one dirty copy, no
 -- message in a place where nobody expects it, and, once all has settled, everybody reads the latest.
 
 const
@@ -29,11 +29,11 @@ var
     state: cache_state;
     data: value;
     wish: wish;
-    invalidated: boolean; -- an invalidation came while the copy was on its way
+    invalidated: boolean; -- an invalidation arrived while the copy was in flight
   end;
   messages: array [node] of record
     kind: message;
-    owner: node; -- whom a forwarded one is for
+    owner: node; -- receiver of a forwarded request
     data: value;
   end;
   invalidations: array [node] of enum { no_invalidation, invalidate, invalidated };
@@ -42,7 +42,7 @@ var
     from: node;
     data: value;
   end;
-  -- What an owner tells the home: it shared the line, it handed it over, or it did not have it.
+  -- Report of an owner to the home: it shared the line, transferred it, or no longer had it.
   report: record
     kind: enum { no_report, shared_it, handed_over, did_not_have };
     requester: node;

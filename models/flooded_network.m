@@ -4,7 +4,7 @@
 -- dialect: cmurphi
 -- counted by: brute_force.py
 --
--- Three clients that repeat requests at any time, over a network that reorders messages and holds at most four. Shown: a
+-- Three clients that repeat requests at any time, over a network that reorders messages and holds at most four. Violation: a
 -- request for which the network has no space.
 
 const

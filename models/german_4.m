@@ -34,14 +34,14 @@ var
     kind: reply;
     data: value;
   end;
-  -- The home: whom it serves and what, who may have a copy, who is still to be told, and whether one has it exclusively.
+  -- The home: current requester and request, possible sharers, sharers still to invalidate, and whether one is exclusive.
   serving: request;
   served: client;
   sharers: array [client] of boolean;
   to_invalidate: array [client] of boolean;
   exclusive_granted: boolean;
   memory: value;
-  latest: value; -- what was written last, for the invariant only
+  latest: value; -- value of the last store, for the invariant only
 
 ruleset c: client do
   rule "client asks for a shared copy"

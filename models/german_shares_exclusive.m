@@ -4,7 +4,7 @@
 -- dialect: both
 -- counted by: rumur
 --
--- german.m with a home that grants a shared copy although another client has the line exclusively. Shown: a shortest path to a
+-- german.m with a home that grants a shared copy although another client has the line exclusively. Violation: a shortest path to a
 -- state with a writer and a reader.
 
 const
@@ -32,14 +32,14 @@ var
     kind: reply;
     data: value;
   end;
-  -- The home: whom it serves and what, who may have a copy, who is still to be told, and whether one has it exclusively.
+  -- The home: current requester and request, possible sharers, sharers still to invalidate, and whether one is exclusive.
   serving: request;
   served: client;
   sharers: array [client] of boolean;
   to_invalidate: array [client] of boolean;
   exclusive_granted: boolean;
   memory: value;
-  latest: value; -- what was written last, for the invariant only
+  latest: value; -- value of the last store, for the invariant only
 
 ruleset c: client do
   rule "client asks for a shared copy"

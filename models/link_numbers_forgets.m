@@ -21,14 +21,14 @@ type
   place: 1..capacity;
 
 var
-  base: real_number; -- the oldest that is not acknowledged
-  kept: 0..window; -- how many from it on have ever left
-  sent: 0..window; -- how many of these have left since the stream went back
+  base: real_number; -- number of the oldest unacknowledged one
+  kept: 0..window; -- number of packets from `base` on that were ever sent
+  sent: 0..window; -- number of these sent since the last replay began
   expected: real_number;
   refused: boolean;
-  tell: boolean; -- what has come has to be told
-  refuse: boolean; -- what is lost has to be told
-  left: 0..errors; -- errors that may still happen
+  tell: boolean; -- an acknowledgement is to be sent
+  refuse: boolean; -- a nak is to be sent
+  left: 0..errors; -- number of errors that may still happen
   forth: record
     used: length;
     damaged: array [place] of boolean;
@@ -78,7 +78,7 @@ begin
 end;
 
 rule "go back, as nothing was told for long"
-  -- Or not for so long: this is right even where patience ends before the round trip.
+  -- The timeout may also be shorter than a round trip: a premature replay is correct too.
   sent > 0
 ==>
 begin

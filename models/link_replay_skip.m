@@ -22,18 +22,18 @@ type
   kind: enum { BLOCK, SYNC, DAMAGED };
 
 var
-  base: real_number; -- the oldest that is not acknowledged
-  sent: 0..window; -- how many after it have left since the stream went back
-  top: 0..window; -- how many after it have ever left
-  announce: boolean; -- a sync block has to say where the stream goes on
+  base: real_number; -- number of the oldest unacknowledged one
+  sent: 0..window; -- number of blocks from `base` on sent since the last replay began
+  top: 0..window; -- number of blocks from `base` on that were ever sent
+  announce: boolean; -- a sync block must give the number of the next block
   expected: real_number;
-  coming: number; -- the number of the block that comes next, by the receiver's count
+  coming: number; -- number of the next block to arrive, as the receiver counts
   lost: boolean;
-  left: 0..errors; -- errors that may still happen
+  left: 0..errors; -- number of errors that may still happen
   forth: record
     used: length;
     what: array [place] of kind;
-    origin: array [place] of real_number; -- of a sync block: the next block's
+    origin: array [place] of real_number; -- of a sync block: number of the next block
   end;
   back: record
     used: length;
@@ -105,7 +105,7 @@ begin
     case DAMAGED:
       lost := true;
     case SYNC:
-      -- Less than half of the numbers is ahead, the other half behind.
+      -- A distance below half of the numbers means a later block, any other an earlier one.
       ahead := (forth.origin[1] + numbers - expected % numbers) % numbers;
       coming := forth.origin[1] % numbers;
       lost := ahead > 0 & ahead < (numbers + 1) / 2;

@@ -5,7 +5,7 @@
 -- counted by: rumur
 --
 -- A linked list of up to five nodes with keys, with push, pop and reversal in place, one pointer at a time. Nodes are a
--- scalarset, so it does not matter which of them the allocator takes. Shown: no node is lost or shared; the list, together with
+-- scalarset, so it does not matter which of them the allocator takes. Checked: no node is lost or shared; the list, together with
 -- the part already reversed, always ends and holds exactly the nodes that are in use.
 
 const
@@ -25,7 +25,7 @@ var
     next: node;
   end;
 
--- How many nodes follow from `n`; walking round a circle would leave the range.
+-- Number of nodes from `n` on; a cycle would exceed the range, which is an error.
 function length_from(n: node): 1..node_count;
 var m: node; count: 1..node_count;
 begin

@@ -5,7 +5,7 @@
 -- counted by: rumur
 --
 -- A token circulates in a ring of four stations over links that may lose it, and is never regenerated. Stations keep polling,
--- so there is no deadlock. Shown: after a loss no station can ever enter again.
+-- so there is no deadlock. Violation: after a loss no station can ever enter again.
 
 const
   stations: 4;

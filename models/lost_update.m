@@ -4,7 +4,7 @@
 -- dialect: both
 -- counted by: rumur
 --
--- Two threads increment a counter by read, add and write, without a lock. Shown: an update is lost.
+-- Two threads increment a counter by read, add and write, without a lock. Violation: an update is lost.
 
 type
   thread: 0..1;

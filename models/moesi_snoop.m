@@ -24,7 +24,7 @@ var
     asked: request;
   end;
   memory: value;
-  latest: value; -- what was written last, for the invariant only
+  latest: value; -- value of the last store, for the invariant only
 
 function supplies(s: state): boolean;
 begin

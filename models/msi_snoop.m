@@ -6,7 +6,7 @@
 --
 -- MSI on an atomic snooping bus, three caches, one line, two values (the three-state protocol as in textbooks, after J. R.
 -- Goodman, 1983). A cache asks for the bus; when it gets it, all others snoop in the same step. A request whose line was taken
--- away while it waited is served as what it has become. Shown: one writer or many readers, and the last value written is the
+-- away while it waited is served as what it has become. Checked: one writer or many readers, and the last value written is the
 -- one read.
 
 const
@@ -25,7 +25,7 @@ var
     asked: request;
   end;
   memory: value;
-  latest: value; -- what was written last, for the invariant only
+  latest: value; -- value of the last store, for the invariant only
 
 procedure drop(c: cache);
 begin

@@ -7,7 +7,7 @@
 --
 -- The public-key protocol of R. M. Needham and M. D. Schroeder ("Using encryption for authentication in large networks of
 -- computers", 1978) with one initiator, one responder and Mallory, who reads, stores, replays and forges messages but breaks no
--- encryption. Shown: the attack that G. Lowe found in 1995: Alice talks to Mallory, and Bob believes it is Alice.
+-- encryption. Violation: the attack that G. Lowe found in 1995: Alice talks to Mallory, and Bob believes it is Alice.
 
 const
   names_responder: 0;
@@ -30,7 +30,7 @@ type
 
 var
   network: message; -- one message at a time
-  kept: message; -- one that Mallory could not read and kept
+  kept: message; -- a message stored by Mallory, who could not decrypt it
   knows: array [nonce] of boolean;
   alice_at: place;
   alice_with: agent;

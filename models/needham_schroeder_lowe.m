@@ -28,7 +28,7 @@ type
 
 var
   network: message; -- one message at a time
-  kept: message; -- one that Mallory could not read and kept
+  kept: message; -- a message stored by Mallory, who could not decrypt it
   knows: array [nonce] of boolean;
   alice_at: place;
   alice_with: agent;

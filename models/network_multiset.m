@@ -6,7 +6,7 @@
 --
 -- A line that one client at a time may own, over a reordering network that is a multiset of messages. A client asks, the home
 -- grants or recalls from the owner, and the owner gives back, requested or not. A recall may overtake the grant that it
--- follows, and then stays in the network; it may come too late, and is then dropped or costs one give-back more. Shown: one
+-- follows, and then stays in the network; it may come too late, and is then dropped or costs one give-back more. Checked: one
 -- owner, who reads what was written last, and that a full network never blocks all progress. network_slots.m is the same with
 -- slots in an array.
 

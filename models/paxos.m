@@ -7,7 +7,7 @@
 --
 -- Paxos for a single decision (L. Lamport, "The part-time parliament", 1998), three acceptors, two values, three ballots with a
 -- proposer each. Messages are what has ever been sent: an acceptor remembers its promise and its last vote, and the votes and
--- promises of each ballot stay visible. Shown: two ballots never choose different values.
+-- promises of each ballot stay visible. Checked: two ballots never choose different values.
 
 const
   acceptors: 3;
@@ -21,7 +21,7 @@ type
 
 var
   promised: array [acceptor] of maybe_ballot;
-  -- What was promised in a ballot: the last vote cast before.
+  -- Promise of an acceptor in a ballot, with its last earlier vote.
   told: array [ballot] of array [acceptor] of record
     there: boolean;
     voted_in: maybe_ballot;

@@ -5,7 +5,7 @@
 -- counted by: rumur
 --
 -- Peterson's mutual exclusion for two processes with its two writes in the wrong order: the turn is yielded before the wish is
--- announced, as a compiler or a store buffer might have it. Shown: both enter.
+-- announced, as a compiler or a store buffer might have it. Violation: both enter.
 
 type
   proc: 0..1;

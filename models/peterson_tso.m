@@ -5,7 +5,7 @@
 -- counted by: rumur
 --
 -- Peterson's mutual exclusion for two processes on a machine with store buffers (total store order, as of x86): a write waits
--- in a buffer while later reads of other places pass it by. Shown: without a fence between the writes and the read both enter.
+-- in a buffer while later reads of other places pass it by. Violation: without a fence between the writes and the read both enter.
 
 const
   depth: 2;
@@ -26,7 +26,7 @@ begin
   if p = 0 then return flag0; else return flag1; end;
 end;
 
--- What a process reads: its own latest write, or else memory.
+-- Value that a process reads: its own latest buffered write, or else memory.
 function read(p: proc; c: cell): 0..1;
 begin
   for k: 1..depth do

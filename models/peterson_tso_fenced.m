@@ -3,7 +3,7 @@
 -- dialect: both
 -- counted by: rumur
 --
--- peterson_tso.m with a fence, after which a process reads the other's flag with an empty store buffer. Shown: mutual
+-- peterson_tso.m with a fence, after which a process reads the other's flag with an empty store buffer. Checked: mutual
 -- exclusion.
 
 const
@@ -25,7 +25,7 @@ begin
   if p = 0 then return flag0; else return flag1; end;
 end;
 
--- What a process reads: its own latest write, or else memory.
+-- Value that a process reads: its own latest buffered write, or else memory.
 function read(p: proc; c: cell): 0..1;
 begin
   for k: 1..depth do

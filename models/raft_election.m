@@ -7,7 +7,7 @@
 --
 -- The leader election of Raft (D. Ongaro and J. Ousterhout, "In search of an understandable consensus algorithm", 2014), three
 -- servers, three terms, with lost, duplicated and reordered messages, and servers that crash and restart from disk: their term
--- and whether they have voted in it. Shown: a term has one leader at most.
+-- and whether they have voted in it. Checked: a term has one leader at most.
 
 const
   servers: 3;
@@ -20,13 +20,13 @@ type
 
 var
   current: array [server] of term;
-  voted: array [server] of boolean; -- in its term
+  voted: array [server] of boolean; -- has voted in its current term
   is: array [server] of role;
-  votes: array [server] of array [server] of boolean; -- that a candidate has
-  -- What was ever sent stays under way, so it may come late, twice, or never.
+  votes: array [server] of array [server] of boolean; -- votes that a candidate has received
+  -- Every message ever sent stays in flight, so it may arrive late, twice, or never.
   asked: array [term] of array [server] of boolean;
   granted: array [term] of array [server] of array [server] of boolean; -- to the first, by the second
-  led: array [term] of array [server] of boolean; -- who has led a term, for what is shown
+  led: array [term] of array [server] of boolean; -- servers that have led a term, for the invariant only
 
 ruleset s: server do
   rule "time out"

@@ -6,7 +6,7 @@
 --
 -- Readers and writers with preference for readers (P. J. Courtois, F. Heymans and D. L. Parnas, "Concurrent control with
 -- readers and writers", 1971). The first reader takes the semaphore `room` on behalf of all, the last returns it; `gate`
--- protects the count. Three readers, two writers. Shown: a writer is alone, and the count is right.
+-- protects the count. Three readers, two writers. Checked: a writer is alone, and the count is right.
 
 const
   reader_count: 3;
@@ -22,8 +22,8 @@ var
   at_r: array [reader] of reader_place;
   at_w: array [writer] of writer_place;
   readers: 0..reader_count;
-  gate: boolean; -- whether it is free
-  room: boolean; -- whether it is free
+  gate: boolean; -- true if the semaphore is free
+  room: boolean; -- true if the semaphore is free
 
 ruleset r: reader do
   rule "reader takes the gate"

@@ -4,7 +4,7 @@
 -- dialect: both
 -- counted by: rumur
 --
--- A cache reads the data field of a response without a test of its kind; a refusal has no data. Shown: the read of a field that
+-- A cache reads the data field of a response without a test of its kind; a refusal has no data. Violation: the read of a field that
 -- was never written.
 
 type

@@ -5,7 +5,7 @@
 -- counted by: rumur
 --
 -- A client retries a request that a busy server refuses, under an assumption that no client retries a third time. An assumption
--- inside a rule removes the transition; the model has no other one. Shown: the state from which the only transition was
+-- inside a rule removes the transition; the model has no other one. Violation: the state from which the only transition was
 -- removed.
 
 var

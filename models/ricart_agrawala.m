@@ -5,7 +5,7 @@
 --
 -- Mutual exclusion by messages (G. Ricart and A. K. Agrawala, "An optimal algorithm for mutual exclusion in computer networks",
 -- 1981) for three nodes, over a network that reorders messages. A request carries a clock; a node defers its answer to later
--- requests than its own. Each node enters twice, so that clocks are bounded. Shown: mutual exclusion, and no deadlock until all
+-- requests than its own. Each node enters twice, so that clocks are bounded. Checked: mutual exclusion, and no deadlock until all
 -- have been twice.
 
 const
@@ -20,8 +20,8 @@ type
 
 var
   at: array [node] of place;
-  highest: array [node] of clock; -- that was seen
-  own: array [node] of clock; -- of the own request
+  highest: array [node] of clock; -- highest clock seen
+  own: array [node] of clock; -- clock of the node's own request
   left: array [node] of 0..visits;
   granted: array [node] of array [node] of boolean; -- the first has the answer of the second
   deferred: array [node] of array [node] of boolean; -- the first owes the second an answer
@@ -105,7 +105,7 @@ ruleset n: node; m: node do
   end;
 end;
 
--- All have been as often as they wanted to; a next day begins.
+-- All nodes have entered as often as allowed; the counts restart.
 rule "begin again"
   forall n: node do at[n] = idle & left[n] = 0
     & forall m: node do !request[n][m].sent & !answer[n][m] end end

@@ -3,9 +3,9 @@
 -- dialect: both
 -- counted by: rumur
 --
--- ring_network_deadlock.m with two virtual channels on each link and a dateline (W. J. Dally and C. L. Seitz, "Deadlock- free
+-- ring_network_deadlock.m with two virtual channels on each link and a dateline (W. J. Dally and C. L. Seitz, "Deadlock-free
 -- message routing in multiprocessor interconnection networks", 1987): a packet that passes router 0 changes to the second
--- channel. Shown: no deadlock.
+-- channel. Checked: no deadlock.
 
 const
   routers: 4;
@@ -16,7 +16,7 @@ type
   lane: 0..lanes - 1;
 
 var
-  -- The packet in the buffer of a lane of the link into a router: where it goes to.
+  -- Destination of the packet in the buffer of a lane of the link into a router.
   full: array [router] of array [lane] of boolean;
   target: array [router] of array [lane] of router;
 
@@ -25,7 +25,7 @@ begin
   return (r + 1) % routers;
 end;
 
--- The lane of the link into a router that a packet takes which comes from another lane.
+-- Lane of the link into a router that a packet from another lane takes.
 function onward(into: router; l: lane): lane;
 begin
   if into = 0 then return lanes - 1; else return l; end;

@@ -5,7 +5,7 @@
 -- counted by: rumur
 --
 -- A ring of four routers with one buffer on each link, through which packets go clockwise to any other router. A packet holds
--- its buffer until the next one is free. Shown: when every buffer holds a packet that wants to go on, nothing moves any more.
+-- its buffer until the next one is free. Violation: when every buffer holds a packet that wants to go on, nothing moves any more.
 
 const
   routers: 4;
@@ -16,7 +16,7 @@ type
   lane: 0..lanes - 1;
 
 var
-  -- The packet in the buffer of a lane of the link into a router: where it goes to.
+  -- Destination of the packet in the buffer of a lane of the link into a router.
   full: array [router] of array [lane] of boolean;
   target: array [router] of array [lane] of router;
 
@@ -25,7 +25,7 @@ begin
   return (r + 1) % routers;
 end;
 
--- The lane of the link into a router that a packet takes which comes from another lane.
+-- Lane of the link into a router that a packet from another lane takes.
 function onward(into: router; l: lane): lane;
 begin
   if into = 0 then return lanes - 1; else return l; end;

@@ -4,7 +4,7 @@
 -- dialect: both
 -- counted by: rumur
 --
--- A ring buffer whose writer wraps around one slot too late. Shown: the write beyond the end of the array.
+-- A ring buffer whose writer wraps around one slot too late. Violation: the write beyond the end of the array.
 
 const
   size: 4;

@@ -5,7 +5,7 @@
 -- counted by: rumur
 --
 -- Two users of a counting semaphore with maximum two, one of which releases it twice if it is interrupted (a defer that runs
--- twice). Shown: the count leaves its range.
+-- twice). Violation: the count leaves its range.
 
 const
   places: 2;

@@ -7,7 +7,7 @@
 -- A sequence lock for a writer and two readers: the writer makes the count odd, writes two words, and makes it even again;
 -- readers read both words between two looks at the count, and read again if it was odd or has changed. The count wraps
 -- around, so a reader that sleeps through a whole turn would be fooled; here it counts to eight, and each write waits for
--- readers that are three behind. Shown: no reader keeps two words of different writes.
+-- readers that are three behind. Checked: no reader keeps two words of different writes.
 
 const
   readers: 2;
@@ -22,7 +22,7 @@ type
 var
   sequence: count;
   words: array [0..1] of value;
-  writing: 0..3; -- how far the writer has come
+  writing: 0..3; -- next step of the writer
   at: array [reader] of place;
   seen: array [reader] of count;
   got: array [reader] of array [0..1] of value;

@@ -20,8 +20,8 @@ type
   place: 1..capacity;
 
 var
-  base: real_number; -- the oldest that is not acknowledged
-  sent: 0..window; -- how many after it are on their way
+  base: real_number; -- number of the oldest unacknowledged one
+  sent: 0..window; -- number of messages after `base` in flight
   expected: real_number;
   forth: record
     used: length;
@@ -81,7 +81,7 @@ rule "take an acknowledgement"
 ==>
 var steps: 0..numbers - 1;
 begin
-  -- How far the receiver has come since, by the numbers alone.
+  -- Number of messages that the receiver has accepted since, by the sequence numbers alone.
   steps := (back.wanted[1] + numbers - base % numbers) % numbers;
   base := (base + steps) % reality;
   if steps > sent then sent := 0; else sent := sent - steps; end;

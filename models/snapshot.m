@@ -6,7 +6,7 @@
 -- The Chandy-Lamport snapshot of a running system (K. M. Chandy and L. Lamport, "Distributed snapshots: determining global
 -- states of distributed systems", 1985): three banks pass three coins to each other over channels that keep their order. Any
 -- bank begins a snapshot; markers go through all channels, and what comes in on a channel between the own snapshot and its
--- marker was in flight. Shown: every snapshot counts all coins.
+-- marker was in flight. Checked: every snapshot counts all coins.
 
 const
   banks: 3;
@@ -25,9 +25,9 @@ var
     used: 0..capacity;
     holds: array [1..capacity] of thing;
   end;
-  done: array [bank] of boolean; -- has taken its part of the snapshot
+  done: array [bank] of boolean; -- has recorded its part of the snapshot
   saved: array [bank] of money;
-  -- Of the channel from the second into the first: its marker has come, and what came before that.
+  -- For the channel from the second into the first: the marker has arrived, and the coins before the marker.
   closed: array [bank] of array [bank] of boolean;
   passing: array [bank] of array [bank] of money;
   under_way: boolean;

@@ -5,7 +5,7 @@
 -- counted by: rumur
 --
 -- A snoop filter with one entry, for three caches and two lines. The home has an entry for every cached line; for another line
--- it first recalls the copies of that entry, which may cross a write-back on its way. Shown: whoever holds a line is in the
+-- it first recalls the copies of that entry, which may cross a write-back in flight. Checked: every cached line is in the
 -- filter, a writer is alone, and who reads has the latest value.
 
 const
@@ -31,7 +31,7 @@ var
   recall: array [cache] of array [line] of boolean;
   answer: array [cache] of array [line] of record kind: reply; data: value; end;
   memory: array [line] of value;
-  latest: array [line] of value; -- what was written last
+  latest: array [line] of value; -- value of the last store
   -- The filter's only entry.
   used: boolean;
   tag: line;
@@ -92,7 +92,7 @@ ruleset c: cache; l: line do
     undefine grant[c][l].data;
   end;
 
-  -- A cache whose line is on its way to it takes it first.
+  -- A cache receives a grant in flight before the recall.
   rule "a recall arrives"
     recall[c][l] & !grant[c][l].sent
   ==>
@@ -110,7 +110,7 @@ ruleset c: cache; l: line do
     end;
   end;
 
-  -- The home takes what comes back before it looks at the answers to its recall, as a write-back may cross it.
+  -- The home receives a write-back before the answer to its recall, since the two may cross.
   rule "a write-back arrives"
     write_back[c][l].sent
   ==>

@@ -6,7 +6,7 @@
 --
 -- The ticket lock (J. M. Mellor-Crummey and M. L. Scott, "Algorithms for scalable synchronization on shared-memory
 -- multiprocessors", 1991) for four processes: fetch-and-increment gives a ticket, and its holder waits until it is served.
--- Counters wrap around at the number of processes, which is enough. Shown: mutual exclusion, and first come first served:
+-- Counters wrap around at the number of processes, which is enough. Checked: mutual exclusion, and first come first served:
 -- whoever took a ticket earlier is never overtaken.
 
 const
@@ -22,7 +22,7 @@ var
   mine: array [proc] of ticket;
   next_ticket: ticket;
   now_serving: ticket;
-  -- Which processes a waiting one has let past since it took its ticket: none may.
+  -- Processes that have overtaken a waiting one since it took its ticket; must stay empty.
   behind: array [proc] of array [proc] of boolean;
 
 ruleset p: proc do

@@ -6,7 +6,7 @@
 --
 -- TLB shootdown of a page that is taken from a process and reused, with three processors. The initiator changes the page table,
 -- asks every processor that may have the translation to drop it, and waits for all acknowledgements before the page is reused.
--- Shown: no processor writes through an old translation into the reused page.
+-- Checked: no processor writes through an old translation into the reused page.
 
 const
   processors: 3;
@@ -18,12 +18,12 @@ type
 
 var
   mapped: boolean; -- the page table has the translation
-  cached: array [proc] of boolean; -- a processor has it
-  storing: array [proc] of boolean; -- a store has been translated and is on its way
-  asked: array [proc] of boolean; -- to forget it
-  taker: proc; -- who takes the page away
+  cached: array [proc] of boolean; -- the TLB of a processor has the translation
+  storing: array [proc] of boolean; -- a store has been translated and is in flight
+  asked: array [proc] of boolean; -- to invalidate the translation
+  taker: proc; -- initiator of the shootdown
   at: stage;
-  given: boolean; -- the page has another use
+  given: boolean; -- the page has been reused
 
 ruleset p: proc do
   rule "look up"
@@ -64,7 +64,7 @@ ruleset p: proc do
     at := changed;
   end;
 
-  -- A processor answers when its own stores under way have ended.
+  -- A processor acknowledges when its outstanding stores have completed.
   rule "forget and answer"
     asked[p] & !storing[p]
   ==>

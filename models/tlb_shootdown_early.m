@@ -4,7 +4,7 @@
 -- dialect: both
 -- counted by: rumur
 --
--- tlb_shootdown.m, but the page is reused after the requests, before the acknowledgements. Shown: a store through an old
+-- tlb_shootdown.m, but the page is reused after the requests, before the acknowledgements. Violation: a store through an old
 -- translation reaches the page.
 
 const
@@ -17,12 +17,12 @@ type
 
 var
   mapped: boolean; -- the page table has the translation
-  cached: array [proc] of boolean; -- a processor has it
-  storing: array [proc] of boolean; -- a store has been translated and is on its way
-  asked: array [proc] of boolean; -- to forget it
-  taker: proc; -- who takes the page away
+  cached: array [proc] of boolean; -- the TLB of a processor has the translation
+  storing: array [proc] of boolean; -- a store has been translated and is in flight
+  asked: array [proc] of boolean; -- to invalidate the translation
+  taker: proc; -- initiator of the shootdown
   at: stage;
-  given: boolean; -- the page has another use
+  given: boolean; -- the page has been reused
 
 ruleset p: proc do
   rule "look up"
@@ -63,7 +63,7 @@ ruleset p: proc do
     at := changed;
   end;
 
-  -- A processor answers when its own stores under way have ended.
+  -- A processor acknowledges when its outstanding stores have completed.
   rule "forget and answer"
     asked[p] & !storing[p]
   ==>

@@ -17,7 +17,7 @@ type
   mail: enum { nothing, ask, token };
 
 var
-  holder: agent; -- undefined while the token is on its way
+  holder: agent; -- undefined while the token is in flight
   wants: array [client] of boolean;
   mailbox: array [agent] of mail;
   asked_by: client;

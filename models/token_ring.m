@@ -5,7 +5,7 @@
 --
 -- Dijkstra's self-stabilising token ring (E. W. Dijkstra, "Self-stabilizing systems in spite of distributed control", 1974),
 -- four machines with four states each, from every initial state. Machine 0 has the token when its left neighbour agrees with
--- it, another one when it does not. Shown: there always is a token, and from everywhere a state with a single one can be
+-- it, another one when it does not. Checked: there always is a token, and from everywhere a state with a single one can be
 -- reached, which then stays single.
 
 const
@@ -18,7 +18,7 @@ type
 
 var
   x: array [machine] of value;
-  stable: boolean; -- whether there ever was a single token
+  stable: boolean; -- there has been a state with a single token
 
 function left(m: machine): machine;
 begin

@@ -5,7 +5,7 @@
 -- counted by: rumur
 --
 -- A crossing with two traffic lights that alternate. The designer wanted a moment in which all are red, and asks for it to be
--- covered. Shown: one goes green in the step in which the other goes red, so this moment never comes.
+-- covered. Violation: one goes green in the step in which the other goes red, so this moment never comes.
 
 type
   road: 0..1;

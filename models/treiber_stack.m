@@ -5,7 +5,7 @@
 -- counted by: rumur
 --
 -- Treiber's lock-free stack (R. K. Treiber, "Systems programming: coping with parallelism", 1986) with three reused nodes and
--- two threads, which has the ABA problem. One thread pops while the other pops, frees and pushes. Shown: compare-and-swap takes
+-- two threads, which has the ABA problem. One thread pops while the other pops, frees and pushes. Violation: compare-and-swap takes
 -- an old top that has returned for one that never left, and the stack gets a node that is not in it.
 
 const
@@ -22,8 +22,8 @@ var
   next: array [node] of link;
   at: array [thread] of place;
   old: array [thread] of node; -- the top that was read
-  below: array [thread] of link; -- what was beneath it
-  owner: array [node] of 0..2; -- who has popped it: thread 0, thread 1, or (2) nobody
+  below: array [thread] of link; -- the node below it that was read
+  owner: array [node] of 0..2; -- thread that has popped it, 0 or 1; 2 for none
 
 ruleset t: thread do
   rule "pop: read the top"
@@ -57,7 +57,7 @@ ruleset t: thread do
   end;
 end;
 
--- Pushing in one step is no weakening: what goes wrong goes wrong in pop.
+-- A push in one step loses no violation: the ABA problem occurs in pop.
 ruleset t: thread; n: node do
   rule "push"
     at[t] = idle & owner[n] = t

@@ -4,7 +4,7 @@
 -- counted by: rumur
 --
 -- treiber_stack.m with a version count in the top pointer, which every exchange compares and increments. It wraps around at
--- eight, which is enough. Shown: nodes are in the stack or with a thread, never both.
+-- eight, which is enough. Checked: nodes are in the stack or with a thread, never both.
 
 const
   nodes: 3;
@@ -18,15 +18,15 @@ type
 
 var
   top: link;
-  changes: count; -- how often the top was exchanged
+  changes: count; -- version: number of exchanges of the top
   next: array [node] of link;
   at: array [thread] of place;
   old: array [thread] of node; -- the top that was read
-  below: array [thread] of link; -- what was beneath it
+  below: array [thread] of link; -- the node below it that was read
   seen: array [thread] of count;
-  owner: array [node] of 0..2; -- who has popped it: thread 0, thread 1, or (2) nobody
+  owner: array [node] of 0..2; -- thread that has popped it, 0 or 1; 2 for none
 
--- Whether the next count is not one that somebody else has seen a whole turn ago.
+-- True if no other thread still holds the next count from a whole turn ago.
 function safe(t: thread): boolean;
 begin
   return forall u: thread do u != t & at[u] != idle -> (changes + 1) % 8 != seen[u] end;
@@ -67,7 +67,7 @@ ruleset t: thread do
   end;
 end;
 
--- Pushing in one step is no weakening: what goes wrong goes wrong in pop.
+-- A push in one step loses no violation: the ABA problem occurs in pop.
 ruleset t: thread; n: node do
   rule "push"
     at[t] = idle & owner[n] = t & safe(t)

@@ -6,7 +6,7 @@
 -- counted by: rumur
 --
 -- Two-phase commit (J. N. Gray, "Notes on data base operating systems", 1978), a coordinator and four participants, with
--- reordered messages and a coordinator that may abort while it waits for votes. Shown: no participant commits while another
+-- reordered messages and a coordinator that may abort while it waits for votes. Checked: no participant commits while another
 -- aborts, and all terminate. Termination is a step that changes nothing, so that it is not a deadlock.
 
 const
@@ -20,9 +20,9 @@ type
 
 var
   at: array [participant] of state;
-  votes: array [participant] of vote; -- on their way
+  votes: array [participant] of vote; -- in flight
   counted: array [participant] of boolean;
-  orders: array [participant] of decision; -- on their way
+  orders: array [participant] of decision; -- in flight
   decided: decision;
 
 ruleset p: participant do

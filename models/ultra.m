@@ -8,7 +8,7 @@
 -- controller keeps a copy of every cache's tag, asks only the caches that matter, and answers when all have. Two classes of
 -- requests race: a miss first sends the victim's dirty line (writeback) and then the miss itself (read to share, read to
 -- own). A writeback whose line was taken away in between is cancelled. States are those of MOESI. Three processors.
--- Shown: tags agree with the caches when nothing is on its way, one owner, and everybody reads the latest value.
+-- Checked: tags agree with the caches when nothing is on its way, one owner, and everybody reads the latest value.
 
 const
   processors: 3;
@@ -28,7 +28,7 @@ var
   snoops: array [proc] of snoop;
   answers: array [proc] of answer;
   answer_data: array [proc] of value;
-  -- The system controller: its tags, whom it serves, whom it still waits for, and the data that it was given.
+  -- The system controller: its tags, current requester and request, snoops outstanding, and data received.
   tags: array [proc] of state;
   served: proc;
   serving: request;
@@ -43,7 +43,7 @@ begin
   return s = exclusive | s = owned | s = modified;
 end;
 
--- Whether nothing of its own is on its way.
+-- True if the processor has no request or answer in flight.
 function free(p: proc): boolean;
 begin
   return requests[p] = no_request & answers[p] = no_answer & !(serving != no_request & served = p);
@@ -140,7 +140,7 @@ ruleset p: proc do
     if cache[p] = exclusive then cache[p] := shared; end;
     snoops[p] := no_snoop;
     waits_for[p] := false;
-    -- A clean exclusive line was shared by this, a modified one is owned: the answer tells which.
+    -- The snoop makes a clean exclusive line shared and a modified one owned; the answer reports the new state.
     tags[p] := cache[p];
   end;
 
@@ -222,7 +222,7 @@ ruleset p: proc do
     (cache[p] = shared | cache[p] = exclusive) & free(p) & snoops[p] = no_snoop
   ==>
   begin
-    -- The replacement of a clean line is told to the controller at once.
+    -- The controller learns of the replacement of a clean line at once.
     lose(p);
     tags[p] := invalid;
   end;

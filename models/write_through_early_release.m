@@ -4,7 +4,7 @@
 -- dialect: both
 -- counted by: rumur
 --
--- write_through_release.m with a lock release before the write buffer is empty. Shown: the next holder reads an old
+-- write_through_release.m with a lock release before the write buffer is empty. Violation: the next holder reads an old
 -- value.
 
 const

@@ -4,8 +4,11 @@
 //! expressions are made from them with methods and operators:
 //! `owner.at(line).is(cpu).and(count.gt(0))`, `count.set(count + 1)`.
 
-use crate::model::Violation;
-use crate::model::*;
+use crate::model::{
+    Deadlock, Expr, Invariant, Model, ModelError, NamedType, Number, Operator, Place, Role, Rule,
+    Start, Step, Stmt, SymmetricType, Table, TableId, TraceRenderer, Type, TypeId, Variable,
+    VariableId, Violation,
+};
 
 /// Collects the parts of a [`Model`].
 pub struct Builder {

@@ -18,11 +18,15 @@
 //!   independently, so the whole can drain from a combination if and only if every class can.
 //!
 //! Classes that differ only in the position of their slots have equal graphs and are explored once.
+//!
+//! Reports and checkpoints call the part of a class a *component*.
 
 use crate::interpret::Machine;
 use crate::model::{Deadlock, Number};
-use crate::program::*;
-use crate::search::*;
+use crate::program::{Cell, Op, Packing, Program};
+use crate::search::{
+    search, CheckpointError, FailedCheck, Options, Path, Reason, SearchResult, Verdict,
+};
 use crate::view::View;
 
 /// Independent parts of a program; a single one if it does not split.
@@ -78,12 +82,7 @@ pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
         return single_part(whole_view);
     }
     let count = program.slots.len();
-    let mut written = vec![false; count];
-    for &rule in &whole_view.rules {
-        for_each_access(program, program.rules[rule as usize].body, |slot, write| {
-            written[slot] |= write
-        });
-    }
+    let written = written_slots(program, &whole_view);
     let mut forest = Forest {
         parents: (0..count).collect(),
     };
@@ -113,7 +112,7 @@ pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
     let conjunct_classes: Vec<_> = conjuncts.iter().map(|&c| join(&mut forest, &[c])).collect();
 
     let roots: Vec<usize> = (0..count)
-        .filter(|&s| written[s] && forest.root(s) == s)
+        .filter(|&slot| written[slot] && forest.root(slot) == slot)
         .collect();
     if roots.len() < 2 {
         return single_part(whole_view);
@@ -127,22 +126,19 @@ pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
         .map(|s| written[s].then(|| class_of(Some(s))))
         .collect();
 
-    let view = |class: usize| View {
-        packing: Packing::new(
-            program,
-            (0..count)
-                .filter(|&s| slot_classes[s] == Some(class))
-                .map(|s| s as Cell),
-        ),
-        rules: elements_of_class(&whole_view.rules, &rule_classes, class),
-        invariants: elements_of_class(&whole_view.invariants, &claim_classes, class),
-        quiescent: whole_view
-            .quiescent
-            .is_some()
-            .then(|| elements_of_class(&conjuncts, &conjunct_classes, class)),
-        stop_at_deadlock: false,
-        deadlock,
-        symmetry: None,
+    let view = |class: usize| {
+        let slots = (0..count).filter(|&slot| slot_classes[slot] == Some(class));
+        let is_quiescence_checked = whole_view.quiescent.is_some();
+        View {
+            packing: Packing::new(program, slots.map(|slot| slot as Cell)),
+            rules: elements_of_class(&whole_view.rules, &rule_classes, class),
+            invariants: elements_of_class(&whole_view.invariants, &claim_classes, class),
+            quiescent: is_quiescence_checked
+                .then(|| elements_of_class(&conjuncts, &conjunct_classes, class)),
+            stop_at_deadlock: false,
+            deadlock,
+            symmetry: None,
+        }
     };
     let views: Vec<View> = roots.iter().map(|&r| view(r)).collect();
     let signatures: Vec<Signature> = roots
@@ -156,6 +152,17 @@ pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
         views,
         representative,
     }
+}
+
+/// For each slot, true if a rule of the view may write it.
+fn written_slots(program: &Program, view: &View) -> Vec<bool> {
+    let mut written = vec![false; program.slots.len()];
+    for &rule in &view.rules {
+        for_each_access(program, program.rules[rule as usize].body, |slot, write| {
+            written[slot] |= write
+        });
+    }
+    written
 }
 
 /// Slots that an indexed access can reach.
@@ -194,14 +201,36 @@ fn for_each_access(program: &Program, entry: u32, mut f: impl FnMut(usize, bool)
 /// A class up to the position of its slots: equal signatures mean equal graphs.
 #[derive(PartialEq)]
 struct Signature {
-    /// Bounds and start value of each slot.
-    slots: Vec<(Number, Number, Number)>,
-    /// Per rule: spontaneous or not, guard, body. For claims and conjuncts: code only.
-    rules: Vec<(bool, Code, Code)>,
+    /// Slots of the class.
+    slots: Vec<SlotSignature>,
+    /// Rules of the class.
+    rules: Vec<RuleSignature>,
     /// For each conjunct of an invariant: the invariant's index, and the conjunct's code.
     claims: Vec<(u32, Code)>,
     /// Conjuncts of the quiescent condition.
     conjuncts: Vec<Code>,
+}
+
+/// A slot in a signature.
+#[derive(PartialEq)]
+struct SlotSignature {
+    /// Least defined value.
+    lo: Number,
+    /// Greatest value.
+    hi: Number,
+    /// Value in the start state.
+    start: Number,
+}
+
+/// A rule instance in a signature.
+#[derive(PartialEq)]
+struct RuleSignature {
+    /// See [`crate::model::Rule::spontaneous`].
+    spontaneous: bool,
+    /// Code of the guard, or of the body for a rule without one.
+    guard: Code,
+    /// Code of the body.
+    body: Code,
 }
 
 /// Instructions without their operands, each with its operands relative to the class.
@@ -264,15 +293,19 @@ fn signature(
     };
     let rule = |&r: &u32| {
         let rule = &program.rules[r as usize];
-        (
-            rule.spontaneous,
-            code(rule.guard.unwrap_or(rule.body)),
-            code(rule.body),
-        )
+        RuleSignature {
+            spontaneous: rule.spontaneous,
+            guard: code(rule.guard.unwrap_or(rule.body)),
+            body: code(rule.body),
+        }
     };
     Signature {
         slots: (class_slots.iter())
-            .map(|&s| (program.slots[s].lo, program.slots[s].hi, start[s]))
+            .map(|&slot| SlotSignature {
+                lo: program.slots[slot].lo,
+                hi: program.slots[slot].hi,
+                start: start[slot],
+            })
             .collect(),
         rules: view.rules.iter().map(rule).collect(),
         claims: view
@@ -329,29 +362,16 @@ pub(crate) fn search_parts(
     let result_of = |i: usize| results[parts.representative[i]].as_ref();
     let all_results = || (0..parts.views.len()).filter_map(result_of);
     let explored = || results.iter().flatten();
-    let memory = explored().map(|f| f.memory).max().unwrap_or(0);
-    let components = all_results().map(|f| f.states).collect();
-    let part_transitions = all_results().map(|f| f.transitions).collect();
-    let complete = explored().all(|f| {
-        matches!(
-            f.verdict,
-            Verdict::Holds
-                | Verdict::Undecided(Reason::HashCompaction)
-                | Verdict::FailedCheck(
-                    FailedCheck::DeadEnd(_)
-                        | FailedCheck::Livelock(_)
-                        | FailedCheck::Uncovered(_)
-                        | FailedCheck::OutOfReach(..),
-                    _
-                )
-        )
-    });
+    let memory = explored().map(|result| result.memory).max().unwrap_or(0);
+    let components = all_results().map(|result| result.states).collect();
+    let part_transitions = all_results().map(|result| result.transitions).collect();
+    let complete = explored().all(|result| visited_all_states(&result.verdict));
 
     let verdict = verdict_of(program, parts, &results);
     if !complete {
-        let states = explored().map(|f| f.states as u128).sum();
-        let transitions = explored().map(|f| f.transitions as u128).sum();
-        let depth = explored().map(|f| f.depth).max().unwrap_or(0);
+        let states = explored().map(|result| result.states as u128).sum();
+        let transitions = explored().map(|result| result.transitions as u128).sum();
+        let depth = explored().map(|result| result.depth).max().unwrap_or(0);
         return Ok(Product {
             verdict,
             states,
@@ -364,23 +384,40 @@ pub(crate) fn search_parts(
         });
     }
     // States and transitions of a product: each part's transitions occur in every state of the other.
-    let (states, transitions) = all_results().fold((1u128, 0u128), |(states, transitions), f| {
-        let (n, t) = (f.states as u128, f.transitions as u128);
-        let sum = transitions
-            .saturating_mul(n)
-            .saturating_add(states.saturating_mul(t));
-        (states.saturating_mul(n), sum)
-    });
+    let (states, transitions) =
+        all_results().fold((1u128, 0u128), |(states, transitions), part| {
+            let (part_states, part_transitions) = (part.states as u128, part.transitions as u128);
+            let sum = transitions
+                .saturating_mul(part_states)
+                .saturating_add(states.saturating_mul(part_transitions));
+            (states.saturating_mul(part_states), sum)
+        });
     Ok(Product {
         verdict,
         states,
         transitions,
-        depth: all_results().map(|f| f.depth).sum(),
+        depth: all_results().map(|result| result.depth).sum(),
         components,
         part_transitions,
         complete,
         memory,
     })
+}
+
+/// True if a search with this verdict has visited all states.
+fn visited_all_states(verdict: &Verdict) -> bool {
+    matches!(
+        verdict,
+        Verdict::Holds
+            | Verdict::Undecided(Reason::HashCompaction)
+            | Verdict::FailedCheck(
+                FailedCheck::DeadEnd(_)
+                    | FailedCheck::Livelock(_)
+                    | FailedCheck::Uncovered(_)
+                    | FailedCheck::OutOfReach(..),
+                _
+            )
+    )
 }
 
 /// Verdict of the whole model. `results` holds a result for each part that was explored.
@@ -389,7 +426,10 @@ fn verdict_of(program: &Program, parts: &Parts, results: &[Option<SearchResult>]
         Verdict::FailedCheck(FailedCheck::Fault(fault), _) => program.is_limit(*fault),
         _ => false,
     };
-    let mut verdict = first_verdict(results.iter().flatten().map(|f| &f.verdict), is_limit);
+    let mut verdict = first_verdict(
+        results.iter().flatten().map(|result| &result.verdict),
+        is_limit,
+    );
     let is_undecided = match verdict {
         Verdict::Undecided(reason) => reason != Reason::HashCompaction,
         _ => false,
@@ -434,8 +474,9 @@ fn first_verdict<'a>(
     verdicts: impl Iterator<Item = &'a Verdict>,
     is_limit: impl Fn(&Verdict) -> bool,
 ) -> Verdict {
-    let rank = |v: &&Verdict| match v {
-        Verdict::FailedCheck(_, path) if is_limit(v) => (1, path.rules.len()),
+    // Smaller ranks come first; among equal ranks, shorter paths.
+    let rank = |verdict: &&Verdict| match verdict {
+        Verdict::FailedCheck(_, path) if is_limit(verdict) => (1, path.rules.len()),
         Verdict::FailedCheck(FailedCheck::DeadEnd(_), path) => (2, path.rules.len()),
         Verdict::FailedCheck(FailedCheck::Livelock(_), path) => (3, path.rules.len()),
         Verdict::FailedCheck(_, path) => (0, path.rules.len()),
@@ -455,7 +496,7 @@ fn global_deadlock(
 ) -> Option<Path> {
     let mut paths: Vec<&Path> = parts
         .iter()
-        .map(|f| f.deadlocks[0].as_ref())
+        .map(|result| result.deadlocks[0].as_ref())
         .collect::<Option<_>>()?;
     let detour = |i: usize| {
         parts[i].deadlocks[1]

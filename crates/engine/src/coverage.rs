@@ -1,8 +1,9 @@
 //! Coverage of a search: how often each rule fired, and which marks were reached.
 
-use crate::compile::compile;
+use crate::compile::{compile, Notes};
 use crate::explore::Explorer;
 use crate::model::{Model, Note, Number};
+use crate::program::RuleSelection;
 use crate::report::{independent_parts, Report};
 use crate::search::Options;
 use crate::view::View;
@@ -39,9 +40,9 @@ pub struct RuleCoverage {
 /// Keeps the states in memory, as the search does. Returns `None` if cancelled by [`Options::cancel`].
 /// The report must be that of [`crate::check`] on this model with these options.
 pub fn coverage(model: &Model, report: &Report, options: &Options) -> Option<Coverage> {
-    let program = compile(model, true);
+    let program = compile(model, Notes::Compiled);
     // Notes read variables that no rule needs, so parts are those of a program without notes.
-    let parts = independent_parts(model, &compile(model, false), options);
+    let parts = independent_parts(model, &compile(model, Notes::Omitted), options);
     let mut rules: Vec<RuleCoverage> = Vec::new();
     // Rules with the same name share an entry.
     let mut entries: FxHashMap<&str, usize> = FxHashMap::default();
@@ -135,7 +136,7 @@ fn count_part(
         }
         moves.clear();
         marks_reached.clear();
-        let expanded = explorer.expand(state, true, |step, machine| {
+        let expanded = explorer.expand(state, RuleSelection::All, |step, machine| {
             moves.push((step.view_index, step.is_new));
             for (note, values) in machine.notes.drain(..) {
                 if let Note::Mark { group, .. } = program.notes[note as usize] {

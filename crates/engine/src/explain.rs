@@ -1,11 +1,11 @@
 //! Explanation of a counterexample's last state: waits between agents, blocked rules with the reason, and the rules
 //! that can still fire.
 
-use crate::compile::compile;
+use crate::compile::{compile, Notes};
 use crate::explore::Explorer;
 use crate::interpret::Machine;
-use crate::model::*;
-use crate::program::Program;
+use crate::model::{Expr, Model, Note, Number, Operator, Phrase, Rule, Stmt, VariableId};
+use crate::program::{Program, RuleSelection};
 use crate::report::Property;
 use crate::search::Path;
 use crate::trace::{note_event, replay_path, Trace};
@@ -97,7 +97,7 @@ pub fn explain(
     ) {
         return None;
     }
-    let program = compile(model, true);
+    let program = compile(model, Notes::Compiled);
     let path = Path {
         start: trace.start_index,
         rules: trace.steps.iter().map(|step| step.rule_index).collect(),
@@ -119,7 +119,10 @@ pub fn explain(
                 model,
                 &program,
                 last,
-                *property != Property::Drain,
+                match property {
+                    Property::Drain => RuleSelection::NonSpontaneous,
+                    _ => RuleSelection::All,
+                },
             ))
         }
     }
@@ -170,7 +173,7 @@ fn describe_waits(model: &Model, remarks: &[Remark], state: &[Number]) -> Vec<St
         make_rule(&remark.parameters, remark.when.clone(), vec![note])
     };
     let remark_model = with_rules(model, remarks.iter().map(to_rule).collect());
-    let program = compile(&remark_model, true);
+    let program = compile(&remark_model, Notes::Compiled);
     let mut machine = machine_in_state(&program, state);
     for instance in &program.rules {
         let mut numbers = instance.numbers();
@@ -212,6 +215,68 @@ fn collect_conjuncts(e: &Expr, wrap: &dyn Fn(Expr) -> Expr, result: &mut Vec<Exp
     }
 }
 
+/// A model in which each conjunct of a guard is the guard of a separate rule.
+struct ConjunctModel {
+    /// The compiled model.
+    program: Program,
+    /// Per rule of the original model: index of its first conjunct among all. One more entry marks the end.
+    first_conjunct: Vec<usize>,
+    /// Per conjunct: its text.
+    texts: Vec<String>,
+    /// Per conjunct: number of its first instance; `None` if it has none. The instances of one conjunct are consecutive,
+    /// and numbered in the order of the original rule's instances.
+    first_instances: Vec<Option<u32>>,
+}
+
+impl ConjunctModel {
+    /// Splits the guards of a model.
+    fn new(model: &Model, write: &dyn Fn(&Model, &Expr) -> String) -> ConjunctModel {
+        let mut conjunct_rules = Vec::new();
+        let mut first_conjunct = Vec::new();
+        for model_rule in &model.rules {
+            first_conjunct.push(conjunct_rules.len());
+            let mut guard_conjuncts = Vec::new();
+            collect_conjuncts(&model_rule.guard, &|e| e, &mut guard_conjuncts);
+            let rules = guard_conjuncts
+                .into_iter()
+                .map(|e| make_rule(&model_rule.parameters, e, Vec::new()));
+            conjunct_rules.extend(rules);
+        }
+        first_conjunct.push(conjunct_rules.len());
+        let texts: Vec<String> = (conjunct_rules.iter())
+            .map(|rule| write(model, &rule.guard))
+            .collect();
+        let program = compile(&with_rules(model, conjunct_rules), Notes::Omitted);
+        let mut first_instances = vec![None; texts.len()];
+        for instance in &program.rules {
+            first_instances[instance.source as usize].get_or_insert(instance.number);
+        }
+        ConjunctModel {
+            program,
+            first_conjunct,
+            texts,
+            first_instances,
+        }
+    }
+
+    /// Texts of the conjuncts that are false in the state of a machine of this model. `rule` is the index of the original
+    /// rule, and `offset` the position of the instance among those of this rule.
+    fn failed_conditions(&self, machine: &mut Machine, rule: usize, offset: u32) -> Vec<String> {
+        let mut failed_conditions = Vec::new();
+        for conjunct in self.first_conjunct[rule]..self.first_conjunct[rule + 1] {
+            let Some(number) = self.first_instances[conjunct].map(|first| first + offset) else {
+                continue;
+            };
+            // A conjunct that cannot be evaluated is protected by an earlier one, which is false.
+            let instance = self.program.rule(number);
+            if instance.is_some_and(|instance| machine.is_enabled(instance, number) == Ok(false)) {
+                failed_conditions.push(self.texts[conjunct].clone());
+            }
+        }
+        failed_conditions
+    }
+}
+
 /// Returns the rules of a deadlocked state with their reasons, and the number of further rules.
 fn blocked_rules(
     model: &Model,
@@ -219,39 +284,18 @@ fn blocked_rules(
     state: &[Number],
     write: &dyn Fn(&Model, &Expr) -> String,
 ) -> (Vec<Blocked>, u64) {
-    // Each conjunct becomes the guard of a separate rule.
-    let mut conjunct_rules = Vec::new();
-    let mut first_conjunct = Vec::new();
-    for model_rule in &model.rules {
-        first_conjunct.push(conjunct_rules.len());
-        let mut guard_conjuncts = Vec::new();
-        collect_conjuncts(&model_rule.guard, &|e| e, &mut guard_conjuncts);
-        let rules = guard_conjuncts
-            .into_iter()
-            .map(|e| make_rule(&model_rule.parameters, e, Vec::new()));
-        conjunct_rules.extend(rules);
-    }
-    first_conjunct.push(conjunct_rules.len());
-    let texts: Vec<String> = (conjunct_rules.iter())
-        .map(|rule| write(model, &rule.guard))
-        .collect();
-    let conjunct_model = with_rules(model, conjunct_rules);
-    let conditions = compile(&conjunct_model, false);
-    // The instances of one conjunct are consecutive, and numbered in the order of the rule's instances.
-    let mut first_instances = vec![None; texts.len()];
-    for instance in &conditions.rules {
-        first_instances[instance.source as usize].get_or_insert(instance.number);
-    }
-    let mut conjunct_machine = machine_in_state(&conditions, state);
+    let conjuncts = ConjunctModel::new(model, write);
+    let mut conjunct_machine = machine_in_state(&conjuncts.program, state);
     let mut machine = machine_in_state(program, state);
     let first_enabled = first_enabled_rule(program, &mut machine);
     let mut blocked = Vec::new();
     let mut omitted = 0;
-    let mut source_begins = (u32::MAX, 0);
+    // Source of the current instance, and the number of the first instance with this source.
+    let (mut current_source, mut first_number) = (u32::MAX, 0);
     for instance in &program.rules {
         let source = instance.source as usize;
-        if source_begins.0 != instance.source {
-            source_begins = (instance.source, instance.number);
+        if current_source != instance.source {
+            (current_source, first_number) = (instance.source, instance.number);
         }
         if instance.guard.is_none() {
             continue;
@@ -261,19 +305,9 @@ fn blocked_rules(
                 omitted += u64::from(instance.numbers().end - number);
                 break;
             }
-            let mut failed_conditions = Vec::new();
-            for conjunct in first_conjunct[source]..first_conjunct[source + 1] {
-                let conjunct_number =
-                    first_instances[conjunct].map(|begins| begins + (number - source_begins.1));
-                let conjunct_instance =
-                    conjunct_number.and_then(|number| Some((conditions.rule(number)?, number)));
-                // A conjunct that cannot be evaluated is protected by an earlier one, which is false.
-                if conjunct_instance.is_some_and(|(instance, number)| {
-                    conjunct_machine.is_enabled(instance, number) == Ok(false)
-                }) {
-                    failed_conditions.push(texts[conjunct].clone());
-                }
-            }
+            let offset = number - first_number;
+            let mut failed_conditions =
+                conjuncts.failed_conditions(&mut conjunct_machine, source, offset);
             let enabled = machine.is_enabled(instance, number) != Ok(false);
             if failed_conditions.is_empty() && !enabled {
                 failed_conditions.push(write(model, &model.rules[source].guard));
@@ -316,7 +350,7 @@ fn reachable_states(
     model: &Model,
     program: &Program,
     state: &[Number],
-    spontaneous: bool,
+    selection: RuleSelection,
 ) -> ReachableStates {
     let view = View::whole(program, model.deadlock);
     let mut explorer = Explorer::new(program, &view);
@@ -326,7 +360,7 @@ fn reachable_states(
     let mut rules = Vec::new();
     let mut next = 0;
     while (next as usize) < explorer.len() && explorer.len() <= MAX_STATES {
-        let _ = explorer.expand(next, spontaneous, |step, _| {
+        let _ = explorer.expand(next, selection, |step, _| {
             if fired_rules.insert(step.rule) {
                 rules.push(program.rule_name(model, step.rule));
             }

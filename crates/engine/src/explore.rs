@@ -6,7 +6,7 @@
 //! States are numbered in the order in which the search finds them.
 
 use crate::interpret::{Fault, Machine};
-use crate::program::Program;
+use crate::program::{Program, RuleSelection};
 use crate::symmetry::Scratch;
 use crate::view::View;
 use rustc_hash::FxHasher;
@@ -162,12 +162,12 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// Fires every enabled rule in a state, and enters the successors; spontaneous rules only if `spontaneous` is true.
+    /// Fires every enabled rule of the selection in a state, and enters the successors.
     /// `visit` receives every move, with the machine's notes; if it returns false, the expansion ends.
     pub fn expand(
         &mut self,
         state: u32,
-        spontaneous: bool,
+        selection: RuleSelection,
         mut visit: impl FnMut(Move, &mut Machine) -> bool,
     ) -> Result<(), RuleFault> {
         self.load(state);
@@ -175,7 +175,7 @@ impl<'a> Explorer<'a> {
         let mut priority = None;
         for (view_index, &instance) in view.rules.iter().enumerate() {
             let rule = &program.rules[instance as usize];
-            if rule.spontaneous && !spontaneous {
+            if !selection.includes(rule) {
                 continue;
             }
             if priority.is_some_and(|enabled_priority| rule.priority > enabled_priority) {

@@ -3,11 +3,11 @@
 //! States and edges are in the order in which the search finds them, so the same model gives the same bytes.
 //! The graph is not reduced: independent parts are explored together, and a violation does not end the exploration.
 
-use crate::compile::compile;
+use crate::compile::{compile, Notes};
 use crate::explore::Explorer;
 use crate::interpret::Fault;
 use crate::model::{Model, Number};
-use crate::program::Program;
+use crate::program::{Program, RuleSelection};
 use crate::trace::{Trace, VariableValue};
 use crate::view::View;
 use cohkit_base::words::counted;
@@ -63,7 +63,7 @@ pub fn graph(model: &Model, max_states: usize, trace: Option<&Trace>) -> Result<
     if let Some(error) = model.validate().first() {
         return Err(error.to_string());
     }
-    let program = compile(model, false);
+    let program = compile(model, Notes::Omitted);
     let view = View::whole(&program, model.deadlock);
     let mut explorer = Explorer::new(&program, &view);
     let explain = |fault| fault_text(model, &program, fault);
@@ -82,7 +82,7 @@ pub fn graph(model: &Model, max_states: usize, trace: Option<&Trace>) -> Result<
             fault,
             marked: false,
         };
-        let expanded = explorer.expand(state, true, |fired, _| {
+        let expanded = explorer.expand(state, RuleSelection::All, |fired, _| {
             edges.push(edge(fired.rule, fired.to, None));
             true
         });
@@ -107,35 +107,47 @@ pub fn graph(model: &Model, max_states: usize, trace: Option<&Trace>) -> Result<
             edge.marked = true;
         }
     }
-    let mut first_state: Vec<Number> = Vec::new();
-    let mut states = Vec::new();
-    for state in 0..explorer.len() as u32 {
-        explorer.load(state);
-        let frame = &explorer.machine.frame[..program.slots.len()];
-        let values = program.slots.iter().zip(frame).enumerate();
-        let values = values.filter(|&(i, (_, &value))| match first_state.get(i) {
-            Some(&initial) => value != initial,
-            None => value != program.frame[i],
-        });
-        let variable_value =
-            |(_, (slot, &value)): (usize, (&crate::program::Slot, &Number))| VariableValue {
-                variable: slot.name.clone(),
-                value: model.show(slot.ty, value),
-            };
-        states.push(State {
-            start: (state as usize) < start_count,
-            values: values.map(variable_value).collect(),
-        });
-        if state == 0 {
-            first_state = frame.to_vec();
-        }
-    }
+    let states = describe_states(model, &program, &mut explorer, start_count);
     Ok(Graph {
         model: model.name.clone(),
         states,
         edges,
         path,
     })
+}
+
+/// Describes all states that an explorer has found. The first `start_count` are start states.
+fn describe_states(
+    model: &Model,
+    program: &Program,
+    explorer: &mut Explorer,
+    start_count: usize,
+) -> Vec<State> {
+    let mut first_state: Vec<Number> = Vec::new();
+    let mut states = Vec::new();
+    for state in 0..explorer.len() as u32 {
+        explorer.load(state);
+        let frame = &explorer.machine.frame[..program.slots.len()];
+        let reference = match state {
+            0 => &program.frame,
+            _ => &first_state,
+        };
+        let slots = program.slots.iter().zip(frame).zip(reference);
+        states.push(State {
+            start: (state as usize) < start_count,
+            values: slots
+                .filter(|((_, value), reference)| value != reference)
+                .map(|((slot, &value), _)| VariableValue {
+                    variable: slot.name.clone(),
+                    value: model.show(slot.ty, value),
+                })
+                .collect(),
+        });
+        if state == 0 {
+            first_state = frame.to_vec();
+        }
+    }
+    states
 }
 
 /// Computes the values of all scalars in each reachable state. The states are in the order in which the search finds
@@ -147,7 +159,7 @@ pub fn states(model: &Model, max_states: usize) -> Result<Vec<Vec<Number>>, Stri
     if let Some(error) = model.validate().first() {
         return Err(error.to_string());
     }
-    let program = compile(model, false);
+    let program = compile(model, Notes::Omitted);
     let view = View::whole(&program, model.deadlock);
     let mut explorer = Explorer::new(&program, &view);
     explorer
@@ -158,7 +170,7 @@ pub fn states(model: &Model, max_states: usize) -> Result<Vec<Vec<Number>>, Stri
         let state = all_states.len() as u32;
         explorer.load(state);
         all_states.push(explorer.machine.frame[..program.slots.len()].to_vec());
-        let expanded = explorer.expand(state, true, |_, _| true);
+        let expanded = explorer.expand(state, RuleSelection::All, |_, _| true);
         expanded.map_err(|failed| fault_text(model, &program, failed.fault))?;
         if explorer.len() > max_states {
             return Err(too_many_states_error(max_states));

@@ -5,7 +5,7 @@
 //! only the changed slots of its parent, and undone as cheaply.
 
 use crate::model::{Model, Number, Violation};
-use crate::program::*;
+use crate::program::{Arithmetic, Cell, Instance, Lookup, Op, Program, Shape, Site, UNDEFINED};
 
 pub(crate) mod orders;
 
@@ -284,7 +284,7 @@ impl<'a> Machine<'a> {
                     let Lookup { lo, ref values } = program.tables[table as usize];
                     let value = frame[a as usize];
                     match values.get(value.wrapping_sub(lo) as usize) {
-                        Some(&answer) => frame[dst as usize] = answer.into(),
+                        Some(&entry) => frame[dst as usize] = entry.into(),
                         None => fault!(value),
                     }
                 }
@@ -329,6 +329,7 @@ fn shorten(log: &mut Vec<(Cell, Number)>, slots: usize) {
     }
 }
 
+/// Removes all entries of the log but the first of each slot, which [`Machine::undo`] applies last.
 #[cold]
 fn keep_oldest_values(log: &mut Vec<(Cell, Number)>, slots: usize) {
     let mut is_logged = vec![false; slots];
@@ -426,7 +427,7 @@ impl Program {
 mod tests {
     use super::*;
     use crate::build::Builder;
-    use crate::compile::compile;
+    use crate::compile::{compile, Notes};
     use crate::model::*;
 
     #[test]
@@ -440,7 +441,7 @@ mod tests {
         m.start("start", vec![x.set(5), i.each(vec![a.at(i).set(i)])]);
         let body = vec![x.set(round % 7), a.at(round % 4).set(round % 8)];
         m.rule(Rule::new("rule").does([round.each(body)]));
-        let program = compile(&m.build().expect("a model"), false);
+        let program = compile(&m.build().expect("a model"), Notes::Omitted);
         let mut machine = Machine::new(&program);
         assert_eq!(machine.start(0), Ok(true));
         let frame_before = machine.frame[..5].to_vec();
@@ -482,7 +483,7 @@ mod tests {
                 body,
             });
             assert_eq!(model.validate(), []);
-            let program = compile(&model, false);
+            let program = compile(&model, Notes::Omitted);
             let mut machine = Machine::new(&program);
             assert_eq!(machine.start(0), Ok(true));
             let fault = machine.fire(&program.rules[0], 0).expect_err("too deep");

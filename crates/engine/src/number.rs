@@ -13,15 +13,21 @@ pub const UNDEFINED: Number = Number::MIN;
 /// Operators with a number as result.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Arithmetic {
+    /// Sum.
     Add,
+    /// Difference.
     Subtract,
+    /// Product.
     Multiply,
     /// Quotient, rounded toward zero.
     Divide,
     /// Remainder, with the sign of the dividend.
     Remainder,
+    /// Bits that are set in both numbers.
     BitAnd,
+    /// Bits that are set in at least one of the numbers.
     BitOr,
+    /// Bits that are set in exactly one of the numbers.
     BitXor,
     /// `a << b`, or `a >> -b`.
     ShiftLeft,

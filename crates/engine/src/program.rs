@@ -211,6 +211,26 @@ pub(crate) struct Instance {
     pub priority: i32,
 }
 
+/// Rules that an expansion of a state fires.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RuleSelection {
+    /// All rules.
+    All,
+    /// All rules that are not spontaneous.
+    NonSpontaneous,
+}
+
+impl RuleSelection {
+    /// True if rules of this instance fire.
+    #[inline(always)]
+    pub fn includes(self, rule: &Instance) -> bool {
+        match self {
+            RuleSelection::All => true,
+            RuleSelection::NonSpontaneous => !rule.spontaneous,
+        }
+    }
+}
+
 /// Parameters of an [`Instance`] that represents all their values. Its code reads them from cells.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct ParameterLoop {
@@ -518,25 +538,26 @@ impl Packing {
     /// Packs a whole frame.
     pub fn pack(&self, frame: &[Number], words: &mut [u64]) {
         words.fill(0);
-        for f in &self.fields {
-            words[f.word as usize] |= f.encode(frame[f.slot as usize]) << f.shift;
+        for field in &self.fields {
+            words[field.word as usize] |= field.encode(frame[field.slot as usize]) << field.shift;
         }
     }
 
     /// Changes one slot in a packed state.
     #[inline]
     pub fn patch(&self, slot: Cell, value: Number, words: &mut [u64]) {
-        let f = &self.of_slot[slot as usize];
-        if f.mask != 0 {
-            let word = &mut words[f.word as usize];
-            *word = *word & !(f.mask << f.shift) | f.encode(value) << f.shift;
+        let field = &self.of_slot[slot as usize];
+        if field.mask != 0 {
+            let word = &mut words[field.word as usize];
+            *word = *word & !(field.mask << field.shift) | field.encode(value) << field.shift;
         }
     }
 
     /// Unpacks into a frame. Slots that are not packed keep their values.
     pub fn unpack(&self, words: &[u64], frame: &mut [Number]) {
-        for f in &self.fields {
-            frame[f.slot as usize] = f.decode((words[f.word as usize] >> f.shift) & f.mask);
+        for field in &self.fields {
+            let raw = (words[field.word as usize] >> field.shift) & field.mask;
+            frame[field.slot as usize] = field.decode(raw);
         }
     }
 }
@@ -609,8 +630,8 @@ impl Program {
         instance_of_number(&self.starts, number)
     }
 
-    /// Display name of an instance, with the values of its parameters.
-    fn name(
+    /// Replaces the parameters in a name by their values; appends those that the name does not mention.
+    fn insert_values(
         &self,
         model: &Model,
         name: &str,
@@ -639,7 +660,7 @@ impl Program {
     pub fn rule_name(&self, model: &Model, number: u32) -> String {
         self.rule(number).map_or(String::new(), |instance| {
             let rule = &model.rules[instance.source as usize];
-            self.name(
+            self.insert_values(
                 model,
                 &rule.name,
                 &rule.parameters,
@@ -652,7 +673,7 @@ impl Program {
     pub fn start_name(&self, model: &Model, number: u32) -> String {
         self.start(number).map_or(String::new(), |instance| {
             let start = &model.starts[instance.source as usize];
-            self.name(
+            self.insert_values(
                 model,
                 &start.name,
                 &start.parameters,

@@ -1,10 +1,10 @@
 //! Replay of counterexamples: a trace is compared with the model's behaviour, and its last state is judged.
 
-use crate::compile::compile_with_loop_checks;
+use crate::compile::{compile_with_loop_checks, Notes};
 use crate::explore::Explorer;
 use crate::interpret::Fault;
 use crate::model::{Deadlock, Model, Number, Violation};
-use crate::program::Program;
+use crate::program::{Program, RuleSelection};
 use crate::report::{deadlock_message, reported_property, Property};
 use crate::search::Path;
 use crate::trace::{replay_path, ReplayedTrace, Trace};
@@ -51,7 +51,7 @@ pub fn replay_trace(
         true => crate::symmetry_check::asymmetric_uses(model).1,
         false => Default::default(),
     };
-    let program = compile_with_loop_checks(model, true, uniform_stores);
+    let program = compile_with_loop_checks(model, Notes::Compiled, uniform_stores);
     let path = Path {
         start: recorded.start_index,
         rules: recorded.steps.iter().map(|step| step.rule_index).collect(),
@@ -220,39 +220,16 @@ fn judge_reachability(
 ) -> FinalVerdict {
     let view = View::whole(program, model.deadlock);
     let last_state = replayed.machine.frame[..program.slots.len()].to_vec();
-    let quiescent = |explorer: &mut Explorer| {
-        let conjuncts = program.quiescent.iter().flatten();
-        conjuncts
-            .copied()
-            .all(|entry| explorer.machine.run(entry) == Ok(true))
-    };
     let claims_drain = claim == Some(&Property::Drain);
     let claims_liveness = matches!(claim, Some(Property::Liveness(_)));
     if !claims_drain && !claims_liveness && model.deadlock != Deadlock::Off {
-        let mut explorer = explorer_at(program, &view, &last_state);
-        let is_excepted = model.deadlock == Deadlock::ExceptQuiescent && quiescent(&mut explorer);
-        let (mut moves, mut order_fault) = (false, None);
-        let complete = explorer.expand(0, true, |step, machine| {
-            order_fault = order_fault.or(machine.move_by_order);
-            moves |= match machine.move_by_order {
-                None => step.to != Some(0) || model.deadlock == Deadlock::Stuck,
-                Some(_) => model.deadlock == Deadlock::Stuck,
-            };
-            true
-        });
-        if let (Some(fault), false, false) = (order_fault, moves, is_excepted) {
-            // One state of the orbit has a move, and another has none.
-            return fault_verdict(model, program, replayed, fault);
-        }
-        if complete.is_ok() && !moves && !is_excepted {
-            return FinalVerdict::Violated {
-                property: Property::NoDeadlock,
-                message: deadlock_message(model).into(),
-            };
+        if let Some(verdict) = judge_deadlock(model, program, replayed, &view, &last_state) {
+            return verdict;
         }
     }
     if let (Some(conjuncts), false) = (&program.quiescent, claims_liveness) {
-        match reachability(program, &view, &last_state, conjuncts, false) {
+        let selection = RuleSelection::NonSpontaneous;
+        match reachability(program, &view, &last_state, conjuncts, selection) {
             Reachability::Unreachable { moves } => {
                 return FinalVerdict::Violated {
                     property: Property::Drain,
@@ -274,7 +251,7 @@ fn judge_reachability(
         if claims_liveness && claim != Some(&Property::Liveness(name.clone())) {
             continue;
         }
-        match reachability(program, &view, &last_state, conjuncts, true) {
+        match reachability(program, &view, &last_state, conjuncts, RuleSelection::All) {
             Reachability::Unreachable { .. } => {
                 return FinalVerdict::Violated {
                     property: Property::Liveness(name.clone()),
@@ -288,6 +265,38 @@ fn judge_reachability(
     FinalVerdict::NoViolation
 }
 
+/// Verdict on a deadlock in the last state; `None` if it is no deadlock.
+fn judge_deadlock(
+    model: &Model,
+    program: &Program,
+    replayed: &ReplayedTrace,
+    view: &View,
+    last_state: &[Number],
+) -> Option<FinalVerdict> {
+    let mut explorer = explorer_at(program, view, last_state);
+    let mut conjuncts = program.quiescent.iter().flatten().copied();
+    let is_excepted = model.deadlock == Deadlock::ExceptQuiescent
+        && conjuncts.all(|entry| explorer.machine.run(entry) == Ok(true));
+    let (mut moves, mut order_fault) = (false, None);
+    let complete = explorer.expand(0, RuleSelection::All, |step, machine| {
+        order_fault = order_fault.or(machine.move_by_order);
+        moves |= match machine.move_by_order {
+            None => step.to != Some(0) || model.deadlock == Deadlock::Stuck,
+            Some(_) => model.deadlock == Deadlock::Stuck,
+        };
+        true
+    });
+    if let (Some(fault), false, false) = (order_fault, moves, is_excepted) {
+        // One state of the orbit has a move, and another has none.
+        return Some(fault_verdict(model, program, replayed, fault));
+    }
+    let is_deadlock = complete.is_ok() && !moves && !is_excepted;
+    is_deadlock.then(|| FinalVerdict::Violated {
+        property: Property::NoDeadlock,
+        message: deadlock_message(model).into(),
+    })
+}
+
 /// Creates an explorer with this state only.
 fn explorer_at<'a>(program: &'a Program, view: &'a View, state: &[Number]) -> Explorer<'a> {
     let mut explorer = Explorer::new(program, view);
@@ -298,9 +307,11 @@ fn explorer_at<'a>(program: &'a Program, view: &'a View, state: &[Number]) -> Ex
 
 /// Reachability of a state in which a condition holds.
 enum Reachability {
+    /// Such a state is reachable.
     Reachable,
-    /// `moves` is true if the state has a step to a different one.
+    /// No such state is reachable.
     Unreachable {
+        /// True if one of the states has a step to a different one.
         moves: bool,
     },
     /// Undecided: too many states, or a rule or condition faults.
@@ -313,7 +324,7 @@ fn reachability(
     view: &View,
     start_state: &[Number],
     conjuncts: &[u32],
-    spontaneous: bool,
+    selection: RuleSelection,
 ) -> Reachability {
     let mut explorer = explorer_at(program, view, start_state);
     let (mut state, mut moves) = (0, false);
@@ -328,7 +339,7 @@ fn reachability(
             Ok(_) => {}
             Err(_) => return Reachability::Unknown,
         }
-        let expanded = explorer.expand(state, spontaneous, |step, _| {
+        let expanded = explorer.expand(state, selection, |step, _| {
             moves |= step.to != Some(state);
             true
         });

@@ -1,8 +1,8 @@
 //! Verdicts and statistics of a checked model.
 
-use crate::compile::{compile_with_node_limit, MAX_INSTRUCTIONS};
+use crate::compile::{compile_with_node_limit, Notes, MAX_INSTRUCTIONS};
 use crate::components::{search_parts, split, Parts, Product};
-use crate::model::*;
+use crate::model::{Deadlock, Invariant, Model, ModelError, NamedType, Type, Violation};
 use crate::program::{Op, Program};
 use crate::search::{omission_bound, CheckpointError, FailedCheck, Options, Path, Reason, Verdict};
 use crate::symmetry::Symmetry;
@@ -252,7 +252,7 @@ pub(crate) fn validate_and_compile(
     if !errors.is_empty() {
         return Err(errors);
     }
-    let program = compile_with_node_limit(model, false, uniform_stores, options.max_nodes);
+    let program = compile_with_node_limit(model, Notes::Omitted, uniform_stores, options.max_nodes);
     if program.code.len() > MAX_INSTRUCTIONS {
         return Err(vec![ModelError {
             location: format!("model `{}`", model.name),
@@ -388,7 +388,7 @@ pub(crate) fn independent_parts(model: &Model, program: &Program, options: &Opti
     }
 }
 
-/// Reason reason a model cannot be checked.
+/// Reason why a model cannot be checked.
 #[derive(Debug)]
 pub enum CheckError {
     /// Errors of the model.
@@ -432,6 +432,25 @@ fn stuck_states_text(stuck: u64, search_size: SearchSize) -> String {
     )
 }
 
+/// First of the covers that no run reaches, and a sentence about all of them.
+fn uncovered_message(model: &Model, unmet: &[u32], search_size: SearchSize) -> (Property, String) {
+    let names = unmet
+        .iter()
+        .map(|&cover| &model.covers[cover as usize].name);
+    let quoted: Vec<String> = names.clone().map(|name| format!("`{name}`")).collect();
+    let subject = match quoted.split_last() {
+        Some((last, [])) => format!("{last} is"),
+        Some((last, front)) => format!("{} and {last} are", front.join(", ")),
+        None => String::new(),
+    };
+    let states_text = search_size.describe_states();
+    let steps = counted(u128::from(search_size.depth), "step");
+    let message =
+        format!("{subject} not covered in any of {states_text}, at most {steps} from a start");
+    let first = names.into_iter().next().cloned().unwrap_or_default();
+    (Property::Cover(first), message)
+}
+
 /// Outcome of a failed check: the violated property, a message and the trace. A fault that is an exceeded limit of the
 /// engine gives [`Outcome::Exceeded`].
 fn violation_outcome(
@@ -442,10 +461,9 @@ fn violation_outcome(
     search_size: SearchSize,
     uniform_stores: UniformStores,
 ) -> Outcome {
-    let text = |s: &str| s.to_string();
     let (property, message) = match failed_check {
-        FailedCheck::Invariant(i) => {
-            let invariant = &model.invariants[*i as usize];
+        FailedCheck::Invariant(index) => {
+            let invariant = &model.invariants[*index as usize];
             let violation = Violation::new(&invariant.name, &invariant.reason);
             (
                 Property::Invariant(invariant.name.clone()),
@@ -463,7 +481,7 @@ fn violation_outcome(
             Ok(violation) => (reported_property(model, &violation), violation.to_string()),
             Err(message) => (Property::WellDefined, message),
         },
-        FailedCheck::Deadlock => (Property::NoDeadlock, text(deadlock_message(model))),
+        FailedCheck::Deadlock => (Property::NoDeadlock, deadlock_message(model).to_string()),
         FailedCheck::DeadEnd(stuck) => (
             Property::Drain,
             format!(
@@ -478,26 +496,7 @@ fn violation_outcome(
                 stuck_states_text(*stuck, search_size)
             ),
         ),
-        FailedCheck::Uncovered(unmet) => {
-            let names = unmet
-                .iter()
-                .map(|&cover| &model.covers[cover as usize].name);
-            let quoted: Vec<String> = names.clone().map(|name| format!("`{name}`")).collect();
-            let subject = match quoted.split_last() {
-                Some((last, [])) => format!("{last} is"),
-                Some((last, front)) => format!("{} and {last} are", front.join(", ")),
-                None => String::new(),
-            };
-            let states_text = search_size.describe_states();
-            let steps = counted(u128::from(search_size.depth), "step");
-            let message = format!(
-                "{subject} not covered in any of {states_text}, at most {steps} from a start"
-            );
-            (
-                Property::Cover(names.into_iter().next().cloned().unwrap_or_default()),
-                message,
-            )
-        }
+        FailedCheck::Uncovered(unmet) => uncovered_message(model, unmet, search_size),
         FailedCheck::OutOfReach(property, stuck) => {
             let name = model.liveness[*property as usize].name.clone();
             let states_text = search_size.describe_states();

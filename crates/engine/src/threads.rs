@@ -64,21 +64,26 @@ pub(crate) fn run_in_parallel<S: Send, T: Send>(
 /// persistent thread keeps its cache contents. The owner of the team is one of its threads.
 #[derive(Default)]
 pub(crate) struct Team {
+    /// All threads but the owner.
     members: Vec<Member>,
 }
 
 /// Thread of a team, other than its owner.
 struct Member {
+    /// State shared with the thread.
     control: Arc<ThreadControl>,
+    /// The thread; `None` once it has been joined.
     thread: Option<JoinHandle<()>>,
 }
 
 /// Shared state of a team's thread and its owner.
 #[derive(Default)]
 struct ThreadControl {
-    /// Status: `DONE`, `WORK` or `END`.
+    /// Status: [`DONE`], [`WORK`] or [`END`]. The owner sets `WORK` and `END`, the thread sets `DONE`.
     status: AtomicUsize,
+    /// The job, until the thread begins it.
     job: Mutex<Option<Job>>,
+    /// Payload of a panic in the last job.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
@@ -89,7 +94,9 @@ const WORK: usize = 1;
 /// No further jobs will come.
 const END: usize = 2;
 
+/// Work for one thread.
 struct Job {
+    /// The work. It borrows from its owner's stack, which [`Team::run_in_parallel`] does not leave before the job ends.
     work: &'static (dyn Fn() + Sync),
     /// Thread that waits for the job.
     owner: Thread,
@@ -236,6 +243,7 @@ impl Team {
 }
 
 impl Member {
+    /// Starts a job. The caller must wait for its end with [`Member::wait_until_done`] while the borrow is valid.
     #[allow(unsafe_code)]
     fn start(&self, work: &(dyn Fn() + Sync)) {
         // SAFETY: only the lifetime of the borrow changes. The caller waits for the end of the job with
@@ -252,6 +260,7 @@ impl Member {
         }
     }
 
+    /// Waits until the thread has completed its job.
     fn wait_until_done(&self) {
         wait(POLLS_BEFORE_SLEEP, || {
             self.control.status.load(Ordering::Acquire) == DONE

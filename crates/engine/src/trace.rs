@@ -1,8 +1,8 @@
 //! Readable counterexamples: the rules that fired, the changes of each, and their chart.
 
-use crate::compile::{compile, compile_with_loop_checks};
+use crate::compile::{compile, compile_with_loop_checks, Notes};
 use crate::interpret::{Fault, Machine};
-use crate::model::*;
+use crate::model::{Model, Note, Number, Piece};
 use crate::program::Program;
 use crate::search::{Path, NO_START};
 use crate::symmetry_check::UniformStores;
@@ -97,7 +97,7 @@ pub fn replay(model: &Model, start: u32, rules: &[u32]) -> Result<Trace, String>
     if let Some(error) = model.validate().first() {
         return Err(error.to_string());
     }
-    let program = compile(model, true);
+    let program = compile(model, Notes::Compiled);
     let path = Path {
         start,
         rules: rules.to_vec(),
@@ -129,87 +129,66 @@ pub(crate) fn replay_path<'a>(
         ));
     }
     let mut machine = Machine::new(program);
-    let show = |slot: usize, value: Number| model.show(program.slots[slot].ty, value);
-    let explain = |fault: Fault| match program.explain(model, fault) {
-        Ok(violation) => violation.to_string(),
-        Err(message) => message,
-    };
     let start = machine.start(path.start);
     if start == Ok(false) {
         return Err("an assumption excludes the start state".into());
     }
     let mut fault = start.err();
-    let slots = || program.slots.iter().enumerate();
-    let initial = slots()
-        .filter(|&(i, _)| machine.frame[i] != program.frame[i])
-        .map(|(i, slot)| VariableValue {
-            variable: slot.name.clone(),
-            value: show(i, machine.frame[i]),
-        });
     let mut trace = Trace {
         start: program.start_name(model, path.start),
         start_index: path.start,
-        initial: initial.collect(),
+        initial: changed_slots(program, &program.frame, &machine.frame)
+            .map(|slot| VariableValue {
+                variable: program.slots[slot].name.clone(),
+                value: show(model, program, slot, &machine.frame),
+            })
+            .collect(),
         steps: Vec::new(),
         sequence: Sequence {
             agents: model.agents.clone(),
             steps: Vec::new(),
         },
-        fault: fault.map(explain),
+        fault: fault.map(|fault| describe_fault(model, program, fault)),
         loops_checked: false,
     };
-    let mut events = model.trace_renderer.and_then(|trace_renderer| {
-        trace_renderer.begin(model, &machine.frame[..program.slots.len()])
-    });
+    let slots = program.slots.len();
+    let mut events = model
+        .trace_renderer
+        .and_then(|renderer| renderer.begin(model, &machine.frame[..slots]));
     append_notes(model, program, &mut machine, &mut events);
     for (i, &rule) in path.rules.iter().enumerate() {
         let step = i + 1;
-        let Some(instance) = program.rule(rule) else {
-            return Err(format!(
-                "step {step}: there is no rule {rule}; the model has {}, counted from 0",
-                program.rule_count()
-            ));
-        };
-        let name = program.rule_name(model, rule);
-        if let Some(fault) = &trace.fault {
+        if let (Some(fault), Some(_)) = (&trace.fault, program.rule(rule)) {
+            let name = program.rule_name(model, rule);
             return Err(format!(
                 "step {step}: `{name}` cannot fire: {fault} before it"
             ));
         }
-        let state_before = machine.frame[..program.slots.len()].to_vec();
-        let fired = match machine.is_enabled(instance, rule) {
-            Ok(true) => machine.fire(instance, rule),
-            Ok(false) => return Err(format!("step {step}: `{name}` is not enabled there")),
-            Err(fault) => Err(fault),
-        };
-        if fired == Ok(false) {
-            return Err(format!(
-                "step {step}: an assumption excludes the result of `{name}`"
-            ));
-        }
-        fault = fired.err();
-        trace.fault = fault.map(|fault| match machine.conflict.take() {
-            Some(conflict) => format!(
-                "{}: {}; `--symmetry off` uses the order of the file and gives a verdict",
-                explain(fault),
-                conflict.describe(model, program)
-            ),
-            None => explain(fault),
+        let state_before = machine.frame[..slots].to_vec();
+        fault = fire_step(model, program, &mut machine, step, rule)?;
+        trace.fault = fault.map(|fault| {
+            let description = describe_fault(model, program, fault);
+            match machine.conflict.take() {
+                Some(conflict) => format!(
+                    "{description}: {}; `--symmetry off` uses the order of the file and gives a verdict",
+                    conflict.describe(model, program)
+                ),
+                None => description,
+            }
         });
-        let changed = slots()
-            .filter(|&(i, _)| state_before[i] != machine.frame[i])
-            .map(|(i, slot)| Change {
-                variable: slot.name.clone(),
-                from: show(i, state_before[i]),
-                to: show(i, machine.frame[i]),
-            });
+        let name = program.rule_name(model, rule);
         if let Some(events) = &mut events {
-            events.step(&name, &state_before, &machine.frame[..program.slots.len()]);
+            events.step(&name, &state_before, &machine.frame[..slots]);
         }
+        let changes = changed_slots(program, &state_before, &machine.frame).map(|slot| Change {
+            variable: program.slots[slot].name.clone(),
+            from: show(model, program, slot, &state_before),
+            to: show(model, program, slot, &machine.frame),
+        });
         trace.steps.push(TraceStep {
             rule: name,
             rule_index: rule,
-            changes: changed.collect(),
+            changes: changes.collect(),
         });
         append_notes(model, program, &mut machine, &mut events);
     }
@@ -221,6 +200,63 @@ pub(crate) fn replay_path<'a>(
         machine,
         fault,
     })
+}
+
+/// Fires the rule of a step, counted from 1. Returns the fault in which it ends, if any.
+///
+/// # Errors
+/// The model has no such rule, the rule is not enabled, or an assumption excludes its result.
+fn fire_step(
+    model: &Model,
+    program: &Program,
+    machine: &mut Machine,
+    step: usize,
+    rule: u32,
+) -> Result<Option<Fault>, String> {
+    let Some(instance) = program.rule(rule) else {
+        return Err(format!(
+            "step {step}: there is no rule {rule}; the model has {}, counted from 0",
+            program.rule_count()
+        ));
+    };
+    let fired = match machine.is_enabled(instance, rule) {
+        Ok(true) => machine.fire(instance, rule),
+        Ok(false) => {
+            let name = program.rule_name(model, rule);
+            return Err(format!("step {step}: `{name}` is not enabled there"));
+        }
+        Err(fault) => Err(fault),
+    };
+    match fired {
+        Ok(true) => Ok(None),
+        Ok(false) => Err(format!(
+            "step {step}: an assumption excludes the result of `{}`",
+            program.rule_name(model, rule)
+        )),
+        Err(fault) => Ok(Some(fault)),
+    }
+}
+
+/// Indices of the slots in which two frames differ.
+fn changed_slots<'f>(
+    program: &Program,
+    before: &'f [Number],
+    after: &'f [Number],
+) -> impl Iterator<Item = usize> + 'f {
+    (0..program.slots.len()).filter(|&slot| before[slot] != after[slot])
+}
+
+/// Text of a slot's value in a frame.
+fn show(model: &Model, program: &Program, slot: usize, frame: &[Number]) -> String {
+    model.show(program.slots[slot].ty, frame[slot])
+}
+
+/// Description of a fault as a clause.
+fn describe_fault(model: &Model, program: &Program, fault: Fault) -> String {
+    match program.explain(model, fault) {
+        Ok(violation) => violation.to_string(),
+        Err(message) => message,
+    }
 }
 
 /// Appends the machine's notes to the trace events.
@@ -256,7 +292,7 @@ pub(crate) fn trace_of_path(model: &Model, path: &Path, uniform_stores: UniformS
         };
     }
     let loops_checked = !uniform_stores.is_empty();
-    let program = compile_with_loop_checks(model, true, uniform_stores);
+    let program = compile_with_loop_checks(model, Notes::Compiled, uniform_stores);
     match replay_path(model, &program, path) {
         Ok(replayed) => Trace {
             loops_checked,

@@ -1,6 +1,6 @@
 //! Walks over statements and expressions, in the order in which they run.
 
-use crate::model::*;
+use crate::model::{Argument, Expr, Place, Step, Steps, Stmt};
 
 /// Node of a traversal.
 pub enum Node<'a> {
@@ -67,12 +67,14 @@ fn stmt(stmt: &Stmt, f: &mut dyn FnMut(Node)) {
     }
 }
 
+/// Visits the bounds of an arithmetic sequence.
 fn steps(steps: &Steps, f: &mut dyn FnMut(Node)) {
     expr(&steps.from, f);
     expr(&steps.to, f);
     expr(&steps.by, f);
 }
 
+/// Visits the arguments of a call. An argument passed as a place may be written.
 fn arguments(arguments: &[Argument], f: &mut dyn FnMut(Node)) {
     for argument in arguments {
         match argument {
@@ -82,11 +84,13 @@ fn arguments(arguments: &[Argument], f: &mut dyn FnMut(Node)) {
     }
 }
 
+/// Visits a place that is written or gets an alias, and the indices in it.
 fn target(to: &Place, f: &mut dyn FnMut(Node)) {
     f(Node::Target(to));
     place(to, f);
 }
 
+/// Visits the indices of a place.
 fn place(place: &Place, f: &mut dyn FnMut(Node)) {
     for step in &place.path {
         if let Step::Index(e) = step {

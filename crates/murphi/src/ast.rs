@@ -87,17 +87,29 @@ pub(super) enum BinaryOperator {
     Xor,
     /// `=` or `==`.
     Equal,
+    /// `!=`.
     NotEqual,
+    /// `<`.
     Less,
+    /// `<=`.
     LessOrEqual,
+    /// `>`.
     Greater,
+    /// `>=`.
     GreaterOrEqual,
+    /// `<<`.
     ShiftLeft,
+    /// `>>`.
     ShiftRight,
+    /// `+`.
     Add,
+    /// `-`.
     Subtract,
+    /// `*`.
     Multiply,
+    /// `/`.
     Divide,
+    /// `%`.
     Remainder,
 }
 

@@ -12,7 +12,10 @@ mod names;
 mod numbers;
 mod statements;
 
-use cohkit_engine::model::*;
+use cohkit_engine::model::{
+    Argument, Deadlock, Expr, Function, Model, Number, Operator, Place, Role, Rule, Start, Step,
+    Stmt, Table, Type, TypeId, VariableId, Violation,
+};
 use cohkit_engine::visit::{self, Node};
 use expressions::precedence;
 use names::{identifier, Names};
@@ -243,6 +246,7 @@ struct Printer<'a> {
 }
 
 impl Printer<'_> {
+    /// Prints a line with the current indentation.
     fn add_line(&mut self, line: impl AsRef<str>) {
         let line = line.as_ref();
         if line.is_empty() {
@@ -253,6 +257,7 @@ impl Printer<'_> {
         }
     }
 
+    /// Prints the lines that `f` prints one level deeper.
     fn with_indent(&mut self, f: impl FnOnce(&mut Self)) {
         self.indent += 1;
         f(self);
@@ -261,6 +266,33 @@ impl Printer<'_> {
 
     /// Prints the whole model: declarations, tables, functions, start states, rules and properties.
     fn print_model(&mut self, style: Style) {
+        let model = self.model;
+        self.print_header(style);
+        self.print_declarations(style);
+        for (index, table) in model.tables.iter().enumerate() {
+            self.print_table(index, table);
+        }
+        for (index, function) in model.functions.iter().enumerate() {
+            self.print_function(index, function);
+        }
+        for start in &model.starts {
+            self.print_start(start, style);
+        }
+        if style == Style::Drain {
+            let drain_flag = &self.names.drain_flag;
+            let rule = format!("  !{drain_flag} ==>\nbegin\n  {drain_flag} := true;\nend;");
+            self.add_line("rule \"nothing new from now on\"");
+            self.add_line(rule);
+            self.add_line("");
+        }
+        for rule in &model.rules {
+            self.print_rule(rule, style);
+        }
+        self.print_properties();
+    }
+
+    /// Prints comments on the model and how to check it.
+    fn print_header(&mut self, style: Style) {
         let model = self.model;
         let name: String = model
             .name
@@ -284,58 +316,53 @@ impl Printer<'_> {
             }
         }
         self.add_line("");
-        self.print_declarations(style);
-        for (t, table) in model.tables.iter().enumerate() {
-            self.print_table(t, table);
-        }
-        for (f, function) in model.functions.iter().enumerate() {
-            self.print_function(f, function);
-        }
+    }
+
+    /// Prints a start state. Without undefined values, it first clears all variables.
+    fn print_start(&mut self, start: &Start, style: Style) {
         let drain_flag = self.names.drain_flag.clone();
-        for start in &model.starts {
-            self.print_ruleset(&start.parameters, |p| {
-                p.add_line(format!("startstate {}", quote(&start.name)));
-                p.begin_body(&start.body, &[]);
-                p.with_indent(|p| {
-                    for (variable, name) in p.model.variables.iter().zip(p.names.variables.clone())
-                    {
-                        if variable.role == Role::State && !p.model.undefined {
-                            p.add_line(format!("clear {name};"));
-                        }
+        self.print_ruleset(&start.parameters, |p| {
+            p.add_line(format!("startstate {}", quote(&start.name)));
+            p.begin_body(&start.body, &[]);
+            p.with_indent(|p| {
+                for (variable, name) in p.model.variables.iter().zip(p.names.variables.clone()) {
+                    if variable.role == Role::State && !p.model.undefined {
+                        p.add_line(format!("clear {name};"));
                     }
-                    if style == Style::Drain {
-                        p.add_line(format!("{drain_flag} := false;"));
-                    }
-                    p.print_block(&start.body);
-                });
-                p.add_line("end;");
+                }
+                if style == Style::Drain {
+                    p.add_line(format!("{drain_flag} := false;"));
+                }
+                p.print_block(&start.body);
             });
-        }
-        if style == Style::Drain {
-            self.add_line("rule \"nothing new from now on\"");
-            self.add_line(format!(
-                "  !{drain_flag} ==>\nbegin\n  {drain_flag} := true;\nend;"
-            ));
-            self.add_line("");
-        }
-        for rule in &model.rules {
-            self.print_ruleset(&rule.parameters, |p| {
-                let kind = if rule.spontaneous {
-                    "  -- spontaneous"
-                } else {
-                    ""
-                };
-                p.add_line(format!("rule {}{kind}", quote(&rule.name)));
-                let guard = match style == Style::Drain && rule.spontaneous {
-                    true => format!("!{drain_flag} & {}", p.expr(&rule.guard, precedence::NOT)),
-                    false => p.expr(&rule.guard, 0),
-                };
-                p.add_line(format!("  {guard} ==>"));
-                p.begin_body(&rule.body, &[]);
-                p.with_indent(|p| p.print_block(&rule.body));
-                p.add_line("end;");
-            });
-        }
+            p.add_line("end;");
+        });
+    }
+
+    /// Prints a rule. With [`Style::Drain`], a spontaneous rule fires only before the flag is set.
+    fn print_rule(&mut self, rule: &Rule, style: Style) {
+        let drain_flag = self.names.drain_flag.clone();
+        self.print_ruleset(&rule.parameters, |p| {
+            let kind = if rule.spontaneous {
+                "  -- spontaneous"
+            } else {
+                ""
+            };
+            p.add_line(format!("rule {}{kind}", quote(&rule.name)));
+            let guard = match style == Style::Drain && rule.spontaneous {
+                true => format!("!{drain_flag} & {}", p.expr(&rule.guard, precedence::NOT)),
+                false => p.expr(&rule.guard, 0),
+            };
+            p.add_line(format!("  {guard} ==>"));
+            p.begin_body(&rule.body, &[]);
+            p.with_indent(|p| p.print_block(&rule.body));
+            p.add_line("end;");
+        });
+    }
+
+    /// Prints invariants, liveness properties, assumptions, covers and the quiescent condition.
+    fn print_properties(&mut self) {
+        let model = self.model;
         let invariants = model.invariants.iter().map(|i| ("invariant", i));
         let liveness = model.liveness.iter().map(|i| ("liveness", i));
         let assumptions = model.assumptions.iter().map(|i| ("assume", i));
@@ -457,9 +484,9 @@ impl Printer<'_> {
         }
     }
 
-    /// Prints a constant table as a function of its index. `t` is the index of the table in the model.
-    fn print_table(&mut self, t: usize, table: &Table) {
-        let name = self.names.tables[t].clone();
+    /// Prints a constant table as a function of its index. `table_index` is the position of the table in the model.
+    fn print_table(&mut self, table_index: usize, table: &Table) {
+        let name = self.names.tables[table_index].clone();
         let (index, result) = (table.index.index(), table.result.index());
         self.add_line(format!(
             "function {name}(i_: {}): {};",
@@ -480,8 +507,8 @@ impl Printer<'_> {
         self.add_line("");
     }
 
-    /// Prints a function or procedure. `f` is its index in the model.
-    fn print_function(&mut self, f: usize, function: &Function) {
+    /// Prints a function or procedure. `function_index` is its position in the model.
+    fn print_function(&mut self, function_index: usize, function: &Function) {
         let parameters = function.parameters.iter().map(|&p| {
             let variable = self.model.variable(p);
             let keyword = if variable.role == Role::Alias {
@@ -493,7 +520,7 @@ impl Printer<'_> {
             format!("{keyword}{}: {ty}", self.names.variables[p.index()])
         });
         let parameters = parameters.collect::<Vec<_>>().join("; ");
-        let name = self.names.functions[f].clone();
+        let name = self.names.functions[function_index].clone();
         match function.result {
             Some(ty) => {
                 let ty = &self.names.types[ty.index()];

@@ -78,18 +78,25 @@ pub(crate) const MAX_TEXT_BYTES: usize = 4 << 20;
 /// All errors of the text, in the order of their positions; at most [`Diagnostic::MAX_DIAGNOSTICS`]. If there are
 /// more, the last one has a note with the number of the others.
 pub fn read(name: &str, text: &str, dialect: Dialect) -> Result<ReadOutput, Vec<Diagnostic>> {
-    read_as(name, text, dialect, dialect == Dialect::Rumur)
+    let options = ReadOptions {
+        dialect,
+        is_strict: dialect == Dialect::Rumur,
+    };
+    read_with(name, text, options)
 }
 
-/// Reads a text like [`read`]. With `is_strict` a read of an undefined value of a scalarset or union is an error of the
-/// model.
-fn read_as(
-    name: &str,
-    text: &str,
+/// Rules by which a text is read.
+#[derive(Clone, Copy)]
+struct ReadOptions {
+    /// Dialect of the text.
     dialect: Dialect,
+    /// True if a read of an undefined value of a scalarset or union is an error of the model.
     is_strict: bool,
-) -> Result<ReadOutput, Vec<Diagnostic>> {
-    let options = (dialect, is_strict);
+}
+
+/// Reads a text like [`read`], by these rules.
+fn read_with(name: &str, text: &str, options: ReadOptions) -> Result<ReadOutput, Vec<Diagnostic>> {
+    // Most texts are nested so little that any stack suffices.
     let shallow_errors = match read_to_depth(name, text, options, parser::MAX_SHALLOW_DEPTH) {
         Ok(result) => return result,
         Err(TooDeep(errors)) => errors,
@@ -115,25 +122,19 @@ struct TooDeep(Vec<Diagnostic>);
 fn read_to_depth(
     name: &str,
     text: &str,
-    (dialect, is_strict): (Dialect, bool),
+    options: ReadOptions,
     max_depth: u32,
 ) -> Result<Result<ReadOutput, Vec<Diagnostic>>, TooDeep> {
     let mut sink = diagnostic::Sink::default();
     let mut model = None;
     if lexer::check_readable(text, &mut sink) {
-        let tokens = lexer::lex(text, dialect, &mut sink);
-        let mut parser = parser::Parser::new(text, &tokens, dialect, &mut sink, max_depth);
-        let items = parser.file();
+        let tokens = lexer::lex(text, options.dialect, &mut sink);
+        let mut parser = parser::Parser::new(text, &tokens, options.dialect, &mut sink, max_depth);
+        let items = parser.parse_file();
         if parser.is_too_deep {
             return Err(TooDeep(sink.finish().0));
         }
-        model = Some(lower::lower(
-            name,
-            text,
-            &items,
-            (dialect, is_strict),
-            &mut sink,
-        ));
+        model = Some(lower::lower(name, text, &items, options, &mut sink));
     }
     let has_errors = sink.has_errors();
     let (errors, warnings) = sink.finish();

@@ -1,6 +1,6 @@
 //! Probable mistakes that show only when a model runs.
 
-use super::{read_as, Diagnostic, Dialect};
+use super::{read_with, Diagnostic, Dialect, ReadOptions};
 use cohkit_diagnostics::Span;
 use cohkit_engine::undefined::first_undefined_read;
 
@@ -11,7 +11,11 @@ pub fn undefined_read(text: &str, dialect: Dialect) -> Option<Diagnostic> {
     if dialect != Dialect::Any {
         return None;
     }
-    let model = read_as("", text, dialect, true).ok()?.model;
+    let options = ReadOptions {
+        dialect,
+        is_strict: true,
+    };
+    let model = read_with("", text, options).ok()?.model;
     let read = model.with_enough_stack(|| first_undefined_read(&model))?;
     let line = text.lines().nth((read.line as usize).checked_sub(1)?)?;
     let start = line.as_ptr() as usize - text.as_ptr() as usize;

@@ -7,7 +7,7 @@
 //! field, or the receiver of the message that the same step removed, or else [`UNNAMED_AGENTS`].
 
 use cohkit_base::sequence::{Action, Sequence, Step as ChartStep};
-use cohkit_engine::model::*;
+use cohkit_engine::model::{Model, Number, Role, TraceRenderer, Type, TypeId, UNDEFINED};
 use cohkit_engine::trace_events::TraceEvents;
 
 /// The lifeline of agents that messages do not name.
@@ -51,8 +51,18 @@ struct Shape {
     further_agent: Option<usize>,
     /// First enumeration among the fields, which holds the kind of the message.
     kind: Option<usize>,
-    /// Fields in order: index of the first cell in the record, name, and type.
-    fields: Vec<(usize, String, TypeId)>,
+    /// Fields in order.
+    fields: Vec<RecordField>,
+}
+
+/// A field of a record type.
+struct RecordField {
+    /// Index of the field's first cell in the record.
+    cell_offset: usize,
+    /// Name of the field.
+    name: String,
+    /// Type of the field.
+    ty: TypeId,
 }
 
 /// A message: description and ends, each by the name of an agent. Equal messages cannot be distinguished.
@@ -66,6 +76,25 @@ struct Message {
     target: Option<String>,
     /// Agent that the further field names, which may be the missing end.
     further_agent: Option<String>,
+}
+
+/// A message in flight.
+struct Flight {
+    /// The message.
+    message: Message,
+    /// Lifelines of sender and receiver.
+    ends: MessageEnds,
+    /// Number of the flight, which connects sending and receiving in the chart.
+    number: u32,
+}
+
+/// Lifelines at the ends of a message, as indices into [`Networks::agents`].
+#[derive(Clone, Copy)]
+struct MessageEnds {
+    /// Lifeline of the sender.
+    from: usize,
+    /// Lifeline of the receiver.
+    to: usize,
 }
 
 /// Renders the messages of a model with networks.
@@ -92,8 +121,8 @@ struct Networks<'a> {
     agents: Vec<String>,
     /// Steps of the chart so far.
     steps: Vec<ChartStep>,
-    /// Messages in flight with the lifelines of sender and receiver, and the number of the flight.
-    in_flight: Vec<(Message, usize, usize, u32)>,
+    /// Messages in flight.
+    in_flight: Vec<Flight>,
     /// Number of flights so far, which is the number of the next flight.
     flight_count: u32,
 }
@@ -130,7 +159,7 @@ impl<'a> Networks<'a> {
                 types.extend(
                     ends.into_iter()
                         .flatten()
-                        .map(|field| shape.fields[field].2),
+                        .map(|field| shape.fields[field].ty),
                 );
             }
         }
@@ -146,7 +175,7 @@ impl<'a> Networks<'a> {
             if model.count(ty) > MAX_AGENTS as u64 {
                 return None;
             }
-            for name in (lo..=hi).map(|value| agent(model, ty, value)) {
+            for name in (lo..=hi).map(|value| agent_name(model, ty, value)) {
                 if !networks.agents.contains(&name) {
                     networks.agents.push(name);
                 }
@@ -213,14 +242,14 @@ impl<'a> Networks<'a> {
             return;
         }
         if !self.shapes.iter().any(|shape| shape.0 == record) {
-            let shape = self.shape(record);
+            let shape = self.recognise_shape(record);
             self.shapes.push((record, shape));
         }
         let shape = self.shape_of(record);
         let ends: Vec<TypeId> = [shape.source, shape.target]
             .into_iter()
             .flatten()
-            .map(|f| shape.fields[f].2)
+            .map(|field| shape.fields[field].ty)
             .collect();
         // Numbers are agents only if a source or target field has their type.
         let owner = owner.filter(|(ty, _)| {
@@ -231,19 +260,20 @@ impl<'a> Networks<'a> {
             self.slots.push(Slot {
                 record_cell,
                 presence_cell,
-                owner: owner.map(|(ty, value)| agent(self.model, ty, value)),
+                owner: owner.map(|(ty, value)| agent_name(self.model, ty, value)),
                 record,
             });
         }
     }
 
+    /// Roles of the fields of a record type that some slot has.
     fn shape_of(&self, record: TypeId) -> &Shape {
         let entry = self.shapes.iter().find(|shape| shape.0 == record);
         &entry.expect("shapes of slots are known").1
     }
 
     /// Returns the roles of the fields of a record type, recognised by their names and types.
-    fn shape(&self, record: TypeId) -> Shape {
+    fn recognise_shape(&self, record: TypeId) -> Shape {
         let mut shape = Shape {
             source: None,
             target: None,
@@ -272,7 +302,11 @@ impl<'a> Networks<'a> {
             if matches!(self.model.ty(*ty), Type::Enum(_)) && !is_end && shape.kind.is_none() {
                 shape.kind = Some(number);
             }
-            shape.fields.push((cell_offset, name.clone(), *ty));
+            shape.fields.push(RecordField {
+                cell_offset,
+                name: name.clone(),
+                ty: *ty,
+            });
             cell_offset += self.sizes[ty.index()] as usize;
         }
         if let [further_agent] = further_agents[..] {
@@ -286,7 +320,7 @@ impl<'a> Networks<'a> {
         let is_mailbox = |slot: &Slot| {
             let shape = self.shape_of(slot.record);
             let ends = [shape.source, shape.target].into_iter().flatten();
-            let mut ends = ends.map(|end| frame[slot.record_cell + shape.fields[end].0]);
+            let mut ends = ends.map(|end| frame[slot.record_cell + shape.fields[end].cell_offset]);
             slot.presence_cell.is_some() || ends.all(|value| value == UNDEFINED)
         };
         let keep_flags: Vec<bool> = self.slots.iter().map(is_mailbox).collect();
@@ -299,11 +333,13 @@ impl<'a> Networks<'a> {
         let message = |slot: &Slot| {
             let shape = self.shape_of(slot.record);
             let value = |field: usize| {
-                let (cell_offset, _, ty) = &shape.fields[field];
+                let RecordField {
+                    cell_offset, ty, ..
+                } = &shape.fields[field];
                 let value = frame[slot.record_cell + cell_offset];
                 (value != UNDEFINED).then(|| match shape.kind == Some(field) {
                     true => self.model.show(*ty, value),
-                    false => agent(self.model, *ty, value),
+                    false => agent_name(self.model, *ty, value),
                 })
             };
             let ends = [shape.source, shape.target].map(|end| end.and_then(value));
@@ -321,7 +357,12 @@ impl<'a> Networks<'a> {
             };
             let ends = [shape.source, shape.target, shape.further_agent, shape.kind];
             let mut arguments = Vec::new();
-            for (field, (cell_offset, name, ty)) in shape.fields.iter().enumerate() {
+            for (field, record_field) in shape.fields.iter().enumerate() {
+                let RecordField {
+                    cell_offset,
+                    name,
+                    ty,
+                } = record_field;
                 let is_simple = self.model.bounds(*ty).is_some();
                 let value = frame[slot.record_cell + cell_offset];
                 let names_agent = shape.further_agent == Some(field) && shape.source.is_some();
@@ -346,6 +387,7 @@ impl<'a> Networks<'a> {
         self.slots.iter().filter_map(message).collect()
     }
 
+    /// Adds a step of an agent, given by its lifeline, to the chart.
     fn add_step(&mut self, agent: usize, action: Action) {
         self.steps.push(ChartStep {
             agent,
@@ -357,7 +399,7 @@ impl<'a> Networks<'a> {
 
     /// Returns the lifelines of a message's sender and receiver. `actor` is the lifeline of the agent that acts in the
     /// step, if it is known.
-    fn ends(&self, message: &Message, actor: Option<usize>) -> (usize, usize) {
+    fn ends(&self, message: &Message, actor: Option<usize>) -> MessageEnds {
         let others_index = self.agents.len() - 1;
         let index_of = |name: &Option<String>| {
             let name = name.as_ref()?;
@@ -370,7 +412,29 @@ impl<'a> Networks<'a> {
             .or(actor)
             .or(further_agent.filter(|&o| Some(o) != target));
         let to = target.or(further_agent.filter(|&o| source.is_some() && Some(o) != source));
-        (from.unwrap_or(others_index), to.unwrap_or(others_index))
+        MessageEnds {
+            from: from.unwrap_or(others_index),
+            to: to.unwrap_or(others_index),
+        }
+    }
+
+    /// Removes a message from those in flight. A message that was in flight at the start gets a flight of its own.
+    fn land(&mut self, message: Message) -> Flight {
+        let sent = (self.in_flight.iter()).position(|flight| flight.message == message);
+        match sent {
+            Some(sent) => self.in_flight.remove(sent),
+            None => Flight {
+                ends: self.ends(&message, None),
+                message,
+                number: self.next_flight(),
+            },
+        }
+    }
+
+    /// Number of a new flight.
+    fn next_flight(&mut self) -> u32 {
+        self.flight_count += 1;
+        self.flight_count - 1
     }
 }
 
@@ -389,54 +453,43 @@ impl TraceEvents for Networks<'_> {
         );
         let mut actor = None;
         for message in removed {
-            let flight = match self
-                .in_flight
-                .iter()
-                .position(|in_flight| in_flight.0 == message)
-            {
-                Some(sent) => self.in_flight.remove(sent),
-                // The message was in flight at the start.
-                None => {
-                    let (from, to) = self.ends(&message, None);
-                    self.flight_count += 1;
-                    (message, from, to, self.flight_count - 1)
-                }
+            let Flight {
+                message,
+                ends,
+                number,
+            } = self.land(message);
+            actor.get_or_insert(ends.to);
+            let receive = Action::Receive {
+                message: message.text,
+                from: ends.from,
+                flight: number,
             };
-            let (message, from, to, flight) = flight;
-            actor.get_or_insert(to);
-            let message = message.text;
-            self.add_step(
-                to,
-                Action::Receive {
-                    message,
-                    from,
-                    flight,
-                },
-            );
+            self.add_step(ends.to, receive);
         }
-        let sent: Vec<(Message, usize, usize)> = added
+        let sent: Vec<(Message, MessageEnds)> = added
             .into_iter()
             .map(|message| {
-                let (from, to) = self.ends(&message, actor);
-                (message, from, to)
+                let ends = self.ends(&message, actor);
+                (message, ends)
             })
             .collect();
-        if let Some(agent) = actor.or(sent.first().map(|sent| sent.1)) {
+        if let Some(agent) = actor.or(sent.first().map(|(_, ends)| ends.from)) {
             let description = rule.split(" (").next().unwrap_or(rule).to_string();
             self.add_step(agent, Action::Does { what: description });
         }
-        for (message, from, to) in sent {
-            let flight = self.flight_count;
-            self.flight_count += 1;
-            self.add_step(
-                from,
-                Action::Send {
-                    message: message.text.clone(),
-                    to,
-                    flight,
-                },
-            );
-            self.in_flight.push((message, from, to, flight));
+        for (message, ends) in sent {
+            let number = self.next_flight();
+            let send = Action::Send {
+                message: message.text.clone(),
+                to: ends.to,
+                flight: number,
+            };
+            self.add_step(ends.from, send);
+            self.in_flight.push(Flight {
+                message,
+                ends,
+                number,
+            });
         }
     }
 
@@ -476,7 +529,7 @@ impl TraceEvents for Networks<'_> {
 }
 
 /// The name of an agent. A number alone would not show its type.
-fn agent(model: &Model, ty: TypeId, value: Number) -> String {
+fn agent_name(model: &Model, ty: TypeId, value: Number) -> String {
     match model.ty(ty) {
         Type::Range { .. } => format!("{} {value}", model.types[ty.index()].name),
         _ => model.show(ty, value),

@@ -6,7 +6,13 @@
 //! A place in the state is visible to all code. A recursive call therefore passes its position, and each tuple of
 //! passed state variables has its own code. Other places have no alias during the call; they are copied in and out.
 
-use super::*;
+use super::cost::stmt_cost;
+use super::{Compiler, Conversion, Element, Label, Location, Value};
+use crate::model::{
+    Argument, Expr, Function, FunctionId, Model, Place, Role, Stmt, TypeId, VariableId, Violation,
+    UNDEFINED,
+};
+use crate::program::{Cell, Comparison, Op};
 use crate::visit::{self, Node};
 
 /// Analysis of a function.
@@ -64,7 +70,7 @@ impl FunctionAnalysis {
     /// Analyses all functions. Recursive ones get cells from `next` on.
     pub fn analyse_all(model: &Model, sizes: &[u32], next: &mut Cell) -> Vec<FunctionAnalysis> {
         let mut functions: Vec<FunctionAnalysis> = Vec::new();
-        for (f, function) in model.functions.iter().enumerate() {
+        for (index, function) in model.functions.iter().enumerate() {
             let mut analysis = FunctionAnalysis {
                 may_remove: may_remove_elements(model, &functions, &function.body),
                 argument_area: *next,
@@ -74,7 +80,7 @@ impl FunctionAnalysis {
                 Node::Target(place) => analysis.assigned.push(place.variable),
                 Node::Expr(Expr::Call(id, _)) | Node::Stmt(Stmt::Call(id, _)) => {
                     // Functions call only themselves and earlier ones.
-                    analysis.recursive |= id.index() == f;
+                    analysis.recursive |= id.index() == index;
                 }
                 _ => {}
             });
@@ -97,7 +103,7 @@ enum EvaluatedArgument {
     Value(Value),
     /// An array, record or multiset, in these cells.
     Aggregate(Location),
-    /// With the multiset elements that contain the place.
+    /// A place, with the multiset elements that contain it.
     Place(Location, Vec<Element>),
 }
 
@@ -129,14 +135,14 @@ impl Compiler<'_> {
     }
 
     /// Emits the evaluation of two expressions. The first value is saved if the evaluation of the second may change it.
-    pub(super) fn two_values(&mut self, a: &Expr, b: &Expr) -> (Value, Value) {
-        let mut a = self.value(a);
+    pub(super) fn emit_two_values(&mut self, a: &Expr, b: &Expr) -> (Value, Value) {
+        let mut a = self.emit_value(a);
         if visit::contains_call(b) {
             let dst = self.new_temporary();
-            self.emit(Op::Copy { dst, a: a.cell });
+            self.emit_copy(dst, a.cell);
             a.cell = dst;
         }
-        (a, self.value(b))
+        (a, self.emit_value(b))
     }
 
     /// Returns true if the type of an expression is an array, a record or a multiset.
@@ -155,24 +161,18 @@ impl Compiler<'_> {
         let different = if when { end } else { to };
         for cell in 0..self.sizes[ty.index()] {
             let mark = self.temporary;
-            let (a, b) = (self.load(a.skip(cell)), self.load(b.skip(cell)));
+            let (a, b) = (self.emit_load(a.skip(cell)), self.emit_load(b.skip(cell)));
             self.temporary = mark;
-            let op = Comparison::NotEqual;
-            self.emit(Op::JumpIf {
-                op,
-                a,
-                b,
-                to: different.0,
-            });
+            self.emit_jump_if(Comparison::NotEqual, a, b, different);
         }
         if when {
-            self.emit(Op::Jump { to: to.0 });
+            self.emit_jump(to);
         }
         self.bind_label(end);
     }
 
     /// Emits a call; returns the location of its result.
-    pub(super) fn call(&mut self, id: FunctionId, arguments: &[Argument]) -> Location {
+    pub(super) fn emit_call(&mut self, id: FunctionId, arguments: &[Argument]) -> Location {
         let model = self.model;
         let function = &model.functions[id.index()];
         let line = self.line;
@@ -191,15 +191,15 @@ impl Compiler<'_> {
                     EvaluatedArgument::Aggregate(self.locate_aggregate(e, ty))
                 }
                 Argument::Value(e) => {
-                    let mut value = self.value(e);
-                    self.check(value, ty, |m| m.variable(parameter).name.clone());
+                    let mut value = self.emit_value(e);
+                    self.emit_check(value, ty, |m| m.variable(parameter).name.clone());
                     // A call in a later argument may overwrite the cell.
                     let has_later_call = arguments[i + 1..]
                         .iter()
                         .any(|a| matches!(a, Argument::Value(e) if visit::contains_call(e)));
                     if has_later_call {
                         let dst = self.new_temporary();
-                        self.emit(Op::Copy { dst, a: value.cell });
+                        self.emit_copy(dst, value.cell);
                         value.cell = dst;
                     }
                     EvaluatedArgument::Value(value)
@@ -209,15 +209,20 @@ impl Compiler<'_> {
         let result = function.result.map_or(0, |ty| self.sizes[ty.index()]);
         let result = self.allocate_temporaries(result);
         match self.functions[id.index()].recursive {
-            true => self.call_recursive(id, &passed, result),
-            false => self.inline_call(id, passed, result),
+            true => self.emit_recursive_call(id, &passed, result),
+            false => self.emit_inlined_call(id, passed, result),
         }
         self.line = line;
         result
     }
 
     /// Emits the code of a function in place of a call.
-    fn inline_call(&mut self, id: FunctionId, passed: Vec<EvaluatedArgument>, result: Location) {
+    fn emit_inlined_call(
+        &mut self,
+        id: FunctionId,
+        passed: Vec<EvaluatedArgument>,
+        result: Location,
+    ) {
         let model = self.model;
         let function = &model.functions[id.index()];
         let mark = self.temporary;
@@ -237,16 +242,13 @@ impl Compiler<'_> {
                     places.push(p);
                 }
                 EvaluatedArgument::Aggregate(location) => {
-                    self.copy(location, parameter_location, parameter_location.len)
+                    self.emit_copies(location, parameter_location, parameter_location.len)
                 }
                 EvaluatedArgument::Value(value) => {
                     if value.lo == value.hi && value.lo != UNDEFINED && !assigned {
                         constant_parameters.push((p, value.lo));
                     } else {
-                        self.emit(Op::Copy {
-                            dst: parameter_location.base,
-                            a: value.cell,
-                        });
+                        self.emit_copy(parameter_location.base, value.cell);
                     }
                 }
             }
@@ -260,7 +262,7 @@ impl Compiler<'_> {
             ty: function.result,
             end,
         });
-        self.block(&function.body);
+        self.emit_block(&function.body);
         self.emit_missing_return(function);
         self.bind_label(end);
         self.return_target = outer_return_target;
@@ -274,6 +276,7 @@ impl Compiler<'_> {
         self.temporary = mark;
     }
 
+    /// Emits a violation for a function with a result whose code can end without [`Stmt::Return`].
     fn emit_missing_return(&mut self, function: &Function) {
         if function.result.is_some() && !always_returns(&function.body) {
             let reason = format!("`{}` returns without a value", function.name);
@@ -282,7 +285,12 @@ impl Compiler<'_> {
     }
 
     /// Emits a call of the separate code of a recursive function.
-    fn call_recursive(&mut self, id: FunctionId, passed: &[EvaluatedArgument], result: Location) {
+    fn emit_recursive_call(
+        &mut self,
+        id: FunctionId,
+        passed: &[EvaluatedArgument],
+        result: Location,
+    ) {
         let function = &self.model.functions[id.index()];
         let binding: Vec<ParameterBinding> = (0..passed.len())
             .map(|i| self.parameter_binding(passed, i))
@@ -300,25 +308,21 @@ impl Compiler<'_> {
             passed.iter().zip(&binding).zip(&argument_locations)
         {
             match (passed, binding) {
-                (&EvaluatedArgument::Value(value), _) => self.emit(Op::Copy {
-                    dst: argument_location.base,
-                    a: value.cell,
-                }),
+                (&EvaluatedArgument::Value(value), _) => {
+                    self.emit_copy(argument_location.base, value.cell)
+                }
                 (&EvaluatedArgument::Aggregate(location), _)
                 | (&EvaluatedArgument::Place(location, _), ParameterBinding::Copied) => {
-                    self.copy(location, argument_location, argument_location.len)
+                    self.emit_copies(location, argument_location, argument_location.len)
                 }
                 (&EvaluatedArgument::Place(location, _), _) => {
                     if let Some(a) = location.offset {
-                        self.emit(Op::Copy {
-                            dst: argument_location.base,
-                            a,
-                        });
+                        self.emit_copy(argument_location.base, a);
                     }
                 }
             }
         }
-        let code = self.recursive_code(id, &binding);
+        let code = self.recursive_code_index(id, &binding);
         let name = function.name.clone();
         self.emit_at(Op::Call { to: code }, |_| name);
         for ((passed, binding), &argument_location) in
@@ -327,10 +331,10 @@ impl Compiler<'_> {
             if let (&EvaluatedArgument::Place(location, _), ParameterBinding::Copied) =
                 (passed, binding)
             {
-                self.copy(argument_location, location, argument_location.len);
+                self.emit_copies(argument_location, location, argument_location.len);
             }
         }
-        self.copy(returned, result, result.len);
+        self.emit_copies(returned, result, result.len);
     }
 
     /// Meaning of the parameter to which the given argument is passed.
@@ -372,7 +376,7 @@ impl Compiler<'_> {
     }
 
     /// Index of a recursive function's code for these arguments; the code may be emitted later.
-    fn recursive_code(&mut self, function: FunctionId, passed: &[ParameterBinding]) -> u32 {
+    fn recursive_code_index(&mut self, function: FunctionId, passed: &[ParameterBinding]) -> u32 {
         let mut codes = self.recursive_codes.iter();
         let existing = codes.position(|code| code.function == function && code.passed == passed);
         let number = existing.unwrap_or_else(|| {
@@ -418,10 +422,10 @@ impl Compiler<'_> {
 
     /// Computes the cost of each function.
     pub(super) fn compute_call_costs(&mut self) {
-        for f in 0..self.functions.len() {
-            let body = &self.model.functions[f].body;
+        for index in 0..self.functions.len() {
+            let body = &self.model.functions[index].body;
             let cost = body.iter().map(|s| stmt_cost(self, s));
-            self.functions[f].cost = cost.fold(1, usize::saturating_add);
+            self.functions[index].cost = cost.fold(1, usize::saturating_add);
         }
     }
 
@@ -462,7 +466,7 @@ impl Compiler<'_> {
             let cells = location_of(self, parameter);
             self.aliases[parameter.index()] = match binding {
                 ParameterBinding::Copied => {
-                    self.copy(argument_location, cells, argument_location.len);
+                    self.emit_copies(argument_location, cells, argument_location.len);
                     None
                 }
                 ParameterBinding::SameAs(earlier) => {
@@ -474,7 +478,7 @@ impl Compiler<'_> {
                     computed,
                 } => {
                     if computed {
-                        self.copy(argument_location, cells, 1);
+                        self.emit_copies(argument_location, cells, 1);
                     }
                     let offset = computed.then_some(cells.base);
                     Some(Location { base, offset, len })
@@ -484,7 +488,7 @@ impl Compiler<'_> {
         let end = self.new_label();
         let ty = function.result;
         self.return_target = Some(ReturnTarget { to, ty, end });
-        self.block(&function.body);
+        self.emit_block(&function.body);
         self.emit_missing_return(function);
         self.bind_label(end);
         self.return_target = None;
@@ -497,7 +501,7 @@ impl Compiler<'_> {
             self.aliases[parameter.index()] = None;
             if binding == ParameterBinding::Copied && model.variable(parameter).role == Role::Alias
             {
-                self.copy(
+                self.emit_copies(
                     location_of(self, parameter),
                     argument_location,
                     argument_location.len,
@@ -517,66 +521,66 @@ impl Compiler<'_> {
             match ty {
                 Some(ty) if self.model.bounds(ty).is_none() => {
                     let from = self.locate_aggregate(e, ty);
-                    self.copy(from, to, to.len);
+                    self.emit_copies(from, to, to.len);
                 }
                 Some(ty) => {
-                    let value = self.value(e);
-                    self.check(value, ty, |_| "the returned value".into());
-                    self.store(to, value.cell);
+                    let value = self.emit_value(e);
+                    self.emit_check(value, ty, |_| "the returned value".into());
+                    self.emit_store(to, value.cell);
                 }
                 None => {}
             }
         }
-        self.emit(Op::Jump { to: end.0 });
+        self.emit_jump(end);
     }
 
-    /// Conversion of a union's value to a member, or the reverse: the number to add, and the least and greatest value
-    /// that can be converted.
-    pub(super) fn conversion(&self, to: TypeId, e: &Expr) -> Option<(Number, Number, Number)> {
+    /// Conversion of an expression's value to a type; `None` if neither type is a member of the other.
+    pub(super) fn conversion(&self, to: TypeId, e: &Expr) -> Option<Conversion> {
         let from = self.model.type_of(e)?;
         if from == to {
             let (lo, hi) = self.model.bounds(to)?;
-            return Some((0, lo, hi));
+            return Some(Conversion { shift: 0, lo, hi });
         }
-        if let Some(offset) = self.model.offset_in_union(to, from) {
+        if let Some(shift) = self.model.offset_in_union(to, from) {
             let (lo, hi) = self.model.bounds(from)?;
-            return Some((offset, lo, hi));
+            return Some(Conversion { shift, lo, hi });
         }
         let offset = self.model.offset_in_union(from, to)?;
         let (_, hi) = self.model.bounds(to)?;
-        Some((-offset, offset, offset + hi))
+        Some(Conversion {
+            shift: -offset,
+            lo: offset,
+            hi: offset + hi,
+        })
     }
 
     /// Emits the conversion of a union's value to a member, or the reverse.
-    pub(super) fn convert(&mut self, to: TypeId, e: &Expr) -> Value {
+    pub(super) fn emit_conversion(&mut self, to: TypeId, e: &Expr) -> Value {
         let conversion = self.conversion(to, e);
         let from = self.model.type_of(e);
-        let value = self.value(e);
+        let value = self.emit_value(e);
         let (min_number, max_number) = self.model.numbers;
-        let (shift, lo, hi) = conversion.unwrap_or((0, min_number, max_number));
+        let Conversion { shift, lo, hi } = conversion.unwrap_or(Conversion {
+            shift: 0,
+            lo: min_number,
+            hi: max_number,
+        });
         let dst = self.new_temporary();
-        self.emit(Op::Copy { dst, a: value.cell });
+        self.emit_copy(dst, value.cell);
         let end = self.new_label();
         if value.lo == UNDEFINED {
             let b = self.constant(UNDEFINED).cell;
-            let op = Comparison::Equal;
-            self.emit(Op::JumpIf {
-                op,
-                a: dst,
-                b,
-                to: end.0,
-            });
+            self.emit_jump_if(Comparison::Equal, dst, b, end);
         }
         let is_in_range = value.lo.max(UNDEFINED + 1) >= lo && value.hi <= hi;
         if !is_in_range || value.lo == UNDEFINED && lo > 0 {
             let name = self.model.types[to.index()].name.clone();
-            let bounds = self.bounds(lo, hi);
+            let bounds = self.bounds_index(lo, hi);
             self.emit_at_with_type(Op::Check { a: dst, bounds }, from, |_| name);
         }
         if shift != 0 {
             let b = self.constant(shift).cell;
-            let op = Arithmetic::Add;
-            self.emit(Op::Arithmetic { op, dst, a: dst, b });
+            self.emit_add(dst, dst, b);
         }
         self.bind_label(end);
         let may_be_undefined = value.lo == UNDEFINED;

@@ -1,7 +1,7 @@
 //! Estimated code size, which decides whether loops are unrolled.
 
 use super::Compiler;
-use crate::model::*;
+use crate::model::{Argument, Expr, FunctionId, Place, Step, Stmt, Type, VariableId};
 
 /// Approximate number of instructions of an expression.
 pub(super) fn cost(compiler: &Compiler, e: &Expr) -> usize {

@@ -5,7 +5,7 @@
 //! defined need no encoding of the undefined value.
 
 use crate::interpret::Machine;
-use crate::program::*;
+use crate::program::{Cell, Comparison, Op, Program, Slot, UNDEFINED};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Finds slots and cells that are never undefined, and simplifies the code.
@@ -258,34 +258,48 @@ impl<'a> Flow<'a> {
                     continue;
                 }
                 Op::Fail { .. } | Op::EndCall => continue,
-                Op::Copy { dst, a } | Op::Set { dst, a } => {
-                    let value = get_bit(&state, self.cells[&a]);
-                    set_bit(&mut state, self.cells[&dst], value);
-                }
-                Op::Defined { a } | Op::Check { a, .. } => {
-                    set_bit(&mut state, self.cells[&a], false)
-                }
-                Op::Arithmetic { dst, .. }
-                | Op::Compare { dst, .. }
-                | Op::Index { dst, .. }
-                | Op::Table { dst, .. } => set_bit(&mut state, self.cells[&dst], false),
-                Op::Load { dst, base, len, .. } => {
-                    let mut cells = region(self.program, base, len);
-                    let may_be_undefined = cells.any(|cell| get_bit(&state, self.cells[&cell]));
-                    set_bit(&mut state, self.cells[&dst], may_be_undefined);
-                }
-                Op::Store { a, base, len, .. } => {
-                    if get_bit(&state, self.cells[&a]) {
-                        for cell in region(self.program, base, len) {
-                            set_bit(&mut state, self.cells[&cell], true);
-                        }
-                    }
-                }
-                Op::Cover { .. } | Op::Disagree { .. } | Op::Call { .. } | Op::Note { .. } => {}
+                _ => self.transfer(op, &mut state),
             }
             current = Some(state);
         }
         needs_another_pass
+    }
+
+    /// Changes the state as an instruction that neither jumps nor ends the code changes it.
+    fn transfer(&self, op: Op, state: &mut [u64]) {
+        match op {
+            Op::Copy { dst, a } | Op::Set { dst, a } => {
+                let value = get_bit(state, self.cells[&a]);
+                set_bit(state, self.cells[&dst], value);
+            }
+            Op::Defined { a } | Op::Check { a, .. } => set_bit(state, self.cells[&a], false),
+            Op::Arithmetic { dst, .. }
+            | Op::Compare { dst, .. }
+            | Op::Index { dst, .. }
+            | Op::Table { dst, .. } => set_bit(state, self.cells[&dst], false),
+            Op::Load { dst, base, len, .. } => {
+                let mut cells = region(self.program, base, len);
+                let may_be_undefined = cells.any(|cell| get_bit(state, self.cells[&cell]));
+                set_bit(state, self.cells[&dst], may_be_undefined);
+            }
+            Op::Store { a, base, len, .. } => {
+                // The store reaches one cell of the region; the others keep their values.
+                if get_bit(state, self.cells[&a]) {
+                    for cell in region(self.program, base, len) {
+                        set_bit(state, self.cells[&cell], true);
+                    }
+                }
+            }
+            Op::Cover { .. }
+            | Op::Disagree { .. }
+            | Op::Call { .. }
+            | Op::Note { .. }
+            | Op::Jump { .. }
+            | Op::JumpIf { .. }
+            | Op::Return { .. }
+            | Op::Fail { .. }
+            | Op::EndCall => {}
+        }
     }
 
     /// True if an instruction tests whether a cell is undefined.

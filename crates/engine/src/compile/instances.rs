@@ -1,7 +1,10 @@
 //! Rules and start states with the values of their parameters. A few combinations of values have separate code; many
 //! combinations share one piece of code that reads the values from cells.
 
-use super::*;
+use super::cost::{cost, stmt_cost};
+use super::{Compiler, Label, MAX_SEPARATE_COMBINATIONS, MIN_NODES};
+use crate::model::{Expr, Number, Operator, Place, VariableId};
+use crate::program::{Comparison, Instance, Op, Parameter, ParameterLoop};
 use crate::visit::{self, Node};
 
 impl Compiler<'_> {
@@ -146,31 +149,19 @@ impl Compiler<'_> {
                 c.bind_label(reset_and_advance[last]);
                 for later_parameter in &cells[last + 1..] {
                     let (dst, a) = (later_parameter.cell, c.constant(later_parameter.lo).cell);
-                    c.emit(Op::Copy { dst, a });
+                    c.emit_copy(dst, a);
                 }
                 c.bind_label(advance[last]);
                 let at_max = c.new_label();
-                let op = Comparison::Equal;
-                let to = at_max.0;
-                c.emit(Op::JumpIf {
-                    op,
-                    a: cell,
-                    b: hi,
-                    to,
-                });
-                c.emit(Op::Arithmetic {
-                    op: Arithmetic::Add,
-                    dst: cell,
-                    a: cell,
-                    b: one,
-                });
-                c.emit(Op::Jump { to: top.0 });
+                c.emit_jump_if(Comparison::Equal, cell, hi, at_max);
+                c.emit_add(cell, cell, one);
+                c.emit_jump(top);
                 c.bind_label(at_max);
-                c.emit(Op::Copy { dst: cell, a: lo });
+                c.emit_copy(cell, lo);
                 let previous = last
                     .checked_sub(1)
                     .map_or(exhausted, |previous| advance[previous]);
-                c.emit(Op::Jump { to: previous.0 });
+                c.emit_jump(previous);
             }
             c.bind_label(exhausted);
             c.emit(Op::Return { verdict: false });
@@ -199,7 +190,7 @@ impl Compiler<'_> {
             _ => {
                 let last_read = (*last).max(last_used_parameter(e, parameters));
                 let to = failure_label(last_read);
-                self.jump(e, false, to);
+                self.jump_if(e, false, to);
                 if self.defined_bounds(e, parameters).is_none() {
                     *last = last_read;
                 }

@@ -1,7 +1,9 @@
 //! Loops; short ones are unrolled.
 
 use super::places::encode_reach;
-use super::*;
+use super::{Compiler, Label, Value};
+use crate::model::{Expr, Model, Number, Steps, VariableId, Violation};
+use crate::program::{Arithmetic, Cell, Comparison, LoopOrder, Op};
 
 /// Maximum number of nodes of unrolled loop bodies.
 const MAX_UNROLLED_NODES: u64 = 4096;
@@ -30,26 +32,13 @@ impl Compiler<'_> {
             self.constant(*domain.end()).cell,
         );
         let one = self.constant(1).cell;
-        self.emit(Op::Copy {
-            dst: cell,
-            a: first,
-        });
+        self.emit_copy(cell, first);
         let (top, end) = (self.new_label(), self.new_label());
         self.bind_label(top);
         f(self);
-        self.emit(Op::JumpIf {
-            op: Comparison::Equal,
-            a: cell,
-            b: last,
-            to: end.0,
-        });
-        self.emit(Op::Arithmetic {
-            op: Arithmetic::Add,
-            dst: cell,
-            a: cell,
-            b: one,
-        });
-        self.emit(Op::Jump { to: top.0 });
+        self.emit_jump_if(Comparison::Equal, cell, last, end);
+        self.emit_add(cell, cell, one);
+        self.emit_jump(top);
         self.bind_label(end);
     }
 
@@ -63,10 +52,7 @@ impl Compiler<'_> {
         let (zero, one) = (self.constant(0).cell, self.constant(1).cell);
         let last = self.constant(Number::from(order.count) - 1).cell;
         let iteration = self.new_temporary();
-        self.emit(Op::Copy {
-            dst: iteration,
-            a: zero,
-        });
+        self.emit_copy(iteration, zero);
         let (top, end) = (self.new_label(), self.new_label());
         self.bind_label(top);
         self.emit(Op::Load {
@@ -76,19 +62,9 @@ impl Compiler<'_> {
             len: encode_reach(order.count),
         });
         f(self);
-        self.emit(Op::JumpIf {
-            op: Comparison::Equal,
-            a: iteration,
-            b: last,
-            to: end.0,
-        });
-        self.emit(Op::Arithmetic {
-            op: Arithmetic::Add,
-            dst: iteration,
-            a: iteration,
-            b: one,
-        });
-        self.emit(Op::Jump { to: top.0 });
+        self.emit_jump_if(Comparison::Equal, iteration, last, end);
+        self.emit_add(iteration, iteration, one);
+        self.emit_jump(top);
         self.bind_label(end);
     }
 
@@ -100,51 +76,24 @@ impl Compiler<'_> {
         cost: usize,
         mut f: impl FnMut(&mut Self),
     ) {
-        let by = self.constant_value(&steps.by);
-        if let (Some(from), Some(to), Some(by)) = (
-            self.constant_value(&steps.from),
-            self.constant_value(&steps.to),
-            by,
-        ) {
-            if by > 0 && to < from || by < 0 && from < to {
-                return;
+        if let Some(numbers) = self.unrolled_steps(steps, cost) {
+            for number in numbers {
+                self.bound_values[id.index()] = Some(number);
+                f(self);
             }
-            let iterations = match by {
-                0 => u64::MAX,
-                _ => (to.abs_diff(from) / by.unsigned_abs()).saturating_add(1),
-            };
-            if iterations.saturating_mul(cost.max(1) as u64) <= MAX_UNROLLED_NODES {
-                for iteration in 0..iterations {
-                    self.bound_values[id.index()] =
-                        Some(from.wrapping_add((iteration as Number).wrapping_mul(by)));
-                    f(self);
-                }
-                self.bound_values[id.index()] = None;
-                return;
-            }
+            self.bound_values[id.index()] = None;
+            return;
         }
         let cell = self.cells[id.index()];
-        let saved_value = |c: &mut Self, e: &Expr| {
-            let value = c.value(e);
-            let dst = c.new_temporary();
-            c.emit(Op::Copy { dst, a: value.cell });
-            Value { cell: dst, ..value }
-        };
-        let from = saved_value(self, &steps.from).cell;
-        let to = saved_value(self, &steps.to);
-        let step = saved_value(self, &steps.by).cell;
-        let last = to.cell;
+        let from = self.emit_saved_value(&steps.from).cell;
+        let to = self.emit_saved_value(&steps.to);
+        let by = self.emit_saved_value(&steps.by).cell;
+        let constant_by = self.constant_value(&steps.by);
         let zero = self.constant(0).cell;
-        self.emit(Op::Copy { dst: cell, a: from });
-        if by.is_none_or(|by| by == 0) {
+        self.emit_copy(cell, from);
+        if constant_by.is_none_or(|by| by == 0) {
             let continue_label = self.new_label();
-            let op = Comparison::NotEqual;
-            self.emit(Op::JumpIf {
-                op,
-                a: step,
-                b: zero,
-                to: continue_label.0,
-            });
+            self.emit_jump_if(Comparison::NotEqual, by, zero, continue_label);
             self.emit_violation(&Violation::ill_defined("a loop has steps of 0"));
             self.bind_label(continue_label);
         }
@@ -154,62 +103,67 @@ impl Compiler<'_> {
             self.new_label(),
             self.new_label(),
         );
-        let op = Comparison::Less;
         self.bind_label(top);
-        self.emit(Op::JumpIf {
-            op,
-            a: step,
-            b: zero,
-            to: down.0,
-        });
-        self.emit(Op::JumpIf {
-            op,
-            a: last,
-            b: cell,
-            to: end.0,
-        });
-        self.emit(Op::Jump { to: body.0 });
+        self.emit_jump_if(Comparison::Less, by, zero, down);
+        self.emit_jump_if(Comparison::Less, to.cell, cell, end);
+        self.emit_jump(body);
         self.bind_label(down);
-        self.emit(Op::JumpIf {
-            op,
-            a: cell,
-            b: last,
-            to: end.0,
-        });
+        self.emit_jump_if(Comparison::Less, cell, to.cell, end);
         self.bind_label(body);
         f(self);
-        // If the next number would overflow, the loop ends.
+        self.emit_overflow_exit(cell, to, constant_by, end);
+        let next = self.new_temporary();
+        let op = Op::Arithmetic {
+            op: Arithmetic::Add,
+            dst: next,
+            a: cell,
+            b: by,
+        };
+        self.emit_at(op, |_| String::new());
+        self.emit_copy(cell, next);
+        self.emit_jump(top);
+        self.bind_label(end);
+    }
+
+    /// Numbers of a constant sequence, if the loop over them is short enough to unroll or does not run at all; else
+    /// `None`.
+    fn unrolled_steps(&self, steps: &Steps, cost: usize) -> Option<impl Iterator<Item = Number>> {
+        let from = self.constant_value(&steps.from)?;
+        let to = self.constant_value(&steps.to)?;
+        let by = self.constant_value(&steps.by)?;
+        let is_empty = by > 0 && to < from || by < 0 && from < to;
+        let iterations = match by {
+            _ if is_empty => 0,
+            0 => u64::MAX,
+            _ => (to.abs_diff(from) / by.unsigned_abs()).saturating_add(1),
+        };
+        let number = move |i: u64| from.wrapping_add((i as Number).wrapping_mul(by));
+        let is_unrolled = iterations.saturating_mul(cost.max(1) as u64) <= MAX_UNROLLED_NODES;
+        is_unrolled.then(|| (0..iterations).map(number))
+    }
+
+    /// Emits a value in a temporary of its own, which the loop's body does not change.
+    fn emit_saved_value(&mut self, e: &Expr) -> Value {
+        let value = self.emit_value(e);
+        let cell = self.new_temporary();
+        self.emit_copy(cell, value.cell);
+        Value { cell, ..value }
+    }
+
+    /// Emits a jump to `end` if the number after the one in `cell` would overflow, where this is possible for a sequence
+    /// with limit `to` and constant increment `by`.
+    fn emit_overflow_exit(&mut self, cell: Cell, to: Value, by: Option<Number>, end: Label) {
         let (min_number, max_number) = Model::NUMBERS;
-        let overflow_test = match by {
+        match by {
             Some(by) if by > 0 && to.hi > max_number - by => {
-                Some((self.constant(max_number - by).cell, cell))
+                let last_number = self.constant(max_number - by).cell;
+                self.emit_jump_if(Comparison::Less, last_number, cell, end);
             }
             Some(by) if by < 0 && to.lo < min_number - by => {
-                Some((cell, self.constant(min_number - by).cell))
+                let last_number = self.constant(min_number - by).cell;
+                self.emit_jump_if(Comparison::Less, cell, last_number, end);
             }
-            _ => None,
-        };
-        if let Some((a, b)) = overflow_test {
-            let op = Comparison::Less;
-            self.emit(Op::JumpIf {
-                op,
-                a,
-                b,
-                to: end.0,
-            });
+            _ => {}
         }
-        let next = self.new_temporary();
-        self.emit_at(
-            Op::Arithmetic {
-                op: Arithmetic::Add,
-                dst: next,
-                a: cell,
-                b: step,
-            },
-            |_| String::new(),
-        );
-        self.emit(Op::Copy { dst: cell, a: next });
-        self.emit(Op::Jump { to: top.0 });
-        self.bind_label(end);
     }
 }

@@ -12,18 +12,21 @@ mod places;
 mod statements;
 mod values;
 
-use crate::model::Violation;
-use crate::model::*;
-use crate::program::*;
+use crate::model::{
+    Expr, Invariant, Model, Number, Operator, Place, Role, Stmt, Type, TypeId, VariableId,
+    Violation, UNDEFINED,
+};
+use crate::program::{
+    Arithmetic, Cell, Claim, Comparison, Lookup, LoopOrder, MultisetLayout, Op, Orbits, Packing,
+    Program, Shape, Site, Slot,
+};
 use crate::symmetry::{Scratch, Symmetry};
 use crate::symmetry_check::UniformStores;
-use crate::visit;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-use cost::{cost, stmt_cost};
+use cost::cost;
 use places::append_leaves;
-use values::comparison;
 
 /// Maximum number of instructions. Code beyond it is discarded, and the program must not run.
 pub(crate) const MAX_INSTRUCTIONS: usize = 1 << 24;
@@ -41,8 +44,17 @@ const MAX_SEPARATE_COMBINATIONS: usize = 1 << 16;
 /// Marks a cell as a constant until the frame's size is known.
 const CONSTANT: Cell = 1 << 31;
 
-/// Compiles a valid model. If `notes` is false, [`Stmt::Note`]s are left out.
-pub(crate) fn compile(model: &Model, notes: bool) -> Program {
+/// Treatment of [`Stmt::Note`]s.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Notes {
+    /// Notes are compiled, for traces and coverage.
+    Compiled,
+    /// Notes are left out, for searches.
+    Omitted,
+}
+
+/// Compiles a valid model.
+pub(crate) fn compile(model: &Model, notes: Notes) -> Program {
     compile_with_loop_checks(model, notes, UniformStores::new())
 }
 
@@ -50,7 +62,7 @@ pub(crate) fn compile(model: &Model, notes: bool) -> Program {
 /// the program compares all orders of the loop. If their results differ, it reports an exceeded limit.
 pub(crate) fn compile_with_loop_checks(
     model: &Model,
-    notes: bool,
+    notes: Notes,
     uniform_stores: UniformStores,
 ) -> Program {
     compile_with_node_limit(model, notes, uniform_stores, MAX_NODES)
@@ -60,7 +72,7 @@ pub(crate) fn compile_with_loop_checks(
 /// parameter values.
 pub(crate) fn compile_with_node_limit(
     model: &Model,
-    notes: bool,
+    notes: Notes,
     uniform_stores: UniformStores,
     max_nodes: usize,
 ) -> Program {
@@ -71,7 +83,7 @@ pub(crate) fn compile_with_node_limit(
 /// fault is compiled twice; the second time these quantifiers evaluate all values.
 fn compile_recursively(
     model: &Model,
-    notes: bool,
+    notes: Notes,
     uniform_stores: UniformStores,
     max_nodes: usize,
 ) -> Program {
@@ -165,7 +177,7 @@ fn loop_orders(model: &Model, uniform_stores: &UniformStores, next: &mut Cell) -
 /// even once they are decided.
 fn compile_without_short_circuit(
     model: &Model,
-    notes: bool,
+    notes: Notes,
     uniform_stores: UniformStores,
     exhaustive_quantifiers: Vec<VariableId>,
     max_nodes: usize,
@@ -179,7 +191,7 @@ fn compile_without_short_circuit(
     compiler.uniform_stores = uniform_stores;
     compiler.compile_rules();
     for (i, invariant) in model.invariants.iter().enumerate() {
-        compiler.for_each_claim(invariant, |compiler, entries| {
+        compiler.for_each_invariant(invariant, |compiler, entries| {
             compiler
                 .program
                 .invariants
@@ -222,8 +234,8 @@ struct Compiler<'a> {
     model: &'a Model,
     /// Program built so far.
     program: Program,
-    /// True if notes are compiled.
-    notes: bool,
+    /// Treatment of notes.
+    notes: Notes,
     /// Size limit of rules with separate code; see [`instances`].
     max_nodes: usize,
     /// Number of cells of each type.
@@ -237,9 +249,9 @@ struct Compiler<'a> {
     /// Constants in the order of their cells.
     constant_values: Vec<Number>,
     /// Index of each range in [`Program::bounds`].
-    bounds: FxHashMap<(Number, Number), u32>,
+    bounds_indices: FxHashMap<(Number, Number), u32>,
     /// Index of each shape in [`Program::shapes`].
-    shapes: FxHashMap<Shape, u32>,
+    shape_indices: FxHashMap<Shape, u32>,
     /// Index of each violation in [`Program::violations`].
     violation_indices: FxHashMap<Violation, u32>,
     /// Next free temporary.
@@ -277,7 +289,7 @@ struct Compiler<'a> {
     first_line: u32,
 }
 
-/// A cell, with bounds of its value.
+/// A cell that holds a simple value, with bounds of the value.
 #[derive(Clone, Copy)]
 struct Value {
     /// Cell that holds the value.
@@ -286,6 +298,25 @@ struct Value {
     lo: Number,
     /// Greatest value.
     hi: Number,
+}
+
+/// Conversion of a union's value to a member, or the reverse.
+struct Conversion {
+    /// Number added to the value.
+    shift: Number,
+    /// Least value that can be converted.
+    lo: Number,
+    /// Greatest value that can be converted.
+    hi: Number,
+}
+
+/// Values that replace those of a whole place.
+#[derive(Clone, Copy, PartialEq)]
+enum FillValue {
+    /// The first value of each type.
+    First,
+    /// The undefined value. Parts of multiset slots get their first values, since they are never undefined.
+    Undefined,
 }
 
 /// Location of a place in the frame.
@@ -322,10 +353,32 @@ struct Element {
 #[derive(Clone, Copy)]
 struct Label(u32);
 
-impl<'a> Compiler<'a> {
-    /// Lays out the frame: slots of the state, cells of recursive functions, loop orders, and local and bound
-    /// variables. Temporaries and constants follow once their number is known.
-    fn new(model: &'a Model, notes: bool, uniform_stores: &UniformStores) -> Self {
+/// Layout of the frame: slots of the state, argument areas of recursive functions, the reorder flag, loop orders, and
+/// local and bound variables. Temporaries and constants follow once their number is known.
+struct FrameLayout {
+    /// Number of cells of each type.
+    sizes: Vec<u32>,
+    /// First cell of each variable; 0 for an alias that needs none.
+    cells: Vec<Cell>,
+    /// Scalars of the state, from cell 0 on.
+    slots: Vec<Slot>,
+    /// Multisets of the state, inner ones first.
+    multisets: Vec<MultisetLayout>,
+    /// Analysis of each function, with the cells for its arguments.
+    functions: Vec<calls::FunctionAnalysis>,
+    /// See [`Program::reorder_flag`].
+    reorder_flag: Cell,
+    /// See [`Program::orders`].
+    orders: Vec<LoopOrder>,
+    /// First of the cells that a recursive call saves.
+    first_saved: Cell,
+    /// Initial values of all cells so far.
+    frame: Vec<Number>,
+}
+
+impl FrameLayout {
+    /// Assigns cells to the variables of a model.
+    fn new(model: &Model, uniform_stores: &UniformStores) -> FrameLayout {
         let sizes = model.sizes();
         let mut leaves = Vec::new();
         let mut multisets = Vec::new();
@@ -361,73 +414,77 @@ impl<'a> Compiler<'a> {
         next += 1;
         let orders = loop_orders(model, uniform_stores, &mut next);
         let first_saved = next;
+        // In a recursive function, the cell of an alias holds the computed offset of its place.
+        let aliases_need_cells = functions.iter().any(|function| function.recursive);
         for (variable, cell) in model.variables.iter().zip(&mut cells) {
             if matches!(variable.role, Role::Local | Role::Bound)
-                || (variable.role == Role::Alias && functions.iter().any(|f| f.recursive))
+                || (variable.role == Role::Alias && aliases_need_cells)
             {
                 *cell = next;
                 next += sizes[variable.ty.index()];
             }
         }
         frame.resize(next as usize, 0);
+        // Loops first take their values in the order of the model.
         for order in &orders {
             let values = order.first as usize..(order.first + order.count) as usize;
-            frame[values]
-                .iter_mut()
-                .zip(0..)
-                .for_each(|(cell, value)| *cell = value);
-        }
-        let tables = model.tables.iter().map(|t| {
-            let lo = model.bounds(t.index).map_or(0, |b| b.0);
-            Lookup {
-                lo,
-                values: t.values.clone(),
+            for (cell, value) in frame[values].iter_mut().zip(0..) {
+                *cell = value;
             }
-        });
-        let program = Program {
+        }
+        FrameLayout {
+            sizes,
+            cells,
             slots,
-            frame,
-            code: Vec::new(),
-            pieces: Vec::new(),
-            bounds: Vec::new(),
-            shapes: Vec::new(),
-            tables: tables.collect(),
-            starts: Vec::new(),
-            rules: Vec::new(),
-            invariants: Vec::new(),
-            quiescent: None,
-            covers: Vec::new(),
-            liveness: Vec::new(),
-            assumptions: Vec::new(),
             multisets,
-            saved_cells: first_saved..first_saved,
-            orders,
+            functions,
             reorder_flag,
-            orbits: None,
-            violations: Vec::new(),
-            sites: FxHashMap::default(),
-            notes: Vec::new(),
+            orders,
+            first_saved,
+            frame,
+        }
+    }
+}
+
+impl<'a> Compiler<'a> {
+    /// Prepares the compilation of a model.
+    fn new(model: &'a Model, notes: Notes, uniform_stores: &UniformStores) -> Self {
+        let layout = FrameLayout::new(model, uniform_stores);
+        let tables = model.tables.iter().map(|table| Lookup {
+            lo: model.bounds(table.index).map_or(0, |bounds| bounds.0),
+            values: table.values.clone(),
+        });
+        let end = layout.frame.len() as Cell;
+        let program = Program {
+            slots: layout.slots,
+            frame: layout.frame,
+            tables: tables.collect(),
+            multisets: layout.multisets,
+            saved_cells: layout.first_saved..layout.first_saved,
+            orders: layout.orders,
+            reorder_flag: layout.reorder_flag,
             number_bits: model.number_bits(),
+            ..Program::default()
         };
         Compiler {
             model,
             program,
             notes,
             max_nodes: MAX_NODES,
-            sizes,
-            cells,
+            sizes: layout.sizes,
+            cells: layout.cells,
             bound_values: vec![None; model.variables.len()],
             constants: FxHashMap::default(),
             constant_values: Vec::new(),
-            bounds: FxHashMap::default(),
-            shapes: FxHashMap::default(),
+            bounds_indices: FxHashMap::default(),
+            shape_indices: FxHashMap::default(),
             violation_indices: FxHashMap::default(),
-            temporary: next,
-            temporaries_end: next,
+            temporary: end,
+            temporaries_end: end,
             labels: Vec::new(),
             aliases: vec![None; model.variables.len()],
             alias_elements: vec![Vec::new(); model.variables.len()],
-            functions,
+            functions: layout.functions,
             recursive_codes: Vec::new(),
             return_target: None,
             without_assumption: false,
@@ -463,11 +520,15 @@ impl<'a> Compiler<'a> {
         self.program
     }
 
-    /// Calls `f` with the entries of the conjuncts of each instance of a claim.
-    fn for_each_claim(&mut self, claim: &Invariant, mut f: impl FnMut(&mut Self, Vec<u32>)) {
-        self.for_each_instance(&claim.parameters, |c, _| {
+    /// Calls `f` with the entries of the conjuncts of each instance of an invariant.
+    fn for_each_invariant(
+        &mut self,
+        invariant: &Invariant,
+        mut f: impl FnMut(&mut Self, Vec<u32>),
+    ) {
+        self.for_each_instance(&invariant.parameters, |c, _| {
             let mut entries = Vec::new();
-            c.for_each_conjunct(&claim.holds, &mut |c, e| {
+            c.for_each_conjunct(&invariant.holds, &mut |c, e| {
                 entries.push(c.emit_claim(e, true))
             });
             f(c, entries);
@@ -507,24 +568,24 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Emits code that returns true if a claim holds, and `without_assumption` if an assumption fails. ReturnTarget its
+    /// Emits code that returns true if a claim holds, and `without_assumption` if an assumption fails. Returns its
     /// entry.
     fn emit_claim(&mut self, e: &Expr, without_assumption: bool) -> u32 {
         self.without_assumption = without_assumption;
         self.emit_piece(|c| {
             let false_label = c.new_label();
-            c.jump(e, false, false_label);
+            c.jump_if(e, false, false_label);
             c.emit(Op::Return { verdict: true });
             c.bind_label(false_label);
             c.emit(Op::Return { verdict: false });
         })
     }
 
-    /// Emits code that runs statements. ReturnTarget its entry.
+    /// Emits code that runs statements. Returns its entry.
     fn emit_body(&mut self, body: &[Stmt]) -> u32 {
         self.without_assumption = false;
         self.emit_piece(|c| {
-            c.block(body);
+            c.emit_block(body);
             c.emit(Op::Return { verdict: true });
         })
     }
@@ -544,10 +605,32 @@ impl<'a> Compiler<'a> {
         start as u32
     }
 
+    /// Emits an instruction. Beyond [`MAX_INSTRUCTIONS`], it is discarded.
     fn emit(&mut self, op: Op) {
         if self.program.code.len() <= MAX_INSTRUCTIONS {
             self.program.code.push(op);
         }
+    }
+
+    /// Emits a copy to a cell outside the state.
+    fn emit_copy(&mut self, dst: Cell, a: Cell) {
+        self.emit(Op::Copy { dst, a });
+    }
+
+    /// Emits a sum that cannot overflow.
+    fn emit_add(&mut self, dst: Cell, a: Cell, b: Cell) {
+        let op = Arithmetic::Add;
+        self.emit(Op::Arithmetic { op, dst, a, b });
+    }
+
+    /// Emits an unconditional jump.
+    fn emit_jump(&mut self, to: Label) {
+        self.emit(Op::Jump { to: to.0 });
+    }
+
+    /// Emits a jump that is taken if the comparison of `a` and `b` holds.
+    fn emit_jump_if(&mut self, op: Comparison, a: Cell, b: Cell, to: Label) {
+        self.emit(Op::JumpIf { op, a, b, to: to.0 });
     }
 
     /// Emits an instruction that may fault; `site` names its operand.
@@ -589,13 +672,7 @@ impl<'a> Compiler<'a> {
     ) {
         let continue_label = self.new_label();
         let b = self.constant(expected).cell;
-        let op = Comparison::Equal;
-        self.emit(Op::JumpIf {
-            op,
-            a,
-            b,
-            to: continue_label.0,
-        });
+        self.emit_jump_if(Comparison::Equal, a, b, continue_label);
         let reason = reason(self.model);
         self.emit_violation(&Violation::ill_defined(reason));
         self.bind_label(continue_label);
@@ -642,9 +719,9 @@ impl<'a> Compiler<'a> {
     }
 
     /// Index of these bounds in [`Program::bounds`].
-    fn bounds(&mut self, lo: Number, hi: Number) -> u32 {
+    fn bounds_index(&mut self, lo: Number, hi: Number) -> u32 {
         let next = self.program.bounds.len() as u32;
-        let index = *self.bounds.entry((lo, hi)).or_insert(next);
+        let index = *self.bounds_indices.entry((lo, hi)).or_insert(next);
         if index == next {
             self.program.bounds.push((lo, hi));
         }
@@ -652,9 +729,9 @@ impl<'a> Compiler<'a> {
     }
 
     /// Index of this shape in [`Program::shapes`].
-    fn shape(&mut self, shape: Shape) -> u32 {
+    fn shape_index(&mut self, shape: Shape) -> u32 {
         let next = self.program.shapes.len() as u32;
-        let index = *self.shapes.entry(shape).or_insert(next);
+        let index = *self.shape_indices.entry(shape).or_insert(next);
         if index == next {
             self.program.shapes.push(shape);
         }

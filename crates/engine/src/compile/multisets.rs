@@ -1,6 +1,8 @@
 //! Multisets as slots: each is a cell that is 1 if an element is present, followed by the element's parts.
 
-use super::*;
+use super::{Compiler, FillValue, Label, Location, Value};
+use crate::model::{Expr, Model, Number, Place, Type, TypeId, VariableId, Violation};
+use crate::program::{Cell, Comparison, MultisetLayout, Op, Shape};
 
 /// Appends the multisets in a value of a type at a cell, inner ones first.
 pub(super) fn append_multisets(
@@ -54,13 +56,13 @@ impl Compiler<'_> {
     }
 
     /// Location of a slot of a multiset.
-    pub(super) fn slot(&mut self, place: &Place, index: &Expr) -> Location {
+    pub(super) fn locate_slot(&mut self, place: &Place, index: &Expr) -> Location {
         let (location, ty) = self.locate(place);
-        self.slot_at(location, ty, index, place)
+        self.locate_slot_at(location, ty, index, place)
     }
 
-    /// As [`Compiler::slot`], for a multiset that has been located.
-    pub(super) fn slot_at(
+    /// As [`Compiler::locate_slot`], for a multiset that has been located.
+    pub(super) fn locate_slot_at(
         &mut self,
         location: Location,
         ty: TypeId,
@@ -69,7 +71,7 @@ impl Compiler<'_> {
     ) -> Location {
         let (capacity, element) = self.capacity_and_element(ty);
         let stride = 1 + self.sizes[element.index()];
-        let index = self.value(index);
+        let index = self.emit_value(index);
         if index.lo == index.hi && (0..Number::from(capacity)).contains(&index.lo) {
             let mut slot = location.skip(index.lo as u32 * stride);
             if location.offset.is_none() {
@@ -77,7 +79,7 @@ impl Compiler<'_> {
             }
             return slot;
         }
-        let shape = self.shape(Shape {
+        let shape = self.shape_index(Shape {
             lo: 0,
             count: capacity,
             stride,
@@ -90,13 +92,7 @@ impl Compiler<'_> {
         };
         self.emit_at(op, |m| m.spell(multiset));
         if let Some(sum) = location.offset {
-            let op = Arithmetic::Add;
-            self.emit(Op::Arithmetic {
-                op,
-                dst,
-                a: sum,
-                b: dst,
-            });
+            self.emit_add(dst, sum, dst);
         }
         Location {
             offset: Some(dst),
@@ -107,11 +103,10 @@ impl Compiler<'_> {
     /// Jumps to `to` if a slot holds an element, or, if `present` is false, if it is empty.
     fn jump_if_present(&mut self, slot: Location, present: bool, to: Label) {
         let mark = self.temporary;
-        let a = self.load(slot);
+        let a = self.emit_load(slot);
         self.temporary = mark;
         let b = self.constant(present.into()).cell;
-        let op = Comparison::Equal;
-        self.emit(Op::JumpIf { op, a, b, to: to.0 });
+        self.emit_jump_if(Comparison::Equal, a, b, to);
     }
 
     /// Emits `f` for each slot; the bound variable is the slot number.
@@ -141,18 +136,13 @@ impl Compiler<'_> {
     pub(super) fn emit_count(&mut self, id: VariableId, place: &Place, claim: &Expr) -> Value {
         let dst = self.new_temporary();
         let (zero, one) = (self.constant(0).cell, self.constant(1).cell);
-        self.emit(Op::Copy { dst, a: zero });
+        self.emit_copy(dst, zero);
         let mut max_count = 0;
         self.for_each_slot(id, place, |c, slot, _, next| {
             max_count += 1;
             c.jump_if_present(slot, false, next);
-            c.jump(claim, false, next);
-            c.emit(Op::Arithmetic {
-                op: Arithmetic::Add,
-                dst,
-                a: dst,
-                b: one,
-            });
+            c.jump_if(claim, false, next);
+            c.emit_add(dst, dst, one);
         });
         Value {
             cell: dst,
@@ -162,15 +152,15 @@ impl Compiler<'_> {
     }
 
     /// Emits the insertion of an element into the first free slot.
-    pub(super) fn insert(&mut self, place: &Place, element: &Expr) {
+    pub(super) fn emit_insert(&mut self, place: &Place, element: &Expr) {
         let (location, ty) = self.locate(place);
         let (capacity, element_type) = self.capacity_and_element(ty);
         let size = self.sizes[element_type.index()];
         let from = match self.model.bounds(element_type) {
             None => self.locate_aggregate(element, element_type),
             Some(_) => {
-                let value = self.value(element);
-                self.check(value, element_type, |m| m.spell(place));
+                let value = self.emit_value(element);
+                self.emit_check(value, element_type, |m| m.spell(place));
                 Location {
                     base: value.cell,
                     offset: None,
@@ -184,9 +174,9 @@ impl Compiler<'_> {
             let slot = location.skip(i * (1 + size));
             let next = self.new_label();
             self.jump_if_present(slot, true, next);
-            self.store(slot, one);
-            self.copy(from, slot.skip(1), size);
-            self.emit(Op::Jump { to: end.0 });
+            self.emit_store(slot, one);
+            self.emit_copies(from, slot.skip(1), size);
+            self.emit_jump(end);
             self.bind_label(next);
         }
         let name = self.model.spell(place);
@@ -196,11 +186,11 @@ impl Compiler<'_> {
     }
 
     /// Emits the removal of the element in a slot.
-    pub(super) fn remove(&mut self, place: &Place, index: &Expr) {
+    pub(super) fn emit_remove(&mut self, place: &Place, index: &Expr) {
         let (location, ty) = self.locate(place);
-        let slot = self.slot_at(location, ty, index, place);
+        let slot = self.locate_slot_at(location, ty, index, place);
         let mark = self.temporary;
-        let present = self.load(slot);
+        let present = self.emit_load(slot);
         self.temporary = mark;
         self.emit_violation_unless(present, 1, |m| {
             let name = m.spell(place);
@@ -213,15 +203,15 @@ impl Compiler<'_> {
     /// Removes the element from a slot.
     fn clear_slot(&mut self, slot: Location, element: TypeId) {
         let zero = self.constant(0).cell;
-        self.store(slot, zero);
-        self.fill_at(slot.skip(1), element, false);
+        self.emit_store(slot, zero);
+        self.emit_fill_at(slot.skip(1), element, FillValue::First);
     }
 
     /// Emits the removal of all elements that satisfy a claim.
-    pub(super) fn remove_where(&mut self, id: VariableId, place: &Place, claim: &Expr) {
+    pub(super) fn emit_remove_where(&mut self, id: VariableId, place: &Place, claim: &Expr) {
         self.for_each_slot(id, place, |c, slot, element, next| {
             c.jump_if_present(slot, false, next);
-            c.jump(claim, false, next);
+            c.jump_if(claim, false, next);
             c.clear_slot(slot, element);
         });
     }

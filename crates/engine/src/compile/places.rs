@@ -1,6 +1,8 @@
 //! Lowering of places to state cells, and enumeration of the leaf values of a type.
 
-use super::*;
+use super::{Compiler, Element, Location};
+use crate::model::{Expr, Model, Number, Place, Step, Type, TypeId, VariableId, UNDEFINED};
+use crate::program::{Cell, Op, Shape};
 
 impl Compiler<'_> {
     /// Location and type of a place. Emits code for the variable part of the address.
@@ -15,16 +17,7 @@ impl Compiler<'_> {
         let model = self.model;
         let mut elements = self.alias_elements[place.variable.index()].clone();
         for element in &elements {
-            let mark = self.temporary;
-            let present = self.load(element.present);
-            self.temporary = mark;
-            self.emit_violation_unless(present, 1, |m| {
-                let alias = &m.variable(place.variable).name;
-                format!(
-                    "`{alias}` is used after its element was removed from `{}`",
-                    element.multiset
-                )
-            });
+            self.emit_alias_check(place.variable, element);
         }
         let mut ty = model.variable(place.variable).ty;
         let mut location = self.aliases[place.variable.index()].unwrap_or(Location {
@@ -79,6 +72,20 @@ impl Compiler<'_> {
         (location, ty, elements)
     }
 
+    /// Emits a violation if the element to which an alias refers has been removed.
+    fn emit_alias_check(&mut self, alias: VariableId, element: &Element) {
+        let mark = self.temporary;
+        let present = self.emit_load(element.present);
+        self.temporary = mark;
+        self.emit_violation_unless(present, 1, |m| {
+            let alias = &m.variable(alias).name;
+            format!(
+                "`{alias}` is used after its element was removed from `{}`",
+                element.multiset
+            )
+        });
+    }
+
     /// Offset of a field of a record in cells, and its type. Without such a field, the offset is the record's size.
     fn field_offset(&self, fields: &[(String, TypeId)], name: &str) -> (u32, Option<TypeId>) {
         let mut field_offset = 0;
@@ -99,9 +106,9 @@ impl Compiler<'_> {
         slot_number: &Expr,
         multiset: &Place,
     ) -> Location {
-        let slot = self.slot_at(location, ty, slot_number, multiset);
+        let slot = self.locate_slot_at(location, ty, slot_number, multiset);
         let mark = self.temporary;
-        let present = self.load(slot);
+        let present = self.emit_load(slot);
         self.temporary = mark;
         self.emit_violation_unless(present, 1, |m| {
             format!("an empty slot of `{}` is used", m.spell(multiset))
@@ -120,11 +127,11 @@ impl Compiler<'_> {
     ) -> Option<u32> {
         let (lo, hi) = self.model.bounds(index_type).unwrap_or((0, 0));
         let stride = self.sizes[element_type.index()];
-        let value = self.value(index);
+        let value = self.emit_value(index);
         if value.lo == value.hi && value.lo >= lo && value.hi <= hi {
             return Some((value.lo - lo) as u32 * stride);
         }
-        let shape = self.shape(Shape {
+        let shape = self.shape_index(Shape {
             lo,
             count: (hi - lo + 1) as u32,
             stride,
@@ -139,19 +146,14 @@ impl Compiler<'_> {
             |m| m.spell(array),
         );
         if let Some(sum) = location.offset {
-            self.emit(Op::Arithmetic {
-                op: Arithmetic::Add,
-                dst,
-                a: sum,
-                b: dst,
-            });
+            self.emit_add(dst, sum, dst);
         }
         location.offset = Some(dst);
         None
     }
 
     /// Cell with the value at a location; emits a load if the address is computed.
-    pub(super) fn load(&mut self, location: Location) -> Cell {
+    pub(super) fn emit_load(&mut self, location: Location) -> Cell {
         match location.offset {
             None => location.base,
             Some(offset) => {
@@ -168,7 +170,7 @@ impl Compiler<'_> {
     }
 
     /// Emits a store of a cell at a location.
-    pub(super) fn store(&mut self, location: Location, a: Cell) {
+    pub(super) fn emit_store(&mut self, location: Location, a: Cell) {
         match location.offset {
             Some(offset) => self.emit(Op::Store {
                 offset,
@@ -180,10 +182,7 @@ impl Compiler<'_> {
                 dst: location.base,
                 a,
             }),
-            None => self.emit(Op::Copy {
-                dst: location.base,
-                a,
-            }),
+            None => self.emit_copy(location.base, a),
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Simple values: constants, and code that computes the others.
 
-use super::*;
+use super::{Compiler, Conversion, Value};
+use crate::model::{Expr, Model, Number, Operator, Place, Role, TableId, UNDEFINED};
+use crate::program::{Arithmetic, Cell, Comparison, Op};
+use crate::visit;
 
 impl Compiler<'_> {
     /// Returns the value of a constant expression whose evaluation cannot fail; `None` for other expressions.
@@ -19,12 +22,12 @@ impl Compiler<'_> {
             Expr::Line(_, e) => self.constant_value(e),
             Expr::Convert(to, e) => {
                 let value = self.constant_value(e)?;
-                let (shift, lo, hi) = self.conversion(*to, e)?;
+                let Conversion { shift, lo, hi } = self.conversion(*to, e)?;
                 (lo..=hi).contains(&value).then(|| value + shift)
             }
             Expr::IsMember(e, ty) => {
                 let value = self.constant_value(e)?;
-                let (_, lo, hi) = self.conversion(*ty, e)?;
+                let Conversion { lo, hi, .. } = self.conversion(*ty, e)?;
                 Some((lo..=hi).contains(&value).into())
             }
             Expr::Read(_)
@@ -68,58 +71,32 @@ impl Compiler<'_> {
     }
 
     /// Emits code that computes a simple value. The result may be the cell of a variable itself.
-    pub(super) fn value(&mut self, e: &Expr) -> Value {
+    pub(super) fn emit_value(&mut self, e: &Expr) -> Value {
         if let Some(value) = self.constant_value(e) {
             return self.constant(value);
         }
         if let Expr::Binary(op, a, b) = e {
             if let Some(op) = op.as_arithmetic() {
-                let (a, b) = self.two_values(a, b);
-                return self.arithmetic(op, a, b);
+                let (a, b) = self.emit_two_values(a, b);
+                return self.emit_arithmetic(op, a, b);
             }
         }
         match e {
-            Expr::Read(place) | Expr::Peek(place) => {
-                let (location, ty) = self.locate(place);
-                let cell = self.load(location);
-                let may_be_undefined =
-                    self.model.undefined && self.model.variable(place.variable).role != Role::Bound;
-                if may_be_undefined && matches!(e, Expr::Peek(_)) {
-                    let (_, hi) = self.model.bounds(ty).unwrap_or(self.model.numbers);
-                    let lo = UNDEFINED;
-                    return Value { cell, lo, hi };
-                }
-                if may_be_undefined {
-                    self.emit_at_with_type(Op::Defined { a: cell }, Some(ty), |m| m.spell(place));
-                }
-                let (lo, hi) = self.model.bounds(ty).unwrap_or(self.model.numbers);
-                Value { cell, lo, hi }
-            }
-            Expr::Table(id, index) => {
-                let index = self.value(index);
-                let dst = self.new_temporary();
-                let op = Op::Table {
-                    dst,
-                    a: index.cell,
-                    table: id.0,
-                };
-                self.emit_at(op, |m| m.tables[id.index()].name.clone());
-                let result = self.model.tables[id.index()].result;
-                let (lo, hi) = self.model.bounds(result).unwrap_or(self.model.numbers);
-                Value { cell: dst, lo, hi }
-            }
+            Expr::Read(place) => self.emit_read(place),
+            Expr::Peek(place) => self.emit_peek(place),
+            Expr::Table(id, index) => self.emit_table_lookup(*id, index),
             Expr::Negate(a) => {
                 let zero = self.constant(0);
-                let a = self.value(a);
-                self.arithmetic(Arithmetic::Subtract, zero, a)
+                let a = self.emit_value(a);
+                self.emit_arithmetic(Arithmetic::Subtract, zero, a)
             }
             Expr::Line(line, e) => {
                 self.line = *line;
-                self.value(e)
+                self.emit_value(e)
             }
             Expr::Undefined(_) => self.constant(UNDEFINED),
             Expr::Call(id, arguments) => {
-                let location = self.call(*id, arguments);
+                let location = self.emit_call(*id, arguments);
                 let ty = self.model.functions[id.index()].result;
                 let (lo, hi) = ty.and_then(|ty| self.model.bounds(ty)).unwrap_or((0, 0));
                 Value {
@@ -129,45 +106,26 @@ impl Compiler<'_> {
                 }
             }
             Expr::Alias(id, place, e) => {
-                self.with_alias(*id, place, visit::contains_call(e), |c| c.value(e))
+                self.with_alias(*id, place, visit::contains_call(e), |c| c.emit_value(e))
             }
             Expr::Let(id, value, e) => {
-                self.assign(&(*id).into(), value);
-                self.value(e)
+                self.emit_assign(&(*id).into(), value);
+                self.emit_value(e)
             }
-            Expr::Convert(to, e) => self.convert(*to, e),
+            Expr::Convert(to, e) => self.emit_conversion(*to, e),
             Expr::Present(place, index) => {
-                let location = self.slot(place, index);
-                let cell = self.load(location);
+                let location = self.locate_slot(place, index);
+                let cell = self.emit_load(location);
                 Value { cell, lo: 0, hi: 1 }
             }
             Expr::Count(id, place, claim) => self.emit_count(*id, place, claim),
-            Expr::If(c, a, b) => {
-                if let Some(c) = self.constant_value(c) {
-                    return self.value(if c != 0 { a } else { b });
-                }
-                let dst = self.new_temporary();
-                let (else_label, end) = (self.new_label(), self.new_label());
-                self.jump(c, false, else_label);
-                let a = self.value(a);
-                self.emit(Op::Copy { dst, a: a.cell });
-                self.emit(Op::Jump { to: end.0 });
-                self.bind_label(else_label);
-                let b = self.value(b);
-                self.emit(Op::Copy { dst, a: b.cell });
-                self.bind_label(end);
-                Value {
-                    cell: dst,
-                    lo: a.lo.min(b.lo),
-                    hi: a.hi.max(b.hi),
-                }
-            }
+            Expr::If(condition, then, otherwise) => self.emit_choice(condition, then, otherwise),
             // The remaining expressions are truth values.
             Expr::Binary(op, a, b)
                 if !matches!(op, Operator::And | Operator::Or | Operator::Implies)
                     && !self.is_aggregate(a) =>
             {
-                let (a, b) = self.two_values(a, b);
+                let (a, b) = self.emit_two_values(a, b);
                 let dst = self.new_temporary();
                 let (op, a, b) = comparison(*op, a.cell, b.cell);
                 self.emit(Op::Compare { op, dst, a, b });
@@ -177,25 +135,92 @@ impl Compiler<'_> {
                     hi: 1,
                 }
             }
-            _ => {
-                let dst = self.new_temporary();
-                let (zero, one) = (self.constant(0).cell, self.constant(1).cell);
-                let end = self.new_label();
-                self.emit(Op::Copy { dst, a: zero });
-                self.jump(e, false, end);
-                self.emit(Op::Copy { dst, a: one });
-                self.bind_label(end);
-                Value {
-                    cell: dst,
-                    lo: 0,
-                    hi: 1,
-                }
-            }
+            _ => self.emit_truth_value(e),
+        }
+    }
+
+    /// Emits a read of a place, with a fault if it is undefined.
+    fn emit_read(&mut self, place: &Place) -> Value {
+        let (location, ty) = self.locate(place);
+        let cell = self.emit_load(location);
+        if self.may_be_undefined(place) {
+            self.emit_at_with_type(Op::Defined { a: cell }, Some(ty), |m| m.spell(place));
+        }
+        let (lo, hi) = self.model.bounds(ty).unwrap_or(self.model.numbers);
+        Value { cell, lo, hi }
+    }
+
+    /// Emits a read of a place that may be undefined.
+    fn emit_peek(&mut self, place: &Place) -> Value {
+        let (location, ty) = self.locate(place);
+        let cell = self.emit_load(location);
+        let (mut lo, hi) = self.model.bounds(ty).unwrap_or(self.model.numbers);
+        if self.may_be_undefined(place) {
+            lo = UNDEFINED;
+        }
+        Value { cell, lo, hi }
+    }
+
+    /// True if a place may be without a value.
+    fn may_be_undefined(&self, place: &Place) -> bool {
+        self.model.undefined && self.model.variable(place.variable).role != Role::Bound
+    }
+
+    /// Emits a lookup in a constant table.
+    fn emit_table_lookup(&mut self, id: TableId, index: &Expr) -> Value {
+        let index = self.emit_value(index);
+        let dst = self.new_temporary();
+        let op = Op::Table {
+            dst,
+            a: index.cell,
+            table: id.0,
+        };
+        self.emit_at(op, |m| m.tables[id.index()].name.clone());
+        let result = self.model.tables[id.index()].result;
+        let (lo, hi) = self.model.bounds(result).unwrap_or(self.model.numbers);
+        Value { cell: dst, lo, hi }
+    }
+
+    /// Emits a conditional expression; only the chosen branch is evaluated.
+    fn emit_choice(&mut self, condition: &Expr, then: &Expr, otherwise: &Expr) -> Value {
+        if let Some(condition) = self.constant_value(condition) {
+            return self.emit_value(if condition != 0 { then } else { otherwise });
+        }
+        let dst = self.new_temporary();
+        let (else_label, end) = (self.new_label(), self.new_label());
+        self.jump_if(condition, false, else_label);
+        let then = self.emit_value(then);
+        self.emit_copy(dst, then.cell);
+        self.emit_jump(end);
+        self.bind_label(else_label);
+        let otherwise = self.emit_value(otherwise);
+        self.emit_copy(dst, otherwise.cell);
+        self.bind_label(end);
+        Value {
+            cell: dst,
+            lo: then.lo.min(otherwise.lo),
+            hi: then.hi.max(otherwise.hi),
+        }
+    }
+
+    /// Emits code that computes a condition as 0 or 1.
+    fn emit_truth_value(&mut self, condition: &Expr) -> Value {
+        let dst = self.new_temporary();
+        let (zero, one) = (self.constant(0).cell, self.constant(1).cell);
+        let end = self.new_label();
+        self.emit_copy(dst, zero);
+        self.jump_if(condition, false, end);
+        self.emit_copy(dst, one);
+        self.bind_label(end);
+        Value {
+            cell: dst,
+            lo: 0,
+            hi: 1,
         }
     }
 
     /// Emits an arithmetic operation, with the check of the model's numbers that it needs.
-    pub(super) fn arithmetic(&mut self, op: Arithmetic, a: Value, b: Value) -> Value {
+    pub(super) fn emit_arithmetic(&mut self, op: Arithmetic, a: Value, b: Value) -> Value {
         let dst = self.new_temporary();
         self.emit_at(
             Op::Arithmetic {
@@ -216,7 +241,7 @@ impl Compiler<'_> {
         if range_in_numbers.is_none() && self.model.numbers != Model::NUMBERS {
             // The engines compute with 64 bits only, so narrower numbers are checked here. The empty operand name
             // marks a result that is not stored.
-            let bounds = self.bounds(min_number, max_number);
+            let bounds = self.bounds_index(min_number, max_number);
             self.emit_at(Op::Check { a: dst, bounds }, |_| String::new());
         }
         let (lo, hi) = range_in_numbers.unwrap_or((min_number, max_number));

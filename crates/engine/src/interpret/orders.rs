@@ -8,8 +8,9 @@
 //! The machine checks this by running the step in every order, but only if iterations of a loop stored different values
 //! ([`Op::Disagree`]).
 
-use super::*;
-use crate::model::TypeId;
+use super::{CodePart, Fault, Machine};
+use crate::model::{Model, Number, TypeId};
+use crate::program::{Instance, Orbits, Program, Slot};
 
 /// Maximum number of orders tried per step: 8!, the orders of eight values.
 const MAX_ORDERS: u64 = 40_320;

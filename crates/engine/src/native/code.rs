@@ -7,10 +7,11 @@
 use super::context::{SlotLayout, TranslationContext};
 use super::range::{arithmetic, Range};
 use super::ranges::{target, Ranges};
-use crate::program::*;
+use crate::program::{Arithmetic, Cell, Comparison, Op, UNDEFINED};
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{types, Block, InstBuilder, MemFlags, StackSlotData, StackSlotKind};
-use cranelift_codegen::ir::{StackSlot, Value};
+use cranelift_codegen::ir::{
+    types, Block, InstBuilder, MemFlags, StackSlot, StackSlotData, StackSlotKind, Value,
+};
 use cranelift_frontend::{FunctionBuilder, Variable};
 use rustc_hash::FxHashMap;
 
@@ -25,6 +26,20 @@ pub(super) struct Continuations {
     pub on_fault: Block,
 }
 
+/// Memory that holds the value of a parameter.
+#[derive(Clone, Copy)]
+pub(super) struct ParameterValue {
+    /// Cell of the parameter.
+    pub cell: Cell,
+    /// Address of the values of all parameters.
+    pub base: Value,
+    /// Offset of this value from `base`, in bytes.
+    pub offset: i32,
+}
+
+/// Flags of accesses that never trap: all addresses are aligned and valid.
+const TRUSTED: MemFlags = MemFlags::trusted();
+
 /// Translation of one piece of code, into the current block and new ones.
 pub(super) struct Translation<'t, 'f> {
     /// Program, layout of states, and data of the machine code.
@@ -33,8 +48,8 @@ pub(super) struct Translation<'t, 'f> {
     builder: &'t mut FunctionBuilder<'f>,
     /// Address of the packed state.
     state: Value,
-    /// Cells of parameters, with the position of their values: a base address, and an offset in bytes.
-    values: &'t [(Cell, Value, i32)],
+    /// Parameters with values in memory.
+    values: &'t [ParameterValue],
     /// Blocks at which the piece ends.
     exits: Continuations,
     /// Known ranges of cells at the current instruction.
@@ -49,15 +64,13 @@ pub(super) struct Translation<'t, 'f> {
     blocks: FxHashMap<u32, Block>,
 }
 
-/// Flags of accesses that never trap: all addresses are aligned and valid.
-const TRUSTED: MemFlags = MemFlags::trusted();
-
 impl<'t, 'f> Translation<'t, 'f> {
     /// Translates the piece of code that begins at `entry`. `values` are the parameters in memory.
     pub fn translate_piece(
         context: &'t TranslationContext<'t>,
-        b: &'t mut FunctionBuilder<'f>,
-        (state, values): (Value, &'t [(Cell, Value, i32)]),
+        builder: &'t mut FunctionBuilder<'f>,
+        state: Value,
+        values: &'t [ParameterValue],
         entry: u32,
         exits: Continuations,
     ) {
@@ -65,7 +78,7 @@ impl<'t, 'f> Translation<'t, 'f> {
         let ranges = Ranges::of(context, entry);
         let mut translation = Translation {
             context,
-            builder: b,
+            builder,
             state,
             values,
             exits,
@@ -139,10 +152,10 @@ impl<'t, 'f> Translation<'t, 'f> {
                     || self.stack_offsets.contains_key(cell);
                 if !is_placed && !self.variables.contains_key(cell) {
                     let variable = self.builder.declare_var(types::I64);
-                    let parameter = self.values.iter().find(|parameter| parameter.0 == *cell);
+                    let parameter = self.values.iter().find(|value| value.cell == *cell);
                     let initial = match parameter {
-                        Some(&(_, values, offset)) => {
-                            self.builder.ins().load(types::I64, TRUSTED, values, offset)
+                        Some(&ParameterValue { base, offset, .. }) => {
+                            self.builder.ins().load(types::I64, TRUSTED, base, offset)
                         }
                         None => {
                             let initial = self.context.program.frame[*cell as usize];
@@ -249,13 +262,9 @@ impl<'t, 'f> Translation<'t, 'f> {
         let field = self.context.packing.field(slot);
         if !field.undefined && range.lo == UNDEFINED {
             // Between the statements of a step, a slot that is always defined in stored states may be undefined. Its
-            // field has no encoding for that, so the interpreter takes such a step.
-            let undefined = UNDEFINED;
-            let defined = self
-                .builder
-                .ins()
-                .icmp_imm(IntCC::NotEqual, value, undefined);
-            self.emit_check(defined);
+            // field has no encoding for that, so the interpreter repeats such a step.
+            let is_defined = self.emit_is_defined(value);
+            self.emit_check(is_defined);
         }
         if field.mask == 0 {
             return;
@@ -272,13 +281,9 @@ impl<'t, 'f> Translation<'t, 'f> {
         let add = field.lo.wrapping_sub(field.undefined.into());
         let mut raw = self.emit_sum(value, add.wrapping_neg());
         if field.undefined && range.lo == UNDEFINED {
-            let undefined = UNDEFINED;
-            let defined = self
-                .builder
-                .ins()
-                .icmp_imm(IntCC::NotEqual, value, undefined);
+            let is_defined = self.emit_is_defined(value);
             let zero = self.constant(0);
-            raw = self.builder.ins().select(defined, raw, zero);
+            raw = self.builder.ins().select(is_defined, raw, zero);
         }
         let max_raw = field.mask.min(i64::MAX as u64) as i64;
         if !range.is_within(add, add.saturating_add(max_raw)) {
@@ -300,7 +305,14 @@ impl<'t, 'f> Translation<'t, 'f> {
         self.builder.switch_to_block(continue_block);
     }
 
-    fn compare(&mut self, op: Comparison, a: Cell, b: Cell) -> Value {
+    /// Emits a test of a value for being defined.
+    fn emit_is_defined(&mut self, value: Value) -> Value {
+        self.builder
+            .ins()
+            .icmp_imm(IntCC::NotEqual, value, UNDEFINED)
+    }
+
+    fn emit_comparison(&mut self, op: Comparison, a: Cell, b: Cell) -> Value {
         let condition = match op {
             Comparison::Equal => IntCC::Equal,
             Comparison::NotEqual => IntCC::NotEqual,
@@ -312,7 +324,7 @@ impl<'t, 'f> Translation<'t, 'f> {
     }
 
     /// Emits the difference of a value and `lo`; faults unless it lies in `0..count`.
-    fn index(&mut self, a: Cell, lo: i64, count: i64) -> Value {
+    fn emit_index(&mut self, a: Cell, lo: i64, count: i64) -> Value {
         let (value, range) = (self.read_cell(a), self.range(a));
         let index = self.emit_sum(value, lo.wrapping_neg());
         if !range.is_within(lo, lo + (count - 1)) {
@@ -330,11 +342,11 @@ impl<'t, 'f> Translation<'t, 'f> {
         let program = self.context.program;
         match *op {
             Op::Arithmetic { op, dst, a, b } => {
-                let value = self.arithmetic(op, a, b);
+                let value = self.emit_arithmetic(op, a, b);
                 self.write_cell(dst, value);
             }
             Op::Compare { op, dst, a, b } => {
-                let holds = self.compare(op, a, b);
+                let holds = self.emit_comparison(op, a, b);
                 let value = self.builder.ins().uextend(types::I64, holds);
                 self.write_cell(dst, value);
             }
@@ -348,46 +360,25 @@ impl<'t, 'f> Translation<'t, 'f> {
             }
             Op::Check { a, bounds } => {
                 let (lo, hi) = program.bounds[bounds as usize];
-                if !self.range(a).is_within(lo, hi) {
-                    let value = self.read_cell(a);
-                    let offset_from_lo = self.emit_sum(value, lo.wrapping_neg());
-                    let max_offset = hi.wrapping_sub(lo);
-                    let is_valid = (self.builder.ins()).icmp_imm(
-                        IntCC::UnsignedLessThanOrEqual,
-                        offset_from_lo,
-                        max_offset,
-                    );
-                    self.emit_check(is_valid);
-                }
+                self.emit_bounds_check(a, lo, hi);
             }
             Op::Defined { a } => {
                 if self.range(a).lo == UNDEFINED {
                     let value = self.read_cell(a);
-                    let undefined = UNDEFINED;
-                    let is_valid = self
-                        .builder
-                        .ins()
-                        .icmp_imm(IntCC::NotEqual, value, undefined);
-                    self.emit_check(is_valid);
+                    let is_defined = self.emit_is_defined(value);
+                    self.emit_check(is_defined);
                 }
             }
             // Covers are evaluated after the exploration.
             Op::Cover { .. } => {}
             Op::Index { dst, a, shape } => {
                 let shape = program.shapes[shape as usize];
-                let index = self.index(a, shape.lo, shape.count as i64);
+                let index = self.emit_index(a, shape.lo, shape.count as i64);
                 let value = self.emit_product(index, shape.stride as i64);
                 self.write_cell(dst, value);
             }
             Op::Table { dst, a, table } => {
-                let values = &self.context.data.tables[table as usize];
-                let lo = program.tables[table as usize].lo;
-                let address = values.as_ptr() as i64;
-                let index = self.index(a, lo, values.len() as i64);
-                let offset = self.emit_product(index, 4);
-                let address = self.emit_sum(offset, address);
-                let flags = TRUSTED.with_readonly();
-                let value = self.builder.ins().sload32(flags, address, 0);
+                let value = self.emit_table_lookup(a, table as usize);
                 self.write_cell(dst, value);
             }
             Op::Load {
@@ -396,16 +387,7 @@ impl<'t, 'f> Translation<'t, 'f> {
                 base,
                 len,
             } => {
-                let value = match (base as usize) < program.slots.len() {
-                    true => {
-                        let location = self.locate_slot(base, offset, len);
-                        self.load_slot(location)
-                    }
-                    false => {
-                        let address = self.stack_address(base, offset);
-                        self.builder.ins().load(types::I64, TRUSTED, address, 0)
-                    }
-                };
+                let value = self.emit_load(offset, base, len);
                 self.write_cell(dst, value);
             }
             Op::Store {
@@ -413,25 +395,13 @@ impl<'t, 'f> Translation<'t, 'f> {
                 a,
                 base,
                 len,
-            } => {
-                let value = self.read_cell(a);
-                match (base as usize) < program.slots.len() {
-                    true => {
-                        let location = self.locate_slot(base, offset, len);
-                        self.store_slot(location, value, self.range(a));
-                    }
-                    false => {
-                        let address = self.stack_address(base, offset);
-                        self.builder.ins().store(TRUSTED, value, address, 0);
-                    }
-                }
-            }
+            } => self.emit_store(offset, a, base, len),
             Op::Jump { to } => {
                 self.builder.ins().jump(self.blocks[&to], &[]);
                 return false;
             }
             Op::JumpIf { op, a, b, to } => {
-                let holds = self.compare(op, a, b);
+                let holds = self.emit_comparison(op, a, b);
                 let next_block = self.builder.create_block();
                 self.builder
                     .ins()
@@ -439,18 +409,7 @@ impl<'t, 'f> Translation<'t, 'f> {
                 self.builder.switch_to_block(next_block);
             }
             Op::Return { verdict } => {
-                for &(cell, values, offset) in self.values {
-                    if let Some(&variable) = self.variables.get(&cell) {
-                        let value = self.builder.use_var(variable);
-                        self.builder.ins().store(TRUSTED, value, values, offset);
-                    }
-                }
-                let to = if verdict {
-                    self.exits.on_true
-                } else {
-                    self.exits.on_false
-                };
-                self.builder.ins().jump(to, &[]);
+                self.emit_return(verdict);
                 return false;
             }
             // Instructions without machine code return to the interpreter; see `TranslationContext::is_compilable`.
@@ -466,9 +425,81 @@ impl<'t, 'f> Translation<'t, 'f> {
         true
     }
 
+    /// Emits the end of the piece: leaves the values of parameters in memory, and jumps to the exit of the verdict.
+    fn emit_return(&mut self, verdict: bool) {
+        for &ParameterValue { cell, base, offset } in self.values {
+            if let Some(&variable) = self.variables.get(&cell) {
+                let value = self.builder.use_var(variable);
+                self.builder.ins().store(TRUSTED, value, base, offset);
+            }
+        }
+        let exit = match verdict {
+            true => self.exits.on_true,
+            false => self.exits.on_false,
+        };
+        self.builder.ins().jump(exit, &[]);
+    }
+
+    /// Emits a fault unless a cell's value lies between bounds.
+    fn emit_bounds_check(&mut self, a: Cell, lo: i64, hi: i64) {
+        if self.range(a).is_within(lo, hi) {
+            return;
+        }
+        let value = self.read_cell(a);
+        let offset_from_lo = self.emit_sum(value, lo.wrapping_neg());
+        let max_offset = hi.wrapping_sub(lo);
+        let is_valid = (self.builder.ins()).icmp_imm(
+            IntCC::UnsignedLessThanOrEqual,
+            offset_from_lo,
+            max_offset,
+        );
+        self.emit_check(is_valid);
+    }
+
+    /// Emits the value of a table, a 32-bit integer in memory, at the index in a cell.
+    fn emit_table_lookup(&mut self, a: Cell, table: usize) -> Value {
+        let values = &self.context.data.tables[table];
+        let lo = self.context.program.tables[table].lo;
+        let address = values.as_ptr() as i64;
+        let index = self.emit_index(a, lo, values.len() as i64);
+        let offset = self.emit_product(index, size_of::<i32>() as i64);
+        let address = self.emit_sum(offset, address);
+        let flags = TRUSTED.with_readonly();
+        self.builder.ins().sload32(flags, address, 0)
+    }
+
+    /// Emits a read of the cell `base` plus a computed offset below `len`.
+    fn emit_load(&mut self, offset: Cell, base: Cell, len: u16) -> Value {
+        match (base as usize) < self.context.program.slots.len() {
+            true => {
+                let location = self.locate_slot(base, offset, len);
+                self.load_slot(location)
+            }
+            false => {
+                let address = self.stack_address(base, offset);
+                self.builder.ins().load(types::I64, TRUSTED, address, 0)
+            }
+        }
+    }
+
+    /// Emits a write of the value of `a` to the cell `base` plus a computed offset below `len`.
+    fn emit_store(&mut self, offset: Cell, a: Cell, base: Cell, len: u16) {
+        let value = self.read_cell(a);
+        match (base as usize) < self.context.program.slots.len() {
+            true => {
+                let location = self.locate_slot(base, offset, len);
+                self.store_slot(location, value, self.range(a));
+            }
+            false => {
+                let address = self.stack_address(base, offset);
+                self.builder.ins().store(TRUSTED, value, address, 0);
+            }
+        }
+    }
+
     /// Emits an operation. Results that the operands' ranges do not exclude, but that have no value, end the function
     /// with a fault.
-    fn arithmetic(&mut self, op: Arithmetic, a: Cell, b: Cell) -> Value {
+    fn emit_arithmetic(&mut self, op: Arithmetic, a: Cell, b: Cell) -> Value {
         let (a_range, b_range) = (self.range(a), self.range(b));
         let (a, b) = (self.read_cell(a), self.read_cell(b));
         let result = arithmetic(op, a_range, b_range);
@@ -495,8 +526,7 @@ impl<'t, 'f> Translation<'t, 'f> {
                 if a_range.lo == UNDEFINED && b_range.lo <= -1 && -1 <= b_range.hi {
                     // The encoding of the undefined value is no valid dividend, but the processor would trap on its
                     // division by -1.
-                    let is_dividend_defined =
-                        self.builder.ins().icmp_imm(IntCC::NotEqual, a, UNDEFINED);
+                    let is_dividend_defined = self.emit_is_defined(a);
                     let is_no_negation = self.builder.ins().icmp_imm(IntCC::NotEqual, b, -1);
                     let is_valid = self.builder.ins().bor(is_dividend_defined, is_no_negation);
                     self.emit_check(is_valid);
@@ -512,10 +542,7 @@ impl<'t, 'f> Translation<'t, 'f> {
             self.emit_overflow_check(op, (a, b), value);
         }
         if result.meets_undefined() {
-            let is_number = self
-                .builder
-                .ins()
-                .icmp_imm(IntCC::NotEqual, value, UNDEFINED);
+            let is_number = self.emit_is_defined(value);
             self.emit_check(is_number);
         }
         value
@@ -617,7 +644,8 @@ impl<'t, 'f> Translation<'t, 'f> {
                 .filter_map(|slot| slot_layouts.get(slot as usize).copied())
                 .collect()
         });
-        // If all slots have one shape, lie at equal distances and share a word, their bit positions are computed.
+        // If all slots have one shape, lie at equal distances and share a word, the code computes their bit positions.
+        // Otherwise it reads the layout of the slot from memory.
         if let Some([first, rest @ ..]) = reachable_layouts.as_deref() {
             let has_first_shape = |s: &SlotLayout| {
                 (s.mask, s.add, s.undefined) == (first.mask, first.add, first.undefined)
@@ -677,8 +705,9 @@ impl<'t, 'f> Translation<'t, 'f> {
         }
     }
 
-    /// Mask, added number, and 1 if 0 encodes the undefined value; `None` if 0 never does.
-    fn shape(&mut self, shape: Shape) -> (Value, Value, Option<Value>) {
+    /// Emits the mask and the added number of slots. The third value is 1 if 0 encodes the undefined value; `None` if 0
+    /// never does.
+    fn emit_shape(&mut self, shape: Shape) -> (Value, Value, Option<Value>) {
         let flags = TRUSTED.with_readonly();
         match shape {
             Shape::Uniform(layout) => {
@@ -697,7 +726,7 @@ impl<'t, 'f> Translation<'t, 'f> {
 
     /// Reads a slot at a computed offset, as [`Self::read_slot`] does at a fixed one.
     fn load_slot(&mut self, location: SlotLocation) -> Value {
-        let (mask, add, undefined) = self.shape(location.shape);
+        let (mask, add, undefined) = self.emit_shape(location.shape);
         let word =
             (self.builder.ins()).load(types::I64, TRUSTED, location.word, location.byte_offset);
         let raw = self.builder.ins().ushr(word, location.shift);
@@ -715,20 +744,16 @@ impl<'t, 'f> Translation<'t, 'f> {
 
     /// Writes a slot at a computed offset, as [`Self::write_slot`] does at a fixed one.
     fn store_slot(&mut self, location: SlotLocation, value: Value, range: Range) {
-        let (mask, add, undefined) = self.shape(location.shape);
+        let (mask, add, undefined) = self.emit_shape(location.shape);
         if range.lo == UNDEFINED {
-            // As in `write_slot`: without an encoding for the undefined value, the interpreter takes the step.
-            let no_value = UNDEFINED;
-            let defined = self
-                .builder
-                .ins()
-                .icmp_imm(IntCC::NotEqual, value, no_value);
+            // As in `write_slot`: without an encoding for the undefined value, the interpreter repeats the step.
+            let is_defined = self.emit_is_defined(value);
             let is_valid = match undefined {
                 Some(undefined) => {
                     let has_encoding = self.builder.ins().icmp_imm(IntCC::NotEqual, undefined, 0);
-                    self.builder.ins().bor(defined, has_encoding)
+                    self.builder.ins().bor(is_defined, has_encoding)
                 }
-                None => defined,
+                None => is_defined,
             };
             self.emit_check(is_valid);
         }
@@ -736,13 +761,9 @@ impl<'t, 'f> Translation<'t, 'f> {
             (self.builder.ins()).load(types::I64, TRUSTED, location.word, location.byte_offset);
         let mut raw = self.builder.ins().isub(value, add);
         if undefined.is_some() {
-            let no_value = UNDEFINED;
-            let defined = self
-                .builder
-                .ins()
-                .icmp_imm(IntCC::NotEqual, value, no_value);
+            let is_defined = self.emit_is_defined(value);
             let zero = self.constant(0);
-            raw = self.builder.ins().select(defined, raw, zero);
+            raw = self.builder.ins().select(is_defined, raw, zero);
         }
         let raw = self.builder.ins().band(raw, mask);
         let raw = self.builder.ins().ishl(raw, location.shift);

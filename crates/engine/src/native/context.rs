@@ -2,7 +2,7 @@
 
 use super::range::Range;
 use crate::model::Number;
-use crate::program::*;
+use crate::program::{Cell, Op, Packing, Program, UNDEFINED};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Position of a slot in a packed state, in the memory layout that machine code reads.

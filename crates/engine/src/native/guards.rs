@@ -9,12 +9,12 @@ use super::context::{Data, TranslationContext};
 use super::ranges::{target, Ranges};
 use crate::interpret::Machine;
 use crate::model::Number;
-use crate::program::*;
+use crate::program::{Cell, Field, Op, Packing, Program};
 use crate::view::View;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
-/// Maximum number of bits that index a table.
+/// Maximum number of bits that index a table. A table then has at most 256 words, or 2 KiB.
 const MAX_WINDOW_BITS: u32 = 8;
 
 /// Adjacent bits of a packed state.
@@ -61,27 +61,21 @@ pub(crate) struct Guards {
 
 impl Guards {
     /// Creates tables for the guards of a view's rules. `frame` holds the values of slots that are not packed.
-    pub fn of(program: &Program, view: &View, frame: &[Number]) -> Option<Guards> {
+    pub fn for_view(program: &Program, view: &View, frame: &[Number]) -> Option<Guards> {
         let entries = guard_entries(program, view)?;
         let data = Data::new(program, &view.packing, frame);
         let frame = &frame[..program.slots.len()];
         let context = TranslationContext::new(program, &view.packing, frame, &data);
-        Some(Guards::new(&context, &entries).0)
+        Some(Guards::with_context(&context, &entries).0)
     }
 
     /// Creates tables for the guards with these entries. Also returns, for each guard, true if code
     /// must decide a part of it. A guard without an entry needs code as a whole.
-    pub(super) fn new(
+    pub(super) fn with_context(
         context: &TranslationContext,
         entries: &[Option<u32>],
     ) -> (Guards, Vec<bool>) {
         let windows = windows(context.packing);
-        let window_of = |slot: Cell| {
-            let field = context.packing.field(slot);
-            windows.iter().position(|w| {
-                w.word == field.word && w.shift <= field.shift && field.shift < w.shift + w.bits
-            })
-        };
         // Program of the conjuncts alone, with the data that they use.
         let mut conjunct_program = Program {
             frame: context.program.frame.clone(),
@@ -90,94 +84,62 @@ impl Guards {
             tables: context.program.tables.clone(),
             ..Program::default()
         };
-        let mut remaining_guards = vec![false; entries.len()];
-        // Per rule: entry of each conjunct, its window, and the fields that it reads.
-        let mut tabulated: Vec<Vec<(u32, usize, Vec<Field>)>> = Vec::new();
-        for (needs_code, &entry) in remaining_guards.iter_mut().zip(entries) {
-            let Some(entry) = entry else {
-                *needs_code = true;
-                tabulated.push(Vec::new());
-                continue;
-            };
-            let piece = context.program.piece(entry);
-            let mut tabulated_conjuncts = Vec::new();
-            let conjuncts = conjuncts(context, entry);
-            *needs_code = conjuncts.is_none();
-            for conjunct in conjuncts.into_iter().flatten() {
-                let mut conjunct_windows = conjunct.slots.iter().map(|&slot| window_of(slot));
-                let first = conjunct_windows.next().flatten();
-                match first.filter(|_| conjunct_windows.all(|other| other == first)) {
-                    Some(window) => {
-                        let fields = (conjunct.slots.iter())
-                            .map(|&slot| context.packing.field(slot))
-                            .collect();
-                        tabulated_conjuncts.push((
-                            copy_conjunct(&mut conjunct_program, piece, entry, &conjunct),
-                            window,
-                            fields,
-                        ));
-                    }
-                    None => {
-                        *needs_code = true;
-                        // A conjunct after a possible fault must not exclude the rule first.
-                        if conjunct.may_fault {
-                            break;
-                        }
-                    }
-                }
-            }
-            tabulated.push(tabulated_conjuncts);
-        }
+        let splits: Vec<GuardSplit> = (entries.iter())
+            .map(|&entry| split_guard(context, &windows, &mut conjunct_program, entry))
+            .collect();
+        let mut needs_code: Vec<bool> = splits.iter().map(|split| split.needs_code).collect();
         let mut machine = Machine::new(&conjunct_program);
         machine.frame[..context.frame.len()].copy_from_slice(context.frame);
         let mut guards = Guards {
             groups: Vec::new(),
             tables: Vec::new(),
         };
-        for (group, tabulated) in tabulated.chunks(64).enumerate() {
-            let all_rules = u64::MAX >> (64 - tabulated.len());
-            let mut lookups: BTreeMap<usize, u32> = BTreeMap::new();
-            for (rule, conjuncts) in tabulated.iter().enumerate() {
-                for &(entry, window, ref fields) in conjuncts {
-                    let bits = windows[window].bits;
-                    let table = *lookups.entry(window).or_insert_with(|| {
-                        let table = guards.tables.len() as u32;
-                        guards
-                            .tables
-                            .resize(guards.tables.len() + (1 << bits), all_rules);
-                        table
-                    });
-                    let table_words = &mut guards.tables[table as usize..][..1 << bits];
-                    let faulted = fill_table(
-                        context,
-                        &mut machine,
-                        entry,
-                        (windows[window], fields),
-                        table_words,
-                        1 << rule,
-                    );
-                    if faulted {
-                        remaining_guards[group * 64 + rule] = true;
-                        break;
-                    }
+        for (splits, needs_code) in splits.chunks(64).zip(needs_code.chunks_mut(64)) {
+            guards.add_group(context, &windows, &mut machine, splits, needs_code);
+        }
+        (guards, needs_code)
+    }
+
+    /// Adds the tables of at most 64 rules. Sets the rule's element of `needs_code` if a conjunct faults.
+    fn add_group(
+        &mut self,
+        context: &TranslationContext,
+        windows: &[Window],
+        machine: &mut Machine,
+        splits: &[GuardSplit],
+        needs_code: &mut [bool],
+    ) {
+        let all_rules = u64::MAX >> (64 - splits.len());
+        // Start of the table of each window, by the window's index.
+        let mut table_starts: BTreeMap<usize, u32> = BTreeMap::new();
+        for (rule, split) in splits.iter().enumerate() {
+            for conjunct in &split.tabulated {
+                let window = windows[conjunct.window];
+                let size = 1 << window.bits;
+                let start = *table_starts.entry(conjunct.window).or_insert_with(|| {
+                    let start = self.tables.len();
+                    self.tables.resize(start + size, all_rules);
+                    start as u32
+                });
+                let table = &mut self.tables[start as usize..][..size];
+                if fill_table(context, machine, conjunct, window, table, 1 << rule) {
+                    needs_code[rule] = true;
+                    break;
                 }
             }
-            let lookups = lookups.iter().map(|(&window, &table)| Lookup {
-                word: windows[window].word,
-                shift: windows[window].shift,
-                mask: (1 << windows[window].bits) - 1,
-                table,
-            });
-            guards.groups.push(Group {
-                lookups: lookups.collect(),
-                rules: all_rules,
-                needs_code: 0,
-            });
         }
-        for (rule, &needs_code) in remaining_guards.iter().enumerate() {
-            guards.groups[rule / 64].needs_code |= (needs_code as u64) << (rule % 64);
-        }
-        (guards, remaining_guards)
+        let lookups = table_starts.iter().map(|(&window, &table)| Lookup {
+            word: windows[window].word,
+            shift: windows[window].shift,
+            mask: (1 << windows[window].bits) - 1,
+            table,
+        });
+        let needs_code = needs_code.iter().enumerate();
+        self.groups.push(Group {
+            lookups: lookups.collect(),
+            rules: all_rules,
+            needs_code: needs_code.fold(0, |mask, (rule, &needs)| mask | (needs as u64) << rule),
+        });
     }
 
     /// Number of groups of 64 rules.
@@ -252,8 +214,10 @@ struct Conjunct {
 /// Splits a guard into conjuncts; `None` if it lacks the form that the compiler gives to claims.
 fn conjuncts(context: &TranslationContext, entry: u32) -> Option<Vec<Conjunct>> {
     let piece = context.program.piece(entry);
-    let n = piece.len().checked_sub(2)?;
-    let returns = [n, n + 1].map(|i| match piece[i] {
+    // The last two instructions return the verdicts.
+    let end = piece.len().checked_sub(2)?;
+    let failing_return = end + 1;
+    let returns = [end, failing_return].map(|i| match piece[i] {
         Op::Return { verdict } => Some(verdict),
         _ => None,
     });
@@ -262,9 +226,9 @@ fn conjuncts(context: &TranslationContext, entry: u32) -> Option<Vec<Conjunct>> 
     }
     let target = |op: &Op| target(op).map(|to| (to - entry) as usize);
     // A cut is valid if only jumps to the failing return cross it.
-    let mut is_cut = vec![true; n + 1];
-    for (i, op) in piece[..n].iter().enumerate() {
-        if let Some(to) = target(op).filter(|&to| to != n + 1) {
+    let mut is_cut = vec![true; end + 1];
+    for (i, op) in piece[..end].iter().enumerate() {
+        if let Some(to) = target(op).filter(|&to| to != failing_return) {
             let crossed = if to > i { i + 1..to } else { to + 1..i + 1 };
             is_cut[crossed].fill(false);
         }
@@ -274,8 +238,8 @@ fn conjuncts(context: &TranslationContext, entry: u32) -> Option<Vec<Conjunct>> 
     ranges.forget();
     let mut result = Vec::new();
     let mut from = 0;
-    for to in 1..=n {
-        if to < n && (!is_cut[to] || target(&piece[to - 1]).is_none()) {
+    for to in 1..=end {
+        if to < end && (!is_cut[to] || target(&piece[to - 1]).is_none()) {
             continue;
         }
         result.push(conjunct(context, &ranges, piece, from, to)?);
@@ -340,6 +304,82 @@ fn conjunct(
     Some(conjunct)
 }
 
+/// A conjunct that a table decides.
+struct TabulatedConjunct {
+    /// Entry of its code in the program of the conjuncts.
+    entry: u32,
+    /// Index of the window that contains all fields that it reads.
+    window: usize,
+    /// Fields that it reads.
+    fields: Vec<Field>,
+}
+
+/// Division of a guard between tables and code.
+struct GuardSplit {
+    /// Conjuncts that tables decide.
+    tabulated: Vec<TabulatedConjunct>,
+    /// True if code must decide the guard, or a part of it.
+    needs_code: bool,
+}
+
+/// Splits a guard, and copies the conjuncts that tables decide to `conjunct_program`.
+fn split_guard(
+    context: &TranslationContext,
+    windows: &[Window],
+    conjunct_program: &mut Program,
+    entry: Option<u32>,
+) -> GuardSplit {
+    let mut split = GuardSplit {
+        tabulated: Vec::new(),
+        needs_code: true,
+    };
+    let Some(entry) = entry else {
+        return split;
+    };
+    let Some(conjuncts) = conjuncts(context, entry) else {
+        return split;
+    };
+    split.needs_code = false;
+    let piece = context.program.piece(entry);
+    for conjunct in conjuncts {
+        match common_window(context, windows, &conjunct) {
+            Some(window) => split.tabulated.push(TabulatedConjunct {
+                entry: copy_conjunct(conjunct_program, piece, entry, &conjunct),
+                window,
+                fields: (conjunct.slots.iter())
+                    .map(|&slot| context.packing.field(slot))
+                    .collect(),
+            }),
+            None => {
+                split.needs_code = true;
+                // A conjunct after a possible fault must not exclude the rule first.
+                if conjunct.may_fault {
+                    break;
+                }
+            }
+        }
+    }
+    split
+}
+
+/// Index of the window that contains all fields that a conjunct reads; `None` without such a window, or if it reads
+/// none.
+fn common_window(
+    context: &TranslationContext,
+    windows: &[Window],
+    conjunct: &Conjunct,
+) -> Option<usize> {
+    let window_of = |slot: Cell| {
+        let field = context.packing.field(slot);
+        windows.iter().position(|w| {
+            w.word == field.word && w.shift <= field.shift && field.shift < w.shift + w.bits
+        })
+    };
+    let mut conjunct_windows = conjunct.slots.iter().map(|&slot| window_of(slot));
+    let first = conjunct_windows.next().flatten();
+    first.filter(|_| conjunct_windows.all(|other| other == first))
+}
+
 /// Copies a conjunct to the end of the code, with separate returns. Returns its entry.
 fn copy_conjunct(
     conjunct_program: &mut Program,
@@ -370,11 +410,12 @@ fn copy_conjunct(
 fn fill_table(
     context: &TranslationContext,
     machine: &mut Machine,
-    entry: u32,
-    (window, fields): (Window, &[Field]),
+    conjunct: &TabulatedConjunct,
+    window: Window,
     table: &mut [u64],
-    rule: u64,
+    rule_bit: u64,
 ) -> bool {
+    let fields = &conjunct.fields;
     let read_mask = fields.iter().fold(0, |read_mask, field| {
         read_mask | field.mask << (field.shift - window.shift)
     });
@@ -382,7 +423,7 @@ fn fill_table(
     let mut excluded = [None; 1 << MAX_WINDOW_BITS];
     let mut has_faulted = false;
     for (bits, rules) in (0..).zip(table) {
-        if *rules & rule == 0 {
+        if *rules & rule_bit == 0 {
             continue;
         }
         let bits: u64 = bits & read_mask;
@@ -394,7 +435,7 @@ fn fill_table(
                 possible &= value <= context.program.slots[field.slot as usize].hi;
                 machine.frame[field.slot as usize] = value;
             }
-            match possible.then(|| machine.run(entry)) {
+            match possible.then(|| machine.run(conjunct.entry)) {
                 None | Some(Ok(false)) => true,
                 Some(Ok(true)) => false,
                 Some(Err(_)) => {
@@ -404,7 +445,7 @@ fn fill_table(
             }
         });
         if excludes {
-            *rules &= !rule;
+            *rules &= !rule_bit;
         }
     }
     has_faulted

@@ -13,10 +13,10 @@ mod range;
 mod ranges;
 
 use crate::model::Number;
-use crate::program::*;
+use crate::program::{Instance, Parameter, ParameterLoop, Program, RuleSelection};
 use crate::threads::run_in_parallel;
 use crate::view::View;
-use code::{Continuations, Translation};
+use code::{Continuations, ParameterValue, Translation};
 use context::{Data, TranslationContext};
 use cranelift_codegen::ir::{types, AbiParam, InstBuilder, UserFuncName};
 use cranelift_codegen::settings::{self, Configurable};
@@ -27,15 +27,22 @@ pub(crate) use guards::Guards;
 use parameterized::{ParameterizedRule, MAX_PARAMETERS};
 use std::sync::Mutex;
 
-/// A function of a packed state. Returns 1 for true, 0 for false, 2 for a fault.
-/// Bodies change the state and return 1, or 0 if an assumption fails.
+/// A function of a packed state. Returns [`TRUE`], [`FALSE`] or [`FAULT`].
+/// Bodies change the state and return [`TRUE`], or [`FALSE`] if an assumption fails.
 type Function = unsafe extern "C" fn(*mut u64) -> u32;
+
+/// Result of a compiled function: the condition does not hold.
+const FALSE: u32 = 0;
+/// Result of a compiled function: the condition holds, or the body has run.
+const TRUE: u32 = 1;
+/// Result of a compiled function: the interpreter must repeat the step.
+const FAULT: u32 = 2;
 
 /// Maximum number of instructions of the claims that share a function.
 const MAX_SHARED_INSTRUCTIONS: usize = 400;
 
 /// Minimum number of functions per compiler thread for which another thread pays off.
-const MIN_ITEMS_PER_THREAD: usize = if cfg!(debug_assertions) { 1 } else { 8 };
+const MIN_FUNCTIONS_PER_THREAD: usize = if cfg!(debug_assertions) { 1 } else { 8 };
 
 /// Machine code cannot decide a state; the interpreter has to expand it.
 pub(crate) struct NeedsInterpreter;
@@ -81,6 +88,15 @@ pub(crate) struct Expansion {
     pub transitions: u64,
     /// True if one of them leads to a different state.
     pub moves: bool,
+}
+
+/// A rule that fired.
+#[derive(Clone, Copy)]
+pub(crate) struct FiredRule {
+    /// Index of its instance in the view.
+    pub instance: usize,
+    /// Position of its parameter values among those of the instance; 0 if the instance has separate code.
+    pub offset: u32,
 }
 
 /// Machine code of a view.
@@ -154,100 +170,121 @@ impl Native {
         let data = Data::new(program, packing, frame);
         let context =
             TranslationContext::new(program, packing, &frame[..program.slots.len()], &data);
-        let rules = || view.rules.iter().map(|&r| &program.rules[r as usize]);
-        let entries = guards::guard_entries(program, view)?;
-        let (guards, remaining_guards) = Guards::new(&context, &entries);
-
-        // Entries of the code that each function runs, and its parameters.
-        let mut requests: Vec<(Vec<u32>, &[Parameter])> = Vec::new();
-        let mut request = |entries: Vec<u32>, parameters| {
-            requests.push((entries, parameters));
-            requests.len() - 1
-        };
-        let remaining_guard_ids: Vec<Option<usize>> = (entries.iter().zip(remaining_guards))
-            .map(|(&entry, needs_code)| Some(request(vec![entry.filter(|_| needs_code)?], &[])))
+        let rules: Vec<&Instance> = (view.rules.iter())
+            .map(|&rule| &program.rules[rule as usize])
             .collect();
-        let mut body_ids = Vec::new();
-        let mut parameterized_ids = Vec::new();
-        for rule in rules() {
-            let Some(parameter_loop) = &rule.parameter_loop else {
-                body_ids.push(Some(request(vec![rule.body], &[])));
-                parameterized_ids.push(None);
-                continue;
-            };
-            if parameter_loop.parameters.len() > MAX_PARAMETERS {
-                return None;
-            }
-            let mut request = |entry| request(vec![entry], &parameter_loop.parameters);
-            parameterized_ids.push(Some((
-                parameter_loop,
-                request(parameter_loop.next),
-                request(rule.body),
-            )));
-            body_ids.push(None);
-        }
-        let mut request_groups = |entries: &[u32]| -> Vec<usize> {
-            let groups = group_pieces(program, entries);
-            groups
-                .into_iter()
-                .map(|group| request(group, &[]))
-                .collect()
-        };
+        let entries = guards::guard_entries(program, view)?;
+        let (guards, needs_code) = Guards::with_context(&context, &entries);
+
+        let mut requests = FunctionRequests::default();
+        let remaining_guards: Vec<Option<usize>> = (entries.iter().zip(needs_code))
+            .map(|(&entry, needs_code)| Some(requests.add(vec![entry.filter(|_| needs_code)?])))
+            .collect();
+        let rule_requests = requests.add_rules(&rules)?;
         let claims: Vec<u32> = view.invariants.iter().map(|claim| claim.entry).collect();
-        let claim_ids = request_groups(&claims);
-        let quiescent_ids = request_groups(view.quiescent.as_deref().unwrap_or_default());
-        let assumption_ids = request_groups(&program.assumptions);
-        let (modules, compiled) = compile(&context, &requests, level, threads)?;
-        let plain_function = |id: usize| match compiled[id] {
-            CompiledFunction::Plain(function) => Some(function),
-            CompiledFunction::ParameterizedRule(_) => None,
-        };
-        let parameterized_function = |id: usize| match compiled[id] {
-            CompiledFunction::ParameterizedRule(function) => Some(function),
-            CompiledFunction::Plain(_) => None,
-        };
-        let plain_functions = |ids: Vec<usize>| {
-            ids.into_iter()
-                .map(plain_function)
-                .collect::<Option<Vec<_>>>()
-        };
+        let claims = requests.add_groups(program, &claims);
+        let quiescent = requests.add_groups(program, view.quiescent.as_deref().unwrap_or_default());
+        let assumptions = requests.add_groups(program, &program.assumptions);
+
+        let (modules, compiled) = compile(&context, &requests.0, level, threads)?;
         let kernel = Kernel {
             words: packing.words,
             guards,
-            remaining_guards: remaining_guard_ids
-                .into_iter()
-                .map(|id| plain_function(id?))
+            remaining_guards: (remaining_guards.into_iter())
+                .map(|id| compiled.plain(id?))
                 .collect(),
-            bodies: body_ids.into_iter().map(|id| plain_function(id?)).collect(),
-            parameterized_rules: match parameterized_ids.iter().any(Option::is_some) {
-                true => (parameterized_ids.into_iter())
-                    .map(|ids| {
-                        let (parameter_loop, next, body) = ids?;
-                        Some(ParameterizedRule::new(
-                            parameter_loop,
-                            parameterized_function(next)?,
-                            parameterized_function(body)?,
-                        ))
-                    })
-                    .collect(),
-                false => Vec::new(),
-            },
-            priority_ends: priority_ends(&rules().map(|rule| rule.priority).collect::<Vec<_>>()),
-            spontaneous: (rules().collect::<Vec<_>>().chunks(64))
+            bodies: (rule_requests.iter())
+                .map(|request| compiled.body(request))
+                .collect(),
+            parameterized_rules: compiled.parameterized_rules(&rule_requests),
+            priority_ends: priority_ends(
+                &rules.iter().map(|rule| rule.priority).collect::<Vec<_>>(),
+            ),
+            spontaneous: (rules.chunks(64))
                 .map(|group| {
                     let bit = |(i, rule): (usize, &&Instance)| (rule.spontaneous as u64) << i;
                     group.iter().enumerate().map(bit).sum()
                 })
                 .collect(),
-            quiescent: plain_functions(quiescent_ids)?,
-            assumptions: plain_functions(assumption_ids)?,
-            claims: plain_functions(claim_ids)?,
+            quiescent: compiled.all_plain(quiescent)?,
+            assumptions: compiled.all_plain(assumptions)?,
+            claims: compiled.all_plain(claims)?,
         };
         Some(Native {
             kernel,
             modules: Mutex::new(modules),
             _data: data,
         })
+    }
+}
+
+/// A function to be compiled.
+struct FunctionRequest<'a> {
+    /// Entries of the pieces of code that the function runs, in order.
+    entries: Vec<u32>,
+    /// Parameters whose values the function reads from memory and leaves there.
+    parameters: &'a [Parameter],
+}
+
+/// All functions to be compiled for a view. A function is identified by its index in this list.
+#[derive(Default)]
+struct FunctionRequests<'a>(Vec<FunctionRequest<'a>>);
+
+/// Functions requested for a rule.
+enum RuleRequest<'a> {
+    /// A rule with separate code for each combination of its parameters' values.
+    Plain {
+        /// Index of the function of its body.
+        body: usize,
+    },
+    /// A rule with one piece of code for all values of its parameters.
+    Parameterized {
+        /// Parameters with their ranges.
+        parameter_loop: &'a ParameterLoop,
+        /// Index of the function that advances to the next values for which the guard holds.
+        next: usize,
+        /// Index of the function of its body.
+        body: usize,
+    },
+}
+
+impl<'a> FunctionRequests<'a> {
+    /// Requests a function without parameters; returns its index.
+    fn add(&mut self, entries: Vec<u32>) -> usize {
+        self.add_parameterized(entries, &[])
+    }
+
+    /// Requests a function with parameters; returns its index.
+    fn add_parameterized(&mut self, entries: Vec<u32>, parameters: &'a [Parameter]) -> usize {
+        self.0.push(FunctionRequest {
+            entries,
+            parameters,
+        });
+        self.0.len() - 1
+    }
+
+    /// Requests the bodies of rules; `None` if a rule has more than [`MAX_PARAMETERS`] parameters in a loop.
+    fn add_rules(&mut self, rules: &[&'a Instance]) -> Option<Vec<RuleRequest<'a>>> {
+        let mut add_rule = |rule: &&'a Instance| {
+            let Some(parameter_loop) = &rule.parameter_loop else {
+                return Some(RuleRequest::Plain {
+                    body: self.add(vec![rule.body]),
+                });
+            };
+            let parameters = &parameter_loop.parameters;
+            (parameters.len() <= MAX_PARAMETERS).then(|| RuleRequest::Parameterized {
+                parameter_loop,
+                next: self.add_parameterized(vec![parameter_loop.next], parameters),
+                body: self.add_parameterized(vec![rule.body], parameters),
+            })
+        };
+        rules.iter().map(&mut add_rule).collect()
+    }
+
+    /// Requests functions that run these pieces of code, several pieces each; returns the indices.
+    fn add_groups(&mut self, program: &Program, entries: &[u32]) -> Vec<usize> {
+        let groups = group_pieces(program, entries);
+        groups.into_iter().map(|group| self.add(group)).collect()
     }
 }
 
@@ -274,28 +311,85 @@ enum CompiledFunction {
     /// Function of a state alone.
     Plain(Function),
     /// Function of a state and of parameter values.
-    ParameterizedRule(parameterized::Function),
+    Parameterized(parameterized::Function),
+}
+
+/// The compiled functions, in the order of their requests.
+struct CompiledFunctions(Vec<CompiledFunction>);
+
+impl CompiledFunctions {
+    /// The function with this index; `None` if it has parameters.
+    fn plain(&self, id: usize) -> Option<Function> {
+        match self.0[id] {
+            CompiledFunction::Plain(function) => Some(function),
+            CompiledFunction::Parameterized(_) => None,
+        }
+    }
+
+    /// The function with this index; `None` if it has no parameters.
+    fn parameterized(&self, id: usize) -> Option<parameterized::Function> {
+        match self.0[id] {
+            CompiledFunction::Parameterized(function) => Some(function),
+            CompiledFunction::Plain(_) => None,
+        }
+    }
+
+    /// The functions with these indices; `None` if one of them has parameters.
+    fn all_plain(&self, ids: Vec<usize>) -> Option<Vec<Function>> {
+        ids.into_iter().map(|id| self.plain(id)).collect()
+    }
+
+    /// Function of a rule's body; `None` for a rule with one piece of code for all values of its parameters.
+    fn body(&self, request: &RuleRequest) -> Option<Function> {
+        match *request {
+            RuleRequest::Plain { body } => self.plain(body),
+            RuleRequest::Parameterized { .. } => None,
+        }
+    }
+
+    /// Per rule: its functions, if it has one piece of code for all values of its parameters. Empty if no rule has.
+    fn parameterized_rules(&self, requests: &[RuleRequest]) -> Vec<Option<ParameterizedRule>> {
+        let is_parameterized = |request| matches!(request, &RuleRequest::Parameterized { .. });
+        if !requests.iter().any(is_parameterized) {
+            return Vec::new();
+        }
+        let rule = |request: &RuleRequest| match *request {
+            RuleRequest::Plain { .. } => None,
+            RuleRequest::Parameterized {
+                parameter_loop,
+                next,
+                body,
+            } => Some(ParameterizedRule::new(
+                parameter_loop,
+                self.parameterized(next)?,
+                self.parameterized(body)?,
+            )),
+        };
+        requests.iter().map(rule).collect()
+    }
 }
 
 /// Compiles functions. Each runs its pieces of code in order, as long as each returns true. Also returns the memory of
 /// the functions.
 fn compile(
     context: &TranslationContext,
-    requests: &[(Vec<u32>, &[Parameter])],
+    requests: &[FunctionRequest],
     level: OptimisationLevel,
     threads: usize,
-) -> Option<(Vec<JITModule>, Vec<CompiledFunction>)> {
-    let threads = threads.min(requests.len() / MIN_ITEMS_PER_THREAD).max(1);
+) -> Option<(Vec<JITModule>, CompiledFunctions)> {
+    let threads = threads
+        .min(requests.len() / MIN_FUNCTIONS_PER_THREAD)
+        .max(1);
     let compiled = run_in_parallel((0..threads).collect(), |thread| {
         let mut compiler = Compiler::new(level)?;
         let share = || requests.iter().skip(thread).step_by(threads);
         let ids: Vec<FuncId> = share()
-            .map(|(entries, parameters)| compiler.function(context, entries, parameters))
+            .map(|request| compiler.compile_function(context, request))
             .collect::<Option<_>>()?;
         compiler.module.finalize_definitions().ok()?;
-        let to_function = |(&id, (_, parameters)): (&FuncId, &(_, &[Parameter]))| match parameters {
+        let to_function = |(&id, request): (&FuncId, &FunctionRequest)| match request.parameters {
             [] => CompiledFunction::Plain(compiler.function_pointer(id)),
-            _ => CompiledFunction::ParameterizedRule(compiler.parameterized_function_pointer(id)),
+            _ => CompiledFunction::Parameterized(compiler.parameterized_function_pointer(id)),
         };
         let compiled: Vec<CompiledFunction> = ids.iter().zip(share()).map(to_function).collect();
         Some((compiler.module, compiled))
@@ -306,7 +400,7 @@ fn compile(
         .into_iter()
         .unzip();
     let functions = (0..requests.len()).map(|i| compiled[i % threads][i / threads]);
-    Some((modules, functions.collect()))
+    Some((modules, CompiledFunctions(functions.collect())))
 }
 
 /// Compiler of one thread.
@@ -352,12 +446,15 @@ impl Compiler {
 
     /// Compiles a function that runs pieces of code in order, as long as each returns true. A function with parameters
     /// receives their values in memory, and leaves there the values that the pieces compute.
-    fn function(
+    fn compile_function(
         &mut self,
         context: &TranslationContext,
-        entries: &[u32],
-        parameters: &[Parameter],
+        request: &FunctionRequest,
     ) -> Option<FuncId> {
+        let FunctionRequest {
+            entries,
+            parameters,
+        } = request;
         if !entries
             .iter()
             .all(|&entry| context.is_compilable(context.program.piece(entry)))
@@ -378,10 +475,14 @@ impl Compiler {
         builder.switch_to_block(first);
         let state = builder.block_params(first)[0];
         let values = builder.block_params(first).get(1).copied();
-        let values: Vec<_> = (values.into_iter())
+        let values: Vec<ParameterValue> = (values.into_iter())
             .flat_map(|values| {
-                let places = parameters.iter().zip((0..).step_by(size_of::<i64>()));
-                places.map(move |(parameter, offset)| (parameter.cell, values, offset))
+                let offsets = (0..).step_by(size_of::<i64>());
+                (parameters.iter().zip(offsets)).map(move |(parameter, offset)| ParameterValue {
+                    cell: parameter.cell,
+                    base: values,
+                    offset,
+                })
             })
             .collect();
         let (false_block, fault_block) = (builder.create_block(), builder.create_block());
@@ -392,18 +493,21 @@ impl Compiler {
                 on_false: false_block,
                 on_fault: fault_block,
             };
-            Translation::translate_piece(context, &mut builder, (state, &values), entry, exits);
+            Translation::translate_piece(context, &mut builder, state, &values, entry, exits);
             builder.switch_to_block(on_true);
         }
-        for (i, block) in [None, Some(false_block), Some(fault_block)]
-            .into_iter()
-            .enumerate()
-        {
+        // The current block is that of the last piece's verdict true.
+        let ends = [
+            (None, TRUE),
+            (Some(false_block), FALSE),
+            (Some(fault_block), FAULT),
+        ];
+        for (block, result) in ends {
             if let Some(block) = block {
                 builder.switch_to_block(block);
             }
-            let answer = builder.ins().iconst(types::I32, [1, 0, 2][i]);
-            builder.ins().return_(&[answer]);
+            let result = builder.ins().iconst(types::I32, i64::from(result));
+            builder.ins().return_(&[result]);
         }
         builder.seal_all_blocks();
         builder.finalize();
@@ -420,9 +524,7 @@ impl Compiler {
         // SAFETY: this is the code of a function with this signature, finalized before.
         unsafe { std::mem::transmute::<*const u8, Function>(code) }
     }
-}
 
-impl Compiler {
     #[allow(unsafe_code)]
     fn parameterized_function_pointer(&self, id: FuncId) -> parameterized::Function {
         let code = self.module.get_finalized_function(id);
@@ -452,25 +554,24 @@ impl Kernel {
     }
 
     /// Passes all different successors of a state to `reach`, in the order of the rules that lead to them.
-    /// Words beyond the packed state must be zero. Spontaneous rules fire only if `spontaneous` is true.
+    /// Words beyond the packed state must be zero.
     #[inline(always)]
     pub fn expand<const W: usize>(
         &self,
         parent: &[u64; W],
-        spontaneous: bool,
+        selection: RuleSelection,
         mut reach: impl FnMut(&[u64; W]),
     ) -> Result<Expansion, NeedsInterpreter> {
-        self.expand_by_rule(parent, spontaneous, |_, child| reach(child))
+        self.expand_by_rule(parent, selection, |_, child| reach(child))
     }
 
-    /// As [`Kernel::expand`], with the rule of each successor. It consists of the index of its instance in the view,
-    /// and the offset of its number from the instance's first.
+    /// As [`Kernel::expand`], with the rule of each successor.
     #[inline(always)]
     pub fn expand_by_rule<const W: usize>(
         &self,
         parent: &[u64; W],
-        spontaneous: bool,
-        mut reach: impl FnMut((usize, u32), &[u64; W]),
+        selection: RuleSelection,
+        mut reach: impl FnMut(FiredRule, &[u64; W]),
     ) -> Result<Expansion, NeedsInterpreter> {
         let mut fired = Expansion::default();
         // Rules from here on have a larger priority value than an enabled rule.
@@ -481,20 +582,20 @@ impl Kernel {
                 break;
             }
             let (mut enabled, mut undecided) = self.guards.enabled_rules(group, parent);
-            if !spontaneous {
+            if selection == RuleSelection::NonSpontaneous {
                 enabled &= !self.spontaneous[group];
                 undecided &= enabled;
             }
             while undecided != 0 {
                 let rule = undecided.trailing_zeros();
                 undecided &= undecided - 1;
-                let answer = match self.remaining_guards[first + rule as usize] {
+                let result = match self.remaining_guards[first + rule as usize] {
                     Some(function) => self.evaluate(function, parent),
                     None => self.may_be_enabled(first + rule as usize, parent),
                 };
-                match answer {
-                    1 => {}
-                    0 => enabled &= !(1 << rule),
+                match result {
+                    TRUE => {}
+                    FALSE => enabled &= !(1 << rule),
                     _ => return Err(NeedsInterpreter),
                 }
             }
@@ -514,35 +615,33 @@ impl Kernel {
                     continue;
                 };
                 let mut child = *parent;
-                let answer = self.fire(body, &mut child);
-                self.handle_successor(
-                    (first + rule, 0),
-                    answer,
-                    parent,
-                    &child,
-                    &mut fired,
-                    &mut reach,
-                )?;
+                let result = self.fire(body, &mut child);
+                let rule = FiredRule {
+                    instance: first + rule,
+                    offset: 0,
+                };
+                self.handle_successor(rule, result, parent, &child, &mut fired, &mut reach)?;
             }
         }
         Ok(fired)
     }
 
-    /// Handles a fired rule with its result and successor.
+    /// Counts a fired rule, given the result of its body and the successor, and passes a different successor to
+    /// `reach`.
     #[inline(always)]
     fn handle_successor<const W: usize>(
         &self,
-        rule: (usize, u32),
-        answer: u32,
+        rule: FiredRule,
+        result: u32,
         parent: &[u64; W],
         child: &[u64; W],
         fired: &mut Expansion,
-        reach: &mut impl FnMut((usize, u32), &[u64; W]),
+        reach: &mut impl FnMut(FiredRule, &[u64; W]),
     ) -> Result<(), NeedsInterpreter> {
-        match answer {
-            1 => {}
+        match result {
+            TRUE => {}
             // An assumption in the body prevents the rule from firing.
-            0 => return Ok(()),
+            FALSE => return Ok(()),
             _ => return Err(NeedsInterpreter),
         }
         fired.transitions += 1;
@@ -561,7 +660,7 @@ impl Kernel {
         rule: usize,
         parent: &[u64; W],
         fired: &mut Expansion,
-        reach: &mut impl FnMut((usize, u32), &[u64; W]),
+        reach: &mut impl FnMut(FiredRule, &[u64; W]),
     ) -> Result<(), NeedsInterpreter> {
         let Some(Some(parameterized_rule)) = self.parameterized_rules.get(rule) else {
             return Ok(());
@@ -569,14 +668,17 @@ impl Kernel {
         let mut values = parameterized_rule.first_values();
         loop {
             match parameterized_rule.next_enabled(parent, &mut values) {
-                1 => {}
-                0 => return Ok(()),
+                TRUE => {}
+                FALSE => return Ok(()),
                 _ => return Err(NeedsInterpreter),
             }
             let mut child = *parent;
-            let answer = parameterized_rule.fire(&mut child, &mut values);
-            let position = parameterized_rule.position(&values);
-            self.handle_successor((rule, position), answer, parent, &child, fired, reach)?;
+            let result = parameterized_rule.fire(&mut child, &mut values);
+            let fired_rule = FiredRule {
+                instance: rule,
+                offset: parameterized_rule.position(&values),
+            };
+            self.handle_successor(fired_rule, result, parent, &child, fired, reach)?;
             if !parameterized_rule.advance(&mut values) {
                 return Ok(());
             }
@@ -590,7 +692,7 @@ impl Kernel {
             Some(Some(parameterized_rule)) if !self.priority_ends.is_empty() => {
                 parameterized_rule.next_enabled(state, &mut parameterized_rule.first_values())
             }
-            _ => 1,
+            _ => TRUE,
         }
     }
 
@@ -599,8 +701,8 @@ impl Kernel {
     fn all_hold(&self, functions: &[Function], state: &[u64]) -> Result<bool, NeedsInterpreter> {
         for &function in functions {
             match self.evaluate(function, state) {
-                1 => {}
-                0 => return Ok(false),
+                TRUE => {}
+                FALSE => return Ok(false),
                 _ => return Err(NeedsInterpreter),
             }
         }

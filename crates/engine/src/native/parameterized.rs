@@ -3,7 +3,8 @@
 
 use crate::program::{Parameter, ParameterLoop};
 
-/// A function of a packed state and of parameter values. Returns 1 for true, 0 for false, 2 for a fault.
+/// A function of a packed state and of parameter values. Returns [`TRUE`](super::TRUE), [`FALSE`](super::FALSE) or
+/// [`FAULT`](super::FAULT).
 pub(super) type Function = unsafe extern "C" fn(*mut u64, *mut i64) -> u32;
 
 /// Maximum number of parameters; views with rules of more parameters are left to the interpreter.
@@ -65,8 +66,8 @@ impl ParameterizedRule {
         self.parameter_loop.position(|i, _| values[i])
     }
 
-    /// Advances to the next values for which the guard holds, starting with the current ones. Returns 1, 0 if no such
-    /// values are left, or 2 for a fault of the guard.
+    /// Advances to the next values for which the guard holds, starting with the current ones. Returns
+    /// [`FALSE`](super::FALSE) if no such values are left.
     #[allow(unsafe_code)]
     pub fn next_enabled(&self, state: &[u64], values: &mut Values) -> u32 {
         // SAFETY: the function reads the words of a packed state, all of which exist, and accesses as many values as
@@ -74,7 +75,7 @@ impl ParameterizedRule {
         unsafe { (self.next)(state.as_ptr().cast_mut(), values.as_mut_ptr()) }
     }
 
-    /// Fires the rule with these values of its parameters. Returns 1, 0 if an assumption fails, or 2 for a fault.
+    /// Fires the rule with these values of its parameters. Returns [`FALSE`](super::FALSE) if an assumption fails.
     #[allow(unsafe_code)]
     pub fn fire(&self, state: &mut [u64], values: &mut Values) -> u32 {
         // SAFETY: as in `next_enabled`; the state may be written.

@@ -6,8 +6,12 @@
 //! entered. The interpreter then repeats this state.
 
 use super::recent_states::RecentStates;
-use super::*;
+use crate::model::Deadlock;
 use crate::native::{with_words, word_count, Kernel, NeedsInterpreter};
+use crate::program::RuleSelection;
+use crate::store::{hash, Store, StorePolicy};
+use crate::symmetry::Scratch;
+use crate::view::View;
 use std::ops::Range;
 
 /// Number of successors in a batch.
@@ -219,7 +223,7 @@ impl<const W: usize> Batch<W> {
                 self.states.push(*child);
                 self.hashes.push(hash);
             };
-            match kernel.expand(&parent, true, reach) {
+            match kernel.expand(&parent, RuleSelection::All, reach) {
                 Ok(fired) if fired.moves || view.deadlock == Deadlock::Off => {
                     self.parents.push(Parent {
                         state,

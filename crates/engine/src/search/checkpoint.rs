@@ -1,13 +1,16 @@
 //! Checkpoints: stored results of a search, from which another search can continue to the same report.
 //!
-//! States are only added, and so are the bits of the genealogy. Each checkpoint therefore holds the additions since the
+//! States are only added, and so are the bits of the parent map. Each checkpoint therefore holds the additions since the
 //! previous one, and the sequence of all checkpoints is the search. The cost of a checkpoint depends only on these
 //! additions. The hash table is rebuilt from the states.
 //!
 //! Input is not trusted. Sizes are compared before memory is allocated, and checksums of all parts are compared. Every
 //! value is also checked against its range, as if the checksums were forged, since machine code relies on ranges.
 
-use super::*;
+use super::Search;
+use crate::program::Program;
+use crate::store::{hash, MAX_STATES};
+use crate::view::View;
 use std::fmt::Write;
 use std::io::{self, Read};
 
@@ -87,11 +90,11 @@ struct Header {
     number: u64,
     /// Number of states in earlier checkpoints.
     states_before: u64,
-    /// Number of bits of the genealogy in earlier checkpoints.
+    /// Number of bits of the parent map in earlier checkpoints.
     bits_before: u64,
     /// Number of states, including those in earlier checkpoints.
     states: u64,
-    /// Number of bits of the genealogy, including those in earlier checkpoints.
+    /// Number of bits of the parent map, including those in earlier checkpoints.
     bits: u64,
     /// Rules fired.
     transitions: u64,
@@ -332,8 +335,8 @@ impl Search<'_> {
         };
         let last = checkpoints.last;
         let states = self.store.states.bytes_from(last.states as usize);
-        let genealogy = &self.store.genealogy;
-        let bits: Vec<u8> = (genealogy.words_from(last.bits as usize).iter())
+        let parents = &self.store.parents;
+        let bits: Vec<u8> = (parents.words_from(last.bits as usize).iter())
             .flat_map(|word| word.to_le_bytes())
             .collect();
         let header = Header {
@@ -342,7 +345,7 @@ impl Search<'_> {
             states_before: last.states,
             bits_before: last.bits,
             states: self.store.len() as u64,
-            bits: genealogy.len() as u64,
+            bits: parents.len() as u64,
             // The rules of a partly expanded state will fire again.
             transitions: self.transitions - self.unfinished_transitions,
             depth: self.depth,
@@ -434,15 +437,14 @@ impl Search<'_> {
         }
         let mut contents = vec![0; states];
         reader.read_exact(&mut contents).map_err(read_error)?;
-        let mut genealogy = vec![0; bits as usize];
-        reader.read_exact(&mut genealogy).map_err(read_error)?;
-        if checksum(checksum(0, &contents), &genealogy) != header.contents {
+        let mut parents = vec![0; bits as usize];
+        reader.read_exact(&mut parents).map_err(read_error)?;
+        if checksum(checksum(0, &contents), &parents) != header.contents {
             return Err(Damaged);
         }
-        let genealogy: Vec<u64> = words(&genealogy).collect();
+        let parents: Vec<u64> = words(&parents).collect();
         let (old_bits, new_bits) = (last.bits as usize, header.bits as usize);
-        let is_valid =
-            (self.store.genealogy).restore(old_bits, &genealogy, new_bits, header.states);
+        let is_valid = (self.store.parents).restore(old_bits, &parents, new_bits, header.states);
         match is_valid && self.enter_all(&contents, count) {
             true => Ok(header),
             false => Err(Damaged),

@@ -10,34 +10,31 @@
 mod batch;
 mod candidates;
 mod checkpoint;
-mod drain;
-mod goals;
+mod covers;
+mod options;
 mod parallel;
 mod path;
+mod reachability;
 mod recent_states;
+mod serial;
 mod walks;
 mod worker;
 
-use crate::compile::MAX_NODES;
-use crate::interpret::{Fault, Machine};
-use crate::model::Deadlock;
-use crate::native::{Guards, Kernel, Native, OptimisationLevel};
+use crate::interpret::Fault;
+use crate::native::{Guards, Native, OptimisationLevel};
 use crate::program::Program;
 pub use crate::store::omission_bound;
-use crate::store::*;
-use crate::symmetry::Scratch;
-use crate::threads::run_in_parallel;
+use crate::store::{hash, Store, MAX_STATES};
 use crate::view::View;
-use batch::{Stop, Successors, Workspace};
+use batch::Workspace;
 use checkpoint::Checkpoints;
 pub use checkpoint::{CheckpointError, CheckpointErrorKind, CheckpointSink};
+pub use options::{Engine, Options, Phase, Progress, Reason};
 use parallel::ParallelExpansion;
-use std::marker::PhantomData;
-use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 pub(crate) use walks::{walk, WalkParameters, WalkResults};
-use worker::{ExpansionFailure, Worker};
+use worker::Worker;
 
 /// Maximum parents per stretch; threads wait for each other after each stretch.
 /// In the development profile, in which tests run, stretches are short so that small models exercise every case.
@@ -60,145 +57,6 @@ const MIN_STATES_TO_OPTIMISE: usize = if cfg!(debug_assertions) {
 } else {
     1 << 18
 };
-
-/// Configuration and limits of a search. The default has one thread and no limits.
-#[derive(Clone, Copy)]
-pub struct Options<'a> {
-    /// Number of threads; counts and counterexamples do not depend on it.
-    pub threads: usize,
-    /// Maximum number of states to store.
-    pub max_states: Option<u64>,
-    /// Maximum number of steps from a start state.
-    pub max_depth: Option<u64>,
-    /// Maximum memory for states and their table, in bytes. The small working memory of each thread is not counted.
-    pub max_memory: Option<u64>,
-    /// True if independent parts are explored separately; see [`crate::components`].
-    pub decompose: bool,
-    /// True if states that differ only by a permutation of scalarset values are explored once. The search stores one
-    /// state of each orbit, and reports numbers of orbits. Models with scalarsets are then not decomposed.
-    pub symmetry: bool,
-    /// True if only a signature of 64 bits is kept of each expanded state. A state whose signature equals that of
-    /// another state is silently omitted; [`omission_bound`] bounds the probability of such omissions.
-    /// Violations are as exact as without compaction. Properties that need all states are not judged, and no
-    /// checkpoints are written.
-    pub hash_compaction: bool,
-    /// Engine that fires the rules. All engines give the same report.
-    pub engine: Engine,
-    /// Maximum size, in nodes, of a rule with separate code for each combination of its parameters' values; a larger
-    /// rule has one piece of code for all. Models without undefined values ignore this limit.
-    /// The report depends on the limit in one respect: independent parts are recognised only in separate code.
-    pub max_nodes: usize,
-    /// Flag that another thread sets to stop the search soon.
-    pub cancel: Option<&'a AtomicBool>,
-    /// Counter of compilation time, in nanoseconds: preparation of the model before the search, and machine code during
-    /// it.
-    pub compiling: Option<&'a AtomicU64>,
-    /// Progress callback, called about ten times a second.
-    pub progress: Option<&'a (dyn Fn(&Progress) + Sync)>,
-    /// Storage of checkpoints. The search resumes from a checkpoint, if one is stored. It writes one when one is
-    /// due, when the search gives up, and when every state is known.
-    /// A resumed search gives the report of an uninterrupted one, on any number of threads.
-    /// If a checkpoint already exceeds the limits on states or depth, the search ends with its contents.
-    pub checkpoint_sink: Option<&'a dyn CheckpointSink>,
-}
-
-impl Default for Options<'_> {
-    fn default() -> Self {
-        Options {
-            threads: 1,
-            max_states: None,
-            max_depth: None,
-            max_memory: None,
-            decompose: true,
-            symmetry: true,
-            hash_compaction: false,
-            engine: Engine::Adaptive,
-            max_nodes: MAX_NODES,
-            cancel: None,
-            compiling: None,
-            progress: None,
-            checkpoint_sink: None,
-        }
-    }
-}
-
-impl Options<'_> {
-    /// Runs `work` and adds its duration to the compilation time.
-    pub(crate) fn compile<T>(&self, work: impl FnOnce() -> T) -> T {
-        let start_time = Instant::now();
-        let result = work();
-        if let Some(compiling) = self.compiling {
-            compiling.fetch_add(start_time.elapsed().as_nanos() as u64, Ordering::Relaxed);
-        }
-        result
-    }
-}
-
-/// Engine that fires rules and judges states.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Engine {
-    /// The interpreter at first; machine code once the search is large.
-    #[default]
-    Adaptive,
-    /// The interpreter, which starts without delay.
-    Interpreter,
-    /// Machine code from the start, if the model and the machine allow it.
-    Native,
-}
-
-/// Progress of a search.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Progress {
-    /// Current activity.
-    pub phase: Phase,
-    /// States stored.
-    pub states: u64,
-    /// Rules fired.
-    pub transitions: u64,
-    /// Steps from a start state to the states being expanded.
-    pub depth: u64,
-    /// States not expanded yet; in random walks, the remaining steps.
-    pub queue: u64,
-    /// Estimated number of states still to be expanded, including states not found yet; `None` without a basis for an
-    /// estimate.
-    /// Exact once all states are known. During exploration, an estimate requires that each of the last three levels
-    /// (states at equal distance from the start) was smaller than the one before. It assumes that later levels shrink
-    /// at the same average ratio.
-    pub ahead: Option<u64>,
-    /// Memory of states and table, in bytes.
-    pub memory: u64,
-    /// States per second since the search began; in random walks, steps per second.
-    pub rate: f64,
-}
-
-/// Activity of a search.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Phase {
-    /// Exploration of reachable states.
-    Explore,
-    /// Search for states that cannot drain.
-    Drain,
-    /// Random walks.
-    Walk,
-}
-
-/// Reason why a search gave up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reason {
-    /// [`Options::max_states`], or the limit of the store, 2^31.
-    MaxStates,
-    /// [`Options::max_depth`].
-    MaxDepth,
-    /// [`Options::max_memory`].
-    MaxMemory,
-    /// All states were visited, but some properties cannot be judged with [`Options::hash_compaction`].
-    HashCompaction,
-    /// The requested steps of random walks were taken.
-    MaxSteps,
-    /// [`Options::cancel`].
-    Interrupted,
-}
 
 /// Placeholder for a start state if assumptions leave none.
 pub(crate) const NO_START: u32 = u32::MAX;
@@ -247,7 +105,8 @@ pub(crate) enum FailedCheck {
     Invariant(u32),
     /// A rule, guard, invariant or start state could not be evaluated.
     Fault(Fault),
-    /// A state without a step to a different state, or without an enabled rule; see [`Deadlock`].
+    /// A state without a step to a different state, or without an enabled rule; see
+    /// [`Deadlock`](crate::model::Deadlock).
     Deadlock,
     /// Dead end: only spontaneous rules, or none, change the state, and the state is not quiescent.
     /// The number counts the states from which no quiescent state is reachable.
@@ -275,9 +134,8 @@ pub(crate) fn search(
     let guards = match options.engine {
         // The interpreter, oracle of the other engines, evaluates every guard itself.
         Engine::Interpreter => None,
-        Engine::Adaptive | Engine::Native => {
-            options.compile(|| Guards::of(program, view, &Worker::new(program, view).machine.frame))
-        }
+        Engine::Adaptive | Engine::Native => options
+            .compile(|| Guards::for_view(program, view, &Worker::new(program, view).machine.frame)),
     };
     let mut search_state = Search {
         program,
@@ -394,7 +252,7 @@ impl Search<'_> {
         if covers_verdict != Verdict::Holds {
             return Ok(covers_verdict);
         }
-        Ok(match self.check_drain() {
+        Ok(match self.check_quiescence() {
             Verdict::Holds => self.check_liveness(),
             verdict => verdict,
         })
@@ -441,7 +299,7 @@ impl Search<'_> {
                 };
                 if self.next > self.level_end {
                     // The next level ends with the children of this one.
-                    let children = self.store.genealogy.children_before(self.level_end as u64);
+                    let children = self.store.parents.children_before(self.level_end as u64);
                     self.next_level(children as usize);
                 }
                 self.save_checkpoint_if_due()?;
@@ -587,111 +445,6 @@ impl Search<'_> {
         });
     }
 
-    /// Expands the states from `next` to `end` with one thread.
-    fn expand_serial(&mut self, end: usize) -> Option<Verdict> {
-        while self.next < end {
-            let interpreted_end = match self.expand_native(end) {
-                Ok(()) => return None,
-                Err(Stop::Interrupted(state)) => {
-                    self.next = state;
-                    return Some(Verdict::Undecided(Reason::Interrupted));
-                }
-                Err(Stop::NeedsInterpreter(state)) => {
-                    self.next = state;
-                    state + 1
-                }
-                Err(Stop::NoMachineCode) => end,
-            };
-            let verdict = self.expand_interpreted(interpreted_end);
-            if verdict.is_some() {
-                return verdict;
-            }
-            self.next = interpreted_end;
-        }
-        None
-    }
-
-    /// Expands the states from `next` to `end` by machine code.
-    fn expand_native(&mut self, end: usize) -> Result<(), Stop> {
-        match self.store.states.is_compacted() {
-            true => self.expand_native_with::<CompactStates>(end),
-            false => self.expand_native_with::<FullStates>(end),
-        }
-    }
-
-    /// As [`Search::expand_native`], for one storage policy.
-    fn expand_native_with<K: StorePolicy>(&mut self, end: usize) -> Result<(), Stop> {
-        let Some(native) = &self.native else {
-            return Err(Stop::NoMachineCode);
-        };
-        let max_states = self.state_limit();
-        let mut expansion = SerialExpansion {
-            policy: PhantomData::<K>,
-            store: &mut self.store,
-            end,
-            max_states,
-            kernel: &native.kernel,
-            transitions: 0,
-            cancel: self.options.cancel,
-        };
-        let result = batch::expand_native(
-            &native.kernel,
-            self.next,
-            self.view,
-            &mut self.workspace,
-            &mut expansion,
-        );
-        self.transitions += expansion.transitions;
-        result
-    }
-
-    /// Expands the states from `next` to `end` with the interpreter.
-    fn expand_interpreted(&mut self, end: usize) -> Option<Verdict> {
-        let mut worker = Worker::new(self.program, self.view);
-        worker.guards = self.guards;
-        let max_states = self.state_limit();
-        for state in self.next..end {
-            if state % 256 == 0 && self.is_cancelled() {
-                self.next = state;
-                return Some(Verdict::Undecided(Reason::Interrupted));
-            }
-            worker.load(&self.store, state);
-            let store = &mut self.store;
-            let mut full = false;
-            let result = worker.expand(true, |worker, _| {
-                let hash = hash(&worker.child);
-                let states_before = store.len();
-                let has_room = (states_before as u64) < max_states;
-                full |= !store.enter(hash, &worker.child, state as u64 + 1, || has_room);
-                if store.len() > states_before {
-                    if let Some(failed_check) = worker.violated_invariant() {
-                        return Err(failed_check);
-                    }
-                }
-                Ok(())
-            });
-            let verdict = match result {
-                Err(failure) => Some(self.violation_verdict(state, failure)),
-                Ok(expansion) => {
-                    self.transitions += expansion.transitions;
-                    if full {
-                        self.unfinished_transitions = expansion.transitions;
-                        Some(Verdict::Undecided(Reason::MaxStates))
-                    } else if !expansion.moves {
-                        self.handle_stuck_state(&mut worker, state)
-                    } else {
-                        None
-                    }
-                }
-            };
-            if verdict.is_some() {
-                self.next = state;
-                return verdict;
-            }
-        }
-        None
-    }
-
     /// Handles a state without moves: records it, or returns the verdict.
     fn handle_stuck_state(&mut self, worker: &mut Worker, state: usize) -> Option<Verdict> {
         match worker.judge_deadlock() {
@@ -728,62 +481,6 @@ fn estimate_remaining_states(levels: &[u64; 4]) -> Option<u64> {
         .all(|pair| 0 < pair[0] && pair[0] < pair[1]);
     let ratio = (levels[0] as f64 / levels[3] as f64).cbrt();
     shrinking.then(|| (levels[0] as f64 * ratio / (1.0 - ratio)).round() as u64)
-}
-
-/// Source and sink of states in a search with one thread and machine code.
-struct SerialExpansion<'a, K> {
-    /// Storage policy of the store.
-    policy: PhantomData<K>,
-    /// Store that receives the successors.
-    store: &'a mut Store,
-    /// End of the states to be expanded.
-    end: usize,
-    /// Maximum number of states to store.
-    max_states: u64,
-    /// Machine code that judges the successors.
-    kernel: &'a Kernel,
-    /// Rules fired by the parents that were completed.
-    transitions: u64,
-    /// See [`Options::cancel`].
-    cancel: Option<&'a AtomicBool>,
-}
-
-impl<K: StorePolicy> Successors for SerialExpansion<'_, K> {
-    /// Storage policy of the store.
-    type Policy = K;
-
-    #[inline(always)]
-    fn store(&self) -> &Store {
-        self.store
-    }
-
-    #[inline(always)]
-    fn next_states(&mut self, from: usize) -> Option<Range<usize>> {
-        (from < self.end).then_some(from..self.end)
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, entry: u32) {
-        self.store.states.prefetch(entry);
-    }
-
-    #[inline(always)]
-    fn enter(&mut self, hash: u64, state: &[u64], parent: usize) -> bool {
-        let has_room = (self.store.len() as u64) < self.max_states;
-        let accept = || has_room && self.kernel.satisfies_invariants(state);
-        self.store
-            .enter_as::<K>(hash, state, parent as u64 + 1, accept)
-    }
-
-    #[inline(always)]
-    fn complete_parent(&mut self, _: usize, transitions: u64) {
-        self.transitions += transitions;
-    }
-
-    #[inline(always)]
-    fn is_cancelled(&self) -> bool {
-        self.cancel.is_some_and(|c| c.load(Ordering::Relaxed))
-    }
 }
 
 #[cfg(test)]

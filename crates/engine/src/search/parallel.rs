@@ -5,13 +5,21 @@
 //! After the last chunk, the candidates get their numbers in the order of their parents, and are stored.
 //! If a violation or limit is found, all candidates are discarded, and one thread repeats the stretch.
 
-use super::batch::{expand_native, Successors, Workspace};
+use super::batch::{expand_native, Stop, Successors, Workspace};
 use super::candidates::{CandidateNumbers, Candidates, SLAB_SIZE};
-use super::*;
-use crate::native::Kernel;
+use super::worker::Worker;
+use super::{FailedCheck, Search};
+use crate::native::{Guards, Kernel};
+use crate::program::{Program, RuleSelection};
+use crate::store::{
+    hash, ClaimResult, CompactStates, EntryPosition, FullStates, Reservation, StateHashes, Store,
+    StorePolicy, CANDIDATE,
+};
 use crate::threads::Team;
+use crate::view::View;
+use std::marker::PhantomData;
 use std::ops::Range;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Number of parents that a thread takes at a time.
 const CHUNK: usize = if cfg!(debug_assertions) { 16 } else { 128 };
@@ -55,6 +63,18 @@ struct ThreadState {
     candidates_found: Vec<FoundCandidate>,
 }
 
+impl ThreadState {
+    /// Discards the candidates of the last stretch. With `scarce`, gives up the thread's slabs too; see
+    /// [`Candidates::clear`].
+    fn start_stretch(&mut self, scarce: bool) {
+        self.candidates_found.clear();
+        self.numbers.restart();
+        if scarce {
+            self.numbers.forget();
+        }
+    }
+}
+
 /// A candidate that a thread found from this parent. Another thread may have found it from an earlier parent.
 struct FoundCandidate {
     /// Entry of the candidate in the table.
@@ -83,6 +103,18 @@ struct ThreadResults {
     chunks: Vec<Chunk>,
     /// Number of entries put into the table.
     entered: usize,
+}
+
+/// Chunks of all threads in the order of their parents, each with the index of the thread that expanded it.
+fn chunks_in_order(results: &[ThreadResults]) -> Vec<(usize, &Chunk)> {
+    let mut chunks: Vec<(usize, &Chunk)> = (results.iter().enumerate())
+        .flat_map(|(thread, thread_results)| {
+            let chunks = thread_results.chunks.iter();
+            chunks.map(move |chunk| (thread, chunk))
+        })
+        .collect();
+    chunks.sort_by_key(|(_, chunk)| chunk.parents.start);
+    chunks
 }
 
 impl Search<'_> {
@@ -117,11 +149,7 @@ impl Search<'_> {
         table.reserve(expected, &self.store.states, team);
         let scarce = candidates.clear(table.number_limit(), expected);
         for thread_state in thread_states.iter_mut() {
-            thread_state.candidates_found.clear();
-            thread_state.numbers.restart();
-            if scarce {
-                thread_state.numbers.forget();
-            }
+            thread_state.start_stretch(scarce);
         }
         let candidates = &*candidates;
         let lost_counts: Vec<AtomicUsize> = (0..(end - first).div_ceil(CHUNK))
@@ -153,18 +181,7 @@ impl Search<'_> {
         let table_filled = shared.table_is_full.into_inner();
         let failed = shared.failed.into_inner();
 
-        // Chunks in the order of their parents, each with the thread that expanded it.
-        let mut chunks: Vec<(usize, &Chunk)> = results
-            .iter()
-            .enumerate()
-            .flat_map(|(thread, thread_results)| {
-                thread_results
-                    .chunks
-                    .iter()
-                    .map(move |chunk| (thread, chunk))
-            })
-            .collect();
-        chunks.sort_by_key(|(_, chunk)| chunk.parents.start);
+        let chunks = chunks_in_order(&results);
         let count = |chunk: &Chunk| {
             let lost_count = &lost_counts[(chunk.parents.start - first) / CHUNK];
             chunk.candidates.len() - lost_count.load(Ordering::Relaxed)
@@ -175,12 +192,7 @@ impl Search<'_> {
             false => chunks.iter().map(|(_, chunk)| count(chunk)).sum(),
         };
         if failed || (self.store.len() + new_count) as u64 > self.state_limit() {
-            for thread_state in thread_states {
-                for found in &thread_state.candidates_found {
-                    self.store.table.remove(found.position);
-                }
-                thread_state.workspace.recent.forget();
-            }
+            self.discard_candidates(thread_states);
             return None;
         }
         let next = (chunks.last()).map_or(first, |(_, chunk)| chunk.parents.end);
@@ -199,6 +211,16 @@ impl Search<'_> {
         Some(next)
     }
 
+    /// Removes the candidates of a stretch from the table.
+    fn discard_candidates(&mut self, thread_states: &mut [ThreadState]) {
+        for thread_state in thread_states {
+            for found in &thread_state.candidates_found {
+                self.store.table.remove(found.position);
+            }
+            thread_state.workspace.recent.forget();
+        }
+    }
+
     /// Stores the new states in the order of their parents. Each chunk comes with the thread that expanded it; `count`
     /// returns the number of its candidates that no earlier parent has taken over.
     fn store_candidates(
@@ -213,7 +235,7 @@ impl Search<'_> {
         let mut number = self.store.len() as u32;
         let Store {
             states,
-            genealogy,
+            parents,
             table,
         } = &mut self.store;
         let reservations = states.append(chunks.iter().map(|(_, chunk)| count(chunk)), team);
@@ -225,11 +247,11 @@ impl Search<'_> {
             number += count(chunk) as u32;
         }
         let words = self.view.packing.words;
-        let parent_map = &*genealogy;
+        let parent_map = &*parents;
         let fragments = team.run_in_parallel(work, |(found, chunks)| {
             let mut state = vec![0; words];
             let mut store = |(chunk, mut reservation, mut number): (&Chunk, Reservation, u32)| {
-                // Parents count from one in a genealogy.
+                // Parents count from one in a parent map.
                 let mut fragment = parent_map.new_fragment(chunk.parents.start as u64);
                 let found = &found[chunk.candidates.clone()];
                 for i in 0..found.len() {
@@ -253,7 +275,7 @@ impl Search<'_> {
         let mut fragments: Vec<_> = fragments.into_iter().map(Vec::into_iter).collect();
         for (thread, _) in chunks {
             if let Some(fragment) = fragments[thread].next() {
-                genealogy.append(&fragment);
+                parents.append(&fragment);
             }
         }
         // The last chunks may have exceeded the intended load of the table.
@@ -336,6 +358,7 @@ impl SharedSearchData<'_> {
 
 /// State of one thread.
 struct ThreadExpansion<'a, K> {
+    /// Storage policy of the store.
     policy: PhantomData<K>,
     /// Data of all threads.
     shared: &'a SharedSearchData<'a>,
@@ -378,10 +401,10 @@ impl<K: StorePolicy> ThreadExpansion<'_, K> {
         }
     }
 
-    /// Expands one state with the interpreter.
+    /// Expands one state with the interpreter. Returns false if one thread has to repeat the stretch.
     fn expand_interpreted(&mut self, state: usize, worker: &mut Worker) -> bool {
         worker.load(self.shared.store, state);
-        let result = worker.expand(true, |worker, _| {
+        let result = worker.expand(RuleSelection::All, |worker, _| {
             match self.enter(hash(&worker.child), &worker.child, state) {
                 true => Ok(()),
                 // Any error ends the expansion.

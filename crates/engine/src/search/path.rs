@@ -1,6 +1,8 @@
 //! Paths to states of a search, recovered by firing the rules again.
 
-use super::*;
+use super::worker::{ExpansionFailure, Worker};
+use super::{FailedCheck, Path, Search, Verdict};
+use crate::program::RuleSelection;
 
 impl Search<'_> {
     /// Verdict on a failure in the state with this number, with the path to it.
@@ -9,9 +11,11 @@ impl Search<'_> {
         let mut failure = failure;
         if self.view.symmetry.is_some() {
             // The path may end in another state of the orbit, in which the same check fails for other scalarset values.
-            let repeated = worker.expand(true, |worker, _| match worker.violated_invariant() {
-                Some(failed_check) => Err(failed_check),
-                None => Ok(()),
+            let repeated = worker.expand(RuleSelection::All, |worker, _| {
+                match worker.violated_invariant() {
+                    Some(failed_check) => Err(failed_check),
+                    None => Ok(()),
+                }
             });
             failure = repeated.err().unwrap_or(failure);
         }
@@ -28,7 +32,7 @@ impl Search<'_> {
     fn replay_to(&self, state: usize) -> (Path, Worker<'_>) {
         let mut worker = Worker::new(self.program, self.view);
         let mut states = vec![state];
-        while let Some(parent) = self.store.genealogy.parent(states[states.len() - 1]) {
+        while let Some(parent) = self.store.parents.parent(states[states.len() - 1]) {
             states.push(parent);
         }
         let states = self.read_states(&states);
@@ -47,7 +51,7 @@ impl Search<'_> {
             let packing = &self.view.packing;
             packing.pack(&worker.machine.frame, &mut worker.parent);
             let mut fired_rule = None;
-            let _ = worker.expand(true, |worker, rule| {
+            let _ = worker.expand(RuleSelection::All, |worker, rule| {
                 if worker.child != *state {
                     return Ok(());
                 }
@@ -98,7 +102,7 @@ impl Search<'_> {
                     worker.parent.copy_from_slice(parent);
                     let packing = &self.view.packing;
                     packing.unpack(parent, &mut worker.machine.frame);
-                    let _ = worker.expand(true, |worker, _| {
+                    let _ = worker.expand(RuleSelection::All, |worker, _| {
                         match self.store.equals(number, &worker.child) {
                             // Found: any error ends the expansion.
                             true => Err(FailedCheck::Deadlock),

@@ -7,10 +7,20 @@
 //! The path of a walk depends only on the seed and on the walk's number. Results of threads are merged in the order of
 //! these numbers, so the report does not depend on the number of threads.
 
-use super::*;
-use crate::native::{with_words, Kernel};
+use super::worker::{ExpansionFailure, Worker};
+use super::{
+    Engine, FailedCheck, Options, Path, Phase, Progress, Reason, Verdict, MIN_STATES_TO_OPTIMISE,
+    NO_START,
+};
+use crate::native::{with_words, FiredRule, Kernel, Native, OptimisationLevel};
+use crate::program::{Program, RuleSelection};
+use crate::store::hash;
+use crate::threads::run_in_parallel;
+use crate::view::View;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// Maximum number of states stored for the count of distinct states; further ones are not counted.
 const MAX_COUNTED_STATES: usize = 1 << 22;
@@ -61,6 +71,8 @@ struct Walk {
     transitions: u64,
     /// Hashes of the states on the path.
     hashes: Vec<u64>,
+    /// Numbers of the rules that led from these states to different ones.
+    fired_rules: FxHashSet<u32>,
 }
 
 /// A possible step from the current state.
@@ -101,51 +113,18 @@ pub(crate) fn walk(
     });
     let mut walkers: Vec<Walker> = walkers.collect();
     let mut known_hashes: FxHashSet<u64> = FxHashSet::default();
-    let mut results = WalkResults {
-        verdict: Verdict::Undecided(Reason::MaxSteps),
-        walks: 0,
-        steps: 0,
-        transitions: 0,
-        longest: 0,
-        states: 0,
-        all_states_counted: true,
-        fired_rules: FxHashSet::default(),
-        memory: 0,
-    };
+    let mut results = WalkResults::default();
     let (start_time, mut last_report) = (Instant::now(), Instant::now());
     let mut counted_steps = 0;
     'batches: while counted_steps < parameters.steps {
-        let first = results.walks;
-        let shares: Vec<(usize, &mut Walker)> = walkers.iter_mut().enumerate().collect();
-        let batch = run_in_parallel(shares, |(share, walker)| {
-            let numbers = (0..WALKS_PER_BATCH).map(|i| first + (i * threads + share) as u64);
-            let walks = numbers.map(|number| {
-                let walk = walker.walk(number);
-                (walk, std::mem::take(&mut walker.fired))
-            });
-            walks.collect::<Vec<_>>()
-        });
+        let batch = walk_batch(&mut walkers, results.walks);
         if options.cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
             results.verdict = Verdict::Undecided(Reason::Interrupted);
             break;
         }
-        let mut batch: Vec<_> = batch.into_iter().map(Vec::into_iter).collect();
-        for number in 0..WALKS_PER_BATCH * threads {
-            let Some((walk, fired)) = batch[number % threads].next() else {
-                break;
-            };
+        for walk in batch {
             let steps = walk.path.rules.len() as u64;
-            results.walks += 1;
-            results.steps += steps;
-            results.transitions += walk.transitions;
-            results.longest = results.longest.max(steps);
-            results.fired_rules.extend(fired);
-            for hash in walk.hashes {
-                match known_hashes.len() < MAX_COUNTED_STATES {
-                    true => _ = known_hashes.insert(hash),
-                    false => results.all_states_counted &= known_hashes.contains(&hash),
-                }
-            }
+            results.add(&walk, &mut known_hashes);
             if let Some(failure) = walk.violation {
                 let path = walkers[0].shorten_path(walk.path, failure.rule);
                 results.verdict = Verdict::FailedCheck(failure.failed_check, path);
@@ -160,13 +139,14 @@ pub(crate) fn walk(
         if let Some(progress) = options.progress {
             if last_report.elapsed() >= Duration::from_millis(100) {
                 last_report = Instant::now();
+                let remaining_steps = parameters.steps.saturating_sub(counted_steps);
                 progress(&Progress {
                     phase: Phase::Walk,
                     states: known_hashes.len() as u64,
                     transitions: results.transitions,
                     depth: results.longest,
-                    queue: parameters.steps.saturating_sub(counted_steps),
-                    ahead: Some(parameters.steps.saturating_sub(counted_steps)),
+                    queue: remaining_steps,
+                    ahead: Some(remaining_steps),
                     memory: memory(&known_hashes),
                     rate: results.steps as f64 / start_time.elapsed().as_secs_f64().max(1e-9),
                 });
@@ -176,6 +156,56 @@ pub(crate) fn walk(
     results.states = known_hashes.len() as u64;
     results.memory = memory(&known_hashes);
     results
+}
+
+/// Takes the next walks, [`WALKS_PER_BATCH`] with each walker, and returns them in the order of their numbers from
+/// `first_number` on.
+fn walk_batch(walkers: &mut [Walker], first_number: u64) -> impl Iterator<Item = Walk> {
+    let threads = walkers.len();
+    let shares: Vec<(usize, &mut Walker)> = walkers.iter_mut().enumerate().collect();
+    let batch = run_in_parallel(shares, |(share, walker)| {
+        let numbers = (0..WALKS_PER_BATCH).map(|i| first_number + (i * threads + share) as u64);
+        numbers
+            .map(|number| walker.walk(number))
+            .collect::<Vec<_>>()
+    });
+    let mut batch: Vec<_> = batch.into_iter().map(Vec::into_iter).collect();
+    (0..WALKS_PER_BATCH * threads).map_while(move |i| batch[i % threads].next())
+}
+
+impl Default for WalkResults {
+    /// Results before the first walk.
+    fn default() -> WalkResults {
+        WalkResults {
+            verdict: Verdict::Undecided(Reason::MaxSteps),
+            walks: 0,
+            steps: 0,
+            transitions: 0,
+            longest: 0,
+            states: 0,
+            all_states_counted: true,
+            fired_rules: FxHashSet::default(),
+            memory: 0,
+        }
+    }
+}
+
+impl WalkResults {
+    /// Adds a walk, and the hashes of its states to those known, as long as there are at most [`MAX_COUNTED_STATES`].
+    fn add(&mut self, walk: &Walk, known_hashes: &mut FxHashSet<u64>) {
+        let steps = walk.path.rules.len() as u64;
+        self.walks += 1;
+        self.steps += steps;
+        self.transitions += walk.transitions;
+        self.longest = self.longest.max(steps);
+        self.fired_rules.extend(&walk.fired_rules);
+        for &hash in &walk.hashes {
+            match known_hashes.len() < MAX_COUNTED_STATES {
+                true => _ = known_hashes.insert(hash),
+                false => self.all_states_counted &= known_hashes.contains(&hash),
+            }
+        }
+    }
 }
 
 /// Memory of the hashes in bytes; independent of the machine.
@@ -188,7 +218,7 @@ struct SplitMix64(u64);
 
 impl SplitMix64 {
     /// Creates the generator of the walk with this number.
-    fn of(seed: u64, number: u64) -> SplitMix64 {
+    fn for_walk(seed: u64, number: u64) -> SplitMix64 {
         SplitMix64(hash(&[seed, number]))
     }
 
@@ -224,16 +254,24 @@ struct Walker<'a> {
 impl Walker<'_> {
     /// Takes the walk with this number.
     fn walk(&mut self, number: u64) -> Walk {
-        let mut random = SplitMix64::of(self.parameters.seed, number);
         let mut walk = Walk {
             path: Path::default(),
             violation: None,
             transitions: 0,
             hashes: Vec::new(),
+            fired_rules: FxHashSet::default(),
         };
-        match self.move_to_start(&mut random, &mut walk) {
+        self.extend_walk(number, &mut walk);
+        walk.fired_rules = std::mem::take(&mut self.fired);
+        walk
+    }
+
+    /// Extends an empty walk to its end.
+    fn extend_walk(&mut self, number: u64, walk: &mut Walk) {
+        let mut random = SplitMix64::for_walk(self.parameters.seed, number);
+        match self.move_to_start(&mut random, walk) {
             Ok(true) => {}
-            Ok(false) => return walk,
+            Ok(false) => return,
             Err(failure) => walk.violation = Some(failure),
         }
         while walk.violation.is_none() && (walk.path.rules.len() as u64) < self.parameters.length {
@@ -253,7 +291,6 @@ impl Walker<'_> {
                 }
             }
         }
-        walk
     }
 
     /// Moves to a random start state. Returns false if no start state exists.
@@ -314,14 +351,19 @@ impl Walker<'_> {
         self.states.clear();
         let mut invariants_hold = true;
         let (program, view) = (self.worker.program, self.worker.view);
-        let fired = kernel.expand_by_rule(&parent, true, |(instance, offset), child: &[u64; W]| {
-            invariants_hold &= kernel.satisfies_invariants(child);
-            let rule = program.rules[view.rules[instance] as usize].number + offset;
-            let state_offset = self.states.len();
-            self.possible_steps
-                .push(PossibleStep { rule, state_offset });
-            self.states.extend_from_slice(&child[..words]);
-        });
+        let fired = kernel.expand_by_rule(
+            &parent,
+            RuleSelection::All,
+            |fired: FiredRule, child: &[u64; W]| {
+                invariants_hold &= kernel.satisfies_invariants(child);
+                let instance = &program.rules[view.rules[fired.instance] as usize];
+                let rule = instance.number + fired.offset;
+                let state_offset = self.states.len();
+                self.possible_steps
+                    .push(PossibleStep { rule, state_offset });
+                self.states.extend_from_slice(&child[..words]);
+            },
+        );
         match fired {
             Ok(fired) if invariants_hold && !self.possible_steps.is_empty() => {
                 // If the interpreter repeats the state, it records the rules itself.
@@ -344,7 +386,7 @@ impl Walker<'_> {
             (&mut self.possible_steps, &mut self.states, &mut self.fired);
         possible_steps.clear();
         states.clear();
-        let expansion = worker.expand(true, |worker, rule| {
+        let expansion = worker.expand(RuleSelection::All, |worker, rule| {
             fired.insert(rule);
             if let Some(failed_check) = worker.violated_invariant() {
                 return Err(failed_check);
@@ -404,7 +446,7 @@ impl Walker<'_> {
             }
             worker.parent.copy_from_slice(&from);
             packing.unpack(&from, &mut worker.machine.frame);
-            let _ = worker.expand(true, |worker, rule| {
+            let _ = worker.expand(RuleSelection::All, |worker, rule| {
                 if worker.child == start_state {
                     return Ok(());
                 }

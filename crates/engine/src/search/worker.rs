@@ -1,7 +1,13 @@
 //! Interpreter of one thread: loads a state, tries all rules, and judges the successors.
 
-use super::*;
-use crate::program::Instance;
+use super::FailedCheck;
+use crate::interpret::{Fault, Machine};
+use crate::model::Deadlock;
+use crate::native::Guards;
+use crate::program::{Instance, Program, RuleSelection};
+use crate::store::Store;
+use crate::symmetry::Scratch;
+use crate::view::View;
 
 /// A violation found during the expansion of a state.
 pub(super) struct ExpansionFailure {
@@ -44,7 +50,6 @@ impl<'a> Worker<'a> {
     pub fn new(program: &'a Program, view: &'a View) -> Self {
         let words = view.packing.words;
         let mut machine = Machine::new(program);
-        // Slots outside the view keep their values of the first start state.
         let _ = machine.start(0);
         Worker {
             program,
@@ -96,9 +101,9 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// True if all of these claims hold in the frame's state.
-    pub fn holds(&mut self, claims: &[u32]) -> Result<bool, Fault> {
-        for &entry in claims {
+    /// True if all conditions with these entries hold in the frame's state.
+    pub fn holds(&mut self, conjuncts: &[u32]) -> Result<bool, Fault> {
+        for &entry in conjuncts {
             if !self.machine.run(entry)? {
                 return Ok(false);
             }
@@ -106,11 +111,11 @@ impl<'a> Worker<'a> {
         Ok(true)
     }
 
-    /// Tries all rules on the loaded state, and passes each different successor to `reach`. There the machine's frame
+    /// Tries the selected rules on the loaded state, and passes each different successor to `reach`. There the machine's frame
     /// is the successor, and the child its stored form.
     pub fn expand(
         &mut self,
-        spontaneous: bool,
+        selection: RuleSelection,
         mut reach: impl FnMut(&mut Self, u32) -> Result<(), FailedCheck>,
     ) -> Result<Expansion, ExpansionFailure> {
         let mut expansion = Expansion {
@@ -133,7 +138,7 @@ impl<'a> Worker<'a> {
                 }
             }
             let rule = &program.rules[instance as usize];
-            if rule.spontaneous && !spontaneous {
+            if !selection.includes(rule) {
                 continue;
             }
             if priority.is_some_and(|enabled_priority| rule.priority > enabled_priority) {

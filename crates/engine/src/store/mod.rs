@@ -13,7 +13,7 @@ use crate::threads::Team;
 use cohkit_base::memory::prefetch;
 pub(crate) use parent_map::ParentMap;
 pub use signature::omission_bound;
-pub(crate) use table::*;
+pub(crate) use table::{hash, ClaimResult, EntryPosition, StateHashes, Table, CANDIDATE};
 
 /// Maximum number of states that can be numbered.
 pub(crate) const MAX_STATES: u64 = CANDIDATE as u64;
@@ -23,7 +23,7 @@ pub(crate) struct Store {
     /// Packed states, or their signatures.
     pub states: States,
     /// Parent of each state.
-    pub genealogy: ParentMap,
+    pub parents: ParentMap,
     /// Numbers of the states by their hash.
     pub table: Table,
 }
@@ -338,7 +338,7 @@ impl Store {
                 true => States::compact(packing),
                 false => States::new(packing),
             },
-            genealogy: ParentMap::default(),
+            parents: ParentMap::default(),
             table: Table::default(),
         }
     }
@@ -360,7 +360,7 @@ impl Store {
         let unexpanded = (self.states.unexpanded.as_ref()).map_or(0, |unexpanded| {
             (unexpanded.peak_count() * unexpanded.states.stride) as u64
         });
-        states + unexpanded + self.table.memory() + self.genealogy.memory()
+        states + unexpanded + self.table.memory() + self.parents.memory()
     }
 
     /// Reads a complete state into `words`.
@@ -433,7 +433,7 @@ impl Store {
                 return false;
             }
             table.fill(free, hash, states.push::<K>(words));
-            self.genealogy.append_child(parent);
+            self.parents.append_child(parent);
         }
         true
     }

@@ -93,7 +93,7 @@ impl ParentMap {
         self.push(0, 1);
     }
 
-    /// An empty genealogy to append later. Its first children belong to `parent` or a later parent.
+    /// An empty map to append later. Its first children belong to `parent` or a later parent.
     pub fn new_fragment(&self, parent: u64) -> ParentMap {
         ParentMap {
             // Some of this parent's children may be recorded already.
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn parent_map_restores_valid_pieces_only() {
-        let (mut genealogy, mut copy) = (ParentMap::default(), ParentMap::default());
+        let (mut map, mut copy) = (ParentMap::default(), ParentMap::default());
         let parent = |child: u64| {
             if child < 3 {
                 0
@@ -184,16 +184,16 @@ mod tests {
         let mut child = 0;
         for end in [3, 3, 64, 70, 71, 500] {
             while child < end {
-                genealogy.append_child(parent(child));
+                map.append_child(parent(child));
                 child += 1;
             }
-            let (from, to) = (copy.len(), genealogy.len());
-            let words = genealogy.words_from(from).to_vec();
+            let (from, to) = (copy.len(), map.len());
+            let words = map.words_from(from).to_vec();
             assert!(copy.restore(from, &words, to, child));
         }
         assert_eq!(
             (&copy.bits, copy.len, copy.parent),
-            (&genealogy.bits, genealogy.len, genealogy.parent)
+            (&map.bits, map.len, map.parent)
         );
         // A state that is its own parent; too many children; bits beyond the end; a missing word.
         for (words, to, children) in [
@@ -208,9 +208,9 @@ mod tests {
             );
         }
         // Different earlier bits.
-        let mut words = genealogy.words_from(copy.len()).to_vec();
+        let mut words = map.words_from(copy.len()).to_vec();
         words[0] ^= 1;
-        assert!(!copy.restore(genealogy.len(), &words, genealogy.len(), child));
+        assert!(!copy.restore(map.len(), &words, map.len(), child));
     }
 
     #[test]
@@ -243,18 +243,18 @@ mod tests {
     }
 
     #[test]
-    fn genealogy_remembers_every_parent() {
-        let mut genealogy = ParentMap::default();
+    fn parent_map_remembers_every_parent() {
+        let mut map = ParentMap::default();
         let parents: Vec<u64> = (0..1000u64)
             .map(|i| if i < 3 { 0 } else { i * i / 1500 + 1 })
             .collect();
-        parents.iter().for_each(|&p| genealogy.append_child(p));
-        for parent in 0..genealogy.parent + 2 {
+        parents.iter().for_each(|&p| map.append_child(p));
+        for parent in 0..map.parent + 2 {
             let children = parents.iter().filter(|&&p| p <= parent).count();
-            assert_eq!(genealogy.children_before(parent), children as u64);
+            assert_eq!(map.children_before(parent), children as u64);
         }
         for (child, &parent) in parents.iter().enumerate() {
-            assert_eq!(genealogy.parent(child), (parent as usize).checked_sub(1));
+            assert_eq!(map.parent(child), (parent as usize).checked_sub(1));
         }
     }
 }

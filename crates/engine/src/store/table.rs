@@ -31,26 +31,33 @@ const UNSTORED_HASH_BITS: u32 = 6;
 const MAX_STORED_DISTANCE: usize = 3;
 
 /// Number of buckets whose states are prefetched together during growth.
-const GROUP: usize = 16;
+const BUCKETS_PER_GROUP: usize = 16;
 
 /// Number of buckets at the beginning that are moved last, together.
 const FINAL_BUCKETS: usize = 64;
 
 /// Minimum number of buckets per thread for which another thread pays off during growth.
-const MIN_ITEMS_PER_THREAD: usize = if cfg!(debug_assertions) { 8 } else { 1 << 10 };
+const MIN_BUCKETS_PER_THREAD: usize = if cfg!(debug_assertions) { 8 } else { 1 << 10 };
 
 /// Entries are stored with all bits inverted, so that a free lane is zero.
 #[derive(Default)]
 #[repr(C, align(64))]
 struct Bucket {
-    /// Tags: one byte of each entry's hash, 0 if free. Then two bits per entry: its distance in buckets from its first
-    /// bucket.
+    /// Tags and distances of the lanes. A tag is one byte of the entry's hash, 0 if the lane is free; a distance is that
+    /// of this bucket from the entry's first bucket, saturated at [`MAX_STORED_DISTANCE`].
+    ///
+    /// | word | bits | contents |
+    /// |---|---|---|
+    /// | 0 | 0 to 63 | tags of lanes 0 to 7, one byte each |
+    /// | 1 | 0 to 31 | tags of lanes 8 to 11, one byte each |
+    /// | 1 | 32 to 55 | distances of lanes 0 to 11, two bits each |
     tags: [AtomicU64; 2],
     /// Entries of the lanes: number of a state or candidate, and bits of its hash.
     entries: [AtomicU32; LANES],
 }
 
-/// Hash of a packed state; the same on every machine.
+/// Hash of a packed state: each word is folded by a 128-bit product with a fixed odd constant. The same on every
+/// machine.
 #[inline(always)]
 pub(crate) fn hash(words: &[u64]) -> u64 {
     #[inline(always)]
@@ -210,7 +217,8 @@ fn least_hash(bucket: usize, buckets: usize) -> u64 {
 }
 
 impl Table {
-    /// Memory of a table with this many entries, in bytes.
+    /// Memory in bytes of a table that has grown only as far as its entries need. Independent of reserved space, so that
+    /// it does not depend on the number of threads.
     pub fn memory(&self) -> u64 {
         let mut buckets = 1;
         while max_entries(buckets) < self.count {
@@ -452,7 +460,9 @@ impl Table {
                 true => 0,
                 false => (end * old_bucket_count).div_ceil(buckets),
             };
-            let threads = team.len().min((end - start).div_ceil(MIN_ITEMS_PER_THREAD));
+            let threads = team
+                .len()
+                .min((end - start).div_ceil(MIN_BUCKETS_PER_THREAD));
             let chunk_size = (end - start).div_ceil(threads);
             let chunks = (start..end).step_by(chunk_size).map(|start| {
                 let chunk = start..end.min(start + chunk_size);
@@ -520,48 +530,12 @@ impl Table {
     ) -> Vec<(u32, u64)> {
         let mut unplaced = Vec::new();
         // Works in groups, so that the required states are prefetched together.
-        let mut entries = Vec::with_capacity(GROUP * LANES);
+        let mut entries = Vec::with_capacity(BUCKETS_PER_GROUP * LANES);
         let mut target = TargetBuckets::default();
-        for start in chunk.clone().step_by(GROUP) {
+        for start in chunk.clone().step_by(BUCKETS_PER_GROUP) {
             entries.clear();
-            for bucket_index in start..chunk.end.min(start + GROUP) {
-                let bucket = &self.buckets[bucket_index];
-                let [mut tags, mut distances] = bucket.tags();
-                distances >>= 32;
-                let home_range = old.hash_range(bucket_index);
-                for (lane, entry) in bucket.entries.iter().enumerate() {
-                    let stored = !entry.load(Ordering::Relaxed);
-                    entry.store(0, Ordering::Relaxed);
-                    if lane == 8 {
-                        tags = bucket.tags[1].load(Ordering::Relaxed);
-                    }
-                    let (tag, distance) =
-                        (tags & 0xff, distances as usize % (MAX_STORED_DISTANCE + 1));
-                    tags >>= 8;
-                    distances >>= 2;
-                    // Later lanes are free too.
-                    if tag == 0 {
-                        break;
-                    }
-                    let hash = match distance {
-                        0 => self.recover_hash(old, &home_range, tag, stored),
-                        MAX_STORED_DISTANCE => None,
-                        _ => self.recover_hash(
-                            old,
-                            &old.range_before(bucket_index, distance),
-                            tag,
-                            stored,
-                        ),
-                    };
-                    let number = stored & ((1 << old.bits) - 1);
-                    if hash.is_none() {
-                        states.prefetch(number);
-                    }
-                    entries.push((number, hash));
-                }
-                for tags in &bucket.tags {
-                    tags.store(0, Ordering::Relaxed);
-                }
+            for bucket_index in start..chunk.end.min(start + BUCKETS_PER_GROUP) {
+                self.empty_bucket(old, bucket_index, states, &mut entries);
             }
             target.count_entries(
                 self,
@@ -575,6 +549,52 @@ impl Table {
             }
         }
         unplaced
+    }
+
+    /// Removes all entries of a bucket of the old layout, and appends them to `entries`. Each comes with an equivalent
+    /// hash, or `None` if its state must be read; such a state is prefetched.
+    #[inline(always)]
+    fn empty_bucket(
+        &self,
+        old: &OldLayout,
+        bucket_index: usize,
+        states: &impl StateHashes,
+        entries: &mut Vec<(u32, Option<u64>)>,
+    ) {
+        let bucket = &self.buckets[bucket_index];
+        let [mut tags, mut distances] = bucket.tags();
+        distances >>= 32;
+        let home_range = old.hash_range(bucket_index);
+        for (lane, entry) in bucket.entries.iter().enumerate() {
+            let stored = !entry.load(Ordering::Relaxed);
+            entry.store(0, Ordering::Relaxed);
+            if lane == 8 {
+                tags = bucket.tags[1].load(Ordering::Relaxed);
+            }
+            let (tag, distance) = (tags & 0xff, distances as usize % (MAX_STORED_DISTANCE + 1));
+            tags >>= 8;
+            distances >>= 2;
+            // Later lanes are free too.
+            if tag == 0 {
+                break;
+            }
+            let hash = match distance {
+                0 => self.recover_hash(old, &home_range, tag, stored),
+                MAX_STORED_DISTANCE => None,
+                _ => {
+                    let range = old.range_before(bucket_index, distance);
+                    self.recover_hash(old, &range, tag, stored)
+                }
+            };
+            let number = stored & ((1 << old.bits) - 1);
+            if hash.is_none() {
+                states.prefetch(number);
+            }
+            entries.push((number, hash));
+        }
+        for tags in &bucket.tags {
+            tags.store(0, Ordering::Relaxed);
+        }
     }
 
     /// Puts a new entry in its first bucket or a later one. Returns false if there is no free lane in
@@ -632,7 +652,7 @@ struct TargetBuckets {
     /// Index of the first of these buckets.
     first_bucket: usize,
     /// Number of entries in each of the buckets from there on.
-    filled: [u8; 2 * GROUP],
+    filled: [u8; 2 * BUCKETS_PER_GROUP],
 }
 
 impl TargetBuckets {

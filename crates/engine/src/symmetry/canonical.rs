@@ -28,7 +28,7 @@ pub(super) struct Layout {
     pub holders: Vec<Holder>,
     /// All other slots that permutations move or change, and those in the same positions of multisets.
     pub leaves: Vec<Leaf>,
-    /// Leaves that relate elements: single ones, or all of one place of a multiset.
+    /// Leaves that relate elements: single ones, or all of one position of a multiset.
     pub relations: Vec<Range<usize>>,
     /// Targets of [`Leaf::moves`]: an element that indexes the slot, and the distance in leaves to the next element's.
     pub moves: Vec<(u32, u32)>,
@@ -42,8 +42,8 @@ pub(super) struct Layout {
     pub bmi2: bool,
 }
 
-/// A single leaf that one element indexes, and whose values are elements of at most one set. Used if signatures have
-/// room for all such leaves; they are then exact, not hashes.
+/// A single leaf that one element indexes, and whose values are elements of at most one set. Used if all such leaves
+/// fit into the 64 bits of a signature; signatures are then exact, not hashes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrow {
     /// Bits of the leaf.
@@ -117,12 +117,12 @@ pub(super) struct Leaf {
     pub moves: Range<usize>,
     /// Values that are elements: range in [`Layout::members`].
     pub members: Range<usize>,
-    /// In a multiset: the leaf that is 1 if the place holds an element. In an empty place, the other leaves have no
-    /// meaning.
+    /// In a multiset: the leaf that is 1 if the position holds an element. In an empty position, the other leaves have
+    /// no meaning.
     pub present: Option<u32>,
 }
 
-/// A multiset. Its leaves are consecutive; those of each place begin with the one that is 1 if the place holds an
+/// A multiset. Its leaves are consecutive; those of each position begin with the one that is 1 if the position holds an
 /// element.
 #[derive(Clone, Debug)]
 pub(super) struct MultisetLeaves {
@@ -478,9 +478,14 @@ impl Layout {
             scratch.positions[element as usize] = position as u32;
             moved |= position as u32 != element;
         }
-        if !moved {
-            return;
+        if moved {
+            self.move_keys::<BMI2>(words, scratch);
         }
+    }
+
+    /// Moves the parts of keys, and the elements that holders hold, to their new positions.
+    #[inline(always)]
+    fn move_keys<const BMI2: bool>(&self, words: &mut [u64], scratch: &Scratch) {
         for parts in self.by_word.chunk_by(|a, b| a.word == b.word) {
             let (mut kept_mask, mut moved) = (u64::MAX, 0);
             for part in parts {
@@ -581,7 +586,7 @@ impl Layout {
         })
     }
 
-    /// Takes a level's order, unless an earlier one gives a smaller image.
+    /// Makes a level's order the best one, unless an earlier one gives a smaller image.
     fn apply_order(&self, scratch: &mut Scratch, level: usize) {
         let order = &scratch.levels[level].elements;
         for (position, &element) in order.iter().enumerate() {

@@ -21,6 +21,7 @@ use std::ops::Range;
 
 /// Action of permutations of scalarset values on a program's packed states.
 pub(crate) struct Symmetry {
+    /// The slots that permutations move or change.
     layout: Layout,
 }
 
@@ -50,12 +51,10 @@ impl Symmetry {
         for affected in &all_slots.affected_slots {
             let part = (packings.iter()).position(|packing| packed(packing, affected.slot));
             let value = machine.frame[affected.slot as usize];
-            let element = |&(first, count, _): &(Number, u32, u32)| {
-                (first..first + Number::from(count)).contains(&value)
-            };
+            let is_element = |members: &ElementValues| members.contains(value);
             let constant = match part {
                 Some(_) => 0,
-                None if affected.members.iter().any(element) => return Err(ComponentSymmetry),
+                None if affected.members.iter().any(is_element) => return Err(ComponentSymmetry),
                 None => value,
             };
             if *classes.entry(affected.seed).or_insert((part, constant)) != (part, constant) {
@@ -86,35 +85,67 @@ impl Symmetry {
 #[derive(Debug)]
 pub(crate) struct ComponentSymmetry;
 
-/// A slot that permutations move or change, or that shares a multiset's place with one.
+/// An element that indexes an array around a slot.
+#[derive(Clone, Copy)]
+struct IndexElement {
+    /// The element.
+    element: u32,
+    /// Distance in slots to the same slot of the next element.
+    stride: u32,
+}
+
+/// Consecutive values of a slot that are elements.
+#[derive(Clone, Copy)]
+struct ElementValues {
+    /// First of the values.
+    first_value: Number,
+    /// Number of values.
+    count: u32,
+    /// Element of the first value; further elements follow in the order of the values.
+    first_element: u32,
+}
+
+impl ElementValues {
+    /// True if a value is one of these.
+    fn contains(&self, value: Number) -> bool {
+        let end = self.first_value + Number::from(self.count);
+        (self.first_value..end).contains(&value)
+    }
+}
+
+/// A slot that permutations move or change, or that belongs to the same multiset position as such a slot.
 #[derive(Clone)]
 struct AffectedSlot {
+    /// The slot.
     slot: Cell,
     /// Equal for slots that a permutation may exchange.
     seed: u64,
-    /// Elements that index it, each with the distance in slots to the next element's slot.
-    index_elements: Vec<(u32, u32)>,
-    /// Ranges of its values that are elements: first value, count, and first element.
-    members: Vec<(Number, u32, u32)>,
-    /// Slot that is 1 if the enclosing multiset's place holds an element.
+    /// Elements that index it, outermost first.
+    index_elements: Vec<IndexElement>,
+    /// Its values that are elements.
+    members: Vec<ElementValues>,
+    /// Slot that is 1 if the enclosing position of a multiset holds an element.
     present: Option<Cell>,
 }
 
 /// Collector of the slots that permutations move or change.
 #[derive(Clone)]
 struct SlotCollector<'a> {
+    /// Model whose state is visited.
     model: &'a Model,
     /// Number of slots of each type.
     sizes: Vec<u32>,
     /// First element of each permuted type: scalarsets with several values, and interchangeable ranges.
     elements: Vec<Option<u32>>,
+    /// Elements of each permuted type.
     sets: Vec<Range<u32>>,
+    /// Slots found so far.
     affected_slots: Vec<AffectedSlot>,
-    /// Single slots, or all slots of one element of a multiset.
+    /// Ranges of `affected_slots`: single slots, or all slots of one element of a multiset.
     relations: Vec<Range<usize>>,
-    /// Elements that index the current part, each with the distance in slots to the next element's slot.
-    index_elements: Vec<(u32, u32)>,
-    /// Slot that is 1 if the multiset's current place holds an element.
+    /// Elements that index the current part, outermost first.
+    index_elements: Vec<IndexElement>,
+    /// Slot that is 1 if the current position of the multiset holds an element; `None` outside multisets.
     present: Option<Cell>,
 }
 
@@ -167,6 +198,7 @@ impl<'a> SlotCollector<'a> {
         collector
     }
 
+    /// Symmetry of the visited slots; `None` if no permutation changes any packed state.
     fn into_symmetry(self, program: &Program, packing: &Packing) -> Option<Symmetry> {
         // A slot with a single value takes no bits. If all affected slots are such, permutations have no effect.
         let packed = |affected: &AffectedSlot| packing.field(affected.slot).mask != 0;
@@ -175,6 +207,7 @@ impl<'a> SlotCollector<'a> {
         })
     }
 
+    /// Number of slots of a type.
     fn size(&self, ty: TypeId) -> u32 {
         self.sizes[ty.index()]
     }
@@ -200,7 +233,7 @@ impl<'a> SlotCollector<'a> {
     }
 
     /// Visits a part of the state that begins at `slot`. Parts with equal seeds are exchanged by permutations.
-    /// `in_multiset` is true inside a multiset, whose places are compared as a whole.
+    /// `in_multiset` is true inside a multiset, whose elements are compared as a whole.
     fn visit_part(&mut self, ty: TypeId, slot: Cell, seed: u64, in_multiset: bool) {
         let model = self.model;
         match model.ty(ty) {
@@ -216,9 +249,9 @@ impl<'a> SlotCollector<'a> {
             }
             Type::Multiset { capacity, element } => {
                 let stride = 1 + self.size(*element);
-                for place in 0..*capacity {
+                for position in 0..*capacity {
                     let first = self.affected_slots.len();
-                    let part_slot = slot + place * stride;
+                    let part_slot = slot + position * stride;
                     self.add_slot(Vec::new(), part_slot, fold(seed, 0), true);
                     let outer = self.present.replace(part_slot);
                     self.visit_part(*element, part_slot + 1, fold(seed, 1), true);
@@ -236,7 +269,11 @@ impl<'a> SlotCollector<'a> {
                 let mut members = Vec::new();
                 let mut value: Number = 0;
                 for (count, first) in self.value_groups(ty) {
-                    members.extend(first.map(|first| (value, count, first)));
+                    members.extend(first.map(|first_element| ElementValues {
+                        first_value: value,
+                        count,
+                        first_element,
+                    }));
                     value = value.wrapping_add(Number::from(count));
                 }
                 self.add_slot(members, slot, seed, in_multiset);
@@ -244,6 +281,7 @@ impl<'a> SlotCollector<'a> {
         }
     }
 
+    /// Visits the elements of an array; see [`SlotCollector::visit_part`].
     fn visit_array(
         &mut self,
         index: TypeId,
@@ -259,7 +297,10 @@ impl<'a> SlotCollector<'a> {
             for value in 0..count {
                 match first {
                     Some(first) => {
-                        self.index_elements.push((first + value, stride));
+                        self.index_elements.push(IndexElement {
+                            element: first + value,
+                            stride,
+                        });
                         self.visit_part(element, element_slot, seed, in_multiset);
                         self.index_elements.pop();
                     }
@@ -275,13 +316,8 @@ impl<'a> SlotCollector<'a> {
         }
     }
 
-    fn add_slot(
-        &mut self,
-        members: Vec<(Number, u32, u32)>,
-        slot: Cell,
-        seed: u64,
-        in_multiset: bool,
-    ) {
+    /// Adds a slot, and the relation that consists of it, unless no permutation affects it.
+    fn add_slot(&mut self, members: Vec<ElementValues>, slot: Cell, seed: u64, in_multiset: bool) {
         if members.is_empty() && self.index_elements.is_empty() && !in_multiset {
             return;
         }
@@ -308,71 +344,25 @@ impl<'a> SlotCollector<'a> {
         }
     }
 
-    /// Builds the layout. Slots that involve only one element go into the keys, as long as there is room; all others
-    /// become leaves.
+    /// Builds the layout. Slots that involve only one element go into the keys, as long as the 64 bits of a key suffice;
+    /// all others become leaves.
     fn into_layout(self, program: &Program, packing: &Packing) -> Layout {
         let mut layout = Layout {
             sets: self.sets,
             ..Layout::default()
         };
-        let bits = |slot: Cell| {
-            let field = packing.field(slot);
-            // A slot with a single value takes no bits, and may lie beyond the last word.
-            Bits {
-                word: if field.mask == 0 { 0 } else { field.word },
-                shift: field.shift,
-                mask: field.mask,
-            }
-        };
-        let member = |slot: Cell, (value, count, element): (Number, u32, u32)| {
-            let field = packing.field(slot);
-            let low = value.wrapping_sub(field.lo) + Number::from(field.undefined);
-            Member {
-                low: low as u64,
-                count,
-                element,
-            }
-        };
-        // Positions in the keys by seed: slots of different elements with equal seeds share one. `None` if there is no
-        // room.
-        let mut shifts: FxHashMap<u64, Option<u32>> = FxHashMap::default();
-        let mut end = 0;
+        let mut key_bits = KeyBits::default();
         let mut leaf_of_slot: FxHashMap<Cell, u32> = FxHashMap::default();
         let mut related: Vec<&AffectedSlot> = Vec::new();
         for relation in self.relations {
-            let first = &self.affected_slots[relation.start];
-            let is_single = relation.len() == 1;
-            let bits = bits(first.slot);
-            let width = match (&first.index_elements[..], &first.members[..]) {
-                ([_], []) if is_single => Some(u64::BITS - bits.mask.leading_zeros()),
-                ([], [_, ..]) if is_single => Some(1),
+            let slots = &self.affected_slots[relation];
+            let shift = match slots {
+                [slot] => key_bits.allocate(slot, bits(packing, slot.slot)),
                 _ => None,
             };
-            let shift = width.and_then(|width| {
-                *shifts.entry(first.seed).or_insert_with(|| {
-                    let shift = (end + width <= u64::BITS).then_some(end);
-                    end += shift.map_or(0, |_| width);
-                    shift
-                })
-            });
-            match (shift, &first.index_elements[..]) {
-                (Some(_), _) if bits.mask == 0 => {}
-                (Some(shift), &[(element, _)]) => layout.parts.push(Part {
-                    word: bits.word,
-                    mask: bits.mask << bits.shift,
-                    element,
-                    shift,
-                }),
-                (Some(shift), _) => {
-                    let members = first.members.iter();
-                    layout.holders.extend(members.map(|&values| Holder {
-                        bits,
-                        member: member(first.slot, values),
-                        shift,
-                    }));
-                }
-                (None, _) => {
-                    let slots = &self.affected_slots[relation];
+            match shift {
+                Some(shift) => add_to_key(&mut layout, packing, &slots[0], shift),
+                None => {
                     let start = related.len();
                     for affected in slots {
                         leaf_of_slot.insert(affected.slot, related.len() as u32);
@@ -383,26 +373,7 @@ impl<'a> SlotCollector<'a> {
             }
         }
         for (number, affected) in (0..).zip(&related) {
-            let moves = layout.moves.len();
-            for &(element, stride) in &affected.index_elements {
-                // Distance in leaves, computed from the next element or, for the last, the previous one.
-                let last = layout.sets.iter().any(|set| set.end == element + 1);
-                let stride = match last {
-                    true => number - leaf_of_slot[&(affected.slot - stride)],
-                    false => leaf_of_slot[&(affected.slot + stride)] - number,
-                };
-                layout.moves.push((element, stride));
-            }
-            let members = layout.members.len();
-            let values = affected.members.iter();
-            (layout.members).extend(values.map(|&values| member(affected.slot, values)));
-            layout.leaves.push(Leaf {
-                bits: bits(affected.slot),
-                seed: affected.seed,
-                moves: moves..layout.moves.len(),
-                members: members..layout.members.len(),
-                present: affected.present.map(|slot| leaf_of_slot[&slot]),
-            });
+            add_leaf(&mut layout, packing, &leaf_of_slot, number, affected);
         }
         for multiset in &program.multisets {
             if let Some(&first) = leaf_of_slot.get(&multiset.first) {
@@ -419,7 +390,111 @@ impl<'a> SlotCollector<'a> {
     }
 }
 
-/// The leaves as arrows, if all have that form and signatures have room for them; else `None`.
+/// Position of a slot in a packed state.
+fn bits(packing: &Packing, slot: Cell) -> Bits {
+    let field = packing.field(slot);
+    // A slot with a single value takes no bits, and may lie beyond the last word.
+    Bits {
+        word: if field.mask == 0 { 0 } else { field.word },
+        shift: field.shift,
+        mask: field.mask,
+    }
+}
+
+/// Packed form of a slot's values that are elements.
+fn member(packing: &Packing, slot: Cell, values: &ElementValues) -> Member {
+    let field = packing.field(slot);
+    let low = values.first_value.wrapping_sub(field.lo) + Number::from(field.undefined);
+    Member {
+        low: low as u64,
+        count: values.count,
+        element: values.first_element,
+    }
+}
+
+/// Allocation of the 64 bits of the elements' keys.
+#[derive(Default)]
+struct KeyBits {
+    /// Positions in the keys by seed: slots of different elements with equal seeds share one. `None` if the bits do not
+    /// suffice.
+    shifts: FxHashMap<u64, Option<u32>>,
+    /// End of the bits in use.
+    end: u32,
+}
+
+impl KeyBits {
+    /// Position of a single slot in the key of its element; `None` if it is no part of a key.
+    fn allocate(&mut self, affected: &AffectedSlot, bits: Bits) -> Option<u32> {
+        let width = match (&affected.index_elements[..], &affected.members[..]) {
+            // One element indexes the slot: the key holds the value.
+            ([_], []) => u64::BITS - bits.mask.leading_zeros(),
+            // The slot holds an element: one bit marks it in that element's key.
+            ([], [_, ..]) => 1,
+            _ => return None,
+        };
+        let end = &mut self.end;
+        *self.shifts.entry(affected.seed).or_insert_with(|| {
+            let shift = (*end + width <= u64::BITS).then_some(*end);
+            *end += shift.map_or(0, |_| width);
+            shift
+        })
+    }
+}
+
+/// Adds a slot to the key of the element that indexes it or that it holds, at bit position `shift`.
+fn add_to_key(layout: &mut Layout, packing: &Packing, affected: &AffectedSlot, shift: u32) {
+    let bits = bits(packing, affected.slot);
+    match &affected.index_elements[..] {
+        // A slot with a single value distinguishes no elements.
+        _ if bits.mask == 0 => {}
+        &[IndexElement { element, .. }] => layout.parts.push(Part {
+            word: bits.word,
+            mask: bits.mask << bits.shift,
+            element,
+            shift,
+        }),
+        _ => {
+            let members = affected.members.iter();
+            layout.holders.extend(members.map(|values| Holder {
+                bits,
+                member: member(packing, affected.slot, values),
+                shift,
+            }));
+        }
+    }
+}
+
+/// Adds the leaf with this number.
+fn add_leaf(
+    layout: &mut Layout,
+    packing: &Packing,
+    leaf_of_slot: &FxHashMap<Cell, u32>,
+    number: u32,
+    affected: &AffectedSlot,
+) {
+    let moves = layout.moves.len();
+    for &IndexElement { element, stride } in &affected.index_elements {
+        // Distance in leaves, computed from the next element or, for the last, the previous one.
+        let is_last = layout.sets.iter().any(|set| set.end == element + 1);
+        let leaf_stride = match is_last {
+            true => number - leaf_of_slot[&(affected.slot - stride)],
+            false => leaf_of_slot[&(affected.slot + stride)] - number,
+        };
+        layout.moves.push((element, leaf_stride));
+    }
+    let members = layout.members.len();
+    let values = affected.members.iter();
+    (layout.members).extend(values.map(|values| member(packing, affected.slot, values)));
+    layout.leaves.push(Leaf {
+        bits: bits(packing, affected.slot),
+        seed: affected.seed,
+        moves: moves..layout.moves.len(),
+        members: members..layout.members.len(),
+        present: affected.present.map(|slot| leaf_of_slot[&slot]),
+    });
+}
+
+/// The leaves as arrows, if all have that form and the 64 bits of a signature suffice; else `None`.
 fn arrows(layout: &Layout) -> Option<Vec<Arrow>> {
     // Positions in signatures by seed.
     let mut shifts: FxHashMap<u64, (u32, u32)> = FxHashMap::default();
@@ -452,7 +527,7 @@ fn arrows(layout: &Layout) -> Option<Vec<Arrow>> {
             rank_shift: rank_shift.wrapping_sub(set.start),
         })
     };
-    // A leaf may alone be a place of a multiset, which is sorted, so multisets exclude arrows.
+    // Multisets are sorted, so their leaves do not stay at fixed positions as those of arrows do.
     let has_no_multisets = layout.multisets.is_empty();
     has_no_multisets.then(|| layout.leaves.iter().map(arrow).collect())?
 }

@@ -5,10 +5,11 @@
 #[path = "../../../testing/src/orbits.rs"]
 mod orbits;
 
-use super::*;
+use super::{Scratch, Symmetry};
 use crate::build::Builder;
-use crate::compile::compile;
-use crate::program::UNDEFINED;
+use crate::compile::{compile, Notes};
+use crate::model::{Model, Type, TypeId};
+use crate::program::{Cell, Packing, UNDEFINED};
 use orbits::{image, permutations};
 use proptest::prelude::*;
 
@@ -116,7 +117,7 @@ proptest! {
         values in prop::collection::vec(0u32..12, 200),
     ) {
         let model = model(&shapes, sizes);
-        let program = compile(&model, false);
+        let program = compile(&model, Notes::Omitted);
         let mut frame = program.frame.clone();
         for (number, slot) in program.slots.iter().enumerate() {
             let choices = (slot.hi - slot.lo + 1) as u32 + u32::from(slot.undefined);

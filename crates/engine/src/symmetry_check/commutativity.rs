@@ -1,6 +1,9 @@
 //! Decides whether the iterations of a loop commute.
 
-use super::*;
+use super::loops::{Access, Effect, Loop};
+use super::symbolic::{PathStep, ResolvedPlace, SymbolicValue};
+use super::AsymmetryAnalysis;
+use crate::model::{Place, Role, VariableId};
 
 impl AsymmetryAnalysis<'_> {
     /// Decides whether the result of a loop may depend on the order of its iterations.
@@ -13,30 +16,10 @@ impl AsymmetryAnalysis<'_> {
             .collect();
         let has_effect = shared_accesses.iter().any(|a| a.effect != Effect::Read);
         let set = |id: VariableId| &self.model.types[self.model.variable(id).ty.index()].name;
-        if let Some(first) = scalarset_loop.returns.first() {
-            let is_same = match first {
-                Some(symbolic) => {
-                    self.is_loop_invariant(symbolic, scalarset_loop)
-                        && scalarset_loop
-                            .returns
-                            .iter()
-                            .all(|r| r.as_ref() == Some(symbolic))
-                }
-                None => false,
-            };
-            if !is_same || has_effect || scalarset_loop.can_fail || scalarset_loop.has_cover {
-                let reason = "it returns at the first value that satisfies a condition";
-                return OrderVerdict::OrderDependent(reason.into());
-            }
-        }
-        if scalarset_loop.has_assume && (scalarset_loop.can_fail || scalarset_loop.has_cover) {
-            let earlier_event = match scalarset_loop.can_fail {
-                true => "it fails",
-                false => "a cover is reached",
-            };
-            let reason = format!("an `assume` may end it before {earlier_event}, or after");
+        if let Some(reason) = self.early_exit_dependence(scalarset_loop, has_effect) {
             return OrderVerdict::OrderDependent(reason);
         }
+        // Places of the stores that a run must check, each with its spellings.
         let mut uniform_stores: Vec<(&ResolvedPlace, Vec<&Place>)> = Vec::new();
         for (i, a) in shared_accesses.iter().enumerate() {
             for b in &shared_accesses[i..] {
@@ -59,7 +42,10 @@ impl AsymmetryAnalysis<'_> {
                     uniform_stores[position].1.extend([&a.place, &b.place]);
                     continue;
                 }
-                let (name, set) = (self.name(&a.resolved), set(scalarset_loop.variable));
+                let (name, set) = (
+                    self.spell_resolved(&a.resolved),
+                    set(scalarset_loop.variable),
+                );
                 return OrderVerdict::OrderDependent(match (&a.effect, &b.effect) {
                     (Effect::Read, _) | (_, Effect::Read) => {
                         format!("its effect for one `{set}` is read for another in `{name}`")
@@ -78,6 +64,36 @@ impl AsymmetryAnalysis<'_> {
             distinct_places
         };
         OrderVerdict::Commutes(uniform_stores.into_iter().map(distinct).collect())
+    }
+
+    /// Reason why the order matters if iterations may end the loop early; `None` if it does not matter for that reason.
+    /// `has_effect` is true if an iteration changes a place that outlives it.
+    fn early_exit_dependence(&self, scalarset_loop: &Loop, has_effect: bool) -> Option<String> {
+        if let Some(first) = scalarset_loop.returns.first() {
+            let is_same = match first {
+                Some(symbolic) => {
+                    self.is_loop_invariant(symbolic, scalarset_loop)
+                        && scalarset_loop
+                            .returns
+                            .iter()
+                            .all(|r| r.as_ref() == Some(symbolic))
+                }
+                None => false,
+            };
+            if !is_same || has_effect || scalarset_loop.can_fail || scalarset_loop.has_cover {
+                return Some("it returns at the first value that satisfies a condition".into());
+            }
+        }
+        if scalarset_loop.has_assume && (scalarset_loop.can_fail || scalarset_loop.has_cover) {
+            let earlier_event = match scalarset_loop.can_fail {
+                true => "it fails",
+                false => "a cover is reached",
+            };
+            return Some(format!(
+                "an `assume` may end it before {earlier_event}, or after"
+            ));
+        }
+        None
     }
 
     /// True if a run can check the stored values of an access for equality in all iterations.

@@ -1,10 +1,12 @@
 //! Loops over scalarsets under analysis, and the accesses in them.
 
-use super::*;
+use super::symbolic::{ResolvedPlace, SymbolicValue};
+use crate::model::{Operator, Place, VariableId};
 
 /// Effect of an access on a place.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Effect {
+    /// Reads the value.
     Read,
     /// Stores a value that may be equal in all iterations.
     StoreUniform(SymbolicValue),
@@ -13,6 +15,7 @@ pub(super) enum Effect {
     /// Adds a value of known sign. Partial sums are then monotonic, so an overflow does not depend on the order of the
     /// iterations.
     Add {
+        /// True if the value is never negative, false if it is never positive.
         is_increment: bool,
     },
     /// Updates a Boolean by `and` or `or`.

@@ -16,7 +16,10 @@ mod loops;
 mod slots;
 mod symbolic;
 
-use crate::model::*;
+use crate::model::{
+    Argument, Expr, FunctionId, Model, Operator, Place, Role, Step, Steps, Stmt, Type, TypeId,
+    Variable, VariableId,
+};
 use commutativity::OrderVerdict;
 use loops::{Access, Effect, Loop};
 use slots::Slots;
@@ -58,7 +61,7 @@ pub(crate) fn asymmetric_sets(model: &Model) -> Vec<TypeId> {
     let mut sets: Vec<TypeId> = asymmetric_uses(model)
         .0
         .into_iter()
-        .flat_map(|f| f.sets)
+        .flat_map(|asymmetric_use| asymmetric_use.sets)
         .collect();
     sets.sort_unstable();
     sets.dedup();
@@ -78,8 +81,10 @@ pub fn asymmetric_uses(model: &Model) -> (Vec<AsymmetricUse>, UniformStores) {
 
 /// As [`asymmetric_uses`], on a stack that is large enough.
 fn find_asymmetric_uses(model: &Model) -> (Vec<AsymmetricUse>, UniformStores) {
-    let all_sets: Vec<TypeId> = (0..model.types.len() as u32).map(TypeId).collect();
-    let all_sets: Vec<TypeId> = all_sets.into_iter().filter(|&t| is_set(model, t)).collect();
+    let all_sets: Vec<TypeId> = (0..model.types.len() as u32)
+        .map(TypeId)
+        .filter(|&ty| is_scalarset(model, ty))
+        .collect();
     if all_sets.is_empty() {
         return (Vec::new(), UniformStores::new());
     }
@@ -100,8 +105,8 @@ fn find_asymmetric_uses(model: &Model) -> (Vec<AsymmetricUse>, UniformStores) {
     // state to those of its image.
     for rule in &model.rules {
         analysis.slots.begin_step();
-        analysis.expr(&rule.guard);
-        analysis.block(&rule.body);
+        analysis.analyse_expr(&rule.guard);
+        analysis.analyse_block(&rule.body);
     }
     for claim in model
         .invariants
@@ -109,23 +114,22 @@ fn find_asymmetric_uses(model: &Model) -> (Vec<AsymmetricUse>, UniformStores) {
         .chain(&model.liveness)
         .chain(&model.assumptions)
     {
-        analysis.expr(&claim.holds);
+        analysis.analyse_expr(&claim.holds);
     }
     let covers = model.covers.iter().filter_map(|cover| cover.holds.as_ref());
     covers
         .chain(&model.quiescent)
-        .for_each(|e| analysis.expr(e));
+        .for_each(|e| analysis.analyse_expr(e));
     for &id in model.liveness.iter().flat_map(|claim| &claim.parameters) {
         analysis.report_slot_use(id, "it is checked for each slot separately");
     }
     let mut reports: Vec<AsymmetricUse> = analysis.reports.into_values().collect();
     let mut report_model = |sets: Vec<TypeId>, reason: &str| {
         if !sets.is_empty() {
-            let (reason, location) = (reason.into(), AsymmetryLocation::Model);
             reports.push(AsymmetricUse {
                 sets,
-                reason,
-                location,
+                reason: reason.into(),
+                location: AsymmetryLocation::Model,
             });
         }
     };
@@ -133,7 +137,7 @@ fn find_asymmetric_uses(model: &Model) -> (Vec<AsymmetricUse>, UniformStores) {
         let mut sets = Vec::new();
         let begins_defined = |v: &&Variable| matches!(v.role, Role::State | Role::Local);
         (model.variables.iter().filter(begins_defined))
-            .for_each(|v| sets_in_first(model, v.ty, &mut sets));
+            .for_each(|v| scalarsets_in_first_value(model, v.ty, &mut sets));
         report_model(sets, "variables start with the first value of their type");
     }
     if analysis.nodes >= MAX_NODES {
@@ -147,31 +151,33 @@ fn find_asymmetric_uses(model: &Model) -> (Vec<AsymmetricUse>, UniformStores) {
 }
 
 /// Returns true if a type is a scalarset of at least two values.
-fn is_set(model: &Model, ty: TypeId) -> bool {
+fn is_scalarset(model: &Model, ty: TypeId) -> bool {
     matches!(model.ty(ty), Type::Scalarset(2..))
 }
 
 /// Appends the scalarsets whose values occur in a type or its parts.
-pub(crate) fn sets_in(model: &Model, ty: TypeId, sets: &mut Vec<TypeId>) {
+pub(crate) fn scalarsets_in(model: &Model, ty: TypeId, sets: &mut Vec<TypeId>) {
     match model.ty(ty) {
-        Type::Scalarset(_) if is_set(model, ty) && !sets.contains(&ty) => sets.push(ty),
-        Type::Union(members) => members.iter().for_each(|&m| sets_in(model, m, sets)),
+        Type::Scalarset(_) if is_scalarset(model, ty) && !sets.contains(&ty) => sets.push(ty),
+        Type::Union(members) => members.iter().for_each(|&m| scalarsets_in(model, m, sets)),
         Type::Array { element, .. } | Type::Multiset { element, .. } => {
-            sets_in(model, *element, sets)
+            scalarsets_in(model, *element, sets)
         }
-        Type::Record(fields) => fields.iter().for_each(|f| sets_in(model, f.1, sets)),
+        Type::Record(fields) => fields.iter().for_each(|f| scalarsets_in(model, f.1, sets)),
         _ => {}
     }
 }
 
 /// Appends the scalarsets whose values occur in the first value of a type. The first value of a multiset is empty.
-fn sets_in_first(model: &Model, ty: TypeId, sets: &mut Vec<TypeId>) {
+fn scalarsets_in_first_value(model: &Model, ty: TypeId, sets: &mut Vec<TypeId>) {
     match model.ty(ty) {
-        Type::Union(members) => sets_in_first(model, members[0], sets),
-        Type::Array { element, .. } => sets_in_first(model, *element, sets),
-        Type::Record(fields) => (fields.iter()).for_each(|f| sets_in_first(model, f.1, sets)),
+        Type::Union(members) => scalarsets_in_first_value(model, members[0], sets),
+        Type::Array { element, .. } => scalarsets_in_first_value(model, *element, sets),
+        Type::Record(fields) => {
+            (fields.iter()).for_each(|f| scalarsets_in_first_value(model, f.1, sets))
+        }
         Type::Multiset { .. } => {}
-        _ => sets_in(model, ty, sets),
+        _ => scalarsets_in(model, ty, sets),
     }
 }
 
@@ -208,12 +214,13 @@ impl AsymmetryAnalysis<'_> {
         self.nodes < MAX_NODES
     }
 
-    fn block(&mut self, block: &[Stmt]) {
-        block.iter().for_each(|s| self.stmt(s));
+    /// Analyses statements in order.
+    fn analyse_block(&mut self, block: &[Stmt]) {
+        block.iter().for_each(|s| self.analyse_stmt(s));
     }
 
     /// Analyses one statement in its context of loops and calls.
-    fn stmt(&mut self, stmt: &Stmt) {
+    fn analyse_stmt(&mut self, stmt: &Stmt) {
         if !self.count_node() {
             return;
         }
@@ -221,104 +228,110 @@ impl AsymmetryAnalysis<'_> {
             Stmt::Line(line) => self.line = *line,
             Stmt::Note(_) => {}
             Stmt::Cover(_) => self.loops.iter_mut().for_each(|l| l.has_cover = true),
-            Stmt::Assign(to, e) => self.assign(to, e),
-            Stmt::Clear(to) => {
-                let mut sets = Vec::new();
-                sets_in_first(self.model, self.model.type_of_place(to), &mut sets);
-                if !sets.is_empty() {
-                    let reason = format!("`clear {}` chooses a first value", self.model.spell(to));
-                    self.report(sets, reason, AsymmetryLocation::Clear(self.line));
-                }
-                self.store(to, Some(constant("clear")));
-            }
-            Stmt::Undefine(to) => self.store(to, Some(constant(UNDEFINE))),
+            Stmt::Assign(to, e) => self.analyse_assignment(to, e),
+            Stmt::Clear(to) => self.analyse_clear(to),
+            Stmt::Undefine(to) => self.record_store_of(to, Some(constant(UNDEFINE))),
             Stmt::Let(id, e) => {
                 self.begin_lifetime(*id);
                 match e {
-                    Some(e) => self.assign(&(*id).into(), e),
-                    None => self.store(&(*id).into(), None),
+                    Some(e) => self.analyse_assignment(&(*id).into(), e),
+                    None => self.record_store_of(&(*id).into(), None),
                 }
             }
             Stmt::Alias(id, place, body) => {
-                self.alias(*id, place);
-                self.block(body);
+                self.bind_alias(*id, place);
+                self.analyse_block(body);
             }
             Stmt::If(condition, then, otherwise) => {
-                self.expr(condition);
-                self.with_condition(condition, true, |w| w.block(then));
-                self.with_condition(condition, false, |w| w.block(otherwise));
+                self.analyse_expr(condition);
+                self.with_condition(condition, true, |w| w.analyse_block(then));
+                self.with_condition(condition, false, |w| w.analyse_block(otherwise));
             }
             Stmt::For(id, body) => {
                 self.prepare_loop(body);
-                self.analyse_loop(*id, |w| w.block(body));
+                self.analyse_loop(*id, |w| w.analyse_block(body));
             }
             Stmt::ForSteps(id, steps, body) => {
-                self.steps(steps);
+                self.analyse_steps(steps);
                 self.begin_lifetime(*id);
                 self.prepare_loop(body);
-                self.block(body);
+                self.analyse_block(body);
             }
             Stmt::While(condition, body, _) => {
                 self.record_possible_failure();
                 self.prepare_loop(body);
-                self.expr(condition);
-                self.block(body);
+                self.analyse_expr(condition);
+                self.analyse_block(body);
             }
             Stmt::Switch(subject, cases, otherwise) => {
-                self.expr(subject);
+                self.analyse_expr(subject);
                 for (values, body) in cases {
-                    values.iter().for_each(|v| self.expr(v));
-                    self.block(body);
+                    values.iter().for_each(|v| self.analyse_expr(v));
+                    self.analyse_block(body);
                 }
-                self.block(otherwise);
+                self.analyse_block(otherwise);
             }
-            Stmt::Return(e) => {
-                let symbolic = match e {
-                    Some(e) => {
-                        self.expr(e);
-                        self.symbolic_value(e)
-                    }
-                    None => Some(constant("")),
-                };
-                let depth = self.calls.len();
-                let current_loops = self.loops.iter_mut().filter(|l| l.call_depth == depth);
-                current_loops.for_each(|l| l.returns.push(symbolic.clone()));
-            }
-            Stmt::Call(id, arguments) => self.call(*id, arguments),
+            Stmt::Return(e) => self.analyse_return(e.as_ref()),
+            Stmt::Call(id, arguments) => self.analyse_call(*id, arguments),
             Stmt::Assume(e) => {
-                self.expr(e);
+                self.analyse_expr(e);
                 self.loops.iter_mut().for_each(|l| l.has_assume = true);
             }
             Stmt::Insert(to, e) => {
                 self.record_possible_failure();
-                self.expr(e);
-                self.access(to, Effect::Insert);
+                self.analyse_expr(e);
+                self.record_access(to, Effect::Insert);
                 self.record_insertion(to);
             }
             Stmt::Remove(to, e) => {
                 self.record_possible_failure();
                 if !self.is_slot_of(e, to) {
-                    self.expr(e);
+                    self.analyse_expr(e);
                 }
-                self.access(to, Effect::Write);
+                self.record_access(to, Effect::Write);
                 self.record_removal(to);
             }
-            Stmt::RemoveWhere(id, to, claim) => self.remove_where(*id, to, claim),
+            Stmt::RemoveWhere(id, to, claim) => self.analyse_remove_where(*id, to, claim),
             Stmt::Error(_) => self.record_possible_failure(),
             Stmt::Assert(_, e) => {
                 self.record_possible_failure();
-                self.expr(e);
+                self.analyse_expr(e);
             }
         }
     }
 
+    /// Analyses an assignment of a type's first value.
+    fn analyse_clear(&mut self, to: &Place) {
+        let mut sets = Vec::new();
+        scalarsets_in_first_value(self.model, self.model.type_of_place(to), &mut sets);
+        if !sets.is_empty() {
+            let reason = format!("`clear {}` chooses a first value", self.model.spell(to));
+            self.report(sets, reason, AsymmetryLocation::Clear(self.line));
+        }
+        self.record_store_of(to, Some(constant("clear")));
+    }
+
+    /// Analyses a return, which ends the loops of the current function.
+    fn analyse_return(&mut self, e: Option<&Expr>) {
+        let symbolic = match e {
+            Some(e) => {
+                self.analyse_expr(e);
+                self.symbolic_value(e)
+            }
+            None => Some(constant("")),
+        };
+        let depth = self.calls.len();
+        let current_loops = self.loops.iter_mut().filter(|l| l.call_depth == depth);
+        current_loops.for_each(|l| l.returns.push(symbolic.clone()));
+    }
+
     /// Analyses the removal of all elements that satisfy a claim.
-    fn remove_where(&mut self, id: VariableId, to: &Place, claim: &Expr) {
+    fn analyse_remove_where(&mut self, id: VariableId, to: &Place, claim: &Expr) {
         // The removal of an element may depend on earlier removals, and slots are sorted by value.
         let resolved = self.resolve(to);
         self.open_loop(id);
         self.bind_slot_number(id, to);
-        self.expr(claim);
+        self.analyse_expr(claim);
         let Some(inner_loop) = self.loops.pop() else {
             return;
         };
@@ -330,7 +343,7 @@ impl AsymmetryAnalysis<'_> {
             |a: &Access| self.may_overlap(&a.resolved, &resolved) && !is_own_element(a);
         let depends_on_others = inner_loop.accesses.iter().any(depends_on_others);
         let mut sets = Vec::new();
-        sets_in(self.model, self.model.type_of_place(to), &mut sets);
+        scalarsets_in(self.model, self.model.type_of_place(to), &mut sets);
         if depends_on_others && !sets.is_empty() {
             let name = self.model.spell(to);
             let reason =
@@ -339,7 +352,7 @@ impl AsymmetryAnalysis<'_> {
         }
         self.report_claim_effects(&inner_loop, sets);
         self.merge_inner_loop(inner_loop);
-        self.access(to, Effect::Write);
+        self.record_access(to, Effect::Write);
         self.record_removal(to);
     }
 
@@ -396,10 +409,10 @@ impl AsymmetryAnalysis<'_> {
     fn analyse_claim(&mut self, id: VariableId, sets: Vec<TypeId>, condition: &Expr) {
         if sets.is_empty() {
             self.begin_lifetime(id);
-            return self.expr(condition);
+            return self.analyse_expr(condition);
         }
         self.open_loop(id);
-        self.expr(condition);
+        self.analyse_expr(condition);
         if let Some(inner_loop) = self.loops.pop() {
             self.report_claim_effects(&inner_loop, sets);
             self.merge_inner_loop(inner_loop);
@@ -415,7 +428,7 @@ impl AsymmetryAnalysis<'_> {
             a.effect != Effect::Read && !inner_loop.local_variables.contains(&a.resolved.root)
         };
         let reason = match inner_loop.accesses.iter().find(changes) {
-            Some(access) => format!("it changes `{}`", self.name(&access.resolved)),
+            Some(access) => format!("it changes `{}`", self.spell_resolved(&access.resolved)),
             None if inner_loop.is_recursive => "it calls its own function".into(),
             None if inner_loop.has_assume => "it has an `assume`".into(),
             None if inner_loop.has_cover => "it has a `cover`".into(),
@@ -427,7 +440,7 @@ impl AsymmetryAnalysis<'_> {
     /// Analyses a loop over the values of a type.
     fn analyse_loop(&mut self, id: VariableId, body: impl FnOnce(&mut Self)) {
         let mut sets = Vec::new();
-        sets_in(self.model, self.model.variable(id).ty, &mut sets);
+        scalarsets_in(self.model, self.model.variable(id).ty, &mut sets);
         if sets.is_empty() {
             self.begin_lifetime(id);
             return body(self);
@@ -450,7 +463,7 @@ impl AsymmetryAnalysis<'_> {
     }
 
     /// Spells a place for messages, with `[..]` for each index.
-    fn name(&self, resolved: &ResolvedPlace) -> String {
+    fn spell_resolved(&self, resolved: &ResolvedPlace) -> String {
         let mut name = self.model.variable(resolved.root).name.clone();
         for step in &resolved.path {
             match step {
@@ -462,8 +475,8 @@ impl AsymmetryAnalysis<'_> {
     }
 
     /// Records an access for all loops around it.
-    fn access(&mut self, place: &Place, effect: Effect) {
-        self.indices(place);
+    fn record_access(&mut self, place: &Place, effect: Effect) {
+        self.analyse_indices(place);
         let resolved = self.resolve(place);
         self.report_stale_slots(&resolved);
         for outer in &mut self.loops {
@@ -478,7 +491,7 @@ impl AsymmetryAnalysis<'_> {
     }
 
     /// Analyses the indices of a place.
-    fn indices(&mut self, place: &Place) {
+    fn analyse_indices(&mut self, place: &Place) {
         for (depth, step) in place.path.iter().enumerate() {
             if let Step::Index(e) = step {
                 let is_variable = |symbolic: &SymbolicValue| match symbolic.variables[..] {
@@ -491,28 +504,30 @@ impl AsymmetryAnalysis<'_> {
                     self.record_possible_failure();
                 }
                 if !self.is_slot_in(e, place, depth) {
-                    self.expr(e);
+                    self.analyse_expr(e);
                 }
             }
         }
     }
 
-    fn alias(&mut self, id: VariableId, place: &Place) {
-        self.indices(place);
+    /// Brings an alias into scope.
+    fn bind_alias(&mut self, id: VariableId, place: &Place) {
+        self.analyse_indices(place);
         self.places[id.index()] = Some(self.resolve_alias(place));
     }
 
-    fn store(&mut self, to: &Place, value: Option<SymbolicValue>) {
-        self.access(to, value.map_or(Effect::Write, Effect::StoreUniform));
+    /// Records a store of a value; `None` if the value is unknown.
+    fn record_store_of(&mut self, to: &Place, value: Option<SymbolicValue>) {
+        self.record_access(to, value.map_or(Effect::Write, Effect::StoreUniform));
         self.record_store(to);
     }
 
     /// Analyses an assignment. In a loop, sums and Boolean accumulations of the assigned place are distinguished from
     /// other stores.
-    fn assign(&mut self, to: &Place, e: &Expr) {
+    fn analyse_assignment(&mut self, to: &Place, e: &Expr) {
         if self.loops.is_empty() {
-            self.indices(to);
-            self.expr(e);
+            self.analyse_indices(to);
+            self.analyse_expr(e);
             return self.record_store(to);
         }
         self.record_possible_failure();
@@ -539,26 +554,26 @@ impl AsymmetryAnalysis<'_> {
                 _ => None,
             };
             if let Some(effect) = effect {
-                self.expr(other_operand);
+                self.analyse_expr(other_operand);
                 self.record_possible_failure();
-                return self.access(to, effect);
+                return self.record_access(to, effect);
             }
         }
-        self.expr(e);
+        self.analyse_expr(e);
         let symbolic = self.symbolic_value(e);
-        self.store(to, symbolic);
+        self.record_store_of(to, symbolic);
     }
 
     /// True if the evaluation of an expression may violate a check.
     fn may_fail(&mut self, e: &Expr) -> bool {
         self.open_loop(VariableId(u32::MAX));
-        self.expr(e);
+        self.analyse_expr(e);
         self.loops
             .pop()
             .is_none_or(|inner_loop| inner_loop.can_fail)
     }
 
-    /// Analyses code under the assumption that a condition is holds, or is not holds.
+    /// Analyses code under the assumption that a condition has the truth value `holds`.
     fn with_condition(&mut self, condition: &Expr, holds: bool, f: impl FnOnce(&mut Self)) {
         let inequality_count = self.inequalities.len();
         self.record_condition(condition, holds);
@@ -588,14 +603,15 @@ impl AsymmetryAnalysis<'_> {
         }
     }
 
-    fn steps(&mut self, steps: &Steps) {
+    /// Analyses the bounds of an arithmetic sequence.
+    fn analyse_steps(&mut self, steps: &Steps) {
         self.record_possible_failure();
         let parts = [&steps.from, &steps.to, &steps.by];
-        parts.into_iter().for_each(|e| self.expr(e));
+        parts.into_iter().for_each(|e| self.analyse_expr(e));
     }
 
     /// Analyses an expression and everything in it.
-    fn expr(&mut self, e: &Expr) {
+    fn analyse_expr(&mut self, e: &Expr) {
         use Operator::*;
         if !self.count_node() {
             return;
@@ -607,50 +623,50 @@ impl AsymmetryAnalysis<'_> {
                 if self.model.undefined && self.model.variable(place.variable).role != Role::Bound {
                     self.record_possible_failure();
                 }
-                self.access(place, Effect::Read);
+                self.record_access(place, Effect::Read);
             }
-            Expr::Peek(place) | Expr::IsUndefined(place) => self.access(place, Effect::Read),
-            Expr::Line(_, a) | Expr::Not(a) | Expr::IsMember(a, _) => self.expr(a),
+            Expr::Peek(place) | Expr::IsUndefined(place) => self.record_access(place, Effect::Read),
+            Expr::Line(_, a) | Expr::Not(a) | Expr::IsMember(a, _) => self.analyse_expr(a),
             Expr::Table(_, a) | Expr::Negate(a) | Expr::Convert(_, a) => {
                 self.record_possible_failure();
-                self.expr(a);
+                self.analyse_expr(a);
             }
             Expr::Binary(Equal | NotEqual, a, b) if self.are_slots_of_one(a, b) => {}
             Expr::Binary(op, a, b) => {
                 if op.is_arithmetic() {
                     self.record_possible_failure();
                 }
-                self.expr(a);
+                self.analyse_expr(a);
                 match op {
-                    And | Implies => self.with_condition(a, true, |w| w.expr(b)),
-                    Or => self.with_condition(a, false, |w| w.expr(b)),
-                    _ => self.expr(b),
+                    And | Implies => self.with_condition(a, true, |w| w.analyse_expr(b)),
+                    Or => self.with_condition(a, false, |w| w.analyse_expr(b)),
+                    _ => self.analyse_expr(b),
                 }
             }
             Expr::If(c, a, b) => {
-                self.expr(c);
-                self.with_condition(c, true, |w| w.expr(a));
-                self.with_condition(c, false, |w| w.expr(b));
+                self.analyse_expr(c);
+                self.with_condition(c, true, |w| w.analyse_expr(a));
+                self.with_condition(c, false, |w| w.analyse_expr(b));
             }
             Expr::Forall(id, a) | Expr::Exists(id, a) => {
                 let mut sets = Vec::new();
-                sets_in(self.model, self.model.variable(*id).ty, &mut sets);
+                scalarsets_in(self.model, self.model.variable(*id).ty, &mut sets);
                 self.analyse_claim(*id, sets, a);
             }
             Expr::ForallSteps(id, steps, a) | Expr::ExistsSteps(id, steps, a) => {
-                self.steps(steps);
+                self.analyse_steps(steps);
                 self.begin_lifetime(*id);
-                self.expr(a);
+                self.analyse_expr(a);
             }
-            Expr::Call(id, arguments) => self.call(*id, arguments),
+            Expr::Call(id, arguments) => self.analyse_call(*id, arguments),
             Expr::Alias(id, place, a) => {
-                self.alias(*id, place);
-                self.expr(a);
+                self.bind_alias(*id, place);
+                self.analyse_expr(a);
             }
             Expr::Let(id, value, a) => {
                 self.begin_lifetime(*id);
-                self.expr(value);
-                self.expr(a);
+                self.analyse_expr(value);
+                self.analyse_expr(a);
             }
             Expr::Present(place, a) => {
                 // The lowering of `choose` creates slot numbers in this form.
@@ -658,35 +674,36 @@ impl AsymmetryAnalysis<'_> {
                     Expr::Read(slot) if slot.path.is_empty() => {
                         self.bind_slot_number(slot.variable, place)
                     }
-                    a => self.expr(a),
+                    a => self.analyse_expr(a),
                 }
-                self.access(place, Effect::Read);
+                self.record_access(place, Effect::Read);
             }
             Expr::Count(id, place, a) => {
-                self.access(place, Effect::Read);
+                self.record_access(place, Effect::Read);
                 self.bind_slot_number(*id, place);
                 let mut sets = Vec::new();
-                sets_in(self.model, self.model.type_of_place(place), &mut sets);
+                scalarsets_in(self.model, self.model.type_of_place(place), &mut sets);
                 self.analyse_claim(*id, sets, a);
             }
         }
     }
 
     /// Analyses a call with its arguments. A recursive call is not entered; it marks the loops that contain it.
-    fn call(&mut self, id: FunctionId, arguments: &[Argument]) {
+    fn analyse_call(&mut self, id: FunctionId, arguments: &[Argument]) {
         let model = self.model;
         let function = &model.functions[id.index()];
         let active_call = self.calls.iter().position(|&call| call == id);
+        // Each parameter with the place or the symbolic value of its argument.
         let mut bound = Vec::new();
         for (&parameter, argument) in function.parameters.iter().zip(arguments) {
             bound.push(match argument {
                 Argument::Value(e) => {
                     self.record_possible_failure();
-                    self.expr(e);
+                    self.analyse_expr(e);
                     (parameter, None, self.symbolic_value(e))
                 }
                 Argument::Place(place) => {
-                    self.indices(place);
+                    self.analyse_indices(place);
                     (parameter, Some(self.resolve_alias(place)), None)
                 }
             });
@@ -719,7 +736,7 @@ impl AsymmetryAnalysis<'_> {
         }
         // Inequalities of the caller's variables hold here too, but a return does not leave the caller's loops.
         self.calls.push(id);
-        self.block(&function.body);
+        self.analyse_block(&function.body);
         self.calls.pop();
         for &parameter in &function.parameters {
             self.places[parameter.index()] = None;

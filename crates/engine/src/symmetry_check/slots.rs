@@ -3,7 +3,9 @@
 //! A slot number may name its element, remove it, and be compared with another slot number of the same multiset.
 //! A slot number must not be used after its element may have been replaced: an insertion takes the first free slot.
 
-use super::*;
+use super::symbolic::{PathStep, ResolvedPlace, SymbolicValue};
+use super::{scalarsets_in, AsymmetryAnalysis, AsymmetryLocation};
+use crate::model::{Expr, FunctionId, Model, Place, Role, Stmt, Type, TypeId, VariableId};
 use crate::visit::{self, Node};
 use std::collections::BTreeSet;
 
@@ -44,7 +46,7 @@ impl AsymmetryAnalysis<'_> {
     /// Records that a variable takes the slot numbers of a multiset.
     pub(super) fn bind_slot_number(&mut self, id: VariableId, multiset: &Place) {
         let mut sets = Vec::new();
-        sets_in(self.model, self.model.type_of_place(multiset), &mut sets);
+        scalarsets_in(self.model, self.model.type_of_place(multiset), &mut sets);
         let slot = Slot {
             multiset: self.resolve_alias(multiset),
             sets,
@@ -56,7 +58,7 @@ impl AsymmetryAnalysis<'_> {
     /// Reports a forbidden use of a slot number. No effect for other variables.
     pub(super) fn report_slot_use(&mut self, id: VariableId, reason: &str) {
         if let Some(slot) = &self.slots.by_variable[id.index()] {
-            let (sets, name) = (slot.sets.clone(), self.name(&slot.multiset));
+            let (sets, name) = (slot.sets.clone(), self.spell_resolved(&slot.multiset));
             let reason = match slot.stale {
                 true => "another element may occupy the slot by then",
                 false => reason,

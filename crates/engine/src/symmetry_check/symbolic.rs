@@ -3,7 +3,8 @@
 //! Two expressions with equal symbolic values have equal values, as long as their variables are unmodified. Different
 //! symbolic values prove nothing.
 
-use super::*;
+use super::AsymmetryAnalysis;
+use crate::model::{Expr, Place, Role, Step, VariableId};
 
 impl AsymmetryAnalysis<'_> {
     /// True if no statement can change the value: all of its variables are bound by loops or quantifiers.

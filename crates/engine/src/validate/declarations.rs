@@ -1,6 +1,8 @@
 //! Types, variables and tables.
 
-use super::*;
+use super::{Validator, MAX_SLOTS};
+use crate::model::{Role, Type, TypeId};
+use rustc_hash::FxHashSet;
 
 impl Validator<'_> {
     /// Checks that types refer to earlier types only, have sensible sizes, and together need at
@@ -11,94 +13,11 @@ impl Validator<'_> {
         if model.types.first().map(|t| &t.ty) != Some(&Type::Bool) {
             self.error("the first type must be the booleans");
         }
+        // Slots of a value of each type.
         let mut slots: Vec<u64> = Vec::new();
-        for (i, named) in model.types.iter().enumerate() {
+        for named in &model.types {
             self.location = format!("type `{}`", named.name);
-            let earlier = |id: TypeId| id.index() < i;
-            let size = match &named.ty {
-                Type::Bool => 1,
-                Type::Enum(labels) => {
-                    if labels.is_empty() {
-                        self.error("an enumeration needs at least one label");
-                    }
-                    let mut known_names = FxHashSet::default();
-                    for label in labels {
-                        if !known_names.insert(label) {
-                            self.error(format!("the label `{label}` occurs twice"));
-                        }
-                    }
-                    1
-                }
-                Type::Range { lo, hi } => {
-                    if lo > hi {
-                        self.error(format!("the range {lo}..{hi} is empty"));
-                    } else if *lo < model.numbers.0 || model.numbers.1 < *hi {
-                        let bits = model.number_bits();
-                        self.error(format!("the range {lo}..{hi} exceeds {bits} bits"));
-                    }
-                    1
-                }
-                Type::Array { index, element } => {
-                    if !earlier(*index) || !earlier(*element) {
-                        self.error("an array may refer only to earlier types");
-                        1
-                    } else if model.bounds(*index).is_some() {
-                        model.count(*index).saturating_mul(slots[element.index()])
-                    } else {
-                        self.error("an array's index must be a simple type");
-                        1
-                    }
-                }
-                Type::Record(fields) => {
-                    let mut known_names = FxHashSet::default();
-                    let mut size = 0;
-                    for (name, ty) in fields {
-                        if !known_names.insert(name) {
-                            self.error(format!("the field `{name}` occurs twice"));
-                        }
-                        if earlier(*ty) {
-                            size += slots[ty.index()];
-                        } else {
-                            self.error("a record may refer only to earlier types");
-                        }
-                    }
-                    size
-                }
-                Type::Scalarset(count) => {
-                    if !(1..=i32::MAX as u32).contains(count) {
-                        self.error("a scalarset has 1 to 2^31 - 1 values");
-                    }
-                    1
-                }
-                Type::Union(members) => {
-                    let simple = |ty: &Type| matches!(ty, Type::Enum(_) | Type::Scalarset(_));
-                    if !members.iter().all(|&m| earlier(m) && simple(model.ty(m))) {
-                        self.error("a union is of earlier enumerations and scalarsets");
-                    } else if members.is_empty() {
-                        self.error("a union needs a member");
-                    } else {
-                        let count = |&m: &TypeId| model.bounds(m).map_or(0, |b| b.1 as u64 + 1);
-                        if members.iter().map(count).sum::<u64>() > i32::MAX as u64 {
-                            self.error("a union has more than 2^31 - 1 values");
-                        }
-                        if (1..members.len()).any(|i| members[..i].contains(&members[i])) {
-                            self.error("a union has a member twice");
-                        }
-                    }
-                    1
-                }
-                Type::Multiset { capacity, element } => {
-                    if *capacity == 0 {
-                        self.error("a multiset needs room for an element");
-                    }
-                    if !earlier(*element) {
-                        self.error("a multiset may refer only to an earlier type");
-                        1
-                    } else {
-                        (*capacity as u64).saturating_mul(1 + slots[element.index()])
-                    }
-                }
-            };
+            let size = self.check_type(&named.ty, &slots);
             if size > MAX_SLOTS {
                 self.error(format!(
                     "a value would have {size} parts; the maximum is {MAX_SLOTS}"
@@ -114,6 +33,112 @@ impl Validator<'_> {
             self.error(format!(
                 "they have {total} parts together; the maximum is {MAX_SLOTS}"
             ));
+        }
+    }
+
+    /// Checks a type. Returns the number of slots of a value; `slots` has those of the earlier types, which alone the
+    /// type may refer to.
+    fn check_type(&mut self, ty: &Type, slots: &[u64]) -> u64 {
+        let model = self.model;
+        match ty {
+            Type::Bool => 1,
+            Type::Enum(labels) => {
+                if labels.is_empty() {
+                    self.error("an enumeration needs at least one label");
+                }
+                let mut known_names = FxHashSet::default();
+                for label in labels {
+                    if !known_names.insert(label) {
+                        self.error(format!("the label `{label}` occurs twice"));
+                    }
+                }
+                1
+            }
+            Type::Range { lo, hi } => {
+                if lo > hi {
+                    self.error(format!("the range {lo}..{hi} is empty"));
+                } else if *lo < model.numbers.0 || model.numbers.1 < *hi {
+                    let bits = model.number_bits();
+                    self.error(format!("the range {lo}..{hi} exceeds {bits} bits"));
+                }
+                1
+            }
+            Type::Array { index, element } => self.check_array(*index, *element, slots),
+            Type::Record(fields) => self.check_record(fields, slots),
+            Type::Scalarset(count) => {
+                if !(1..=i32::MAX as u32).contains(count) {
+                    self.error("a scalarset has 1 to 2^31 - 1 values");
+                }
+                1
+            }
+            Type::Union(members) => {
+                self.check_union(members, slots.len());
+                1
+            }
+            Type::Multiset { capacity, element } => {
+                if *capacity == 0 {
+                    self.error("a multiset needs room for an element");
+                }
+                match slots.get(element.index()) {
+                    Some(&element_slots) => (*capacity as u64).saturating_mul(1 + element_slots),
+                    None => {
+                        self.error("a multiset may refer only to an earlier type");
+                        1
+                    }
+                }
+            }
+        }
+    }
+
+    /// Checks an array; returns the number of its slots, as [`Validator::check_type`] does.
+    fn check_array(&mut self, index: TypeId, element: TypeId, slots: &[u64]) -> u64 {
+        match slots.get(element.index()) {
+            Some(&element_slots) if index.index() < slots.len() => {
+                if self.model.bounds(index).is_some() {
+                    return self.model.count(index).saturating_mul(element_slots);
+                }
+                self.error("an array's index must be a simple type");
+            }
+            _ => self.error("an array may refer only to earlier types"),
+        }
+        1
+    }
+
+    /// Checks a record; returns the number of its slots, as [`Validator::check_type`] does.
+    fn check_record(&mut self, fields: &[(String, TypeId)], slots: &[u64]) -> u64 {
+        let mut known_names = FxHashSet::default();
+        let mut size = 0;
+        for (name, ty) in fields {
+            if !known_names.insert(name) {
+                self.error(format!("the field `{name}` occurs twice"));
+            }
+            match slots.get(ty.index()) {
+                Some(field_slots) => size += field_slots,
+                None => self.error("a record may refer only to earlier types"),
+            }
+        }
+        size
+    }
+
+    /// Checks the members of a union; `earlier_types` is the number of types that they may be.
+    fn check_union(&mut self, members: &[TypeId], earlier_types: usize) {
+        let model = self.model;
+        let is_valid_member = |&member: &TypeId| {
+            member.index() < earlier_types
+                && matches!(model.ty(member), Type::Enum(_) | Type::Scalarset(_))
+        };
+        if !members.iter().all(is_valid_member) {
+            self.error("a union is of earlier enumerations and scalarsets");
+        } else if members.is_empty() {
+            self.error("a union needs a member");
+        } else {
+            let count = |&m: &TypeId| model.bounds(m).map_or(0, |b| b.1 as u64 + 1);
+            if members.iter().map(count).sum::<u64>() > i32::MAX as u64 {
+                self.error("a union has more than 2^31 - 1 values");
+            }
+            if (1..members.len()).any(|i| members[..i].contains(&members[i])) {
+                self.error("a union has a member twice");
+            }
         }
     }
 

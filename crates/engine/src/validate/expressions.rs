@@ -1,6 +1,7 @@
 //! Expressions and places.
 
-use super::*;
+use super::{Kind, Validator};
+use crate::model::{Expr, NamedType, Operator, Place, Role, Step, Type, TypeId, VariableId};
 
 impl Validator<'_> {
     /// Returns a label's name if it is known, and otherwise its position.
@@ -17,21 +18,7 @@ impl Validator<'_> {
         match e {
             Expr::Int(_) => Some(Kind::Int),
             Expr::Bool(_) => Some(Kind::Bool),
-            Expr::Label(ty, label) => match model.types.get(ty.index()) {
-                Some(NamedType {
-                    ty: Type::Enum(labels),
-                    ..
-                }) if (*label as usize) < labels.len() => Some(Kind::Enum(*ty)),
-                Some(named) => {
-                    let label = self.describe_invalid_label(*label);
-                    self.error(format!("type `{}` has no label {label}", named.name));
-                    None
-                }
-                None => {
-                    self.error(format!("there is no type {}", ty.0));
-                    None
-                }
-            },
+            Expr::Label(ty, label) => self.kind_of_label(*ty, *label),
             Expr::Read(place) | Expr::Peek(place) => self.kind_of_place(place),
             Expr::Undefined(ty) => {
                 self.require_undefined_values();
@@ -58,43 +45,18 @@ impl Validator<'_> {
                 }
                 result.map(|ty| model.kind_of_type(ty))
             }
-            Expr::Alias(id, place, e) => {
-                let mut kind = None;
-                self.scoped(|v| {
-                    v.bind_alias(*id, place);
-                    kind = v.kind_of_expr(e);
-                });
-                kind
+            Expr::Alias(id, place, e) => self.scoped(|v| {
+                v.bind_alias(*id, place);
+                v.kind_of_expr(e)
+            }),
+            Expr::Let(id, value, e) => self.kind_of_let(*id, value, e),
+            Expr::Convert(to, inner) => {
+                self.check_union_conversion(inner, *to)?;
+                Some(model.kind_of_type(*to))
             }
-            Expr::Let(id, value, e) => {
-                let mut kind = None;
-                let expected_kind = self.kind_of_expr(value);
-                self.scoped(|v| {
-                    v.bring_into_scope(*id, Role::Local);
-                    if let (Some(expected_kind), Some(local)) =
-                        (expected_kind, model.variables.get(id.index()))
-                    {
-                        if model.kind_of_type(local.ty) != expected_kind {
-                            v.error(format!("`{}` is given a value of another kind", local.name));
-                        }
-                    }
-                    kind = v.kind_of_expr(e);
-                });
-                kind
-            }
-            Expr::Convert(to, inner) | Expr::IsMember(inner, to) => {
-                self.kind_of_expr(inner)?;
-                let from = model.type_of(inner)?;
-                let related = from == *to
-                    || model.offset_in_union(from, *to).is_some()
-                    || model.offset_in_union(*to, from).is_some();
-                if !related {
-                    self.error("a value is used as a type that shares no value with its own type");
-                }
-                Some(match e {
-                    Expr::Convert(..) => model.kind_of_type(*to),
-                    _ => Kind::Bool,
-                })
+            Expr::IsMember(inner, member) => {
+                self.check_union_conversion(inner, *member)?;
+                Some(Kind::Bool)
             }
             Expr::Present(place, index) => {
                 self.element_type(place);
@@ -127,22 +89,7 @@ impl Validator<'_> {
                 Some(Kind::Int)
             }
             Expr::Binary(op, a, b) => self.kind_of_binary(*op, a, b),
-            Expr::If(c, a, b) => {
-                self.expect(c, Kind::Bool, "a condition");
-                let (a, b) = (self.kind_of_expr(a)?, self.kind_of_expr(b)?);
-                if a != b {
-                    let text = format!(
-                        "the branches are {} and {}",
-                        self.describe_kind(a),
-                        self.describe_kind(b)
-                    );
-                    self.error(text);
-                }
-                if let Kind::Aggregate(_) = a {
-                    self.error("a conditional chooses between simple values only");
-                }
-                Some(a)
-            }
+            Expr::If(c, a, b) => self.kind_of_conditional(c, a, b),
             Expr::Forall(id, body) | Expr::Exists(id, body) => {
                 self.scoped(|v| {
                     v.bring_into_scope(*id, Role::Bound);
@@ -153,9 +100,75 @@ impl Validator<'_> {
         }
     }
 
+    /// Kind of a label of an enumeration; `None` if there is no such type or label.
+    fn kind_of_label(&mut self, ty: TypeId, label: u32) -> Option<Kind> {
+        match self.model.types.get(ty.index()) {
+            Some(NamedType {
+                ty: Type::Enum(labels),
+                ..
+            }) if (label as usize) < labels.len() => Some(Kind::Enum(ty)),
+            Some(named) => {
+                let label = self.describe_invalid_label(label);
+                self.error(format!("type `{}` has no label {label}", named.name));
+                None
+            }
+            None => {
+                self.error(format!("there is no type {}", ty.0));
+                None
+            }
+        }
+    }
+
+    /// Kind of an expression in which a local variable has a value, after a check of the value's kind.
+    fn kind_of_let(&mut self, id: VariableId, value: &Expr, e: &Expr) -> Option<Kind> {
+        let model = self.model;
+        let value_kind = self.kind_of_expr(value);
+        self.scoped(|v| {
+            v.bring_into_scope(id, Role::Local);
+            if let (Some(value_kind), Some(local)) = (value_kind, model.variables.get(id.index())) {
+                if model.kind_of_type(local.ty) != value_kind {
+                    v.error(format!("`{}` is given a value of another kind", local.name));
+                }
+            }
+            v.kind_of_expr(e)
+        })
+    }
+
+    /// Checks that the type of a value and `to` are equal, or one is a member of the other; `None` if the value has no
+    /// kind or type.
+    fn check_union_conversion(&mut self, value: &Expr, to: TypeId) -> Option<()> {
+        self.kind_of_expr(value)?;
+        let from = self.model.type_of(value)?;
+        let related = from == to
+            || self.model.offset_in_union(from, to).is_some()
+            || self.model.offset_in_union(to, from).is_some();
+        if !related {
+            self.error("a value is used as a type that shares no value with its own type");
+        }
+        Some(())
+    }
+
+    /// Kind of the branches of a conditional, after a check that they have the same one.
+    fn kind_of_conditional(&mut self, condition: &Expr, then: &Expr, or: &Expr) -> Option<Kind> {
+        self.expect(condition, Kind::Bool, "a condition");
+        let (then, or) = (self.kind_of_expr(then)?, self.kind_of_expr(or)?);
+        if then != or {
+            let text = format!(
+                "the branches are {} and {}",
+                self.describe_kind(then),
+                self.describe_kind(or)
+            );
+            self.error(text);
+        }
+        if let Kind::Aggregate(_) = then {
+            self.error("a conditional chooses between simple values only");
+        }
+        Some(then)
+    }
+
     /// Kind of a binary expression, after a check of its operands; `None` if an error was reported
     /// for an operand.
-    pub(super) fn kind_of_binary(&mut self, op: Operator, a: &Expr, b: &Expr) -> Option<Kind> {
+    fn kind_of_binary(&mut self, op: Operator, a: &Expr, b: &Expr) -> Option<Kind> {
         use Operator::*;
         match op {
             _ if op.is_arithmetic() => {
@@ -242,7 +255,7 @@ impl Validator<'_> {
         Some(model.kind_of_type(ty))
     }
 
-    /// Reports an expression of another kind.
+    /// Reports an expression of another kind than the expected one. `description` is the subject of the message.
     pub(super) fn expect(&mut self, e: &Expr, expected_kind: Kind, description: &str) {
         if let Some(kind) = self.kind_of_expr(e) {
             if kind != expected_kind {

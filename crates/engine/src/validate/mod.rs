@@ -6,8 +6,10 @@ mod declarations;
 mod expressions;
 mod statements;
 
-use crate::model::*;
-use rustc_hash::FxHashSet;
+use crate::model::{
+    Argument, Deadlock, Expr, Function, FunctionId, Model, ModelError, Place, Role, Step, Steps,
+    Stmt, Type, TypeId, VariableId,
+};
 
 /// Kind of an expression's value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -187,21 +189,10 @@ impl Validator<'_> {
             self.location = format!("model `{}`", model.name);
             self.error("it has no start state");
         }
-        for (f, function) in model.functions.iter().enumerate() {
-            self.location = format!("function `{}`", function.name);
-            self.callable_count = f + 1;
-            self.result = Some(function.result);
-            self.scoped(|v| {
-                for &p in &function.parameters {
-                    match v.model.variables.get(p.index()).map(|p| p.role) {
-                        Some(role @ (Role::Local | Role::Alias)) => v.bring_into_scope(p, role),
-                        _ => v.error("a parameter is a local variable or an alias"),
-                    }
-                }
-                v.check_block(&function.body);
-            });
+        for (index, function) in model.functions.iter().enumerate() {
+            self.callable_count = index + 1;
+            self.check_function(function);
         }
-        self.result = None;
         self.callable_count = model.functions.len();
         let mut instances = 0;
         for start in &model.starts {
@@ -250,11 +241,28 @@ impl Validator<'_> {
         }
     }
 
-    /// Runs `f` in a new scope.
-    fn scoped(&mut self, f: impl FnOnce(&mut Self)) {
+    /// Checks the parameters and the body of a function.
+    fn check_function(&mut self, function: &Function) {
+        self.location = format!("function `{}`", function.name);
+        self.result = Some(function.result);
+        self.scoped(|v| {
+            for &p in &function.parameters {
+                match v.model.variables.get(p.index()).map(|p| p.role) {
+                    Some(role @ (Role::Local | Role::Alias)) => v.bring_into_scope(p, role),
+                    _ => v.error("a parameter is a local variable or an alias"),
+                }
+            }
+            v.check_block(&function.body);
+        });
+        self.result = None;
+    }
+
+    /// Runs `f` in a new scope, and returns its result.
+    fn scoped<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
         let depth = self.scope.len();
-        f(self);
+        let result = f(self);
         self.scope.truncate(depth);
+        result
     }
 
     /// Brings parameters into scope. Returns the number of combinations of their values, at most `u64::MAX`.

@@ -1,24 +1,13 @@
 //! Statements, and the notes among them.
 
-use super::*;
+use super::{Kind, Validator};
+use crate::model::{Cover, Expr, Note, Piece, Place, Role, Stmt, VariableId};
 
 impl Validator<'_> {
     /// Checks a statement and everything in it.
     pub(super) fn check_stmt(&mut self, stmt: &Stmt) {
         match stmt {
-            Stmt::Assign(place, value) => {
-                let (target, value) = (self.check_target(place), self.kind_of_expr(value));
-                if let (Some(a), Some(b)) = (target, value) {
-                    if a != b {
-                        let text = format!(
-                            "{} is assigned to {}",
-                            self.describe_kind(b),
-                            self.describe_kind(a)
-                        );
-                        self.error(text);
-                    }
-                }
-            }
+            Stmt::Assign(place, value) => self.check_assignment(place, value),
             Stmt::Clear(place) => {
                 self.check_target(place);
             }
@@ -39,37 +28,8 @@ impl Validator<'_> {
                 self.expect(condition, Kind::Bool, "a condition");
                 self.check_block(body);
             }
-            Stmt::Switch(subject, cases, otherwise) => {
-                let kind = self.kind_of_expr(subject);
-                for (values, body) in cases {
-                    for value in values {
-                        if let Some(kind) = kind {
-                            self.expect(value, kind, "a case");
-                        }
-                    }
-                    self.check_block(body);
-                }
-                self.check_block(otherwise);
-            }
-            Stmt::Return(value) => {
-                let kind = value.as_ref().map(|e| self.kind_of_expr(e));
-                let expected_kind = self.result.flatten().map(|ty| self.model.kind_of_type(ty));
-                match (kind, expected_kind) {
-                    (Some(Some(kind)), Some(expected_kind)) if kind != expected_kind => {
-                        let text = format!(
-                            "{} is returned, not {}",
-                            self.describe_kind(kind),
-                            self.describe_kind(expected_kind)
-                        );
-                        self.error(text);
-                    }
-                    (Some(_), None) => {
-                        self.error("a value is returned from where there is no result")
-                    }
-                    (None, Some(_)) => self.error("a function returns without a value"),
-                    _ => {}
-                }
-            }
+            Stmt::Switch(subject, cases, otherwise) => self.check_switch(subject, cases, otherwise),
+            Stmt::Return(value) => self.check_return(value.as_ref()),
             Stmt::Call(id, arguments) => self.check_call(*id, arguments),
             Stmt::Assume(claim) => self.expect(claim, Kind::Bool, "an assumption"),
             Stmt::Cover(id) => match self.model.covers.get(id.index()) {
@@ -96,23 +56,7 @@ impl Validator<'_> {
                     v.expect(claim, Kind::Bool, "a claim");
                 });
             }
-            Stmt::Let(id, value) => {
-                // The value is checked first: it cannot refer to the variable that it initialises.
-                let kind = value.as_ref().and_then(|e| self.kind_of_expr(e));
-                self.bring_into_scope(*id, Role::Local);
-                if let (Some(kind), Some(v)) = (kind, self.model.variables.get(id.index())) {
-                    let expected_kind = self.model.kind_of_type(v.ty);
-                    if kind != expected_kind {
-                        let text = format!(
-                            "`{}` is {} but begins with {}",
-                            v.name,
-                            self.describe_kind(expected_kind),
-                            self.describe_kind(kind)
-                        );
-                        self.error(text);
-                    }
-                }
-            }
+            Stmt::Let(id, value) => self.check_let(*id, value.as_ref()),
             Stmt::If(condition, then, otherwise) => {
                 self.expect(condition, Kind::Bool, "a condition");
                 self.check_block(then);
@@ -125,6 +69,78 @@ impl Validator<'_> {
             Stmt::Error(_) => {}
             Stmt::Assert(_, claim) => self.expect(claim, Kind::Bool, "an assertion"),
             Stmt::Note(note) => self.check_note(note),
+        }
+    }
+
+    /// Checks that a place and the value assigned to it have the same kind.
+    fn check_assignment(&mut self, place: &Place, value: &Expr) {
+        let (target_kind, kind) = (self.check_target(place), self.kind_of_expr(value));
+        if let (Some(target_kind), Some(kind)) = (target_kind, kind) {
+            if target_kind != kind {
+                let text = format!(
+                    "{} is assigned to {}",
+                    self.describe_kind(kind),
+                    self.describe_kind(target_kind)
+                );
+                self.error(text);
+            }
+        }
+    }
+
+    /// Checks that all values of the cases have the kind of the subject.
+    fn check_switch(
+        &mut self,
+        subject: &Expr,
+        cases: &[(Vec<Expr>, Vec<Stmt>)],
+        otherwise: &[Stmt],
+    ) {
+        let kind = self.kind_of_expr(subject);
+        for (values, body) in cases {
+            for value in values {
+                if let Some(kind) = kind {
+                    self.expect(value, kind, "a case");
+                }
+            }
+            self.check_block(body);
+        }
+        self.check_block(otherwise);
+    }
+
+    /// Checks that a value is returned if the function has a result, and only then, and that it has the result's kind.
+    fn check_return(&mut self, value: Option<&Expr>) {
+        let kind = value.map(|e| self.kind_of_expr(e));
+        let expected_kind = self.result.flatten().map(|ty| self.model.kind_of_type(ty));
+        match (kind, expected_kind) {
+            (Some(Some(kind)), Some(expected_kind)) if kind != expected_kind => {
+                let text = format!(
+                    "{} is returned, not {}",
+                    self.describe_kind(kind),
+                    self.describe_kind(expected_kind)
+                );
+                self.error(text);
+            }
+            (Some(_), None) => self.error("a value is returned from where there is no result"),
+            (None, Some(_)) => self.error("a function returns without a value"),
+            _ => {}
+        }
+    }
+
+    /// Brings a local variable into scope, and checks the kind of its initial value.
+    fn check_let(&mut self, id: VariableId, value: Option<&Expr>) {
+        // The value is checked first: it cannot refer to the variable that it initialises.
+        let kind = value.and_then(|e| self.kind_of_expr(e));
+        self.bring_into_scope(id, Role::Local);
+        if let (Some(kind), Some(v)) = (kind, self.model.variables.get(id.index())) {
+            let expected_kind = self.model.kind_of_type(v.ty);
+            if kind != expected_kind {
+                let text = format!(
+                    "`{}` is {} but begins with {}",
+                    v.name,
+                    self.describe_kind(expected_kind),
+                    self.describe_kind(kind)
+                );
+                self.error(text);
+            }
         }
     }
 

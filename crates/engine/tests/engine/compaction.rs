@@ -1,6 +1,6 @@
 //! Comparison of searches with hash compaction and searches that store complete states.
 
-use cohkit_engine::build::*;
+use cohkit_engine::build::Builder;
 use cohkit_engine::model::{Deadlock, Model, Rule};
 use cohkit_engine::report::Status;
 use cohkit_engine::search::{omission_bound, Engine, Reason};

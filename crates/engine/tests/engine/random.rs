@@ -1,7 +1,9 @@
 //! Comparison of the engines, decomposition and numbers of threads on random models.
 
-use cohkit_engine::build::*;
-use cohkit_engine::model::*;
+use cohkit_engine::build::{choose, when, Builder};
+use cohkit_engine::model::{
+    Deadlock, Expr, Invariant, Model, Operator, Role, Rule, Stmt, TypeId, VariableId,
+};
 use cohkit_engine::report::{Outcome, Property};
 use cohkit_engine::search::Engine;
 use cohkit_engine::trace::replay;
@@ -35,69 +37,85 @@ struct Group {
 }
 
 /// A random number expression, which may be out of range or have no value.
-fn number(c: &mut Choices, group: &Group, parameter: VariableId, depth: usize) -> Expr {
-    match c.below(if depth == 0 { 4 } else { 8 }) {
+fn number(choices: &mut Choices, group: &Group, parameter: VariableId, depth: usize) -> Expr {
+    match choices.below(if depth == 0 { 4 } else { 8 }) {
         0 => group.number.into(),
-        1 => Expr::Int(c.below(4) as i64),
+        1 => Expr::Int(choices.below(4) as i64),
         2 => parameter.into(),
         3 => group.cells.at(parameter).into(),
-        4 => number(c, group, parameter, depth - 1) + number(c, group, parameter, depth - 1),
-        5 => number(c, group, parameter, depth - 1) - number(c, group, parameter, depth - 1),
-        6 => number(c, group, parameter, depth - 1) % 3,
+        4 => {
+            number(choices, group, parameter, depth - 1)
+                + number(choices, group, parameter, depth - 1)
+        }
+        5 => {
+            number(choices, group, parameter, depth - 1)
+                - number(choices, group, parameter, depth - 1)
+        }
+        6 => number(choices, group, parameter, depth - 1) % 3,
         _ => group
             .cells
-            .at(number(c, group, parameter, depth - 1))
+            .at(number(choices, group, parameter, depth - 1))
             .into(),
     }
 }
 
 /// A random condition.
-fn claim(c: &mut Choices, group: &Group, parameter: VariableId, depth: usize) -> Expr {
-    match c.below(if depth == 0 { 3 } else { 6 }) {
+fn claim(choices: &mut Choices, group: &Group, parameter: VariableId, depth: usize) -> Expr {
+    match choices.below(if depth == 0 { 3 } else { 6 }) {
         0 => group.flag.into(),
-        1 => number(c, group, parameter, 1).lt(number(c, group, parameter, 1)),
-        2 => number(c, group, parameter, 1).is(number(c, group, parameter, 1)),
-        3 => !claim(c, group, parameter, depth - 1),
-        4 => claim(c, group, parameter, depth - 1).and(claim(c, group, parameter, depth - 1)),
-        _ => claim(c, group, parameter, depth - 1).or(claim(c, group, parameter, depth - 1)),
+        1 => number(choices, group, parameter, 1).lt(number(choices, group, parameter, 1)),
+        2 => number(choices, group, parameter, 1).is(number(choices, group, parameter, 1)),
+        3 => !claim(choices, group, parameter, depth - 1),
+        4 => claim(choices, group, parameter, depth - 1).and(claim(
+            choices,
+            group,
+            parameter,
+            depth - 1,
+        )),
+        _ => claim(choices, group, parameter, depth - 1).or(claim(
+            choices,
+            group,
+            parameter,
+            depth - 1,
+        )),
     }
 }
 
 /// A random statement; some may store a number out of range.
-fn statement(c: &mut Choices, group: &Group, parameter: VariableId, depth: usize) -> Stmt {
-    match c.below(if depth == 0 { 6 } else { 8 }) {
+fn statement(choices: &mut Choices, group: &Group, parameter: VariableId, depth: usize) -> Stmt {
+    match choices.below(if depth == 0 { 6 } else { 8 }) {
         0 => group.number.set((group.number + 1) % 3),
         1 => group.flag.set(!group.flag),
         2 => group
             .cells
             .at(parameter)
             .set((group.cells.at(parameter) + 1) % 3),
-        3 => group.flag.set(claim(c, group, parameter, 1)),
-        4 => group.number.set(number(c, group, parameter, 1)),
+        3 => group.flag.set(claim(choices, group, parameter, 1)),
+        4 => group.number.set(number(choices, group, parameter, 1)),
         5 => group
             .cells
             .at(parameter)
-            .set((number(c, group, parameter, 1) + 6) % 3),
+            .set((number(choices, group, parameter, 1) + 6) % 3),
         6 => choose(
-            claim(c, group, parameter, 1),
-            vec![statement(c, group, parameter, depth - 1)],
-            vec![statement(c, group, parameter, depth - 1)],
+            claim(choices, group, parameter, 1),
+            vec![statement(choices, group, parameter, depth - 1)],
+            vec![statement(choices, group, parameter, depth - 1)],
         ),
         _ => when(
-            claim(c, group, parameter, 1),
-            vec![statement(c, group, parameter, depth - 1)],
+            claim(choices, group, parameter, 1),
+            vec![statement(choices, group, parameter, depth - 1)],
         ),
     }
 }
 
 /// A valid model with one to three groups of variables.
 fn random_model(bytes: &[u8]) -> Model {
-    let mut c = Choices(bytes.iter());
+    let mut choices = Choices(bytes.iter());
     let mut m = Builder::new("random");
     let small = m.range("small", 0, 2);
     let row = m.array("row", small, small);
     let p = m.bound("p", small);
-    let groups: Vec<Group> = (0..1 + c.below(3))
+    let groups: Vec<Group> = (0..1 + choices.below(3))
         .map(|g| Group {
             number: m.state(format!("number{g}"), small),
             flag: m.state(format!("flag{g}"), TypeId::BOOL),
@@ -106,38 +124,38 @@ fn random_model(bytes: &[u8]) -> Model {
         .collect();
     m.start("start", vec![]);
     for g in &groups {
-        for r in 0..1 + c.below(4) {
+        for r in 0..1 + choices.below(4) {
             // Occasionally a rule reads another group's variables.
-            let read_group = if c.below(8) == 0 {
-                c.pick(&groups)
+            let read_group = if choices.below(8) == 0 {
+                choices.pick(&groups)
             } else {
                 g.clone()
             };
-            let guard = claim(&mut c, &read_group, p, 2).or(p.is(c.below(3) as i32));
-            let body: Vec<_> = (0..1 + c.below(2))
-                .map(|_| statement(&mut c, g, p, 1))
+            let guard = claim(&mut choices, &read_group, p, 2).or(p.is(choices.below(3) as i32));
+            let body: Vec<_> = (0..1 + choices.below(2))
+                .map(|_| statement(&mut choices, g, p, 1))
                 .collect();
             let mut rule = Rule::new(format!("rule {r}"))
                 .over(p)
                 .when(guard)
                 .does(body);
-            rule.spontaneous = c.below(3) == 0;
+            rule.spontaneous = choices.below(3) == 0;
             m.rule(rule);
         }
-        if c.below(4) == 0 {
-            let condition = g.cells.at(p).is(2).and(claim(&mut c, g, p, 1));
+        if choices.below(4) == 0 {
+            let condition = g.cells.at(p).is(2).and(claim(&mut choices, g, p, 1));
             m.invariant("claim", p.all(!condition.and(g.number.is(2))));
         }
     }
-    let deadlock = c.pick(&[
+    let deadlock = choices.pick(&[
         Deadlock::Off,
         Deadlock::Stuttering,
         Deadlock::ExceptQuiescent,
     ]);
     m.deadlock(deadlock);
-    if c.below(2) == 0 || deadlock == Deadlock::ExceptQuiescent {
+    if choices.below(2) == 0 || deadlock == Deadlock::ExceptQuiescent {
         m.quiescent(Expr::conjunction(groups.iter().map(|g| {
-            if c.below(2) == 0 {
+            if choices.below(2) == 0 {
                 !g.flag
             } else {
                 g.number.lt(2)
@@ -198,28 +216,28 @@ proptest! {
 
 /// Adds features that only Murphi models use: undefined values, priorities, assumptions, shifts and bitwise operations.
 fn with_murphi_features(mut model: Model, bytes: &[u8]) -> Model {
-    let mut c = Choices(bytes.iter());
+    let mut choices = Choices(bytes.iter());
     let numbers: Vec<VariableId> = (0..model.variables.len() as u32)
         .map(VariableId)
         .filter(|&v| model.variable(v).name.starts_with("number"))
         .collect();
     let undefined = |v: VariableId| Expr::IsUndefined(v.into());
     let conjunction = |a: Expr, b: Expr| Expr::Binary(Operator::And, Box::new(a), Box::new(b));
-    model.undefined = c.below(4) > 0;
+    model.undefined = choices.below(4) > 0;
     let state: Vec<VariableId> = (0..model.variables.len() as u32)
         .map(VariableId)
         .filter(|&v| model.variable(v).role == Role::State)
         .collect();
     for &v in &state {
         // Variables that are not cleared begin undefined.
-        if c.below(6) > 0 || !numbers.contains(&v) {
+        if choices.below(6) > 0 || !numbers.contains(&v) {
             model.starts[0].body.push(Stmt::Clear(v.into()));
         }
     }
     for rule in &mut model.rules {
-        rule.priority = c.below(6) as i32 / 4;
-        let v = c.pick(&numbers);
-        match c.below(8) {
+        rule.priority = choices.below(6) as i32 / 4;
+        let v = choices.pick(&numbers);
+        match choices.below(8) {
             0 if model.undefined => rule.body.push(Stmt::Undefine(v.into())),
             1 if model.undefined => {
                 let guard = std::mem::replace(&mut rule.guard, Expr::Bool(true));
@@ -235,17 +253,17 @@ fn with_murphi_features(mut model: Model, bytes: &[u8]) -> Model {
                     Operator::ShiftRight,
                 ];
                 let (a, b) = (
-                    Expr::from(c.pick(&numbers)),
-                    Expr::from(v) - c.below(3) as i32,
+                    Expr::from(choices.pick(&numbers)),
+                    Expr::from(v) - choices.below(3) as i32,
                 );
-                let value = Expr::Binary(c.pick(&operators), Box::new(a), Box::new(b));
+                let value = Expr::Binary(choices.pick(&operators), Box::new(a), Box::new(b));
                 rule.body.push(v.set((value + 9) % 3));
             }
             _ => {}
         }
     }
-    if c.below(4) == 0 {
-        let v = c.pick(&numbers);
+    if choices.below(4) == 0 {
+        let v = choices.pick(&numbers);
         model.assumptions.push(Invariant {
             name: "assumed".into(),
             parameters: Vec::new(),

@@ -3,7 +3,7 @@
 use cohkit_testing::models;
 
 use cohkit_base::sequence::{Action, Sequence};
-use cohkit_engine::model::*;
+use cohkit_engine::model::{Deadlock, Expr, Model, Note, Piece, Rule, Stmt, TraceRenderer};
 use cohkit_engine::report::{Outcome, Property, Report, Status};
 use cohkit_engine::search::{Engine, Reason};
 use cohkit_engine::trace::replay;
@@ -379,7 +379,7 @@ impl TraceEvents for RecordedEvents {
 /// The engine fills values into notes, passes them in their order, and shows the states to the renderer.
 #[test]
 fn trace_renderer_receives_notes_and_states() {
-    use cohkit_engine::build::*;
+    use cohkit_engine::build::Builder;
     let mut m = Builder::new("count");
     let small = m.range("small", 0, 3);
     let n = m.state("n", small);

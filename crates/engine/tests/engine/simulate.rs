@@ -1,6 +1,6 @@
 //! Random walks: their violations, the validity of their traces, and their dependence on the seed alone.
 
-use cohkit_engine::build::*;
+use cohkit_engine::build::Builder;
 use cohkit_engine::model::{Deadlock, Model, Rule, TypeId};
 use cohkit_engine::replay::{replay_trace, FinalVerdict};
 use cohkit_engine::search::{Engine, Reason};

@@ -2,7 +2,7 @@
 
 use cohkit_testing::orbits;
 
-use cohkit_engine::build::*;
+use cohkit_engine::build::Builder;
 use cohkit_engine::model::{Deadlock, Model, Rule, Type, TypeId, VariableId};
 use cohkit_engine::search::Engine;
 use cohkit_engine::{check, Options, Outcome, Property, Report};

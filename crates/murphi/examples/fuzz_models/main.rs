@@ -10,9 +10,7 @@
 //! the exit code is 1 after a failure.
 
 use cohkit_testing::random_models::generate;
-use cohkit_testing::random_models::judge;
-
-use judge::{AgreedVerdict, JudgeError};
+use cohkit_testing::random_models::judge::{self, AgreedVerdict, JudgeError};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};

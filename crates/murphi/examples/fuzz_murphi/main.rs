@@ -14,8 +14,11 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Number of texts that a thread takes at a time.
+/// Number of texts that a thread reads before it fetches further ones.
 const BATCH: u64 = 1000;
+
+/// Maximum number of failures that are printed; the others are only counted.
+const MAX_PRINTED: u64 = 5;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -33,6 +36,25 @@ fn main() -> ExitCode {
     let (next, accepted, failures) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     let corpus = mutate_murphi::Corpus::load();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let check_batch = |first: u64| {
+        for number in first..count.min(first + BATCH) {
+            let number = seed.wrapping_add(number);
+            let text = corpus.mutant(number);
+            let dialect = [Dialect::Any, Dialect::CMurphi, Dialect::Rumur][number as usize % 3];
+            match catch_unwind(AssertUnwindSafe(|| mutate_murphi::check(&text, dialect))) {
+                Ok(Ok(is_accepted)) => {
+                    accepted.fetch_add(is_accepted as u64, Ordering::Relaxed);
+                }
+                failure => {
+                    let reason = failure.unwrap_or_else(|_| Err("a panic".into()));
+                    if failures.fetch_add(1, Ordering::Relaxed) < MAX_PRINTED {
+                        println!("failed: {reason:?}\n----\n{text}\n----");
+                        println!("cargo run --release -p cohkit-murphi --example fuzz_murphi -- --seed {number} --count 1");
+                    }
+                }
+            }
+        }
+    };
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| loop {
@@ -40,24 +62,7 @@ fn main() -> ExitCode {
                 if first >= count {
                     return;
                 }
-                for number in first..count.min(first + BATCH) {
-                    let number = seed.wrapping_add(number);
-                    let text = corpus.mutant(number);
-                    let dialect = [Dialect::Any, Dialect::CMurphi, Dialect::Rumur];
-                    let dialect = dialect[number as usize % 3];
-                    match catch_unwind(AssertUnwindSafe(|| mutate_murphi::check(&text, dialect))) {
-                        Ok(Ok(is_accepted)) => {
-                            accepted.fetch_add(is_accepted as u64, Ordering::Relaxed);
-                        }
-                        failure => {
-                            let reason = failure.unwrap_or_else(|_| Err("a panic".into()));
-                            if failures.fetch_add(1, Ordering::Relaxed) < 5 {
-                                println!("failed: {reason:?}\n----\n{text}\n----");
-                                println!("cargo run --release -p cohkit-murphi --example fuzz_murphi -- --seed {number} --count 1");
-                            }
-                        }
-                    }
-                }
+                check_batch(first);
             });
         }
     });

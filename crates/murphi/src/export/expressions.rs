@@ -1,6 +1,9 @@
 //! Printing of expressions and places.
 
-use super::*;
+use super::Printer;
+use cohkit_engine::model::{
+    Argument, Expr, FunctionId, Operator, Place, Role, Step, Steps, Type, TypeId, VariableId,
+};
 
 /// Precedence of expressions; higher binds tighter. An operand of lower precedence than its position requires gets
 /// parentheses.
@@ -80,7 +83,7 @@ impl Printer<'_> {
 
     /// Returns an expression as text, without parentheses around it, and its precedence.
     pub(super) fn expr_with_precedence(&self, e: &Expr) -> (String, u8) {
-        use precedence::*;
+        use precedence::{ATOM, CONDITIONAL, NOT, PRODUCT};
         match e {
             Expr::Int(n) => (n.to_string(), if *n < 0 { PRODUCT } else { ATOM }),
             Expr::Bool(b) => (b.to_string(), ATOM),
@@ -137,34 +140,39 @@ impl Printer<'_> {
             }
             Expr::Forall(id, body) => (self.quantified("forall", *id, body), ATOM),
             Expr::Exists(id, body) => (self.quantified("exists", *id, body), ATOM),
-            Expr::Binary(op, a, b) => {
-                let (sign, precedence, left, right) = match op {
-                    Operator::Implies => ("->", IMPLIES, OR, OR),
-                    Operator::Or => ("|", OR, OR, AND),
-                    Operator::And => ("&", AND, AND, NOT),
-                    Operator::Equal => ("=", COMPARE, SUM, SUM),
-                    Operator::NotEqual => ("!=", COMPARE, SUM, SUM),
-                    Operator::Less => ("<", COMPARE, SUM, SUM),
-                    Operator::LessOrEqual => ("<=", COMPARE, SUM, SUM),
-                    Operator::Greater => (">", COMPARE, SUM, SUM),
-                    Operator::GreaterOrEqual => (">=", COMPARE, SUM, SUM),
-                    Operator::Add => ("+", SUM, SUM, PRODUCT),
-                    Operator::Subtract => ("-", SUM, SUM, PRODUCT),
-                    Operator::Multiply => ("*", PRODUCT, PRODUCT, ATOM),
-                    Operator::Divide => ("/", PRODUCT, PRODUCT, ATOM),
-                    Operator::Remainder => ("%", PRODUCT, PRODUCT, ATOM),
-                    Operator::BitAnd => ("&", BITS, ATOM, ATOM),
-                    Operator::BitOr => ("|", BITS, ATOM, ATOM),
-                    Operator::BitXor => ("^", BITS, ATOM, ATOM),
-                    Operator::ShiftLeft => ("<<", BITS, ATOM, ATOM),
-                    Operator::ShiftRight => (">>", BITS, ATOM, ATOM),
-                };
-                let text = format!("{} {sign} {}", self.expr(a, left), self.expr(b, right));
-                match precedence == BITS {
-                    true => (format!("({text})"), ATOM),
-                    false => (text, precedence),
-                }
-            }
+            Expr::Binary(op, a, b) => self.binary(*op, a, b),
+        }
+    }
+
+    /// Returns the text of a binary operation, and its precedence. Operations on bits always get parentheses.
+    fn binary(&self, op: Operator, a: &Expr, b: &Expr) -> (String, u8) {
+        use precedence::{AND, ATOM, BITS, COMPARE, IMPLIES, NOT, OR, PRODUCT, SUM};
+        // Sign, precedence of the operation, and precedence that each operand needs.
+        let (sign, precedence, left, right) = match op {
+            Operator::Implies => ("->", IMPLIES, OR, OR),
+            Operator::Or => ("|", OR, OR, AND),
+            Operator::And => ("&", AND, AND, NOT),
+            Operator::Equal => ("=", COMPARE, SUM, SUM),
+            Operator::NotEqual => ("!=", COMPARE, SUM, SUM),
+            Operator::Less => ("<", COMPARE, SUM, SUM),
+            Operator::LessOrEqual => ("<=", COMPARE, SUM, SUM),
+            Operator::Greater => (">", COMPARE, SUM, SUM),
+            Operator::GreaterOrEqual => (">=", COMPARE, SUM, SUM),
+            Operator::Add => ("+", SUM, SUM, PRODUCT),
+            Operator::Subtract => ("-", SUM, SUM, PRODUCT),
+            Operator::Multiply => ("*", PRODUCT, PRODUCT, ATOM),
+            Operator::Divide => ("/", PRODUCT, PRODUCT, ATOM),
+            Operator::Remainder => ("%", PRODUCT, PRODUCT, ATOM),
+            Operator::BitAnd => ("&", BITS, ATOM, ATOM),
+            Operator::BitOr => ("|", BITS, ATOM, ATOM),
+            Operator::BitXor => ("^", BITS, ATOM, ATOM),
+            Operator::ShiftLeft => ("<<", BITS, ATOM, ATOM),
+            Operator::ShiftRight => (">>", BITS, ATOM, ATOM),
+        };
+        let text = format!("{} {sign} {}", self.expr(a, left), self.expr(b, right));
+        match precedence == BITS {
+            true => (format!("({text})"), ATOM),
+            false => (text, precedence),
         }
     }
 

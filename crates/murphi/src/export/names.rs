@@ -1,6 +1,7 @@
 //! Identifiers of printed models.
 
-use super::*;
+use cohkit_engine::model::{Model, Role, Type};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Words that either Murphi checker reserves.
 const KEYWORDS: &str = "alias array assert assume begin boolean by case choose clear const cover do else elsif end \

@@ -1,6 +1,6 @@
 //! Size of the numbers that a model computes.
 
-use cohkit_engine::model::*;
+use cohkit_engine::model::{Expr, Model, Number, Operator, TypeId};
 use cohkit_engine::visit::{self, Node};
 
 /// Width of numbers.
@@ -15,21 +15,65 @@ pub(super) enum NumberWidth {
 /// A bound above all numbers of a model; computed bounds are clamped to it.
 const NUMBER_BOUND: i128 = 1 << 64;
 
+/// Least and greatest value of an expression, as far as the analysis shows.
+#[derive(Clone, Copy)]
+struct Bounds {
+    /// Least value.
+    lo: i128,
+    /// Greatest value.
+    hi: i128,
+}
+
+impl Bounds {
+    /// Bounds of a type or of the model's numbers.
+    fn new(lo: Number, hi: Number) -> Bounds {
+        Bounds {
+            lo: lo.into(),
+            hi: hi.into(),
+        }
+    }
+
+    /// True if all values fit 32 bits.
+    fn fits_32_bits(self) -> bool {
+        i128::from(i32::MIN) <= self.lo && self.hi <= i128::from(i32::MAX)
+    }
+
+    /// Smallest bounds of both.
+    fn hull(self, other: Bounds) -> Bounds {
+        Bounds {
+            lo: self.lo.min(other.lo),
+            hi: self.hi.max(other.hi),
+        }
+    }
+
+    /// Greatest absolute value.
+    fn magnitude(self) -> i128 {
+        self.lo.abs().max(self.hi.abs())
+    }
+
+    /// All values up to an absolute value.
+    fn up_to_magnitude(magnitude: i128) -> Bounds {
+        Bounds {
+            lo: -magnitude,
+            hi: magnitude,
+        }
+    }
+}
+
 /// Width of the numbers that a model stores, computes or compares.
 pub(super) fn number_width(model: &Model) -> NumberWidth {
     // If arithmetic beyond 32 bits is an error, there are no larger numbers.
-    if fits_32_bits(model.numbers.0.into(), model.numbers.1.into()) {
+    if Bounds::new(model.numbers.0, model.numbers.1).fits_32_bits() {
         return NumberWidth::AtMost32;
     }
     let mut exceeds_32_bits = false;
     for ty in 0..model.types.len() as u32 {
         let (lo, hi) = model.bounds(TypeId(ty)).unwrap_or((0, 0));
-        exceeds_32_bits |= !fits_32_bits(lo.into(), hi.into());
+        exceeds_32_bits |= !Bounds::new(lo, hi).fits_32_bits();
     }
     let mut check_node = |node: Node| {
         if let Node::Expr(e @ (Expr::Int(_) | Expr::Negate(_) | Expr::Binary(..))) = node {
-            let (lo, hi) = bounds(model, e);
-            exceeds_32_bits |= !fits_32_bits(lo, hi);
+            exceeds_32_bits |= !bounds(model, e).fits_32_bits();
         }
     };
     let bodies = model.rules.iter().map(|rule| &rule.body);
@@ -50,63 +94,59 @@ pub(super) fn number_width(model: &Model) -> NumberWidth {
     }
 }
 
-fn fits_32_bits(lo: i128, hi: i128) -> bool {
-    i128::from(i32::MIN) <= lo && hi <= i128::from(i32::MAX)
-}
-
 /// Bounds of a simple value, as far as the analysis shows.
-fn bounds(model: &Model, e: &Expr) -> (i128, i128) {
-    let (lo, hi) = match e {
-        Expr::Int(n) => ((*n).into(), (*n).into()),
+fn bounds(model: &Model, e: &Expr) -> Bounds {
+    let bounds = match e {
+        Expr::Int(n) => Bounds::new(*n, *n),
         Expr::Line(_, e) | Expr::Alias(_, _, e) | Expr::Let(_, _, e) => bounds(model, e),
         Expr::Negate(e) => {
-            let (lo, hi) = bounds(model, e);
-            (-hi, -lo)
+            let Bounds { lo, hi } = bounds(model, e);
+            Bounds { lo: -hi, hi: -lo }
         }
-        Expr::If(_, a, b) => hull(bounds(model, a), bounds(model, b)),
+        Expr::If(_, a, b) => bounds(model, a).hull(bounds(model, b)),
         Expr::Binary(op, a, b) if op.is_arithmetic() => {
-            result(*op, bounds(model, a), bounds(model, b))
+            result_bounds(*op, bounds(model, a), bounds(model, b))
         }
         // A count of a multiset's slots.
-        Expr::Count(..) => (0, u32::MAX.into()),
+        Expr::Count(..) => Bounds::new(0, u32::MAX.into()),
         _ => {
             let simple = model.type_of(e).and_then(|ty| model.bounds(ty));
             let (lo, hi) = simple.unwrap_or((0, 0));
-            (lo.into(), hi.into())
+            Bounds::new(lo, hi)
         }
     };
-    (
-        lo.clamp(-NUMBER_BOUND, NUMBER_BOUND),
-        hi.clamp(-NUMBER_BOUND, NUMBER_BOUND),
-    )
-}
-
-/// Bounds of an operator's result.
-fn result(op: Operator, a: (i128, i128), b: (i128, i128)) -> (i128, i128) {
-    let magnitude = |x: (i128, i128)| x.0.abs().max(x.1.abs());
-    match op {
-        Operator::Add => (a.0 + b.0, a.1 + b.1),
-        Operator::Subtract => (a.0 - b.1, a.1 - b.0),
-        Operator::Multiply => {
-            let magnitude = magnitude(a).saturating_mul(magnitude(b));
-            (-magnitude, magnitude)
-        }
-        Operator::ShiftLeft | Operator::ShiftRight => {
-            // A shift in either direction, by the largest amount.
-            let shift = match op {
-                Operator::ShiftLeft => b.1,
-                _ => -b.0,
-            };
-            let magnitude = magnitude(a) << shift.clamp(0, 62);
-            (-magnitude, magnitude)
-        }
-        // No result is larger than the operands, or has more bits.
-        _ => hull(hull(a, b), (-magnitude(a).max(magnitude(b)) - 1, 0)),
+    Bounds {
+        lo: bounds.lo.clamp(-NUMBER_BOUND, NUMBER_BOUND),
+        hi: bounds.hi.clamp(-NUMBER_BOUND, NUMBER_BOUND),
     }
 }
 
-fn hull(a: (i128, i128), b: (i128, i128)) -> (i128, i128) {
-    (a.0.min(b.0), a.1.max(b.1))
+/// Bounds of an operator's result.
+fn result_bounds(op: Operator, a: Bounds, b: Bounds) -> Bounds {
+    match op {
+        Operator::Add => Bounds {
+            lo: a.lo + b.lo,
+            hi: a.hi + b.hi,
+        },
+        Operator::Subtract => Bounds {
+            lo: a.lo - b.hi,
+            hi: a.hi - b.lo,
+        },
+        Operator::Multiply => Bounds::up_to_magnitude(a.magnitude().saturating_mul(b.magnitude())),
+        Operator::ShiftLeft | Operator::ShiftRight => {
+            // A shift in either direction, by the largest amount.
+            let shift = match op {
+                Operator::ShiftLeft => b.hi,
+                _ => -b.lo,
+            };
+            Bounds::up_to_magnitude(a.magnitude() << shift.clamp(0, 62))
+        }
+        // No result is larger than the operands, or has more bits.
+        _ => a.hull(b).hull(Bounds {
+            lo: -a.magnitude().max(b.magnitude()) - 1,
+            hi: 0,
+        }),
+    }
 }
 
 #[cfg(test)]

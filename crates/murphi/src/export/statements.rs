@@ -1,6 +1,8 @@
 //! Printing of statements.
 
-use super::*;
+use super::expressions::precedence;
+use super::{quote, violation_text, Printer};
+use cohkit_engine::model::{Expr, Place, Role, Steps, Stmt, VariableId};
 
 impl Printer<'_> {
     /// Prints statements in order.
@@ -27,35 +29,16 @@ impl Printer<'_> {
             }
             Stmt::Line(_) => {}
             Stmt::Alias(id, place, body) => {
-                let place = self.place(place);
-                self.add_line(format!(
-                    "alias {}: {place} do",
-                    self.names.variables[id.index()]
-                ));
-                self.with_indent(|p| p.print_block(body));
-                self.add_line("end;");
+                let name = &self.names.variables[id.index()];
+                let header = format!("alias {name}: {} do", self.place(place));
+                self.print_enclosed(header, body);
             }
             Stmt::ForSteps(id, steps, body) => self.print_for_steps(*id, steps, body),
             Stmt::While(condition, body, _) => {
                 let condition = self.expr(condition, 0);
-                self.add_line(format!("while {condition} do"));
-                self.with_indent(|p| p.print_block(body));
-                self.add_line("end;");
+                self.print_enclosed(format!("while {condition} do"), body);
             }
-            Stmt::Switch(subject, cases, otherwise) => {
-                let subject = self.expr(subject, 0);
-                self.add_line(format!("switch {subject}"));
-                for (values, body) in cases {
-                    let values: Vec<_> = values.iter().map(|v| self.expr(v, 0)).collect();
-                    self.add_line(format!("case {}:", values.join(", ")));
-                    self.with_indent(|p| p.print_block(body));
-                }
-                if !otherwise.is_empty() {
-                    self.add_line("else");
-                    self.with_indent(|p| p.print_block(otherwise));
-                }
-                self.add_line("end;");
-            }
+            Stmt::Switch(subject, cases, otherwise) => self.print_switch(subject, cases, otherwise),
             Stmt::Return(None) => self.add_line("return;"),
             Stmt::Return(Some(e)) => {
                 let e = self.expr(e, 0);
@@ -79,26 +62,11 @@ impl Printer<'_> {
                 let place = self.place(place);
                 self.add_line(format!("clear {place};"));
             }
-            Stmt::If(condition, then, otherwise) => {
-                let condition = self.expr(condition, 0);
-                self.add_line(format!("if {condition} then"));
-                self.with_indent(|p| p.print_block(then));
-                if !otherwise.is_empty() {
-                    self.add_line("else");
-                    self.with_indent(|p| p.print_block(otherwise));
-                }
-                self.add_line("end;");
-            }
+            Stmt::If(condition, then, otherwise) => self.print_if(condition, then, otherwise),
             Stmt::For(id, body) => {
                 let ty = self.model.variable(*id).ty.index();
-                let header = format!(
-                    "for {}: {} do",
-                    self.names.variables[id.index()],
-                    self.names.types[ty]
-                );
-                self.add_line(header);
-                self.with_indent(|p| p.print_block(body));
-                self.add_line("end;");
+                let (name, ty) = (&self.names.variables[id.index()], &self.names.types[ty]);
+                self.print_enclosed(format!("for {name}: {ty} do"), body);
             }
             Stmt::Error(violation) => {
                 self.add_line(format!("error {};", quote(&violation_text(violation))))
@@ -111,6 +79,48 @@ impl Printer<'_> {
                 ));
             }
             Stmt::Note(_) => {}
+        }
+    }
+
+    /// Prints statements between a header line and `end`.
+    fn print_enclosed(&mut self, header: String, body: &[Stmt]) {
+        self.add_line(header);
+        self.with_indent(|p| p.print_block(body));
+        self.add_line("end;");
+    }
+
+    /// Prints a choice between two blocks.
+    fn print_if(&mut self, condition: &Expr, then: &[Stmt], otherwise: &[Stmt]) {
+        let condition = self.expr(condition, 0);
+        self.add_line(format!("if {condition} then"));
+        self.with_indent(|p| p.print_block(then));
+        self.print_else(otherwise);
+        self.add_line("end;");
+    }
+
+    /// Prints a choice between several blocks by the value of an expression.
+    fn print_switch(
+        &mut self,
+        subject: &Expr,
+        cases: &[(Vec<Expr>, Vec<Stmt>)],
+        otherwise: &[Stmt],
+    ) {
+        let subject = self.expr(subject, 0);
+        self.add_line(format!("switch {subject}"));
+        for (values, body) in cases {
+            let values: Vec<_> = values.iter().map(|v| self.expr(v, 0)).collect();
+            self.add_line(format!("case {}:", values.join(", ")));
+            self.with_indent(|p| p.print_block(body));
+        }
+        self.print_else(otherwise);
+        self.add_line("end;");
+    }
+
+    /// Prints the `else` part of a statement; nothing if it is empty.
+    fn print_else(&mut self, otherwise: &[Stmt]) {
+        if !otherwise.is_empty() {
+            self.add_line("else");
+            self.with_indent(|p| p.print_block(otherwise));
         }
     }
 

@@ -1,10 +1,24 @@
 //! Lowering of expressions, with checks of their types. Methods return `None` after they have reported an error.
 
-use super::*;
+use super::{Access, Effects, Lowering, Meaning, Typed};
+use crate::ast::{
+    BinaryOperator, Domain, Expr, ExprKind, Name, Quantifier, TypeExpr, UnaryOperator,
+};
+use crate::Dialect;
+use cohkit_diagnostics::{suggestion, Span};
+use cohkit_engine::model::{
+    Argument, Expr as ModelExpr, FunctionId, Number, Operator, Place, Role, Steps, Type, TypeId,
+    Variable, VariableId,
+};
+use cohkit_engine::validate::Kind;
+
+/// Number of combinations of values of enclosing names above which a warning is given: evaluating as many takes seconds
+/// or minutes for a single state.
+const MAX_COMBINATIONS: u64 = 10_000_000;
 
 impl<'t> Lowering<'t, '_> {
     /// Returns a value that is no variable. The result is never `None`.
-    fn simple_value(expr: M, kind: Kind, span: Span) -> Option<Typed> {
+    fn simple_value(expr: ModelExpr, kind: Kind, span: Span) -> Option<Typed> {
         Some(Typed {
             expr,
             kind,
@@ -20,8 +34,8 @@ impl<'t> Lowering<'t, '_> {
         // CMurphi compares undefined values of these types.
         let allows_undefined = matches!(self.model.ty(ty), Type::Scalarset(_) | Type::Union(_));
         let expr = match allows_undefined && !self.is_strict {
-            true => M::Peek(place),
-            false => M::Read(place),
+            true => ModelExpr::Peek(place),
+            false => ModelExpr::Read(place),
         };
         Typed {
             expr,
@@ -34,22 +48,22 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// Lowers an expression of any type.
-    pub(super) fn expr(&mut self, e: &Expr<'t>) -> Option<Typed> {
+    pub(super) fn lower_expr(&mut self, e: &Expr<'t>) -> Option<Typed> {
         match &e.kind {
-            ExprKind::Number(digits) => self.number(*digits),
-            ExprKind::Bool(b) => Self::simple_value(M::Bool(*b), Kind::Bool, e.span),
-            ExprKind::Name(name) => self.name(*name),
-            ExprKind::Field(base, name) => self.field(base, *name, e.span),
-            ExprKind::Index(base, index) => self.index(base, index, e.span),
+            ExprKind::Number(digits) => self.lower_number(*digits),
+            ExprKind::Bool(b) => Self::simple_value(ModelExpr::Bool(*b), Kind::Bool, e.span),
+            ExprKind::Name(name) => self.lower_name(*name),
+            ExprKind::Field(base, name) => self.lower_field(base, *name, e.span),
+            ExprKind::Index(base, index) => self.lower_index(base, index, e.span),
             ExprKind::Call(name, arguments) => {
-                let (id, arguments) = self.call(*name, arguments)?;
+                let (id, arguments) = self.lower_call(*name, arguments)?;
                 let Some(ty) = self.model.functions[id.index()].result else {
                     self.error(e.span, format!("`{}` gives no value", name.text))
                         .label("a value is needed here");
                     return None;
                 };
                 Some(Typed {
-                    expr: M::Call(id, arguments),
+                    expr: ModelExpr::Call(id, arguments),
                     kind: self.model.kind_of_type(ty),
                     ty: Some(ty),
                     access: None,
@@ -57,29 +71,29 @@ impl<'t> Lowering<'t, '_> {
                     span: e.span,
                 })
             }
-            ExprKind::Unary(op, a) => self.unary(*op, a, e.span),
-            ExprKind::Binary(op, sign, a, b) => self.binary(*op, *sign, a, b, e.span),
+            ExprKind::Unary(op, a) => self.lower_unary(*op, a, e.span),
+            ExprKind::Binary(op, sign, a, b) => self.lower_binary(*op, *sign, a, b, e.span),
             ExprKind::If(c, a, b) => {
-                let c = self.boolean(c, "the condition");
-                let (a, b) = (self.expr(a), self.expr(b));
+                let c = self.lower_boolean(c, "the condition");
+                let (a, b) = (self.lower_expr(a), self.lower_expr(b));
                 let (c, (a, b)) = (c?, self.unify(a?, b?, e.span)?);
                 if let Kind::Aggregate(_) = a.kind {
                     self.error(e.span, "`?:` chooses between simple values alone");
                     return None;
                 }
-                let expr = M::If(Box::new(c), Box::new(a.expr), Box::new(b.expr));
+                let expr = ModelExpr::If(Box::new(c), Box::new(a.expr), Box::new(b.expr));
                 Self::simple_value(expr, a.kind, e.span)
             }
             ExprKind::Quantified(is_universal, quantifiers, body) => {
-                let claim = self.quantified(*is_universal, quantifiers, body)?;
+                let claim = self.lower_quantified(*is_universal, quantifiers, body)?;
                 Self::simple_value(claim, Kind::Bool, e.span)
             }
             ExprKind::IsUndefined(a) => {
-                let typed = self.expr(a)?;
+                let typed = self.lower_expr(a)?;
                 let is_simple = !matches!(typed.kind, Kind::Aggregate(_));
                 match typed.into_place() {
                     Some((place, _)) if is_simple => {
-                        Self::simple_value(M::IsUndefined(place), Kind::Bool, e.span)
+                        Self::simple_value(ModelExpr::IsUndefined(place), Kind::Bool, e.span)
                     }
                     _ => {
                         self.error(a.span, "`isundefined` needs a variable of a simple type")
@@ -88,18 +102,18 @@ impl<'t> Lowering<'t, '_> {
                     }
                 }
             }
-            ExprKind::IsMember(a, ty) => self.is_member(a, ty, e.span),
+            ExprKind::IsMember(a, ty) => self.lower_is_member(a, ty, e.span),
             ExprKind::Count(name, multiset, claim) => {
                 let (place, id, claim) = self.lower_slot_claim(*name, multiset, claim)?;
-                let expr = M::Count(id, place, Box::new(claim));
+                let expr = ModelExpr::Count(id, place, Box::new(claim));
                 Self::simple_value(expr, Kind::Int, e.span)
             }
         }
     }
 
     /// Lowers a test that a value of a union belongs to a member type.
-    fn is_member(&mut self, a: &Expr<'t>, ty: &TypeExpr<'t>, span: Span) -> Option<Typed> {
-        let (typed, to) = (self.expr(a), self.type_expr(ty));
+    fn lower_is_member(&mut self, a: &Expr<'t>, ty: &TypeExpr<'t>, span: Span) -> Option<Typed> {
+        let (typed, to) = (self.lower_expr(a), self.lower_type_expr(ty));
         let (typed, to) = (typed?, to?);
         if typed.access.is_none() {
             self.require_dialect(
@@ -118,7 +132,7 @@ impl<'t> Lowering<'t, '_> {
                 .note("`ismember` asks which member of a union a value belongs to");
             return None;
         }
-        let expr = M::IsMember(Box::new(typed.expr), to);
+        let expr = ModelExpr::IsMember(Box::new(typed.expr), to);
         Self::simple_value(expr, Kind::Bool, span)
     }
 
@@ -129,14 +143,14 @@ impl<'t> Lowering<'t, '_> {
         name: Name<'t>,
         multiset: &Expr<'t>,
         claim: &Expr<'t>,
-    ) -> Option<(Place, VariableId, M)> {
-        let (place, capacity) = self.multiset(multiset)?;
+    ) -> Option<(Place, VariableId, ModelExpr)> {
+        let (place, capacity) = self.lower_multiset(multiset)?;
         let ty = self.slot_index_type(capacity);
-        let id = self.variable(name.text, ty, Role::Bound);
+        let id = self.add_variable(name.text, ty, Role::Bound);
         self.binding_spans.insert(id, name.span);
         let claim = self.scoped(|l| {
             l.declare(name, Meaning::Variable(id, Access::Slot));
-            l.boolean(claim, "the claim")
+            l.lower_boolean(claim, "the claim")
         });
         Some((place, id, claim?))
     }
@@ -144,12 +158,12 @@ impl<'t> Lowering<'t, '_> {
     /// The index type of a multiset's slots.
     pub(super) fn slot_index_type(&mut self, capacity: u32) -> TypeId {
         let hi = Number::from(capacity) - 1;
-        self.intern(format!("0..{hi}"), Type::Range { lo: 0, hi })
+        self.intern_type(format!("0..{hi}"), Type::Range { lo: 0, hi })
     }
 
     /// Lowers a multiset, and returns its place and capacity.
-    pub(super) fn multiset(&mut self, e: &Expr<'t>) -> Option<(Place, u32)> {
-        let typed = self.expr(e)?;
+    pub(super) fn lower_multiset(&mut self, e: &Expr<'t>) -> Option<(Place, u32)> {
+        let typed = self.lower_expr(e)?;
         let kind = self.kind_name(typed.kind);
         if let Some(Type::Multiset { capacity, .. }) = typed.ty.map(|ty| self.model.ty(ty)) {
             let capacity = *capacity;
@@ -162,7 +176,7 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// Lowers a number. `span` is the position of its digits.
-    fn number(&mut self, span: Span) -> Option<Typed> {
+    fn lower_number(&mut self, span: Span) -> Option<Typed> {
         let digits = self.text_of(span);
         let has_several_digits = digits.len() > 1 && digits.bytes().all(|b| b.is_ascii_digit());
         if has_several_digits && digits.starts_with('0') && self.dialect == Dialect::Any {
@@ -175,7 +189,7 @@ impl<'t> Lowering<'t, '_> {
         }
         let max = self.model.numbers.1;
         match crate::parse_number(digits, self.dialect).filter(|&n| n <= max) {
-            Some(n) => Self::simple_value(M::Int(n), Kind::Int, span),
+            Some(n) => Self::simple_value(ModelExpr::Int(n), Kind::Int, span),
             None => {
                 let bits = self.model.number_bits();
                 self.error(span, format!("`{digits}` is no number of {bits} bits"))
@@ -186,7 +200,7 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// Lowers a name that is used as a value.
-    fn name(&mut self, name: Name<'t>) -> Option<Typed> {
+    fn lower_name(&mut self, name: Name<'t>) -> Option<Typed> {
         match self.find(name.text).map(|s| s.meaning.clone()) {
             Some(Meaning::Constant(value, kind) | Meaning::ConstantAlias(value, kind)) => {
                 Self::simple_value(value, kind, name.span)
@@ -209,7 +223,7 @@ impl<'t> Lowering<'t, '_> {
             None if name.text.eq_ignore_ascii_case("undefined") => {
                 self.require_dialect(Dialect::CMurphi, name.span, "`undefined`");
                 Some(Typed {
-                    expr: M::Undefined(TypeId::BOOL),
+                    expr: ModelExpr::Undefined(TypeId::BOOL),
                     kind: Kind::Bool,
                     ty: None,
                     access: None,
@@ -231,8 +245,8 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// Lowers a field of a record.
-    fn field(&mut self, base: &Expr<'t>, name: Name<'t>, span: Span) -> Option<Typed> {
-        let typed = self.expr(base)?;
+    fn lower_field(&mut self, base: &Expr<'t>, name: Name<'t>, span: Span) -> Option<Typed> {
+        let typed = self.lower_expr(base)?;
         let fields = match typed.ty.map(|ty| self.model.ty(ty)) {
             Some(Type::Record(fields)) => fields,
             _ => {
@@ -267,8 +281,8 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// Lowers an element of an array, or of a multiset by the name of a slot.
-    fn index(&mut self, base: &Expr<'t>, index: &Expr<'t>, span: Span) -> Option<Typed> {
-        let (typed, position) = (self.expr(base), self.expr(index));
+    fn lower_index(&mut self, base: &Expr<'t>, index: &Expr<'t>, span: Span) -> Option<Typed> {
+        let (typed, position) = (self.lower_expr(base), self.lower_expr(index));
         let (typed, position) = (typed?, position?);
         match typed.ty.map(|ty| self.model.ty(ty).clone()) {
             Some(Type::Array { index, element }) => {
@@ -299,35 +313,40 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// Lowers an operator with one operand.
-    fn unary(&mut self, op: UnaryOperator, a: &Expr<'t>, span: Span) -> Option<Typed> {
+    fn lower_unary(&mut self, op: UnaryOperator, a: &Expr<'t>, span: Span) -> Option<Typed> {
         if op == UnaryOperator::Not {
-            let a = self.boolean(a, "the operand of `!`")?;
-            return Self::simple_value(M::Not(Box::new(a)), Kind::Bool, span);
+            let a = self.lower_boolean(a, "the operand of `!`")?;
+            return Self::simple_value(ModelExpr::Not(Box::new(a)), Kind::Bool, span);
         }
-        let a = self.integer(a, "an operand")?;
+        let a = self.lower_integer(a, "an operand")?;
         let expr = match (op, self.fold(&a)) {
             (UnaryOperator::Plus, _) => a,
-            (UnaryOperator::Minus, Some(n)) if n != self.model.numbers.0 => M::Int(-n),
-            (UnaryOperator::Minus, _) => M::Negate(Box::new(a)),
-            _ => M::Binary(Operator::BitXor, Box::new(a), Box::new(M::Int(-1))),
+            (UnaryOperator::Minus, Some(n)) if n != self.model.numbers.0 => ModelExpr::Int(-n),
+            (UnaryOperator::Minus, _) => ModelExpr::Negate(Box::new(a)),
+            _ => ModelExpr::Binary(Operator::BitXor, Box::new(a), Box::new(ModelExpr::Int(-1))),
         };
         Self::simple_value(expr, Kind::Int, span)
     }
 
     /// Lowers an expression that must be a boolean. `description` names the expression in messages.
-    pub(super) fn boolean(&mut self, e: &Expr<'t>, description: &str) -> Option<M> {
-        let typed = self.expr(e)?;
+    pub(super) fn lower_boolean(&mut self, e: &Expr<'t>, description: &str) -> Option<ModelExpr> {
+        let typed = self.lower_expr(e)?;
         self.require_kind(typed, Kind::Bool, description)
     }
 
     /// Lowers an expression that must be a number. `description` names the expression in messages.
-    pub(super) fn integer(&mut self, e: &Expr<'t>, description: &str) -> Option<M> {
-        let typed = self.expr(e)?;
+    pub(super) fn lower_integer(&mut self, e: &Expr<'t>, description: &str) -> Option<ModelExpr> {
+        let typed = self.lower_expr(e)?;
         self.require_kind(typed, Kind::Int, description)
     }
 
     /// Returns the expression if its value is of the expected kind, or reports an error.
-    fn require_kind(&mut self, typed: Typed, expected: Kind, description: &str) -> Option<M> {
+    fn require_kind(
+        &mut self,
+        typed: Typed,
+        expected: Kind,
+        description: &str,
+    ) -> Option<ModelExpr> {
         if !self.has_value(&typed) {
             return None;
         }
@@ -359,9 +378,9 @@ impl<'t> Lowering<'t, '_> {
         typed: Typed,
         target_type: TypeId,
         description: &str,
-    ) -> Option<M> {
+    ) -> Option<ModelExpr> {
         if typed.is_undefined {
-            return Some(M::Undefined(target_type));
+            return Some(ModelExpr::Undefined(target_type));
         }
         let kind = self.model.kind_of_type(target_type);
         if typed.kind == kind {
@@ -393,10 +412,10 @@ impl<'t> Lowering<'t, '_> {
         e: &Expr<'t>,
         target_type: TypeId,
         description: &str,
-    ) -> Option<M> {
+    ) -> Option<ModelExpr> {
         match self.dialect {
             Dialect::Rumur => {
-                let typed = self.expr(e)?;
+                let typed = self.lower_expr(e)?;
                 self.coerce(typed, target_type, description)
             }
             _ => self.lower_passed_value(e, target_type, description),
@@ -409,12 +428,12 @@ impl<'t> Lowering<'t, '_> {
         e: &Expr<'t>,
         target_type: TypeId,
         description: &str,
-    ) -> Option<M> {
-        let mut typed = self.expr(e)?;
-        if let (M::Read(place), Some(_)) = (&mut typed.expr, typed.access) {
+    ) -> Option<ModelExpr> {
+        let mut typed = self.lower_expr(e)?;
+        if let (ModelExpr::Read(place), Some(_)) = (&mut typed.expr, typed.access) {
             let variable = place.variable;
             let path = std::mem::take(&mut place.path);
-            typed.expr = M::Peek(Place { variable, path });
+            typed.expr = ModelExpr::Peek(Place { variable, path });
         }
         self.coerce(typed, target_type, description)
     }
@@ -452,7 +471,7 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// Lowers an operator with two operands. `sign` is the position of the operator.
-    fn binary(
+    fn lower_binary(
         &mut self,
         op: BinaryOperator,
         sign: Span,
@@ -460,28 +479,10 @@ impl<'t> Lowering<'t, '_> {
         b: &Expr<'t>,
         span: Span,
     ) -> Option<Typed> {
-        let operator = match op {
-            BinaryOperator::Implies => Operator::Implies,
-            BinaryOperator::OrElse | BinaryOperator::Or => Operator::Or,
-            BinaryOperator::AndAlso | BinaryOperator::And => Operator::And,
-            BinaryOperator::Xor => Operator::BitXor,
-            BinaryOperator::Equal => Operator::Equal,
-            BinaryOperator::NotEqual => Operator::NotEqual,
-            BinaryOperator::Less => Operator::Less,
-            BinaryOperator::LessOrEqual => Operator::LessOrEqual,
-            BinaryOperator::Greater => Operator::Greater,
-            BinaryOperator::GreaterOrEqual => Operator::GreaterOrEqual,
-            BinaryOperator::ShiftLeft => Operator::ShiftLeft,
-            BinaryOperator::ShiftRight => Operator::ShiftRight,
-            BinaryOperator::Add => Operator::Add,
-            BinaryOperator::Subtract => Operator::Subtract,
-            BinaryOperator::Multiply => Operator::Multiply,
-            BinaryOperator::Divide => Operator::Divide,
-            BinaryOperator::Remainder => Operator::Remainder,
-        };
+        let operator = model_operator(op);
         let (operator, kind, a, b) = match op {
             BinaryOperator::Equal | BinaryOperator::NotEqual => {
-                let (a, b) = (self.expr(a), self.expr(b));
+                let (a, b) = (self.lower_expr(a), self.lower_expr(b));
                 let (a, b) = self.unify(a?, b?, span)?;
                 if let Kind::Aggregate(ty) = a.kind {
                     self.require_dialect(Dialect::Rumur, sign, "comparison of arrays and records");
@@ -493,32 +494,38 @@ impl<'t> Lowering<'t, '_> {
                 (operator, Kind::Bool, a.expr, b.expr)
             }
             BinaryOperator::Or | BinaryOperator::And => {
-                let (x, y) = (self.expr(a), self.expr(b));
-                let (x, y) = (x?, y?);
-                match (x.kind, y.kind) {
-                    (Kind::Int, Kind::Int) if !x.is_undefined && !y.is_undefined => {
+                let (a, b) = (self.lower_expr(a), self.lower_expr(b));
+                let (a, b) = (a?, b?);
+                match (a.kind, b.kind) {
+                    (Kind::Int, Kind::Int) if !a.is_undefined && !b.is_undefined => {
                         self.require_dialect(Dialect::Rumur, sign, "operators on bits");
                         let operator = match op {
                             BinaryOperator::Or => Operator::BitOr,
                             _ => Operator::BitAnd,
                         };
-                        (operator, Kind::Int, x.expr, y.expr)
+                        (operator, Kind::Int, a.expr, b.expr)
                     }
                     _ => {
-                        let (x, y) = (
-                            self.require_kind(x, Kind::Bool, "an operand"),
-                            self.require_kind(y, Kind::Bool, "an operand"),
+                        let (a, b) = (
+                            self.require_kind(a, Kind::Bool, "an operand"),
+                            self.require_kind(b, Kind::Bool, "an operand"),
                         );
-                        (operator, Kind::Bool, x?, y?)
+                        (operator, Kind::Bool, a?, b?)
                     }
                 }
             }
             BinaryOperator::Implies | BinaryOperator::OrElse | BinaryOperator::AndAlso => {
-                let (a, b) = (self.boolean(a, "an operand"), self.boolean(b, "an operand"));
+                let (a, b) = (
+                    self.lower_boolean(a, "an operand"),
+                    self.lower_boolean(b, "an operand"),
+                );
                 (operator, Kind::Bool, a?, b?)
             }
             _ => {
-                let (a, b) = (self.integer(a, "an operand"), self.integer(b, "an operand"));
+                let (a, b) = (
+                    self.lower_integer(a, "an operand"),
+                    self.lower_integer(b, "an operand"),
+                );
                 let kind = match operator.is_arithmetic() {
                     true => Kind::Int,
                     false => Kind::Bool,
@@ -526,13 +533,14 @@ impl<'t> Lowering<'t, '_> {
                 (operator, kind, a?, b?)
             }
         };
-        let mut expr = M::Binary(operator, Box::new(a), Box::new(b));
+        let mut expr = ModelExpr::Binary(operator, Box::new(a), Box::new(b));
         if let (Kind::Int, Some(n)) = (kind, self.fold(&expr)) {
-            expr = M::Int(n);
+            expr = ModelExpr::Int(n);
         }
         Self::simple_value(expr, kind, span)
     }
 
+    /// True if values of a type contain a multiset.
     fn contains_multiset(&self, ty: TypeId) -> bool {
         match self.model.ty(ty) {
             Type::Multiset { .. } => true,
@@ -543,23 +551,23 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// Lowers a claim about all values (`is_universal`) or some value of each of several names, outermost first.
-    fn quantified(
+    fn lower_quantified(
         &mut self,
         is_universal: bool,
         quantifiers: &[Quantifier<'t>],
         body: &Expr<'t>,
-    ) -> Option<M> {
+    ) -> Option<ModelExpr> {
         let Some((first, inner_quantifiers)) = quantifiers.split_first() else {
-            return self.boolean(body, "the claim");
+            return self.lower_boolean(body, "the claim");
         };
         self.with_quantifier(first, |l, id, steps| {
-            let claim = l.quantified(is_universal, inner_quantifiers, body)?;
+            let claim = l.lower_quantified(is_universal, inner_quantifiers, body)?;
             let claim = Box::new(claim);
             Some(match (is_universal, steps) {
-                (true, None) => M::Forall(id, claim),
-                (false, None) => M::Exists(id, claim),
-                (true, Some(steps)) => M::ForallSteps(id, Box::new(steps), claim),
-                (false, Some(steps)) => M::ExistsSteps(id, Box::new(steps), claim),
+                (true, None) => ModelExpr::Forall(id, claim),
+                (false, None) => ModelExpr::Exists(id, claim),
+                (true, Some(steps)) => ModelExpr::ForallSteps(id, Box::new(steps), claim),
+                (false, Some(steps)) => ModelExpr::ExistsSteps(id, Box::new(steps), claim),
             })
         })
     }
@@ -583,10 +591,10 @@ impl<'t> Lowering<'t, '_> {
                 );
             }
         }
-        let domain = self.domain(&quantifier.domain);
+        let domain = self.lower_domain(&quantifier.domain);
         let (meaning, domain) = match domain {
             Some((ty, steps)) => {
-                let id = self.variable(name.text, ty, Role::Bound);
+                let id = self.add_variable(name.text, ty, Role::Bound);
                 self.binding_spans.insert(id, name.span);
                 (Meaning::Variable(id, Access::Loop), Some((id, steps)))
             }
@@ -602,7 +610,7 @@ impl<'t> Lowering<'t, '_> {
                 Some((id, steps)) => f(l, id, steps),
                 None => {
                     // Errors inside are reported nevertheless.
-                    let id = l.variable(name.text, TypeId::BOOL, Role::Bound);
+                    let id = l.add_variable(name.text, TypeId::BOOL, Role::Bound);
                     f(l, id, None);
                     None
                 }
@@ -612,11 +620,8 @@ impl<'t> Lowering<'t, '_> {
         result
     }
 
-    /// Counts the combinations of values of the enclosing names. Warns above `MAX_COMBINATIONS`, where a single state
-    /// takes seconds or minutes.
+    /// Counts the combinations of values of the enclosing names. Warns above [`MAX_COMBINATIONS`].
     fn count_combinations(&mut self, id: VariableId, has_steps: bool, span: Span) {
-        /// Number of combinations above which a warning is given.
-        const MAX_COMBINATIONS: u64 = 10_000_000;
         let ty = self.model.variable(id).ty;
         // The count is unknown for steps whose bounds are not constant.
         if has_steps && self.model.bounds(ty) == Some(self.model.numbers) {
@@ -639,10 +644,10 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// Lowers the values of a quantified name: their type, and the steps if they are given as such.
-    fn domain(&mut self, domain: &Domain<'t>) -> Option<(TypeId, Option<Steps>)> {
+    fn lower_domain(&mut self, domain: &Domain<'t>) -> Option<(TypeId, Option<Steps>)> {
         match domain {
             Domain::Type(expr) => {
-                let ty = self.type_expr(expr)?;
+                let ty = self.lower_type_expr(expr)?;
                 if self.model.bounds(ty).is_none() {
                     self.error(expr.span, "only simple types have values to go through")
                         .label("this type has parts");
@@ -652,9 +657,12 @@ impl<'t> Lowering<'t, '_> {
             }
             Domain::Steps(from, to, by) => {
                 let span = from.span.to(to.span);
-                let (a, b) = (self.integer(from, "a bound"), self.integer(to, "a bound"));
+                let (a, b) = (
+                    self.lower_integer(from, "a bound"),
+                    self.lower_integer(to, "a bound"),
+                );
                 let by = match by {
-                    Some(by) => Some(self.step(by)?),
+                    Some(by) => Some(self.lower_step(by)?),
                     None => None,
                 };
                 let (from, to) = (a?, b?);
@@ -674,21 +682,25 @@ impl<'t> Lowering<'t, '_> {
                     (None, Dialect::Rumur)
                         if constant_bounds.0.is_none() || constant_bounds.1.is_none() =>
                     {
-                        let ascends = M::Binary(
+                        let ascends = ModelExpr::Binary(
                             Operator::LessOrEqual,
                             Box::new(from.clone()),
                             Box::new(to.clone()),
                         );
-                        M::If(Box::new(ascends), Box::new(M::Int(1)), Box::new(M::Int(-1)))
+                        ModelExpr::If(
+                            Box::new(ascends),
+                            Box::new(ModelExpr::Int(1)),
+                            Box::new(ModelExpr::Int(-1)),
+                        )
                     }
-                    (None, _) => M::Int(1),
+                    (None, _) => ModelExpr::Int(1),
                 };
                 let ty = match constant_bounds {
                     (Some(a), Some(b)) => {
                         let (lo, hi) = (a.min(b), a.max(b));
-                        self.intern(format!("{lo}..{hi}"), Type::Range { lo, hi })
+                        self.intern_type(format!("{lo}..{hi}"), Type::Range { lo, hi })
                     }
-                    _ => self.any_number(),
+                    _ => self.number_type(),
                 };
                 Some((ty, Some(Steps { from, to, by })))
             }
@@ -696,8 +708,8 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// Lowers the size of steps, which must not be 0. Only Rumur allows a size that is not constant.
-    fn step(&mut self, by: &Expr<'t>) -> Option<M> {
-        let e = self.integer(by, "a step")?;
+    fn lower_step(&mut self, by: &Expr<'t>) -> Option<ModelExpr> {
+        let e = self.lower_integer(by, "a step")?;
         match self.fold(&e) {
             Some(0) => {
                 self.error(by.span, "steps of 0 lead nowhere");
@@ -712,7 +724,7 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// Lowers a call with its arguments.
-    pub(super) fn call(
+    pub(super) fn lower_call(
         &mut self,
         name: Name<'t>,
         arguments: &[Expr<'t>],
@@ -720,7 +732,7 @@ impl<'t> Lowering<'t, '_> {
         let meaning = self.find(name.text).map(|s| s.meaning.clone());
         let Some(Meaning::Function(id)) = meaning else {
             for argument in arguments {
-                self.expr(argument);
+                self.lower_expr(argument);
             }
             self.report_no_function(name, meaning);
             return None;
@@ -744,23 +756,19 @@ impl<'t> Lowering<'t, '_> {
         // Arguments that are values of variables, and the variables that the function changes.
         let (mut values, mut variables) = (Vec::new(), effects.variables.clone());
         for (number, (&parameter, e)) in parameters.iter().zip(arguments).enumerate() {
-            let argument = self.argument(parameter, e);
+            let argument = self.lower_argument(parameter, e);
             match &argument {
-                Some(Argument::Value(M::Peek(place))) => {
+                Some(Argument::Value(ModelExpr::Peek(place))) => {
                     values.push((number, place.clone(), e.span))
                 }
                 Some(Argument::Place(place)) if effects.parameters.contains(&parameter) => {
-                    variables.push(self.root(place))
+                    variables.push(self.root(place));
+                    self.record_write(place, e.span);
+                    if !self.is_local(place) {
+                        first_change.get_or_insert(e.span);
+                    }
                 }
                 _ => {}
-            }
-            if let (Some(Argument::Place(place)), true) =
-                (&argument, effects.parameters.contains(&parameter))
-            {
-                self.record_write(place, e.span);
-                if !self.is_local(place) {
-                    first_change.get_or_insert(e.span);
-                }
             }
             match (&mut lowered, argument) {
                 (Some(lowered), Some(argument)) => lowered.push(argument),
@@ -770,14 +778,7 @@ impl<'t> Lowering<'t, '_> {
         if let (Dialect::CMurphi, Some(lowered)) = (self.dialect, &mut lowered) {
             self.pass_by_reference(name, &parameters, values, &variables, lowered);
         }
-        if let Some(span_of_change) = effects.state {
-            self.current_effects.state.get_or_insert(span_of_change);
-        }
-        for variable in effects.variables {
-            if !self.current_effects.variables.contains(&variable) {
-                self.current_effects.variables.push(variable);
-            }
-        }
+        self.add_effects(effects);
         if let (Some(construct), Some(span)) = (self.pure_construct, first_change) {
             self.error(
                 name.span,
@@ -790,6 +791,18 @@ impl<'t> Lowering<'t, '_> {
             .note_at(span, "the state is changed here");
         }
         Some((id, lowered?))
+    }
+
+    /// Adds the effects of a called function on the state to those of the current function.
+    fn add_effects(&mut self, effects: Effects) {
+        if let Some(span_of_change) = effects.state {
+            self.current_effects.state.get_or_insert(span_of_change);
+        }
+        for variable in effects.variables {
+            if !self.current_effects.variables.contains(&variable) {
+                self.current_effects.variables.push(variable);
+            }
+        }
     }
 
     /// Reports a called name that is not a function.
@@ -830,6 +843,7 @@ impl<'t> Lowering<'t, '_> {
         }
     }
 
+    /// True if a place lies in a local variable.
     fn is_local(&self, place: &Place) -> bool {
         self.model.variable(self.root(place)).role == Role::Local
     }
@@ -859,7 +873,7 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// Lowers an argument for a parameter of a function: a place for a `var` parameter, otherwise a value.
-    fn argument(&mut self, parameter: VariableId, e: &Expr<'t>) -> Option<Argument> {
+    fn lower_argument(&mut self, parameter: VariableId, e: &Expr<'t>) -> Option<Argument> {
         let Variable { name, ty, role, .. } = self.model.variable(parameter).clone();
         let description = format!("the argument for `{name}`");
         if role == Role::Local {
@@ -867,7 +881,7 @@ impl<'t> Lowering<'t, '_> {
                 .lower_passed_value(e, ty, &description)
                 .map(Argument::Value);
         }
-        let typed = self.expr(e)?;
+        let typed = self.lower_expr(e)?;
         let actual_type = typed.ty;
         let Some((place, access)) = typed.into_place() else {
             self.error(
@@ -904,11 +918,35 @@ impl<'t> Lowering<'t, '_> {
     }
 }
 
-/// Converts a value of a union to a member type, or the reverse.
-fn convert(e: M, to: TypeId) -> M {
-    M::Convert(to, Box::new(e))
+/// Operator of the model for an operator of the text, if `|` and `&` are those of truth values.
+fn model_operator(op: BinaryOperator) -> Operator {
+    match op {
+        BinaryOperator::Implies => Operator::Implies,
+        BinaryOperator::OrElse | BinaryOperator::Or => Operator::Or,
+        BinaryOperator::AndAlso | BinaryOperator::And => Operator::And,
+        BinaryOperator::Xor => Operator::BitXor,
+        BinaryOperator::Equal => Operator::Equal,
+        BinaryOperator::NotEqual => Operator::NotEqual,
+        BinaryOperator::Less => Operator::Less,
+        BinaryOperator::LessOrEqual => Operator::LessOrEqual,
+        BinaryOperator::Greater => Operator::Greater,
+        BinaryOperator::GreaterOrEqual => Operator::GreaterOrEqual,
+        BinaryOperator::ShiftLeft => Operator::ShiftLeft,
+        BinaryOperator::ShiftRight => Operator::ShiftRight,
+        BinaryOperator::Add => Operator::Add,
+        BinaryOperator::Subtract => Operator::Subtract,
+        BinaryOperator::Multiply => Operator::Multiply,
+        BinaryOperator::Divide => Operator::Divide,
+        BinaryOperator::Remainder => Operator::Remainder,
+    }
 }
 
+/// Converts a value of a union to a member type, or the reverse.
+fn convert(e: ModelExpr, to: TypeId) -> ModelExpr {
+    ModelExpr::Convert(to, Box::new(e))
+}
+
+/// Number of arguments, in words.
 fn arguments_of(count: usize) -> String {
     match count {
         0 => "no arguments".into(),

@@ -7,14 +7,14 @@ mod rules;
 mod statement;
 mod types;
 
-use super::ast::*;
 use super::diagnostic::{Diagnostic, Sink};
 use super::messages::Messages;
-use super::Dialect;
+use super::{Dialect, ReadOptions};
+use crate::ast::{Decl, Function, Item, Name};
 use cohkit_diagnostics::{suggestion, Span};
 use cohkit_engine::model::{
-    self, Argument, Cover, CoverId, Expr as M, FunctionId, Invariant, Model, NamedType, Number,
-    Operator, Place, Role, Start, Steps, Type, TypeId, Variable, VariableId, Violation,
+    self, Expr as ModelExpr, FunctionId, Model, Place, Role, Start, Type, TypeId, Variable,
+    VariableId,
 };
 use cohkit_engine::symmetry_check::{self, AsymmetryLocation};
 use cohkit_engine::validate::Kind;
@@ -24,9 +24,9 @@ use rustc_hash::FxHashMap;
 #[derive(Clone, Debug)]
 enum Meaning {
     /// A constant with its kind.
-    Constant(M, Kind),
+    Constant(ModelExpr, Kind),
     /// An alias of a constant, which is a constant too.
-    ConstantAlias(M, Kind),
+    ConstantAlias(ModelExpr, Kind),
     /// A declared type.
     Type(TypeId),
     /// A variable of any role, with the permitted use.
@@ -78,7 +78,7 @@ struct Symbol {
 #[derive(Clone, Debug)]
 struct Typed {
     /// The expression.
-    expr: M,
+    expr: ModelExpr,
     /// Kind of its value; meaningless for the word `undefined`.
     kind: Kind,
     /// Its exact type; `None` for constants and results of operators.
@@ -95,7 +95,9 @@ impl Typed {
     /// Returns its place and the permitted use, if it is a variable, a field or an element.
     fn into_place(self) -> Option<(Place, Access)> {
         match (self.expr, self.access) {
-            (M::Read(place) | M::Peek(place), Some(access)) => Some((place, access)),
+            (ModelExpr::Read(place) | ModelExpr::Peek(place), Some(access)) => {
+                Some((place, access))
+            }
             _ => None,
         }
     }
@@ -141,7 +143,7 @@ struct Lowering<'t, 's> {
     /// The variable that each alias refers to, which may be an alias too.
     roots: FxHashMap<VariableId, VariableId>,
     /// Byte offset of each line feed.
-    lines: Vec<u32>,
+    newlines: Vec<u32>,
     /// Numbers of rules, start states and properties so far, for their default names, in this
     /// order.
     counts: [u32; 3],
@@ -155,16 +157,15 @@ struct Lowering<'t, 's> {
     combinations: u64,
 }
 
-/// Lowers a file to a model, which is valid if the sink has no errors. `name` becomes the model's
-/// name. With `is_strict` a read of an undefined value of a scalarset or union is an error of the
-/// model.
+/// Lowers a file to a model, which is valid if the sink has no errors. `name` becomes the model's name.
 pub(super) fn lower(
     name: &str,
     text: &str,
     items: &[Item],
-    (dialect, is_strict): (Dialect, bool),
+    options: ReadOptions,
     sink: &mut Sink,
 ) -> Model {
+    let ReadOptions { dialect, is_strict } = options;
     let newlines = text.char_indices().filter(|c| c.1 == '\n');
     let mut lowering = Lowering {
         text,
@@ -188,7 +189,7 @@ pub(super) fn lower(
         result: None,
         pure_construct: None,
         roots: FxHashMap::default(),
-        lines: newlines.map(|c| c.0 as u32).collect(),
+        newlines: newlines.map(|c| c.0 as u32).collect(),
         counts: [0; 3],
         binding_spans: FxHashMap::default(),
         clears: FxHashMap::default(),
@@ -196,9 +197,9 @@ pub(super) fn lower(
     };
     for item in items {
         match item {
-            Item::Decl(decl) => lowering.decl(decl, Role::State, &mut Vec::new()),
-            Item::Function(function) => lowering.function(function),
-            Item::Rule(rule) => lowering.rule(rule, &mut Vec::new()),
+            Item::Decl(decl) => lowering.lower_decl(decl, Role::State, &mut Vec::new()),
+            Item::Function(function) => lowering.lower_function(function),
+            Item::Rule(rule) => lowering.lower_rule(rule, &mut Vec::new()),
         }
     }
     lowering.finish(items)
@@ -230,7 +231,7 @@ impl<'t> Lowering<'t, '_> {
             self.model.starts.push(Start {
                 name: "none".into(),
                 parameters: Vec::new(),
-                body: vec![model::Stmt::Assume(M::Bool(false))],
+                body: vec![model::Stmt::Assume(ModelExpr::Bool(false))],
             });
         }
         if !self.sink.has_errors() {
@@ -284,6 +285,7 @@ impl<'t> Lowering<'t, '_> {
         }
     }
 
+    /// Reports an error.
     fn error(&mut self, span: Span, message: impl Into<String>) -> &mut Diagnostic {
         self.sink.error(span, message)
     }
@@ -299,13 +301,16 @@ impl<'t> Lowering<'t, '_> {
         }
     }
 
+    /// Text at a position.
     fn text_of(&self, span: Span) -> &'t str {
         &self.text[span.start as usize..span.end as usize]
     }
 
     /// Line of a position, counted from 1.
-    fn line(&self, span: Span) -> u32 {
-        self.lines.partition_point(|&newline| newline < span.start) as u32 + 1
+    fn line_of(&self, span: Span) -> u32 {
+        self.newlines
+            .partition_point(|&newline| newline < span.start) as u32
+            + 1
     }
 
     /// Runs `f` in a new scope of names.
@@ -356,7 +361,7 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// Adds a variable to the model, without a declared name.
-    fn variable(&mut self, name: &str, ty: TypeId, role: Role) -> VariableId {
+    fn add_variable(&mut self, name: &str, ty: TypeId, role: Role) -> VariableId {
         self.model.variables.push(Variable {
             name: name.into(),
             spoken_name: None,
@@ -367,10 +372,10 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// Lowers a declaration. A local variable adds a statement to `body` that starts its lifetime.
-    fn decl(&mut self, decl: &Decl<'t>, role: Role, body: &mut Vec<model::Stmt>) {
+    fn lower_decl(&mut self, decl: &Decl<'t>, role: Role, body: &mut Vec<model::Stmt>) {
         match decl {
             Decl::Const(names, e) => {
-                let meaning = match self.constant(e) {
+                let meaning = match self.lower_constant(e) {
                     Some((value, kind)) => Meaning::Constant(value, kind),
                     None => Meaning::Invalid,
                 };
@@ -380,7 +385,7 @@ impl<'t> Lowering<'t, '_> {
             }
             Decl::Type(names, ty) => {
                 let first = names.first().map(|name| name.text);
-                let meaning = match self.type_named(ty, first) {
+                let meaning = match self.lower_type(ty, first) {
                     Some(ty) => Meaning::Type(ty),
                     None => Meaning::Invalid,
                 };
@@ -389,11 +394,11 @@ impl<'t> Lowering<'t, '_> {
                 }
             }
             Decl::Var(names, ty) => {
-                let ty = self.type_expr(ty);
+                let ty = self.lower_type_expr(ty);
                 for name in names {
                     let meaning = match ty {
                         Some(ty) => {
-                            let id = self.variable(name.text, ty, role);
+                            let id = self.add_variable(name.text, ty, role);
                             if role == Role::Local {
                                 body.push(model::Stmt::Let(id, None));
                             }
@@ -408,19 +413,19 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// Lowers a function or procedure, and declares its name.
-    fn function(&mut self, function: &Function<'t>) {
+    fn lower_function(&mut self, function: &Function<'t>) {
         let name = function.name;
-        let result = function.result.as_ref().map(|ty| self.type_expr(ty));
+        let result = function.result.as_ref().map(|ty| self.lower_type_expr(ty));
         let has_invalid_result = matches!(result, Some(None));
         // Rumur does not check the range of results.
         let result = result.flatten().map(|ty| match self.model.ty(ty) {
-            Type::Range { .. } if self.dialect == Dialect::Rumur => self.any_number(),
+            Type::Range { .. } if self.dialect == Dialect::Rumur => self.number_type(),
             _ => ty,
         });
         self.scopes.push(FxHashMap::default());
         let mut parameters = Vec::new();
         for parameter in &function.parameters {
-            let Some(ty) = self.type_expr(&parameter.ty) else {
+            let Some(ty) = self.lower_type_expr(&parameter.ty) else {
                 self.declare(parameter.name, Meaning::Invalid);
                 continue;
             };
@@ -428,7 +433,7 @@ impl<'t> Lowering<'t, '_> {
                 true => (Role::Alias, Access::Writable),
                 false => (Role::Local, Access::Parameter),
             };
-            let id = self.variable(parameter.name.text, ty, role);
+            let id = self.add_variable(parameter.name.text, ty, role);
             parameters.push(id);
             self.declare(parameter.name, Meaning::Variable(id, access));
         }
@@ -460,9 +465,9 @@ impl<'t> Lowering<'t, '_> {
         let mut body = Vec::new();
         self.scoped(|l| {
             for decl in &function.locals {
-                l.decl(decl, Role::Local, &mut body);
+                l.lower_decl(decl, Role::Local, &mut body);
             }
-            body.extend(l.block(&function.body));
+            body.extend(l.lower_block(&function.body));
         });
         self.scopes.pop();
         self.value_parameters.clear();

@@ -1,7 +1,14 @@
 //! Lowering of statements.
 
-use super::*;
-use cohkit_engine::model::Stmt as S;
+use super::{rules, Access, Lowering, Meaning, Symbol, Typed};
+use crate::ast::{Expr, ExprKind, Name, Property, PropertyKind, Quantifier, Stmt, StmtKind};
+use crate::Dialect;
+use cohkit_diagnostics::Span;
+use cohkit_engine::model::Stmt as ModelStmt;
+use cohkit_engine::model::{
+    Cover, CoverId, Expr as ModelExpr, Number, Place, Role, Type, TypeId, Violation,
+};
+use cohkit_engine::validate::Kind;
 
 /// Maximum number of iterations of a `while` loop, except in CMurphi's dialect.
 const MAX_ITERATIONS: u32 = 1_000_000;
@@ -10,11 +17,11 @@ const MAX_CMURPHI_ITERATIONS: u32 = 1000;
 
 impl<'t> Lowering<'t, '_> {
     /// Lowers statements, each with its line. Statements with errors are missing.
-    pub(super) fn block(&mut self, block: &[Stmt<'t>]) -> Vec<S> {
+    pub(super) fn lower_block(&mut self, block: &[Stmt<'t>]) -> Vec<ModelStmt> {
         let mut statements = Vec::new();
         for stmt in block {
-            let line = S::Line(self.line(stmt.span));
-            if let Some(lowered) = self.stmt(stmt) {
+            let line = ModelStmt::Line(self.line_of(stmt.span));
+            if let Some(lowered) = self.lower_stmt(stmt) {
                 statements.push(line);
                 statements.extend(lowered);
             }
@@ -23,68 +30,49 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// Lowers statements in a scope of their own.
-    fn scoped_block(&mut self, block: &[Stmt<'t>]) -> Vec<S> {
-        self.scoped(|l| l.block(block))
+    fn lower_scoped_block(&mut self, block: &[Stmt<'t>]) -> Vec<ModelStmt> {
+        self.scoped(|l| l.lower_block(block))
     }
 
     /// Lowers one statement, which may become several or none. `None` after a reported error.
-    fn stmt(&mut self, stmt: &Stmt<'t>) -> Option<Vec<S>> {
+    fn lower_stmt(&mut self, stmt: &Stmt<'t>) -> Option<Vec<ModelStmt>> {
         match &stmt.kind {
             StmtKind::Assign(to, value) => {
-                let target = self.target(to, "stored in");
+                let target = self.lower_target(to, "stored in");
                 let Some((place, ty)) = target else {
-                    self.expr(value);
+                    self.lower_expr(value);
                     return None;
                 };
                 let value = self.lower_copied_value(value, ty, "the value")?;
-                Some(vec![S::Assign(place, value)])
+                Some(vec![ModelStmt::Assign(place, value)])
             }
-            StmtKind::If(cases, otherwise) => {
-                let mut lowered = Vec::new();
-                for (condition, body) in cases {
-                    let condition = self.boolean(condition, "the condition");
-                    lowered.push((condition, self.scoped_block(body)));
-                }
-                let mut lowered_if = self.scoped_block(otherwise);
-                for (condition, body) in lowered.into_iter().rev() {
-                    lowered_if = vec![S::If(condition?, body, lowered_if)];
-                }
-                Some(lowered_if)
-            }
-            StmtKind::Switch(subject, cases, otherwise) => {
-                self.switch(subject, cases, otherwise).map(|s| vec![s])
-            }
-            StmtKind::For(quantifiers, body) => self.for_stmt(quantifiers, body).map(|s| vec![s]),
-            StmtKind::While(condition, body) => {
-                let condition = self.boolean(condition, "the condition");
-                let body = self.scoped_block(body);
-                let max_iterations = match self.dialect {
-                    Dialect::CMurphi => MAX_CMURPHI_ITERATIONS,
-                    _ => MAX_ITERATIONS,
-                };
-                Some(vec![S::While(condition?, body, max_iterations)])
-            }
-            StmtKind::Alias(aliases, body) => self.scoped(|l| l.aliases(aliases, body)),
-            StmtKind::Property(property) => self.statement_property(property),
-            StmtKind::Error(message) => Some(vec![S::Error(Violation::new(
+            StmtKind::If(cases, otherwise) => self.lower_if(cases, otherwise),
+            StmtKind::Switch(subject, cases, otherwise) => self
+                .lower_switch(subject, cases, otherwise)
+                .map(|s| vec![s]),
+            StmtKind::For(quantifiers, body) => self.lower_for(quantifiers, body).map(|s| vec![s]),
+            StmtKind::While(condition, body) => self.lower_while(condition, body),
+            StmtKind::Alias(aliases, body) => self.scoped(|l| l.lower_alias_block(aliases, body)),
+            StmtKind::Property(property) => self.lower_statement_property(property),
+            StmtKind::Error(message) => Some(vec![ModelStmt::Error(Violation::new(
                 message.clone(),
                 format!("the error \"{message}\" is reached"),
             ))]),
             StmtKind::Put(e) => {
                 if let Some(e) = e {
-                    self.expr(e)?;
+                    self.lower_expr(e)?;
                 }
                 // A search prints no output.
                 Some(Vec::new())
             }
-            StmtKind::Return(e) => self.return_stmt(e.as_ref(), stmt.span),
+            StmtKind::Return(e) => self.lower_return(e.as_ref(), stmt.span),
             StmtKind::Undefine(e) => {
-                let (place, _) = self.target(e, "undefined")?;
-                Some(vec![S::Undefine(place)])
+                let (place, _) = self.lower_target(e, "undefined")?;
+                Some(vec![ModelStmt::Undefine(place)])
             }
-            StmtKind::Clear(e) => self.clear(e, stmt.span).map(|s| vec![s]),
+            StmtKind::Clear(e) => self.lower_clear(e, stmt.span).map(|s| vec![s]),
             StmtKind::Call(name, arguments) => {
-                let (id, arguments) = self.call(*name, arguments)?;
+                let (id, arguments) = self.lower_call(*name, arguments)?;
                 if self.model.functions[id.index()].result.is_some() {
                     self.require_dialect(
                         Dialect::Rumur,
@@ -92,54 +80,102 @@ impl<'t> Lowering<'t, '_> {
                         "statements that call functions",
                     );
                 }
-                Some(vec![S::Call(id, arguments)])
+                Some(vec![ModelStmt::Call(id, arguments)])
             }
-            StmtKind::MultisetAdd(element, multiset) => {
-                let place = self.changed_multiset(multiset);
-                let Some((place, element_type)) = place else {
-                    self.expr(element);
-                    return None;
-                };
-                if self.dialect == Dialect::CMurphi {
-                    self.require_exact_element(element, element_type);
-                }
-                let element = self.lower_copied_value(element, element_type, "the element")?;
-                Some(vec![S::Insert(place, element)])
-            }
+            StmtKind::MultisetAdd(element, multiset) => self.lower_multiset_add(element, multiset),
             StmtKind::MultisetRemove(index, multiset) => {
-                let (slot, place) = (self.expr(index), self.changed_multiset(multiset));
-                let (slot, (place, _)) = (slot?, place?);
-                if !matches!(slot.access, Some(Access::Slot)) {
-                    self.error(index.span, "`multisetremove` takes the name of a slot")
-                        .label("this is none")
-                        .note("`choose` gives names to slots");
-                    return None;
-                }
-                Some(vec![S::Remove(place, slot.expr)])
+                self.lower_multiset_remove(index, multiset)
             }
             StmtKind::MultisetRemovePred(name, multiset, claim) => {
-                let place = self.changed_multiset(multiset);
+                let place = self.lower_changed_multiset(multiset);
                 let slot_claim = self.lower_slot_claim(*name, multiset, claim);
                 let ((place, _), (_, id, claim)) = (place?, slot_claim?);
-                Some(vec![S::RemoveWhere(id, place, claim)])
+                Some(vec![ModelStmt::RemoveWhere(id, place, claim)])
             }
         }
     }
 
+    /// Lowers an `if` with its `elsif` parts to nested conditionals.
+    fn lower_if(
+        &mut self,
+        cases: &[(Expr<'t>, Vec<Stmt<'t>>)],
+        otherwise: &[Stmt<'t>],
+    ) -> Option<Vec<ModelStmt>> {
+        let mut lowered = Vec::new();
+        for (condition, body) in cases {
+            let condition = self.lower_boolean(condition, "the condition");
+            lowered.push((condition, self.lower_scoped_block(body)));
+        }
+        let mut lowered_if = self.lower_scoped_block(otherwise);
+        for (condition, body) in lowered.into_iter().rev() {
+            lowered_if = vec![ModelStmt::If(condition?, body, lowered_if)];
+        }
+        Some(lowered_if)
+    }
+
+    /// Lowers a `while` loop, with the limit of its iterations.
+    fn lower_while(&mut self, condition: &Expr<'t>, body: &[Stmt<'t>]) -> Option<Vec<ModelStmt>> {
+        let condition = self.lower_boolean(condition, "the condition");
+        let body = self.lower_scoped_block(body);
+        let max_iterations = match self.dialect {
+            Dialect::CMurphi => MAX_CMURPHI_ITERATIONS,
+            _ => MAX_ITERATIONS,
+        };
+        Some(vec![ModelStmt::While(condition?, body, max_iterations)])
+    }
+
+    /// Lowers `multisetadd`.
+    fn lower_multiset_add(
+        &mut self,
+        element: &Expr<'t>,
+        multiset: &Expr<'t>,
+    ) -> Option<Vec<ModelStmt>> {
+        let place = self.lower_changed_multiset(multiset);
+        let Some((place, element_type)) = place else {
+            self.lower_expr(element);
+            return None;
+        };
+        if self.dialect == Dialect::CMurphi {
+            self.require_exact_element(element, element_type);
+        }
+        let element = self.lower_copied_value(element, element_type, "the element")?;
+        Some(vec![ModelStmt::Insert(place, element)])
+    }
+
+    /// Lowers `multisetremove`, whose first argument names a slot.
+    fn lower_multiset_remove(
+        &mut self,
+        index: &Expr<'t>,
+        multiset: &Expr<'t>,
+    ) -> Option<Vec<ModelStmt>> {
+        let (slot, place) = (
+            self.lower_expr(index),
+            self.lower_changed_multiset(multiset),
+        );
+        let (slot, (place, _)) = (slot?, place?);
+        if !matches!(slot.access, Some(Access::Slot)) {
+            self.error(index.span, "`multisetremove` takes the name of a slot")
+                .label("this is none")
+                .note("`choose` gives names to slots");
+            return None;
+        }
+        Some(vec![ModelStmt::Remove(place, slot.expr)])
+    }
+
     /// Lowers a `switch`, whose cases must agree with the type of the subject.
-    fn switch(
+    fn lower_switch(
         &mut self,
         subject: &Expr<'t>,
         cases: &[(Vec<Expr<'t>>, Vec<Stmt<'t>>)],
         otherwise: &[Stmt<'t>],
-    ) -> Option<S> {
-        let subject = self.expr(subject);
+    ) -> Option<ModelStmt> {
+        let subject = self.lower_expr(subject);
         let mut lowered = Some(Vec::new());
         let mut earlier_cases: Vec<(Number, Span)> = Vec::new();
         for (values, body) in cases {
             let mut case_values = Some(Vec::new());
             for value in values {
-                let constant = self.case(value, subject.clone());
+                let constant = self.lower_case(value, subject.clone());
                 if let Some(n) = constant.as_ref().and_then(|e| self.fold(e)) {
                     self.record_case(n, value.span, &mut earlier_cases);
                 }
@@ -148,36 +184,42 @@ impl<'t> Lowering<'t, '_> {
                     _ => case_values = None,
                 }
             }
-            let body = self.scoped_block(body);
+            let body = self.lower_scoped_block(body);
             match (&mut lowered, case_values) {
                 (Some(lowered), Some(values)) => lowered.push((values, body)),
                 _ => lowered = None,
             }
         }
-        let otherwise = self.scoped_block(otherwise);
+        let otherwise = self.lower_scoped_block(otherwise);
         let subject = subject?;
         if let Kind::Aggregate(_) = subject.kind {
             self.error(subject.span, "`switch` needs a simple value");
             return None;
         }
-        Some(S::Switch(subject.expr, lowered?, otherwise))
+        Some(ModelStmt::Switch(subject.expr, lowered?, otherwise))
     }
 
     /// Lowers a block with aliases of places and values. The innermost scope holds the names.
-    fn aliases(&mut self, aliases: &[(Name<'t>, Expr<'t>)], body: &[Stmt<'t>]) -> Option<Vec<S>> {
+    fn lower_alias_block(
+        &mut self,
+        aliases: &[(Name<'t>, Expr<'t>)],
+        body: &[Stmt<'t>],
+    ) -> Option<Vec<ModelStmt>> {
         let mut bindings = Vec::new();
         for (name, e) in aliases {
-            bindings.push(self.alias(*name, e));
+            bindings.push(self.lower_alias(*name, e));
         }
-        let mut statements = self.block(body);
+        let mut statements = self.lower_block(body);
         for binding in bindings.into_iter().rev() {
             statements = match binding? {
                 rules::AliasBinding::Constant => statements,
-                rules::AliasBinding::Place(id, place) => vec![S::Alias(id, place, statements)],
+                rules::AliasBinding::Place(id, place) => {
+                    vec![ModelStmt::Alias(id, place, statements)]
+                }
                 rules::AliasBinding::Value(id, value) => {
-                    statements.insert(0, S::Let(id, Some(value)));
+                    statements.insert(0, ModelStmt::Let(id, Some(value)));
                     // A separate block ends the lifetime of the name.
-                    vec![S::If(M::Bool(true), statements, Vec::new())]
+                    vec![ModelStmt::If(ModelExpr::Bool(true), statements, Vec::new())]
                 }
             };
         }
@@ -185,8 +227,8 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// Lowers a `clear` of a place. `stmt` is the position of the statement.
-    fn clear(&mut self, e: &Expr<'t>, stmt: Span) -> Option<S> {
-        let (place, ty) = self.target(e, "cleared")?;
+    fn lower_clear(&mut self, e: &Expr<'t>, stmt: Span) -> Option<ModelStmt> {
+        let (place, ty) = self.lower_target(e, "cleared")?;
         if self.contains_scalarset(ty) {
             self.require_dialect(
                 Dialect::Rumur,
@@ -194,9 +236,9 @@ impl<'t> Lowering<'t, '_> {
                 "`clear` of scalarsets, whose values have no first",
             );
         }
-        let line = self.line(stmt);
+        let line = self.line_of(stmt);
         self.clears.entry(line).or_insert(e.span);
-        Some(S::Clear(place))
+        Some(ModelStmt::Clear(place))
     }
 
     /// Records a constant case. The first of equal cases is taken; in CMurphi's dialect a repeated case is an error,
@@ -212,8 +254,8 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// Lowers a value of a `switch` case, converted to the kind of the subject.
-    fn case(&mut self, value: &Expr<'t>, subject: Option<Typed>) -> Option<M> {
-        let typed = self.expr(value)?;
+    fn lower_case(&mut self, value: &Expr<'t>, subject: Option<Typed>) -> Option<ModelExpr> {
+        let typed = self.lower_expr(value)?;
         if self.fold(&typed.expr).is_none() {
             self.require_dialect(Dialect::Rumur, value.span, "cases that are not constant");
         }
@@ -229,7 +271,9 @@ impl<'t> Lowering<'t, '_> {
 
     /// CMurphi adds only variables of exactly the element's type.
     fn require_exact_element(&mut self, e: &Expr<'t>, expected_type: TypeId) {
-        let Some(typed) = self.expr(e) else { return };
+        let Some(typed) = self.lower_expr(e) else {
+            return;
+        };
         if typed.access.is_none() || typed.ty != Some(expected_type) {
             let expected_type = self.model.types[expected_type.index()].name.clone();
             self.error(
@@ -243,8 +287,8 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// The multiset that a statement changes, and the type of its elements.
-    fn changed_multiset(&mut self, e: &Expr<'t>) -> Option<(Place, TypeId)> {
-        let (place, ty) = self.target(e, "changed")?;
+    fn lower_changed_multiset(&mut self, e: &Expr<'t>) -> Option<(Place, TypeId)> {
+        let (place, ty) = self.lower_target(e, "changed")?;
         match self.model.ty(ty) {
             Type::Multiset { element, .. } => Some((place, *element)),
             _ => {
@@ -257,8 +301,8 @@ impl<'t> Lowering<'t, '_> {
 
     /// Lowers the place that a statement changes, and records the change. Reports an error if the place must not be
     /// changed; `action` is a participle for the message.
-    fn target(&mut self, e: &Expr<'t>, action: &str) -> Option<(Place, TypeId)> {
-        let typed = self.expr(e)?;
+    fn lower_target(&mut self, e: &Expr<'t>, action: &str) -> Option<(Place, TypeId)> {
+        let typed = self.lower_expr(e)?;
         let span = typed.span;
         let ty = typed.ty;
         let (Some((place, access)), Some(ty)) = (typed.into_place(), ty) else {
@@ -278,6 +322,7 @@ impl<'t> Lowering<'t, '_> {
         Some((place, ty))
     }
 
+    /// True if values of a type contain a value of a scalarset.
     fn contains_scalarset(&self, ty: TypeId) -> bool {
         match self.model.ty(ty) {
             Type::Scalarset(_) => true,
@@ -288,7 +333,11 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// Lowers a loop with one or several variables.
-    fn for_stmt(&mut self, quantifiers: &[Quantifier<'t>], body: &[Stmt<'t>]) -> Option<S> {
+    fn lower_for(
+        &mut self,
+        quantifiers: &[Quantifier<'t>],
+        body: &[Stmt<'t>],
+    ) -> Option<ModelStmt> {
         let (first, inner_quantifiers) = quantifiers.split_first()?;
         let is_assigned = self.dialect != Dialect::CMurphi && assigns(body, first.name.text);
         self.with_quantifier(first, |l, id, steps| {
@@ -296,50 +345,50 @@ impl<'t> Lowering<'t, '_> {
             if is_assigned {
                 // A body that assigns the loop's variable assigns a local copy, which starts with the loop's value.
                 let ty = l.model.variable(id).ty;
-                let loop_copy = l.variable(first.name.text, ty, Role::Local);
+                let loop_copy = l.add_variable(first.name.text, ty, Role::Local);
                 let meaning = Meaning::Variable(loop_copy, Access::Writable);
                 let span = first.name.span;
                 if let Some(scope) = l.scopes.last_mut() {
                     scope.insert(first.name.text, Symbol { meaning, span });
                 }
-                loop_body.push(S::Let(loop_copy, Some(M::Read(id.into()))));
+                loop_body.push(ModelStmt::Let(loop_copy, Some(ModelExpr::Read(id.into()))));
             }
             if inner_quantifiers.is_empty() {
-                loop_body.extend(l.scoped_block(body));
+                loop_body.extend(l.lower_scoped_block(body));
             } else {
-                loop_body.push(l.for_stmt(inner_quantifiers, body)?);
+                loop_body.push(l.lower_for(inner_quantifiers, body)?);
             }
             Some(match steps {
-                None => S::For(id, loop_body),
-                Some(steps) => S::ForSteps(id, Box::new(steps), loop_body),
+                None => ModelStmt::For(id, loop_body),
+                Some(steps) => ModelStmt::ForSteps(id, Box::new(steps), loop_body),
             })
         })
     }
 
     /// Lowers a property among statements, which refers to the state at this point.
-    fn statement_property(&mut self, property: &Property<'t>) -> Option<Vec<S>> {
-        let claim = self.boolean(&property.claim, "the claim")?;
+    fn lower_statement_property(&mut self, property: &Property<'t>) -> Option<Vec<ModelStmt>> {
+        let claim = self.lower_boolean(&property.claim, "the claim")?;
         let claim_text = self.text_of(property.claim.span);
         let claim_text = claim_text.split_whitespace().collect::<Vec<_>>().join(" ");
         let name = property.title.clone().unwrap_or(claim_text);
         Some(match property.kind {
-            PropertyKind::Assume => vec![S::Assume(claim)],
+            PropertyKind::Assume => vec![ModelStmt::Assume(claim)],
             PropertyKind::Cover => {
                 let id = CoverId(self.model.covers.len() as u32);
                 self.model.covers.push(Cover { name, holds: None });
-                vec![S::If(claim, vec![S::Cover(id)], Vec::new())]
+                vec![ModelStmt::If(claim, vec![ModelStmt::Cover(id)], Vec::new())]
             }
             PropertyKind::Invariant | PropertyKind::Liveness => {
                 let reason = format!("the assertion `{name}` does not hold");
-                vec![S::Assert(Violation::new(name, reason), claim)]
+                vec![ModelStmt::Assert(Violation::new(name, reason), claim)]
             }
         })
     }
 
     /// Lowers a `return`, whose value must agree with the current function. `span` is the position of the statement.
-    fn return_stmt(&mut self, e: Option<&Expr<'t>>, span: Span) -> Option<Vec<S>> {
+    fn lower_return(&mut self, e: Option<&Expr<'t>>, span: Span) -> Option<Vec<ModelStmt>> {
         match (e, self.result) {
-            (None, None | Some(None)) => Some(vec![S::Return(None)]),
+            (None, None | Some(None)) => Some(vec![ModelStmt::Return(None)]),
             (None, Some(Some(ty))) => {
                 let ty = self.type_name(ty);
                 self.error(span, format!("a value is returned here: {ty}"))
@@ -347,12 +396,12 @@ impl<'t> Lowering<'t, '_> {
                 None
             }
             (Some(e), Some(Some(ty))) => {
-                let typed = self.expr(e)?;
+                let typed = self.lower_expr(e)?;
                 let value = self.coerce(typed, ty, "the returned value")?;
-                Some(vec![S::Return(Some(value))])
+                Some(vec![ModelStmt::Return(Some(value))])
             }
             (Some(e), context) => {
-                self.expr(e);
+                self.lower_expr(e);
                 let message = match context {
                     None => "a rule returns no value",
                     Some(_) => "a procedure returns no value",

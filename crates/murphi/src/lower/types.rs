@@ -1,47 +1,52 @@
 //! Types. Arrays, records, ranges and multisets of the same shape are one type, except in CMurphi's dialect; each
 //! enumeration and scalarset is a new type.
 
-use super::*;
+use super::{Lowering, Meaning};
+use crate::ast::{Expr, Name, TypeExpr, TypeKind};
+use crate::Dialect;
+use cohkit_diagnostics::Span;
+use cohkit_engine::model::{Expr as ModelExpr, NamedType, Number, Operator, Type, TypeId};
+use cohkit_engine::validate::Kind;
 
 /// Maximum size of a scalarset: symmetry reduction keeps a table of its values.
 const MAX_SCALARSET_SIZE: Number = 1 << 20;
 
 impl<'t> Lowering<'t, '_> {
     /// Lowers a type without a declared name. `None` after a reported error.
-    pub(super) fn type_expr(&mut self, ty: &TypeExpr<'t>) -> Option<TypeId> {
-        self.type_named(ty, None)
+    pub(super) fn lower_type_expr(&mut self, ty: &TypeExpr<'t>) -> Option<TypeId> {
+        self.lower_type(ty, None)
     }
 
     /// Lowers a type. A new type gets `name`, or its own text if `name` is `None`.
-    pub(super) fn type_named(&mut self, ty: &TypeExpr<'t>, name: Option<&str>) -> Option<TypeId> {
+    pub(super) fn lower_type(&mut self, ty: &TypeExpr<'t>, name: Option<&str>) -> Option<TypeId> {
         let shape = match &ty.kind {
             TypeKind::Invalid => return None,
             TypeKind::Boolean => return Some(TypeId::BOOL),
             TypeKind::Named(referenced) => return self.known_type(*referenced),
             TypeKind::Enum(names) => {
                 let labels = names.iter().map(|n| n.text.to_string()).collect();
-                let id = self.new_type(self.label(ty, name), Type::Enum(labels));
+                let id = self.add_type(self.type_label(ty, name), Type::Enum(labels));
                 for (i, name) in names.iter().enumerate() {
-                    let label = M::Label(id, i as u32);
+                    let label = ModelExpr::Label(id, i as u32);
                     self.declare(*name, Meaning::Constant(label, Kind::Enum(id)));
                 }
                 return Some(id);
             }
             TypeKind::Scalarset(size) => {
-                let size = self.scalarset_type(size)?;
-                return Some(self.new_type(self.label(ty, name), size));
+                let size = self.lower_scalarset(size)?;
+                return Some(self.add_type(self.type_label(ty, name), size));
             }
-            TypeKind::Range(lo, hi) => self.range_type(ty.span, lo, hi)?,
-            TypeKind::Union(members) => self.union_type(ty.span, members)?,
-            TypeKind::Multiset(capacity, element) => self.multiset_type(capacity, element)?,
-            TypeKind::Array(index, element) => self.array_type(index, element)?,
-            TypeKind::Record(field_groups) => self.record_type(field_groups)?,
+            TypeKind::Range(lo, hi) => self.lower_range(ty.span, lo, hi)?,
+            TypeKind::Union(members) => self.lower_union(ty.span, members)?,
+            TypeKind::Multiset(capacity, element) => self.lower_multiset_type(capacity, element)?,
+            TypeKind::Array(index, element) => self.lower_array(index, element)?,
+            TypeKind::Record(field_groups) => self.lower_record(field_groups)?,
         };
-        Some(self.intern(self.label(ty, name), shape))
+        Some(self.intern_type(self.type_label(ty, name), shape))
     }
 
     /// The name of a new type: that of its declaration, or its text.
-    fn label(&self, ty: &TypeExpr<'t>, name: Option<&str>) -> String {
+    fn type_label(&self, ty: &TypeExpr<'t>, name: Option<&str>) -> String {
         if let Some(name) = name {
             return name.to_string();
         }
@@ -68,8 +73,11 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// Lowers a range, whose bounds must be constants.
-    fn range_type(&mut self, span: Span, lo: &Expr<'t>, hi: &Expr<'t>) -> Option<Type> {
-        let (lo, hi) = (self.constant_number(lo), self.constant_number(hi));
+    fn lower_range(&mut self, span: Span, lo: &Expr<'t>, hi: &Expr<'t>) -> Option<Type> {
+        let (lo, hi) = (
+            self.lower_constant_number(lo),
+            self.lower_constant_number(hi),
+        );
         let (lo, hi) = (lo?, hi?);
         if lo > hi {
             self.error(span, format!("the range {lo}..{hi} is empty"))
@@ -85,8 +93,8 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// Lowers a scalarset of 1 to [`MAX_SCALARSET_SIZE`] values.
-    fn scalarset_type(&mut self, size: &Expr<'t>) -> Option<Type> {
-        let value = self.constant_number(size)?;
+    fn lower_scalarset(&mut self, size: &Expr<'t>) -> Option<Type> {
+        let value = self.lower_constant_number(size)?;
         let bound = match value {
             ..1 => "at least 1".to_string(),
             1..=MAX_SCALARSET_SIZE => return Some(Type::Scalarset(value as u32)),
@@ -98,8 +106,8 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// Lowers a union of different enumerations and scalarsets.
-    fn union_type(&mut self, span: Span, members: &[TypeExpr<'t>]) -> Option<Type> {
-        let ids: Vec<Option<TypeId>> = members.iter().map(|m| self.type_expr(m)).collect();
+    fn lower_union(&mut self, span: Span, members: &[TypeExpr<'t>]) -> Option<Type> {
+        let ids: Vec<Option<TypeId>> = members.iter().map(|m| self.lower_type_expr(m)).collect();
         let mut member_types = Vec::new();
         for (id, member) in ids.into_iter().zip(members) {
             let id = id?;
@@ -123,9 +131,9 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// Lowers a multiset, whose capacity is a constant of at least 1.
-    fn multiset_type(&mut self, capacity: &Expr<'t>, element: &TypeExpr<'t>) -> Option<Type> {
-        let (value, span) = (self.constant_number(capacity), capacity.span);
-        let element = self.type_expr(element)?;
+    fn lower_multiset_type(&mut self, capacity: &Expr<'t>, element: &TypeExpr<'t>) -> Option<Type> {
+        let (value, span) = (self.lower_constant_number(capacity), capacity.span);
+        let element = self.lower_type_expr(element)?;
         let value = value?;
         let bound = match u32::try_from(value) {
             Ok(capacity) if capacity > 0 => return Some(Type::Multiset { capacity, element }),
@@ -138,8 +146,8 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// Lowers an array, whose index must be of a simple type.
-    fn array_type(&mut self, index: &TypeExpr<'t>, element: &TypeExpr<'t>) -> Option<Type> {
-        let (i, element) = (self.type_expr(index), self.type_expr(element));
+    fn lower_array(&mut self, index: &TypeExpr<'t>, element: &TypeExpr<'t>) -> Option<Type> {
+        let (i, element) = (self.lower_type_expr(index), self.lower_type_expr(element));
         let (i, element) = (i?, element?);
         if self.model.bounds(i).is_none() {
             self.error(index.span, "an array's index is of a simple type")
@@ -150,11 +158,11 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// Lowers a record, whose fields have different names.
-    fn record_type(&mut self, field_groups: &[(Vec<Name<'t>>, TypeExpr<'t>)]) -> Option<Type> {
+    fn lower_record(&mut self, field_groups: &[(Vec<Name<'t>>, TypeExpr<'t>)]) -> Option<Type> {
         let mut fields: Vec<(String, TypeId)> = Vec::new();
         let mut is_valid = true;
         for (names, ty) in field_groups {
-            let ty = self.type_expr(ty);
+            let ty = self.lower_type_expr(ty);
             for name in names {
                 if fields.iter().any(|f| f.0 == name.text) {
                     let message = format!("the field `{}` occurs twice", name.text);
@@ -171,32 +179,32 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// Adds a type to the model.
-    fn new_type(&mut self, name: String, ty: Type) -> TypeId {
+    fn add_type(&mut self, name: String, ty: Type) -> TypeId {
         self.model.types.push(NamedType { name, ty });
         TypeId(self.model.types.len() as u32 - 1)
     }
 
     /// The type of this shape. A new type gets the name.
-    pub(super) fn intern(&mut self, name: String, ty: Type) -> TypeId {
+    pub(super) fn intern_type(&mut self, name: String, ty: Type) -> TypeId {
         let shares_types = self.dialect != Dialect::CMurphi;
         let existing = self.model.types.iter().position(|named| named.ty == ty);
         match existing {
             Some(existing) if shares_types => TypeId(existing as u32),
-            _ => self.new_type(name, ty),
+            _ => self.add_type(name, ty),
         }
     }
 
     /// The type of any computed number.
-    pub(super) fn any_number(&mut self) -> TypeId {
+    pub(super) fn number_type(&mut self) -> TypeId {
         let (lo, hi) = self.model.numbers;
-        self.intern("number".into(), Type::Range { lo, hi })
+        self.intern_type("number".into(), Type::Range { lo, hi })
     }
 
     /// The type of a local variable for a value of this kind.
-    pub(super) fn type_for(&mut self, kind: Kind) -> TypeId {
+    pub(super) fn type_of_kind(&mut self, kind: Kind) -> TypeId {
         match kind {
             Kind::Bool => TypeId::BOOL,
-            Kind::Int => self.any_number(),
+            Kind::Int => self.number_type(),
             Kind::Enum(ty) | Kind::Aggregate(ty) => ty,
         }
     }
@@ -218,13 +226,13 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// The value of an expression without variables; `None` if it has variables.
-    pub(super) fn fold(&self, e: &M) -> Option<Number> {
+    pub(super) fn fold(&self, e: &ModelExpr) -> Option<Number> {
         fold(e, self.model.numbers)
     }
 
     /// The value of an expression that must be constant.
-    pub(super) fn constant(&mut self, e: &Expr<'t>) -> Option<(M, Kind)> {
-        let typed = self.expr(e)?;
+    pub(super) fn lower_constant(&mut self, e: &Expr<'t>) -> Option<(ModelExpr, Kind)> {
+        let typed = self.lower_expr(e)?;
         match self.fold(&typed.expr) {
             Some(value) => Some((literal(value, typed.kind)?, typed.kind)),
             None => {
@@ -236,9 +244,9 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// The value of a number that must be constant.
-    pub(super) fn constant_number(&mut self, e: &Expr<'t>) -> Option<Number> {
-        match self.constant(e)? {
-            (M::Int(n), Kind::Int) => Some(n),
+    pub(super) fn lower_constant_number(&mut self, e: &Expr<'t>) -> Option<Number> {
+        match self.lower_constant(e)? {
+            (ModelExpr::Int(n), Kind::Int) => Some(n),
             (_, kind) => {
                 let kind = self.kind_name(kind);
                 self.error(e.span, format!("a number is needed here, not {kind}"));
@@ -249,28 +257,28 @@ impl<'t> Lowering<'t, '_> {
 }
 
 /// The constant of a kind with this code.
-pub(super) fn literal(value: Number, kind: Kind) -> Option<M> {
+pub(super) fn literal(value: Number, kind: Kind) -> Option<ModelExpr> {
     Some(match kind {
-        Kind::Bool => M::Bool(value != 0),
-        Kind::Int => M::Int(value),
-        Kind::Enum(ty) => M::Label(ty, value as u32),
+        Kind::Bool => ModelExpr::Bool(value != 0),
+        Kind::Int => ModelExpr::Int(value),
+        Kind::Enum(ty) => ModelExpr::Label(ty, value as u32),
         Kind::Aggregate(_) => return None,
     })
 }
 
 /// The value of an expression without variables; `None` if it has variables.
-fn fold(e: &M, numbers: (Number, Number)) -> Option<Number> {
+fn fold(e: &ModelExpr, numbers: (Number, Number)) -> Option<Number> {
     use Operator::*;
-    let fold = |e: &M| fold(e, numbers);
+    let fold = |e: &ModelExpr| fold(e, numbers);
     match e {
-        M::Int(n) => Some(*n),
-        M::Bool(b) => Some((*b).into()),
-        M::Label(_, n) => Some((*n).into()),
-        M::Line(_, e) => fold(e),
-        M::Not(e) => Some(1 - fold(e)?),
-        M::Negate(e) => Subtract.of(0, fold(e)?, numbers),
-        M::If(c, a, b) => fold(if fold(c)? != 0 { a } else { b }),
-        M::Binary(op, a, b) => {
+        ModelExpr::Int(n) => Some(*n),
+        ModelExpr::Bool(b) => Some((*b).into()),
+        ModelExpr::Label(_, n) => Some((*n).into()),
+        ModelExpr::Line(_, e) => fold(e),
+        ModelExpr::Not(e) => Some(1 - fold(e)?),
+        ModelExpr::Negate(e) => Subtract.of(0, fold(e)?, numbers),
+        ModelExpr::If(c, a, b) => fold(if fold(c)? != 0 { a } else { b }),
+        ModelExpr::Binary(op, a, b) => {
             let a = fold(a)?;
             match (op, a != 0) {
                 (And, false) => return Some(0),

@@ -6,10 +6,13 @@
 mod expression;
 mod statement;
 
-use super::ast::*;
 use super::diagnostic::Sink;
 use super::lexer::{string_contents, Keyword, Token};
 use super::Dialect;
+use crate::ast::{
+    Decl, Expr, Function, Item, Name, Parameter, Property, PropertyKind, Rule, RuleKind, TypeExpr,
+    TypeKind,
+};
 use cohkit_diagnostics::Span;
 use std::rc::Rc;
 
@@ -68,6 +71,7 @@ impl<'t, 's> Parser<'t, 's> {
         }
     }
 
+    /// Current token.
     fn token(&self) -> Token {
         self.tokens[self.position].0
     }
@@ -78,6 +82,7 @@ impl<'t, 's> Parser<'t, 's> {
         self.tokens[(self.position + offset).min(last)].0
     }
 
+    /// Position of the current token.
     fn span(&self) -> Span {
         self.tokens[self.position].1
     }
@@ -88,20 +93,23 @@ impl<'t, 's> Parser<'t, 's> {
     }
 
     /// Returns the current token and advances to the next one. The parser never moves beyond the last token.
-    fn next(&mut self) -> (Token, Span) {
+    fn advance(&mut self) -> (Token, Span) {
         let token = self.tokens[self.position];
         self.position = (self.position + 1).min(self.tokens.len() - 1);
         token
     }
 
+    /// Text at a position.
     fn text_of(&self, span: Span) -> &'t str {
         &self.text[span.start as usize..span.end as usize]
     }
 
+    /// True if the current token is this one.
     fn is_token(&self, token: Token) -> bool {
         self.token() == token
     }
 
+    /// True if the current token is this keyword.
     fn is_key(&self, keyword: Keyword) -> bool {
         self.token() == Token::Keyword(keyword)
     }
@@ -110,11 +118,12 @@ impl<'t, 's> Parser<'t, 's> {
     fn accept(&mut self, token: Token) -> bool {
         let matches = self.is_token(token);
         if matches {
-            self.next();
+            self.advance();
         }
         matches
     }
 
+    /// Consumes the current token if it is this keyword. Returns true if it was.
     fn accept_key(&mut self, keyword: Keyword) -> bool {
         self.accept(Token::Keyword(keyword))
     }
@@ -143,11 +152,12 @@ impl<'t, 's> Parser<'t, 's> {
     /// Consumes this token and returns its position, or reports that `description` is expected.
     fn expect(&mut self, token: Token, description: &str) -> ParseResult<Span> {
         match self.is_token(token) {
-            true => Ok(self.next().1),
+            true => Ok(self.advance().1),
             false => Err(self.report_expected(description)),
         }
     }
 
+    /// Consumes this keyword and returns its position, or reports that it is expected.
     fn expect_key(&mut self, keyword: Keyword) -> ParseResult<Span> {
         self.expect(Token::Keyword(keyword), &format!("`{}`", keyword.text()))
     }
@@ -194,7 +204,7 @@ impl<'t, 's> Parser<'t, 's> {
     }
 
     /// Parses a name. Reports an error if the dialect reserves the word, and accepts the name nevertheless.
-    fn name(&mut self, description: &str) -> ParseResult<Name<'t>> {
+    fn parse_name(&mut self, description: &str) -> ParseResult<Name<'t>> {
         if !self.is_name(0) {
             if let Token::Keyword(keyword) = self.token() {
                 let span = self.span();
@@ -211,7 +221,7 @@ impl<'t, 's> Parser<'t, 's> {
             }
             return Err(self.report_expected(description));
         }
-        let (token, span) = self.next();
+        let (token, span) = self.advance();
         let text = self.text_of(span);
         if let Token::Keyword(keyword) = token {
             let reserving_dialect = match keyword {
@@ -241,22 +251,22 @@ impl<'t, 's> Parser<'t, 's> {
     }
 
     /// Names separated by commas.
-    fn names(&mut self, description: &str) -> ParseResult<Vec<Name<'t>>> {
-        let mut names = vec![self.name(description)?];
+    fn parse_names(&mut self, description: &str) -> ParseResult<Vec<Name<'t>>> {
+        let mut names = vec![self.parse_name(description)?];
         while self.accept(Token::Comma) {
             if !self.is_name(0) {
                 let span = self.previous_span();
                 self.require_dialect(Dialect::Rumur, span, "comma behind the last name");
                 break;
             }
-            names.push(self.name(description)?);
+            names.push(self.parse_name(description)?);
         }
         Ok(names)
     }
 
     /// Consumes semicolons between declarations, functions or rules. Reports a missing one if the dialect is CMurphi's
     /// and `is_required` is true. Rumur needs none of them.
-    fn semicolons(&mut self, is_required: bool) {
+    fn parse_semicolons(&mut self, is_required: bool) {
         let span = self.span();
         let mut count = 0;
         while self.accept(Token::Semicolon) {
@@ -272,10 +282,10 @@ impl<'t, 's> Parser<'t, 's> {
     }
 
     /// Consumes the end of a block: `end` or one of `keywords`, of which the first names the block in messages.
-    fn end(&mut self, keywords: &[Keyword]) -> ParseResult<()> {
+    fn parse_end(&mut self, keywords: &[Keyword]) -> ParseResult<()> {
         if let Token::Keyword(keyword) = self.token() {
             if keyword == Keyword::End || keywords.contains(&keyword) {
-                self.next();
+                self.advance();
                 return Ok(());
             }
         }
@@ -284,14 +294,14 @@ impl<'t, 's> Parser<'t, 's> {
     }
 
     /// Parses all items of the text. Items with an error are missing; the sink holds the errors.
-    pub fn file(&mut self) -> Vec<Item<'t>> {
+    pub fn parse_file(&mut self) -> Vec<Item<'t>> {
         let mut items = Vec::new();
         // The latest section so far, in CMurphi's order.
         let mut section = 0;
         self.skip_semicolons();
         while !self.is_token(Token::End) {
             let (start, position) = (self.span(), self.position);
-            let result = self.item(&mut items);
+            let result = self.parse_item(&mut items);
             let item_section = match items.last() {
                 Some(Item::Decl(_)) | None => 0,
                 Some(Item::Function(_)) => 1,
@@ -310,6 +320,7 @@ impl<'t, 's> Parser<'t, 's> {
         items
     }
 
+    /// Consumes any number of semicolons.
     fn skip_semicolons(&mut self) {
         while self.accept(Token::Semicolon) {}
     }
@@ -319,7 +330,7 @@ impl<'t, 's> Parser<'t, 's> {
     fn recover(&mut self, start: usize) {
         self.depth = 0;
         if self.position == start {
-            self.next();
+            self.advance();
         }
         loop {
             match self.token() {
@@ -335,25 +346,25 @@ impl<'t, 's> Parser<'t, 's> {
                     | Keyword::Type
                     | Keyword::Var,
                 ) => return,
-                _ => self.next(),
+                _ => self.advance(),
             };
         }
     }
 
     /// Parses a section of declarations, a function or a rule, and adds it to `items`. Declarations before an error
     /// are added too.
-    fn item(&mut self, items: &mut Vec<Item<'t>>) -> ParseResult<()> {
+    fn parse_item(&mut self, items: &mut Vec<Item<'t>>) -> ParseResult<()> {
         match self.token() {
             Token::Keyword(Keyword::Const | Keyword::Type | Keyword::Var) => {
                 let mut decls = Vec::new();
-                let result = self.section(&mut decls);
+                let result = self.parse_section(&mut decls);
                 items.extend(decls.into_iter().map(Item::Decl));
                 result
             }
             Token::Keyword(Keyword::Function | Keyword::Procedure) => {
-                let function = self.function()?;
+                let function = self.parse_function()?;
                 items.push(Item::Function(function));
-                self.semicolons(true);
+                self.parse_semicolons(true);
                 Ok(())
             }
             Token::Keyword(Keyword::ExternFun | Keyword::ExternProc) => {
@@ -370,51 +381,51 @@ impl<'t, 's> Parser<'t, 's> {
                 Err(ReportedError)
             }
             _ => {
-                let rule = self.rule()?;
+                let rule = self.parse_rule()?;
                 items.push(Item::Rule(rule));
                 let is_last = self.is_token(Token::End);
-                self.semicolons(!is_last);
+                self.parse_semicolons(!is_last);
                 Ok(())
             }
         }
     }
 
     /// Parses the declarations in front of a body.
-    fn locals(&mut self) -> ParseResult<Vec<Decl<'t>>> {
+    fn parse_locals(&mut self) -> ParseResult<Vec<Decl<'t>>> {
         let mut decls = Vec::new();
         while let Token::Keyword(Keyword::Const | Keyword::Type | Keyword::Var) = self.token() {
-            self.section(&mut decls)?;
+            self.parse_section(&mut decls)?;
         }
         Ok(decls)
     }
 
     /// Parses a section: `const`, `type` or `var` with its declarations, which are added to `decls`.
-    fn section(&mut self, decls: &mut Vec<Decl<'t>>) -> ParseResult<()> {
-        let (section_token, _) = self.next();
+    fn parse_section(&mut self, decls: &mut Vec<Decl<'t>>) -> ParseResult<()> {
+        let (section_token, _) = self.advance();
         while self.is_name(0) && matches!(self.peek_token(1), Token::Colon | Token::Comma) {
             decls.push(match section_token {
                 Token::Keyword(Keyword::Const) => {
-                    let names = self.declared_names("a constant's name")?;
-                    Decl::Const(names, self.expr()?)
+                    let names = self.parse_declared_names("a constant's name")?;
+                    Decl::Const(names, self.parse_expr()?)
                 }
                 Token::Keyword(Keyword::Type) => {
-                    let names = self.declared_names("a type's name")?;
-                    Decl::Type(names, self.type_expr()?)
+                    let names = self.parse_declared_names("a type's name")?;
+                    Decl::Type(names, self.parse_type_expr()?)
                 }
                 _ => {
-                    let names = self.names("a variable's name")?;
+                    let names = self.parse_names("a variable's name")?;
                     self.expect(Token::Colon, "`:`")?;
-                    Decl::Var(names, self.type_expr()?)
+                    Decl::Var(names, self.parse_type_expr()?)
                 }
             });
-            self.semicolons(true);
+            self.parse_semicolons(true);
         }
         Ok(())
     }
 
     /// Parses the names of constants or types in front of a colon, and the colon. Only Rumur allows several.
-    fn declared_names(&mut self, description: &str) -> ParseResult<Vec<Name<'t>>> {
-        let names = self.names(description)?;
+    fn parse_declared_names(&mut self, description: &str) -> ParseResult<Vec<Name<'t>>> {
+        let names = self.parse_names(description)?;
         if let [_, second, ..] = names[..] {
             self.require_dialect(
                 Dialect::Rumur,
@@ -426,75 +437,76 @@ impl<'t, 's> Parser<'t, 's> {
         Ok(names)
     }
 
-    fn type_expr(&mut self) -> ParseResult<TypeExpr<'t>> {
-        self.nested(Self::type_expr_unnested)
+    /// Parses a type, one nesting level deeper.
+    fn parse_type_expr(&mut self) -> ParseResult<TypeExpr<'t>> {
+        self.nested(Self::parse_type_expr_unnested)
     }
 
     /// Parses a type at the current nesting depth.
-    fn type_expr_unnested(&mut self) -> ParseResult<TypeExpr<'t>> {
+    fn parse_type_expr_unnested(&mut self) -> ParseResult<TypeExpr<'t>> {
         let start = self.span();
         let kind = match self.token() {
             Token::Keyword(Keyword::Boolean) => {
-                self.next();
+                self.advance();
                 TypeKind::Boolean
             }
             Token::Keyword(Keyword::Real) => {
                 self.sink.error(start, "real numbers are not supported");
-                self.next();
+                self.advance();
                 if self.accept(Token::OpenParenthesis) {
                     while !matches!(
                         self.token(),
                         Token::CloseParenthesis | Token::Semicolon | Token::End
                     ) {
-                        self.next();
+                        self.advance();
                     }
                     self.accept(Token::CloseParenthesis);
                 }
                 TypeKind::Invalid
             }
             Token::Keyword(Keyword::Enum) => {
-                self.next();
+                self.advance();
                 self.expect(Token::OpenBrace, "`{`")?;
-                let names = self.names("a value's name")?;
+                let names = self.parse_names("a value's name")?;
                 self.expect(Token::CloseBrace, "`}`")?;
                 TypeKind::Enum(names)
             }
             Token::Keyword(Keyword::Scalarset) => {
-                self.next();
+                self.advance();
                 self.expect(Token::OpenParenthesis, "`(`")?;
-                let size = self.expr()?;
+                let size = self.parse_expr()?;
                 self.expect(Token::CloseParenthesis, "`)`")?;
                 TypeKind::Scalarset(Box::new(size))
             }
-            Token::Keyword(Keyword::Union) => self.union_type()?,
+            Token::Keyword(Keyword::Union) => self.parse_union()?,
             Token::Keyword(Keyword::Array) => {
-                self.next();
+                self.advance();
                 self.expect(Token::OpenBracket, "`[`")?;
-                let index = self.type_expr()?;
+                let index = self.parse_type_expr()?;
                 self.expect(Token::CloseBracket, "`]`")?;
                 self.expect_key(Keyword::Of)?;
-                TypeKind::Array(Box::new(index), Box::new(self.type_expr()?))
+                TypeKind::Array(Box::new(index), Box::new(self.parse_type_expr()?))
             }
             Token::Keyword(Keyword::Multiset) if self.peek_token(1) == Token::OpenBracket => {
-                self.next();
-                self.next();
-                let capacity = self.expr()?;
+                self.advance();
+                self.advance();
+                let capacity = self.parse_expr()?;
                 self.expect(Token::CloseBracket, "`]`")?;
                 self.expect_key(Keyword::Of)?;
                 self.require_dialect(Dialect::CMurphi, start, "multisets");
-                TypeKind::Multiset(Box::new(capacity), Box::new(self.type_expr()?))
+                TypeKind::Multiset(Box::new(capacity), Box::new(self.parse_type_expr()?))
             }
-            Token::Keyword(Keyword::Record) => self.record_type()?,
+            Token::Keyword(Keyword::Record) => self.parse_record()?,
             Token::Identifier | Token::Keyword(_)
                 if self.is_name(0) && !self.name_begins_range() =>
             {
-                TypeKind::Named(self.name("a type")?)
+                TypeKind::Named(self.parse_name("a type")?)
             }
             Token::Keyword(_) => return Err(self.report_expected("a type")),
             _ => {
-                let lo = self.expr()?;
+                let lo = self.parse_expr()?;
                 self.expect(Token::DotDot, "`..`")?;
-                let hi = self.expr()?;
+                let hi = self.parse_expr()?;
                 TypeKind::Range(Box::new(lo), Box::new(hi))
             }
         };
@@ -505,13 +517,13 @@ impl<'t, 's> Parser<'t, 's> {
     }
 
     /// Parses `union { types }`. Rumur reads unions, but cannot check them.
-    fn union_type(&mut self) -> ParseResult<TypeKind<'t>> {
+    fn parse_union(&mut self) -> ParseResult<TypeKind<'t>> {
         let start = self.span();
-        self.next();
+        self.advance();
         self.expect(Token::OpenBrace, "`{`")?;
-        let mut members = vec![self.type_expr()?];
+        let mut members = vec![self.parse_type_expr()?];
         while self.accept(Token::Comma) && !self.is_token(Token::CloseBrace) {
-            members.push(self.type_expr()?);
+            members.push(self.parse_type_expr()?);
         }
         let end = self.expect(Token::CloseBrace, "`}`")?;
         self.require_dialect(
@@ -523,20 +535,20 @@ impl<'t, 's> Parser<'t, 's> {
     }
 
     /// Parses `record` with its fields.
-    fn record_type(&mut self) -> ParseResult<TypeKind<'t>> {
-        self.next();
+    fn parse_record(&mut self) -> ParseResult<TypeKind<'t>> {
+        self.advance();
         let mut fields = Vec::new();
         while self.is_name(0) {
-            let names = self.names("a field's name")?;
+            let names = self.parse_names("a field's name")?;
             self.expect(Token::Colon, "`:`")?;
-            fields.push((names, self.type_expr()?));
+            fields.push((names, self.parse_type_expr()?));
             let is_last = matches!(
                 self.token(),
                 Token::Keyword(Keyword::End | Keyword::EndRecord)
             );
-            self.semicolons(!is_last);
+            self.parse_semicolons(!is_last);
         }
-        self.end(&[Keyword::EndRecord])?;
+        self.parse_end(&[Keyword::EndRecord])?;
         Ok(TypeKind::Record(fields))
     }
 
@@ -547,16 +559,16 @@ impl<'t, 's> Parser<'t, 's> {
     }
 
     /// Parses a function or procedure.
-    fn function(&mut self) -> ParseResult<Function<'t>> {
-        let is_procedure = self.next().0 == Token::Keyword(Keyword::Procedure);
-        let name = self.name("a function's name")?;
+    fn parse_function(&mut self) -> ParseResult<Function<'t>> {
+        let is_procedure = self.advance().0 == Token::Keyword(Keyword::Procedure);
+        let name = self.parse_name("a function's name")?;
         self.expect(Token::OpenParenthesis, "`(`")?;
         let mut parameters = Vec::new();
         while !self.is_token(Token::CloseParenthesis) {
             let is_variable = self.accept_key(Keyword::Var);
-            let names = self.names("a parameter's name")?;
+            let names = self.parse_names("a parameter's name")?;
             self.expect(Token::Colon, "`:`")?;
-            let ty = Rc::new(self.type_expr()?);
+            let ty = Rc::new(self.parse_type_expr()?);
             parameters.extend(names.into_iter().map(|name| Parameter {
                 name,
                 is_variable,
@@ -584,7 +596,7 @@ impl<'t, 's> Parser<'t, 's> {
         self.expect(Token::CloseParenthesis, "`)`")?;
         let mut result = None;
         if self.accept(Token::Colon) {
-            result = Some(self.type_expr()?);
+            result = Some(self.parse_type_expr()?);
             if is_procedure {
                 let span = name.span;
                 self.sink.error(span, "a procedure has no result");
@@ -592,10 +604,10 @@ impl<'t, 's> Parser<'t, 's> {
         } else if !is_procedure {
             self.require_dialect(Dialect::Rumur, name.span, "functions without a result");
         }
-        self.semicolons(true);
-        let locals = self.locals()?;
+        self.parse_semicolons(true);
+        let locals = self.parse_locals()?;
         self.accept_key(Keyword::Begin);
-        let body = self.block()?;
+        let body = self.parse_block()?;
         let end_key = match is_procedure {
             true => Keyword::EndProcedure,
             false => Keyword::EndFunction,
@@ -609,7 +621,7 @@ impl<'t, 's> Parser<'t, 's> {
                 self.require_dialect(Dialect::Rumur, span, &mismatch);
             }
         }
-        self.end(&[end_key, Keyword::EndFunction, Keyword::EndProcedure])?;
+        self.parse_end(&[end_key, Keyword::EndFunction, Keyword::EndProcedure])?;
         Ok(Function {
             name,
             parameters,
@@ -620,45 +632,45 @@ impl<'t, 's> Parser<'t, 's> {
     }
 
     /// Parses rules up to `end` or one of `keywords`.
-    fn rules(&mut self, keywords: &[Keyword]) -> ParseResult<Vec<Rule<'t>>> {
+    fn parse_rules(&mut self, keywords: &[Keyword]) -> ParseResult<Vec<Rule<'t>>> {
         let mut rules = Vec::new();
         self.skip_semicolons();
         loop {
             if let Token::Keyword(keyword) = self.token() {
                 if keyword == Keyword::End || keywords.contains(&keyword) {
-                    self.next();
+                    self.advance();
                     return Ok(rules);
                 }
             }
             if self.is_token(Token::End) {
                 return Err(self.report_expected("`end`"));
             }
-            rules.push(self.nested(Self::rule)?);
+            rules.push(self.nested(Self::parse_rule)?);
             let is_last = matches!(self.token(), Token::Keyword(keyword) if keyword == Keyword::End || keywords.contains(&keyword));
-            self.semicolons(!is_last);
+            self.parse_semicolons(!is_last);
         }
     }
 
     /// Consumes a string, the name of a rule or property. Returns its contents; `None` if no string follows.
-    fn title(&mut self) -> Option<String> {
+    fn parse_title(&mut self) -> Option<String> {
         (self.is_token(Token::String)).then(|| {
-            let span = self.next().1;
+            let span = self.advance().1;
             string_contents(self.text_of(span))
         })
     }
 
     /// Parses a rule, a start state, a property, or a ruleset, alias or `choose` with its rules.
-    fn rule(&mut self) -> ParseResult<Rule<'t>> {
+    fn parse_rule(&mut self) -> ParseResult<Rule<'t>> {
         let start = self.span();
         let kind = match self.token() {
-            Token::Keyword(Keyword::Rule) => self.simple_rule()?,
+            Token::Keyword(Keyword::Rule) => self.parse_simple_rule()?,
             Token::Keyword(Keyword::Startstate) => {
-                self.next();
-                let title = self.title();
-                let locals = self.locals()?;
+                self.advance();
+                let title = self.parse_title();
+                let locals = self.parse_locals()?;
                 self.accept_key(Keyword::Begin);
-                let body = self.block()?;
-                self.end(&[Keyword::EndStartstate])?;
+                let body = self.parse_block()?;
+                self.parse_end(&[Keyword::EndStartstate])?;
                 RuleKind::Start {
                     title,
                     locals,
@@ -666,25 +678,25 @@ impl<'t, 's> Parser<'t, 's> {
                 }
             }
             Token::Keyword(Keyword::Ruleset) => {
-                self.next();
-                let quantifiers = self.quantifiers()?;
+                self.advance();
+                let quantifiers = self.parse_quantifiers()?;
                 self.expect_do()?;
-                RuleKind::Ruleset(quantifiers, self.rules(&[Keyword::EndRuleset])?)
+                RuleKind::Ruleset(quantifiers, self.parse_rules(&[Keyword::EndRuleset])?)
             }
             Token::Keyword(Keyword::Alias) => {
-                self.next();
-                let aliases = self.aliases()?;
+                self.advance();
+                let aliases = self.parse_aliases()?;
                 self.expect_do()?;
-                RuleKind::Alias(aliases, self.rules(&[Keyword::EndAlias])?)
+                RuleKind::Alias(aliases, self.parse_rules(&[Keyword::EndAlias])?)
             }
             Token::Keyword(Keyword::Choose) => {
-                self.next();
+                self.advance();
                 self.require_dialect(Dialect::CMurphi, start, "`choose`");
-                let name = self.name("a name for a slot")?;
+                let name = self.parse_name("a name for a slot")?;
                 self.expect(Token::Colon, "`:`")?;
-                let multiset = self.expr()?;
+                let multiset = self.parse_expr()?;
                 self.expect_do()?;
-                RuleKind::Choose(name, multiset, self.rules(&[Keyword::EndChoose])?)
+                RuleKind::Choose(name, multiset, self.parse_rules(&[Keyword::EndChoose])?)
             }
             Token::Keyword(
                 keyword @ (Keyword::Invariant
@@ -696,7 +708,7 @@ impl<'t, 's> Parser<'t, 's> {
                 if keyword == Keyword::Assert {
                     self.require_dialect(Dialect::Rumur, start, "`assert` beside rules");
                 }
-                RuleKind::Property(self.property()?)
+                RuleKind::Property(self.parse_property()?)
             }
             _ => {
                 let description = "a declaration, a function, a rule, a start state or a property";
@@ -706,17 +718,18 @@ impl<'t, 's> Parser<'t, 's> {
         Ok(Rule { kind })
     }
 
+    /// Consumes `do`, or reports that it is expected.
     fn expect_do(&mut self) -> ParseResult<()> {
         self.expect_key(Keyword::Do).map(drop)
     }
 
     /// Parses the aliases in front of `do`.
-    fn aliases(&mut self) -> ParseResult<Vec<(Name<'t>, Expr<'t>)>> {
+    fn parse_aliases(&mut self) -> ParseResult<Vec<(Name<'t>, Expr<'t>)>> {
         let mut aliases = Vec::new();
         loop {
-            let name = self.name("an alias")?;
+            let name = self.parse_name("an alias")?;
             self.expect(Token::Colon, "`:`")?;
-            aliases.push((name, self.expr()?));
+            aliases.push((name, self.parse_expr()?));
             if !self.accept(Token::Semicolon) && !self.accept(Token::Comma)
                 || self.is_key(Keyword::Do)
             {
@@ -726,20 +739,20 @@ impl<'t, 's> Parser<'t, 's> {
     }
 
     /// Parses `rule` with its priority, title, guard and body.
-    fn simple_rule(&mut self) -> ParseResult<RuleKind<'t>> {
-        self.next();
-        let priority = self.priority();
-        let title = self.title();
-        let has_guard = self.guard_follows();
+    fn parse_simple_rule(&mut self) -> ParseResult<RuleKind<'t>> {
+        self.advance();
+        let priority = self.parse_priority();
+        let title = self.parse_title();
+        let has_guard = self.has_guard();
         let guard = match has_guard {
             true => {
-                let guard = self.expr()?;
+                let guard = self.parse_expr()?;
                 self.expect(Token::RuleArrow, "`==>`")?;
                 Some(guard)
             }
             false => None,
         };
-        let locals = self.locals()?;
+        let locals = self.parse_locals()?;
         let begin = self.span();
         let has_begin = self.accept_key(Keyword::Begin);
         if !has_guard && !has_begin && self.dialect != Dialect::Any {
@@ -747,8 +760,8 @@ impl<'t, 's> Parser<'t, 's> {
                 .error(begin, "a rule without a guard needs `begin`")
                 .note("neither CMurphi nor Rumur can distinguish its first statement from a guard");
         }
-        let body = self.block()?;
-        self.end(&[Keyword::EndRule])?;
+        let body = self.parse_block()?;
+        self.parse_end(&[Keyword::EndRule])?;
         Ok(RuleKind::Rule {
             title,
             priority,
@@ -760,7 +773,7 @@ impl<'t, 's> Parser<'t, 's> {
 
     /// Parses a number directly behind `rule`, with its position. If an operator follows, the number belongs to the
     /// guard instead, and the result is `None`.
-    fn priority(&mut self) -> Option<(i64, Span)> {
+    fn parse_priority(&mut self) -> Option<(i64, Span)> {
         let start = self.span();
         let sign_count = self.is_token(Token::Minus) as usize;
         let is_before_rule = matches!(
@@ -775,16 +788,16 @@ impl<'t, 's> Parser<'t, 's> {
             return None;
         }
         if sign_count > 0 {
-            self.next();
+            self.advance();
         }
-        let (_, span) = self.next();
-        let value = self.number(span).unwrap_or(0);
+        let (_, span) = self.advance();
+        let value = self.number_value(span).unwrap_or(0);
         self.require_dialect(Dialect::CMurphi, start.to(span), "priorities");
         Some((if sign_count > 0 { -value } else { value }, start.to(span)))
     }
 
     /// True if `==>` comes before any token that no guard contains.
-    fn guard_follows(&self) -> bool {
+    fn has_guard(&self) -> bool {
         for &(token, _) in &self.tokens[self.position..] {
             match token {
                 Token::RuleArrow => return true,
@@ -811,8 +824,8 @@ impl<'t, 's> Parser<'t, 's> {
     }
 
     /// A property such as `invariant "name" claim`; the name may also follow the claim.
-    fn property(&mut self) -> ParseResult<Property<'t>> {
-        let (token, start) = self.next();
+    fn parse_property(&mut self) -> ParseResult<Property<'t>> {
+        let (token, start) = self.advance();
         let kind = match token {
             Token::Keyword(Keyword::Assume) => PropertyKind::Assume,
             Token::Keyword(Keyword::Cover) => PropertyKind::Cover,
@@ -823,7 +836,7 @@ impl<'t, 's> Parser<'t, 's> {
             self.require_dialect(Dialect::Rumur, start, &format!("`{}`", keyword.text()));
         }
         let title_span = self.span();
-        let mut title = self.title();
+        let mut title = self.parse_title();
         if title.is_some() && token == Token::Keyword(Keyword::Assert) {
             self.require_dialect(
                 Dialect::Rumur,
@@ -831,9 +844,9 @@ impl<'t, 's> Parser<'t, 's> {
                 "message before the asserted condition",
             );
         }
-        let claim = self.expr()?;
+        let claim = self.parse_expr()?;
         if title.is_none() {
-            title = self.title();
+            title = self.parse_title();
         }
         Ok(Property {
             kind,

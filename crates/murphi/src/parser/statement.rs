@@ -14,24 +14,27 @@
 //! The last `;` of a block is optional, and plain `end` closes any block. An error ends the current statement only, so
 //! that all errors of a file are reported.
 
-use super::*;
+use super::{ParseResult, Parser, ReportedError};
+use crate::ast::{Block, Stmt, StmtKind};
+use crate::lexer::{Keyword, Token};
+use crate::Dialect;
 
 impl<'t> Parser<'t, '_> {
     /// Parses statements up to the end of their block.
-    pub(super) fn block(&mut self) -> ParseResult<Block<'t>> {
-        self.nested(Self::block_unnested)
+    pub(super) fn parse_block(&mut self) -> ParseResult<Block<'t>> {
+        self.nested(Self::parse_block_unnested)
     }
 
-    /// As [`Parser::block`], without counting a nesting level.
-    fn block_unnested(&mut self) -> ParseResult<Block<'t>> {
+    /// As [`Parser::parse_block`], without counting a nesting level.
+    fn parse_block_unnested(&mut self) -> ParseResult<Block<'t>> {
         let mut block = Vec::new();
         loop {
             self.skip_semicolons();
-            if self.block_ends() {
+            if self.is_at_block_end() {
                 return Ok(block);
             }
             let (start, depth) = (self.position, self.depth);
-            match self.stmt() {
+            match self.parse_stmt() {
                 Ok(stmt) => block.push(stmt),
                 Err(ReportedError) => {
                     self.depth = depth;
@@ -41,14 +44,14 @@ impl<'t> Parser<'t, '_> {
                     continue;
                 }
             }
-            if !self.is_token(Token::Semicolon) && !self.block_ends() {
+            if !self.is_token(Token::Semicolon) && !self.is_at_block_end() {
                 return Err(self.report_expected("`;`"));
             }
         }
     }
 
     /// True if the current token ends a block.
-    fn block_ends(&self) -> bool {
+    fn is_at_block_end(&self) -> bool {
         match self.token() {
             Token::End => true,
             Token::Keyword(keyword) => {
@@ -63,7 +66,7 @@ impl<'t> Parser<'t, '_> {
     /// skipped, so that parsing terminates. Returns false if the body ends first.
     fn recover_stmt(&mut self, start: usize) -> bool {
         if self.position == start {
-            self.next();
+            self.advance();
         }
         loop {
             match self.token() {
@@ -82,14 +85,15 @@ impl<'t> Parser<'t, '_> {
                     | Keyword::EndProcedure
                     | Keyword::EndRuleset,
                 ) => return false,
-                _ => self.next(),
+                _ => self.advance(),
             };
         }
     }
 
-    fn stmt(&mut self) -> ParseResult<Stmt<'t>> {
+    /// Parses a statement with its position.
+    fn parse_stmt(&mut self) -> ParseResult<Stmt<'t>> {
         let start = self.span();
-        let kind = self.stmt_kind()?;
+        let kind = self.parse_stmt_kind()?;
         Ok(Stmt {
             span: start.to(self.previous_span()),
             kind,
@@ -97,9 +101,9 @@ impl<'t> Parser<'t, '_> {
     }
 
     /// Parses a statement without its position.
-    fn stmt_kind(&mut self) -> ParseResult<StmtKind<'t>> {
+    fn parse_stmt_kind(&mut self) -> ParseResult<StmtKind<'t>> {
         let Token::Keyword(keyword) = self.token() else {
-            return self.assignment_or_call();
+            return self.parse_assignment_or_call();
         };
         // A keyword that only one dialect reserves is a name where it is used as one.
         let is_used_as_name = matches!(
@@ -107,20 +111,20 @@ impl<'t> Parser<'t, '_> {
             Token::Assign | Token::Dot | Token::OpenBracket
         );
         if !keyword.is_reserved() && is_used_as_name {
-            return self.assignment_or_call();
+            return self.parse_assignment_or_call();
         }
         let start = self.span();
         match keyword {
-            Keyword::If => self.if_stmt(),
-            Keyword::Switch => self.switch_stmt(),
-            Keyword::For => self.for_stmt(),
-            Keyword::While => self.while_stmt(),
-            Keyword::Alias => self.alias_stmt(),
+            Keyword::If => self.parse_if(),
+            Keyword::Switch => self.parse_switch(),
+            Keyword::For => self.parse_for(),
+            Keyword::While => self.parse_while(),
+            Keyword::Alias => self.parse_alias_block(),
             Keyword::Assert | Keyword::Invariant | Keyword::Assume | Keyword::Cover => {
                 if keyword == Keyword::Invariant {
                     self.require_dialect(Dialect::Rumur, start, "`invariant` among statements");
                 }
-                self.property().map(StmtKind::Property)
+                self.parse_property().map(StmtKind::Property)
             }
             Keyword::Liveness => {
                 self.sink
@@ -129,87 +133,90 @@ impl<'t> Parser<'t, '_> {
                         "`liveness` is a property of all states, not a statement",
                     )
                     .note("put it beside the rules");
-                self.next();
+                self.advance();
                 Err(ReportedError)
             }
             Keyword::Error => {
-                self.next();
-                let title = self.title();
+                self.advance();
+                let title = self.parse_title();
                 let message = title.ok_or_else(|| self.report_expected("a message in quotes"))?;
                 Ok(StmtKind::Error(message))
             }
             Keyword::Put => {
-                self.next();
-                match self.title() {
+                self.advance();
+                match self.parse_title() {
                     Some(_) => Ok(StmtKind::Put(None)),
-                    None => Ok(StmtKind::Put(Some(self.expr()?))),
+                    None => Ok(StmtKind::Put(Some(self.parse_expr()?))),
                 }
             }
             Keyword::Return => {
-                self.next();
-                let has_no_value = self.is_token(Token::Semicolon) || self.block_ends();
+                self.advance();
+                let has_no_value = self.is_token(Token::Semicolon) || self.is_at_block_end();
                 let value = if has_no_value {
                     None
                 } else {
-                    Some(self.expr()?)
+                    Some(self.parse_expr()?)
                 };
                 Ok(StmtKind::Return(value))
             }
             Keyword::Undefine => {
-                self.next();
-                Ok(StmtKind::Undefine(self.postfix()?))
+                self.advance();
+                Ok(StmtKind::Undefine(self.parse_postfix()?))
             }
             Keyword::Clear => {
-                self.next();
-                Ok(StmtKind::Clear(self.postfix()?))
+                self.advance();
+                Ok(StmtKind::Clear(self.parse_postfix()?))
             }
-            Keyword::MultisetAdd | Keyword::MultisetRemove => self.multiset_stmt(keyword),
-            Keyword::MultisetRemovePred => self.multiset_remove_pred_stmt(),
-            keyword if !keyword.is_reserved() => self.assignment_or_call(),
+            Keyword::MultisetAdd | Keyword::MultisetRemove => self.parse_multiset_stmt(keyword),
+            Keyword::MultisetRemovePred => self.parse_multiset_remove_pred(),
+            keyword if !keyword.is_reserved() => self.parse_assignment_or_call(),
             _ => Err(self.report_expected("a statement")),
         }
     }
 
-    fn for_stmt(&mut self) -> ParseResult<StmtKind<'t>> {
+    /// Parses `for` with its body. The current token is `for`.
+    fn parse_for(&mut self) -> ParseResult<StmtKind<'t>> {
         let start = self.span();
-        self.next();
-        let quantifiers = self.quantifiers()?;
+        self.advance();
+        let quantifiers = self.parse_quantifiers()?;
         if quantifiers.len() > 1 {
             self.require_dialect(Dialect::CMurphi, start, "several names in one `for`");
         }
-        self.do_or_colon()?;
-        let body = self.block()?;
-        self.end(&[Keyword::EndFor])?;
+        self.expect_do_or_colon()?;
+        let body = self.parse_block()?;
+        self.parse_end(&[Keyword::EndFor])?;
         Ok(StmtKind::For(quantifiers, body))
     }
 
-    fn while_stmt(&mut self) -> ParseResult<StmtKind<'t>> {
-        self.next();
-        let condition = self.expr()?;
+    /// Parses `while` with its body. The current token is `while`.
+    fn parse_while(&mut self) -> ParseResult<StmtKind<'t>> {
+        self.advance();
+        let condition = self.parse_expr()?;
         self.expect_do()?;
-        let body = self.block()?;
-        self.end(&[Keyword::EndWhile])?;
+        let body = self.parse_block()?;
+        self.parse_end(&[Keyword::EndWhile])?;
         Ok(StmtKind::While(condition, body))
     }
 
-    fn alias_stmt(&mut self) -> ParseResult<StmtKind<'t>> {
-        self.next();
-        let aliases = self.aliases()?;
+    /// Parses `alias` with its body. The current token is `alias`.
+    fn parse_alias_block(&mut self) -> ParseResult<StmtKind<'t>> {
+        self.advance();
+        let aliases = self.parse_aliases()?;
         self.expect_do()?;
-        let body = self.block()?;
-        self.end(&[Keyword::EndAlias])?;
+        let body = self.parse_block()?;
+        self.parse_end(&[Keyword::EndAlias])?;
         Ok(StmtKind::Alias(aliases, body))
     }
 
     /// Parses `multisetadd(element, multiset)` or `multisetremove(slot, multiset)`.
-    fn multiset_stmt(&mut self, keyword: Keyword) -> ParseResult<StmtKind<'t>> {
+    fn parse_multiset_stmt(&mut self, keyword: Keyword) -> ParseResult<StmtKind<'t>> {
         let start = self.span();
-        self.next();
+        self.advance();
         self.require_dialect(Dialect::CMurphi, start, &format!("`{}`", keyword.text()));
         self.expect(Token::OpenParenthesis, "`(`")?;
-        let element_or_slot = self.expr()?;
+        let element_or_slot = self.parse_expr()?;
         self.expect(Token::Comma, "`,`")?;
-        let multiset = self.expr()?;
+        let multiset = self.parse_expr()?;
         self.expect(Token::CloseParenthesis, "`)`")?;
         Ok(match keyword {
             Keyword::MultisetAdd => StmtKind::MultisetAdd(element_or_slot, multiset),
@@ -218,31 +225,31 @@ impl<'t> Parser<'t, '_> {
     }
 
     /// Parses `multisetremovepred(slot : multiset, condition)`, which removes all slots that satisfy the condition.
-    fn multiset_remove_pred_stmt(&mut self) -> ParseResult<StmtKind<'t>> {
+    fn parse_multiset_remove_pred(&mut self) -> ParseResult<StmtKind<'t>> {
         let start = self.span();
-        self.next();
+        self.advance();
         self.require_dialect(Dialect::CMurphi, start, "`multisetremovepred`");
         self.expect(Token::OpenParenthesis, "`(`")?;
-        let name = self.name("a name for a slot")?;
+        let name = self.parse_name("a name for a slot")?;
         self.expect(Token::Colon, "`:`")?;
-        let multiset = self.expr()?;
+        let multiset = self.parse_expr()?;
         self.expect(Token::Comma, "`,`")?;
-        let condition = self.expr()?;
+        let condition = self.parse_expr()?;
         self.expect(Token::CloseParenthesis, "`)`")?;
         Ok(StmtKind::MultisetRemovePred(name, multiset, condition))
     }
 
     /// Parses a statement that begins with a name.
-    fn assignment_or_call(&mut self) -> ParseResult<StmtKind<'t>> {
+    fn parse_assignment_or_call(&mut self) -> ParseResult<StmtKind<'t>> {
         if !self.is_name(0) {
             return Err(self.report_expected("a statement"));
         }
         if self.peek_token(1) == Token::OpenParenthesis {
-            let name = self.name("a procedure's name")?;
-            let (arguments, _) = self.arguments()?;
+            let name = self.parse_name("a procedure's name")?;
+            let (arguments, _) = self.parse_arguments()?;
             return Ok(StmtKind::Call(name, arguments));
         }
-        let target = self.postfix()?;
+        let target = self.parse_postfix()?;
         if self.is_token(Token::Equal) {
             let span = self.span();
             self.sink
@@ -251,18 +258,18 @@ impl<'t> Parser<'t, '_> {
             return Err(ReportedError);
         }
         self.expect(Token::Assign, "`:=`")?;
-        let value = self.expr()?;
+        let value = self.parse_expr()?;
         Ok(StmtKind::Assign(target, value))
     }
 
     /// Parses `if` with its `elsif` and `else` parts. The current token is `if`.
-    fn if_stmt(&mut self) -> ParseResult<StmtKind<'t>> {
+    fn parse_if(&mut self) -> ParseResult<StmtKind<'t>> {
         let mut cases = Vec::new();
         let mut otherwise = Vec::new();
         while self.accept_key(Keyword::If) || self.accept_key(Keyword::Elsif) {
-            let condition = self.expr()?;
+            let condition = self.parse_expr()?;
             self.expect_key(Keyword::Then)?;
-            let body = self.block()?;
+            let body = self.parse_block()?;
             if cases.len() as u32 == self.max_depth {
                 return Err(self.report_depth(condition.span, "this `if` has too many cases"));
             }
@@ -272,30 +279,30 @@ impl<'t> Parser<'t, '_> {
             }
         }
         if self.accept_key(Keyword::Else) {
-            otherwise = self.block()?;
+            otherwise = self.parse_block()?;
         }
-        self.end(&[Keyword::EndIf])?;
+        self.parse_end(&[Keyword::EndIf])?;
         Ok(StmtKind::If(cases, otherwise))
     }
 
     /// Parses `switch` with its cases. The current token is `switch`.
-    fn switch_stmt(&mut self) -> ParseResult<StmtKind<'t>> {
-        self.next();
-        let subject = self.expr()?;
+    fn parse_switch(&mut self) -> ParseResult<StmtKind<'t>> {
+        self.advance();
+        let subject = self.parse_expr()?;
         let mut cases = Vec::new();
         while self.accept_key(Keyword::Case) {
-            let mut values = vec![self.expr()?];
+            let mut values = vec![self.parse_expr()?];
             while self.accept(Token::Comma) {
-                values.push(self.expr()?);
+                values.push(self.parse_expr()?);
             }
             self.expect(Token::Colon, "`:`")?;
-            cases.push((values, self.block()?));
+            cases.push((values, self.parse_block()?));
         }
         let mut otherwise = Vec::new();
         if self.accept_key(Keyword::Else) {
-            otherwise = self.block()?;
+            otherwise = self.parse_block()?;
         }
-        self.end(&[Keyword::EndSwitch])?;
+        self.parse_end(&[Keyword::EndSwitch])?;
         Ok(StmtKind::Switch(subject, cases, otherwise))
     }
 }

@@ -1,10 +1,11 @@
 //! All engines agree on small random models. See `examples/fuzz_models` for the long runs.
 
+use cohkit_engine::model::Deadlock;
+use cohkit_engine::search::Engine;
+use cohkit_engine::{check, Options, Outcome};
 use cohkit_testing::random_models::generate;
-use cohkit_testing::random_models::judge;
+use cohkit_testing::random_models::judge::{self, AgreedVerdict, JudgeError};
 use cohkit_testing::rumur;
-
-use judge::{AgreedVerdict, JudgeError};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Numbers of verified, violated and rejected models, and the failures with the command that reproduces each.
@@ -22,9 +23,24 @@ struct Tally {
     failures: Vec<String>,
 }
 
-/// Compares the models with the seeds from 0 to `count` - 1: our engines with each other, or with Rumur if `against`
-/// is `rumur`.
-fn compare_all(count: usize, against: &str) -> Tally {
+/// Checkers whose verdicts are compared.
+#[derive(Clone, Copy, PartialEq)]
+enum Comparison {
+    /// Our engines with each other.
+    Engines,
+    /// Our engines with Rumur.
+    Rumur,
+}
+
+/// Compares the verdicts on the models with the seeds from 0 to `count` - 1.
+fn compare_all(count: usize, comparison: Comparison) -> Tally {
+    // Rumur reads models of its own dialect only; our engines alternate between this dialect and all constructs.
+    let is_for_rumur = comparison == Comparison::Rumur;
+    // Argument of `fuzz_models` for this comparison.
+    let against = match comparison {
+        Comparison::Engines => "ours",
+        Comparison::Rumur => "rumur",
+    };
     let next = AtomicUsize::new(0);
     let compare_models = || {
         let folder = tempfile::tempdir().unwrap();
@@ -34,10 +50,10 @@ fn compare_all(count: usize, against: &str) -> Tally {
             if seed >= count {
                 return tally;
             }
-            let text = generate::model(seed as u64, against == "rumur" || seed.is_multiple_of(2));
-            let result = match against {
-                "rumur" => judge::rumur(&text, folder.path()),
-                _ => judge::compare_engines(&text),
+            let text = generate::model(seed as u64, is_for_rumur || seed.is_multiple_of(2));
+            let result = match comparison {
+                Comparison::Engines => judge::compare_engines(&text),
+                Comparison::Rumur => judge::rumur(&text, folder.path()),
             };
             match result {
                 Ok(AgreedVerdict::Verified { states, orbits }) => {
@@ -74,20 +90,32 @@ fn compare_all(count: usize, against: &str) -> Tally {
 /// Checks that no model fails, few are rejected, and enough have each verdict for a significant comparison.
 fn assert_agreement(tally: &Tally, count: usize) {
     assert!(tally.failures.is_empty(), "{}", tally.failures.join("\n\n"));
-    assert!(tally.rejected * 100 <= count, "{} refused", tally.rejected);
-    assert!(tally.verified * 4 >= count, "{} verified", tally.verified);
-    assert!(tally.violated * 10 >= count, "{} violated", tally.violated);
+    assert!(
+        tally.rejected * 100 <= count,
+        "{} rejected, at most 1 % expected",
+        tally.rejected
+    );
+    assert!(
+        tally.verified * 4 >= count,
+        "{} verified, at least 25 % expected",
+        tally.verified
+    );
+    assert!(
+        tally.violated * 10 >= count,
+        "{} violated, at least 10 % expected",
+        tally.violated
+    );
 }
 
 /// Interpreted, compiled, parallel and symmetric searches of many small models.
 #[test]
 fn own_engines_agree_on_random_models() {
     const COUNT: usize = 20_000;
-    let tally = compare_all(COUNT, "ours");
+    let tally = compare_all(COUNT, Comparison::Engines);
     assert_agreement(&tally, COUNT);
     assert!(
         tally.with_symmetry * 50 >= COUNT,
-        "{} have symmetry",
+        "{} have symmetry, at least 2 % expected",
         tally.with_symmetry
     );
 }
@@ -97,105 +125,137 @@ fn own_engines_agree_on_random_models() {
 fn rumur_agrees_on_random_models() {
     const COUNT: usize = 300;
     if rumur::require("rumur") {
-        assert_agreement(&compare_all(COUNT, "rumur"), COUNT);
+        assert_agreement(&compare_all(COUNT, Comparison::Rumur), COUNT);
     }
 }
 
-/// A model with random numbers near both limits of 64 bits, in cells that may be undefined and in computed indices.
-fn edge_model(seed: u64) -> String {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut below = move |bound: u64| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 33) % bound
-    };
-    const EDGES: [&str; 8] = [
-        "9223372036854775807",
-        "(-9223372036854775807)",
-        "9223372036854775800",
-        "(-9223372036854775800)",
-        "4611686018427387904",
-        "1",
-        "(-1)",
-        "0",
-    ];
-    fn number(below: &mut dyn FnMut(u64) -> u64, depth: u32) -> String {
+/// Numbers at and near both limits of 64 bits, and small ones.
+const EDGES: [&str; 8] = [
+    "9223372036854775807",
+    "(-9223372036854775807)",
+    "9223372036854775800",
+    "(-9223372036854775800)",
+    "4611686018427387904",
+    "1",
+    "(-1)",
+    "0",
+];
+
+/// Generator of models with random numbers near both limits of 64 bits, in cells that may be undefined and in computed
+/// indices.
+struct EdgeGenerator {
+    /// State of the random number generator (xorshift).
+    state: u64,
+}
+
+impl EdgeGenerator {
+    /// Creates the generator of the model with this seed.
+    fn new(seed: u64) -> EdgeGenerator {
+        EdgeGenerator {
+            state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+        }
+    }
+
+    /// A number below a bound.
+    fn below(&mut self, bound: u64) -> u64 {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        (self.state >> 33) % bound
+    }
+
+    /// One of [`EDGES`].
+    fn edge(&mut self) -> &'static str {
+        EDGES[self.below(8) as usize]
+    }
+
+    /// An expression of a number with up to `depth` levels of operators.
+    fn number(&mut self, depth: u32) -> String {
         let kinds = if depth == 0 { 4 } else { 8 };
-        match below(kinds) {
-            0 => EDGES[below(8) as usize].into(),
-            1 => ["w", "l", "h", "x"][below(4) as usize].into(),
-            2 => format!("a[{}]", index(below, depth)),
-            3 => format!("(isundefined(w) ? {} : w)", EDGES[below(8) as usize]),
+        match self.below(kinds) {
+            0 => self.edge().into(),
+            1 => ["w", "l", "h", "x"][self.below(4) as usize].into(),
+            2 => format!("a[{}]", self.index(depth)),
+            3 => format!("(isundefined(w) ? {} : w)", self.edge()),
             4 => format!(
                 "({} ? {} : {})",
-                boolean(below, depth - 1),
-                number(below, depth - 1),
-                number(below, depth - 1)
+                self.boolean(depth - 1),
+                self.number(depth - 1),
+                self.number(depth - 1)
             ),
             _ => format!(
                 "({} {} {})",
-                number(below, depth - 1),
-                ["+", "-", "*", "/", "%", "-"][below(6) as usize],
-                number(below, depth - 1)
+                self.number(depth - 1),
+                ["+", "-", "*", "/", "%", "-"][self.below(6) as usize],
+                self.number(depth - 1)
             ),
         }
     }
-    fn boolean(below: &mut dyn FnMut(u64) -> u64, depth: u32) -> String {
-        match below(4) {
+
+    /// A condition with up to `depth` levels of operators.
+    fn boolean(&mut self, depth: u32) -> String {
+        match self.below(4) {
             0 => "b".into(),
-            1 => format!("isundefined(a[{}])", below(3)),
-            2 => ["isundefined(w)", "isundefined(x)", "isundefined(l)"][below(3) as usize].into(),
+            1 => format!("isundefined(a[{}])", self.below(3)),
+            2 => ["isundefined(w)", "isundefined(x)", "isundefined(l)"][self.below(3) as usize]
+                .into(),
             _ if depth == 0 => "!b".into(),
-            _ => format!(
-                "({} < {})",
-                number(below, depth - 1),
-                number(below, depth - 1)
-            ),
+            _ => format!("({} < {})", self.number(depth - 1), self.number(depth - 1)),
         }
     }
-    fn index(below: &mut dyn FnMut(u64) -> u64, depth: u32) -> String {
-        match below(4) {
-            0 => below(3).to_string(),
+
+    /// An index of the array, constant or computed.
+    fn index(&mut self, depth: u32) -> String {
+        match self.below(4) {
+            0 => self.below(3).to_string(),
             1 => "i".into(),
             2 => "(b ? i : 0)".into(),
             _ if depth == 0 => "(2 - i)".into(),
-            _ => format!("({} % 3)", number(below, depth - 1)),
+            _ => format!("({} % 3)", self.number(depth - 1)),
         }
     }
-    let mut rules = String::new();
-    for _ in 0..3 + below(3) {
-        let mut body = String::new();
-        for _ in 0..1 + below(3) {
-            let e = number(&mut below, 2);
-            let array_index = index(&mut below, 1);
-            body += &match below(7) {
-                0 => format!("w := {e}; "),
-                1 => format!("a[{array_index}] := {e}; "),
-                2 => format!("undefine a[{array_index}]; undefine x; "),
-                3 => format!("x := {}; w := x; ", EDGES[below(8) as usize]),
-                4 => format!(
-                    "if {} then w := {e}; else undefine w; end; ",
-                    boolean(&mut below, 1)
-                ),
-                5 => "i := (i + 1) % 3; ".into(),
-                _ => format!("for k := 0 to {} do a[k] := {e}; end; ", below(3)),
-            };
+
+    /// A statement.
+    fn statement(&mut self) -> String {
+        let e = self.number(2);
+        let array_index = self.index(1);
+        match self.below(7) {
+            0 => format!("w := {e}; "),
+            1 => format!("a[{array_index}] := {e}; "),
+            2 => format!("undefine a[{array_index}]; undefine x; "),
+            3 => format!("x := {}; w := x; ", self.edge()),
+            4 => format!(
+                "if {} then w := {e}; else undefine w; end; ",
+                self.boolean(1)
+            ),
+            5 => "i := (i + 1) % 3; ".into(),
+            _ => format!("for k := 0 to {} do a[k] := {e}; end; ", self.below(3)),
         }
-        rules += &format!(
-            "rule {} ==> var x: wide; begin x := 1; b := !b; {body} end;\n",
-            boolean(&mut below, 1).replace('x', "w")
-        );
     }
-    format!(
-        "type wide: -9223372036854775807..9223372036854775807; idx: 0..2;
-        low: -9223372036854775807..-9223372036854775800; high: 9223372036854775800..9223372036854775807;
-        var a: array [idx] of wide; w: wide; l: low; h: high; i: idx; b: boolean;
-        startstate begin i := 0; b := true; h := 9223372036854775807; end;
-        startstate begin i := 1; b := false; l := -9223372036854775807; h := 9223372036854775800; a[1] := l; w := h; end;
-        {rules}"
-    )
-    .replace("isundefined(x)", "isundefined(w)")
+
+    /// A whole model.
+    fn model(&mut self) -> String {
+        let mut rules = String::new();
+        for _ in 0..3 + self.below(3) {
+            let mut body = String::new();
+            for _ in 0..1 + self.below(3) {
+                body += &self.statement();
+            }
+            rules += &format!(
+                "rule {} ==> var x: wide; begin x := 1; b := !b; {body} end;\n",
+                self.boolean(1).replace('x', "w")
+            );
+        }
+        format!(
+            "type wide: -9223372036854775807..9223372036854775807; idx: 0..2;
+            low: -9223372036854775807..-9223372036854775800; high: 9223372036854775800..9223372036854775807;
+            var a: array [idx] of wide; w: wide; l: low; h: high; i: idx; b: boolean;
+            startstate begin i := 0; b := true; h := 9223372036854775807; end;
+            startstate begin i := 1; b := false; l := -9223372036854775807; h := 9223372036854775800; a[1] := l; w := h; end;
+            {rules}"
+        )
+        .replace("isundefined(x)", "isundefined(w)")
+    }
 }
 
 /// Overflow and undefined values must be the same errors in compiled code.
@@ -203,24 +263,23 @@ fn edge_model(seed: u64) -> String {
 fn native_engine_matches_interpreter_near_number_limits() {
     let (mut verified, mut violated) = (0, 0);
     for seed in 0..400 {
-        let text = edge_model(seed);
+        let text = EdgeGenerator::new(seed).model();
         let mut model = cohkit_murphi::read("edges", &text, Default::default())
             .unwrap_or_else(|errors| panic!("{}\n{text}", errors[0].message))
             .model;
-        model.deadlock = cohkit_engine::model::Deadlock::Off;
+        model.deadlock = Deadlock::Off;
         let run = |engine| {
-            let options = cohkit_engine::Options {
+            let options = Options {
                 engine,
                 max_states: Some(200),
-                ..Default::default()
+                ..Options::default()
             };
-            cohkit_engine::check(&model, &options).unwrap()
+            check(&model, &options).unwrap()
         };
-        use cohkit_engine::search::Engine;
         let (interpreted, native) = (run(Engine::Interpreter), run(Engine::Native));
         assert_eq!(interpreted, native, "{text}");
         match interpreted.outcome {
-            cohkit_engine::Outcome::Violated { .. } => violated += 1,
+            Outcome::Violated { .. } => violated += 1,
             _ => verified += 1,
         }
     }

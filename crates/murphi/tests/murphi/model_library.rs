@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The card of a model: the keys and the description in its first lines.
-struct Card {
+/// A model with its header: the keys and the description in its first lines.
+struct LibraryModel {
     /// File name of the model.
     file: String,
     /// Whole file.
@@ -36,23 +36,24 @@ const KEYS: [&str; 9] = [
     "slow",
 ];
 
+/// Folder of the library.
 fn models_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models")
 }
 
-/// Reads the cards of all models, sorted by file name.
-fn cards() -> Vec<Card> {
+/// Reads all models, sorted by file name.
+fn library_models() -> Vec<LibraryModel> {
     let mut paths: Vec<PathBuf> = std::fs::read_dir(models_folder())
         .unwrap()
-        .map(|entry| entry.unwrap().path())
+        .map(|file| file.unwrap().path())
         .filter(|path| path.extension().is_some_and(|e| e == "m"))
         .collect();
     paths.sort();
-    paths.iter().map(|path| card(path)).collect()
+    paths.iter().map(|path| read_library_model(path)).collect()
 }
 
-/// Reads a card. Fails the test if the first lines are not as `models/README.md` requires.
-fn card(path: &Path) -> Card {
+/// Reads a model. Fails the test if the header is not as `models/README.md` requires.
+fn read_library_model(path: &Path) -> LibraryModel {
     let file = path.file_name().unwrap().to_str().unwrap().to_owned();
     let text = std::fs::read_to_string(path).unwrap();
     let mut lines = text.lines().peekable();
@@ -79,8 +80,11 @@ fn card(path: &Path) -> Card {
         "{file}: an empty comment line after the keys"
     );
     let description: Vec<&str> = lines.map_while(|line| line.strip_prefix("-- ")).collect();
-    assert!(!description.is_empty(), "{file}: a story after the keys");
-    Card {
+    assert!(
+        !description.is_empty(),
+        "{file}: a description is expected after the keys"
+    );
+    LibraryModel {
         file,
         description: description.join(" "),
         keys,
@@ -88,11 +92,13 @@ fn card(path: &Path) -> Card {
     }
 }
 
-impl Card {
+impl LibraryModel {
+    /// Value of a key, if the header has it.
     fn get(&self, key: &str) -> Option<&str> {
         self.keys.get(key).map(String::as_str)
     }
 
+    /// Value of a key that must be a number, if the header has it.
     fn number(&self, key: &str) -> Option<u64> {
         self.get(key).map(|value| {
             value
@@ -147,69 +153,69 @@ impl Card {
 
 /// Values that depend on each other must be consistent.
 #[test]
-fn model_cards_have_valid_keys() {
-    for card in cards() {
-        let file = &card.file;
+fn headers_have_valid_keys() {
+    for entry in library_models() {
+        let file = &entry.file;
         let (states, orbits, steps) = (
-            card.number("states"),
-            card.number("orbits"),
-            card.number("steps"),
+            entry.number("states"),
+            entry.number("orbits"),
+            entry.number("steps"),
         );
-        match card.get("verdict") {
+        match entry.get("verdict") {
             Some("verified") => {
-                assert!(states.is_some(), "{file}: how many states");
+                assert!(states.is_some(), "{file}: a verified model needs `states`");
                 assert!(
-                    steps.is_none() && card.get("property").is_none(),
-                    "{file}: nothing fails"
+                    steps.is_none() && entry.get("property").is_none(),
+                    "{file}: a verified model has no `property` and no `steps`"
                 );
-                assert!(orbits <= states, "{file}: not more orbits than states");
+                assert!(orbits <= states, "{file}: `orbits` exceeds `states`");
             }
             Some("violated") => {
-                let property = card
+                let property = entry
                     .get("property")
-                    .unwrap_or_else(|| panic!("{file}: what fails"));
+                    .unwrap_or_else(|| panic!("{file}: a violated model needs `property`"));
                 // These properties are judged after the whole search, and have no counterexample that is a path.
                 if property.starts_with("cover") || property.starts_with("liveness") {
                     assert!(
                         states.is_some() && steps.is_none(),
-                        "{file}: states, no steps"
+                        "{file}: this property needs `states` and has no `steps`"
                     );
                 } else {
                     assert!(
                         states.is_none() && orbits.is_none() && steps.is_some(),
-                        "{file}: the search ends at the failure after these steps"
+                        "{file}: this property needs `steps` and has neither `states` nor `orbits`"
                     );
                 }
             }
             other => panic!("{file}: the verdict is verified or violated, not {other:?}"),
         }
         assert!(
-            matches!(card.get("dialect"), Some("both" | "rumur" | "cmurphi")),
-            "{file}: dialect"
+            matches!(entry.get("dialect"), Some("both" | "rumur" | "cmurphi")),
+            "{file}: `dialect` is both, rumur or cmurphi"
         );
         assert!(
-            matches!(card.get("counted by"), Some("rumur" | "brute_force.py")),
-            "{file}: counted by"
+            matches!(entry.get("counted by"), Some("rumur" | "brute_force.py")),
+            "{file}: `counted by` is rumur or brute_force.py"
         );
         assert!(
-            matches!(card.get("deadlock"), None | Some("off" | "stuck")),
-            "{file}: deadlock"
+            matches!(entry.get("deadlock"), None | Some("off" | "stuck")),
+            "{file}: `deadlock` is off or stuck"
         );
         assert!(
-            matches!(card.get("slow"), None | Some("yes")),
-            "{file}: slow"
+            matches!(entry.get("slow"), None | Some("yes")),
+            "{file}: `slow` can only be yes"
         );
     }
 }
 
-/// Compares the rows of the README with the cards. Its headings, which group the rows, are written by hand.
+/// Compares the rows of the README with the headers. Its headings, which group the rows, are written by hand.
 #[test]
 fn readme_lists_every_model() {
     let path = models_folder().join("README.md");
     let text = std::fs::read_to_string(&path).unwrap();
-    let mut rows: BTreeMap<String, String> = cards()
+    let mut rows: BTreeMap<String, String> = library_models()
         .iter()
-        .map(|card| (card.file.clone(), card.row()))
+        .map(|entry| (entry.file.clone(), entry.row()))
         .collect();
     let mut expected = String::new();
     for line in text.lines() {
@@ -242,14 +248,17 @@ fn readme_lists_every_model() {
 /// Models that the independent checker does not read are counted by a program of our own, which this test runs; `make
 /// soak` runs both over the whole library.
 #[test]
-fn brute_force_confirms_the_cards_that_rumur_cannot() {
+fn brute_force_confirms_headers_that_rumur_cannot() {
     let tool = models_folder().join("../tests/murphi/tools/brute_force.py");
-    let models: Vec<PathBuf> = cards()
+    let models: Vec<PathBuf> = library_models()
         .iter()
-        .filter(|card| card.get("counted by") == Some("brute_force.py"))
-        .map(|card| models_folder().join(&card.file))
+        .filter(|entry| entry.get("counted by") == Some("brute_force.py"))
+        .map(|entry| models_folder().join(&entry.file))
         .collect();
-    assert!(models.len() >= 4, "some models are in one dialect only");
+    assert!(
+        models.len() >= 4,
+        "too few models are counted by brute_force.py"
+    );
     let output = Command::new("python3")
         .arg(tool)
         .args(models)
@@ -263,7 +272,8 @@ fn brute_force_confirms_the_cards_that_rumur_cannot() {
     );
 }
 
-impl Card {
+impl LibraryModel {
+    /// The model, read in the dialect of its header.
     fn model(&self) -> Result<Model, String> {
         let dialect = match self.get("dialect") {
             Some("rumur") => Dialect::Rumur,
@@ -273,6 +283,7 @@ impl Card {
         self.model_as(dialect)
     }
 
+    /// The model, read in this dialect, with the definition of a deadlock of its header.
     fn model_as(&self, dialect: Dialect) -> Result<Model, String> {
         let name = self.file.trim_end_matches(".m");
         let mut model = read(name, &self.text, dialect)
@@ -291,13 +302,13 @@ impl Card {
         Ok(model)
     }
 
-    /// Differences between a report and the card.
+    /// Differences between a report and the header.
     fn differences(&self, model: &Model, report: &Report, symmetry: bool) -> Vec<String> {
         let mut differences = Vec::new();
         let mut compare = |key: &str, expected: String, found: String| {
             if expected != found {
                 differences.push(format!(
-                    "{}: {key}: {expected} on the card, found {found}",
+                    "{}: {key}: {expected} in the header, found {found}",
                     self.file
                 ));
             }
@@ -327,7 +338,7 @@ impl Card {
             trace,
         } = &report.outcome
         {
-            let property = card_property(property, message);
+            let property = header_property(property, message);
             compare(
                 "property",
                 self.get("property").unwrap_or("none").into(),
@@ -339,7 +350,7 @@ impl Card {
             let rules: Vec<u32> = trace.steps.iter().map(|step| step.rule_index).collect();
             if replay(model, trace.start_index, &rules).as_ref() != Ok(&**trace) {
                 differences.push(format!(
-                    "{}: its counterexample is not what replay gives",
+                    "{}: its counterexample differs from its replay",
                     self.file
                 ));
             }
@@ -348,8 +359,8 @@ impl Card {
     }
 }
 
-/// A property in the notation of cards.
-fn card_property(property: &Property, message: &str) -> String {
+/// A property in the notation of headers.
+fn header_property(property: &Property, message: &str) -> String {
     match property {
         Property::Invariant(name) => format!("invariant \"{name}\""),
         Property::Assertion(name) if message.contains("error") => format!("error \"{name}\""),
@@ -373,27 +384,27 @@ fn card_property(property: &Property, message: &str) -> String {
     }
 }
 
-/// Explores the models, and compares the results with their cards. Slow models are explored only if
+/// Explores the models, and compares the results with their headers. Slow models are explored only if
 /// `COHKIT_WHOLE_LIBRARY` is set, or if they have few states up to symmetry.
 #[test]
-fn models_match_their_cards() {
+fn models_match_their_headers() {
     let include_slow = std::env::var_os("COHKIT_WHOLE_LIBRARY").is_some();
     let mut errors_found = Vec::new();
     let mut explored = 0;
-    for card in cards() {
-        let model = match card.model() {
+    for entry in library_models() {
+        let model = match entry.model() {
             Ok(model) => model,
             Err(reason) => {
                 errors_found.push(reason);
                 continue;
             }
         };
-        let slow = !include_slow && card.get("slow").is_some();
+        let slow = !include_slow && entry.get("slow").is_some();
         explored += usize::from(!slow);
         for symmetry in [false, true] {
             // `make soak` explores these too; some have few orbits.
             let has_few_orbits =
-                symmetry && card.number("orbits").is_some_and(|orbits| orbits < 20_000);
+                symmetry && entry.number("orbits").is_some_and(|orbits| orbits < 20_000);
             if slow && !has_few_orbits {
                 continue;
             }
@@ -403,8 +414,8 @@ fn models_match_their_cards() {
                 ..Options::default()
             };
             match check(&model, &options) {
-                Ok(report) => errors_found.extend(card.differences(&model, &report, symmetry)),
-                Err(errors) => errors_found.push(format!("{}: {errors:?}", card.file)),
+                Ok(report) => errors_found.extend(entry.differences(&model, &report, symmetry)),
+                Err(errors) => errors_found.push(format!("{}: {errors:?}", entry.file)),
             }
         }
     }
@@ -415,22 +426,22 @@ fn models_match_their_cards() {
 /// A shared model is accepted in both dialects. A model for CMurphi alone is rejected in Rumur's dialect.
 #[test]
 fn shared_models_are_read_in_every_dialect() {
-    for card in cards() {
-        let (accepting_dialects, rejecting_dialect): (&[Dialect], _) = match card.get("dialect") {
+    for entry in library_models() {
+        let (accepting_dialects, rejecting_dialect): (&[Dialect], _) = match entry.get("dialect") {
             Some("both") => (&[Dialect::CMurphi, Dialect::Rumur], None),
             Some("rumur") => (&[Dialect::Any], None),
             _ => (&[Dialect::Any], Some(Dialect::Rumur)),
         };
         for dialect in accepting_dialects {
-            if let Err(reason) = card.model_as(*dialect) {
-                panic!("{}, {dialect:?}: {reason}", card.file);
+            if let Err(reason) = entry.model_as(*dialect) {
+                panic!("{}, {dialect:?}: {reason}", entry.file);
             }
         }
         if let Some(dialect) = rejecting_dialect {
             assert!(
-                card.model_as(dialect).is_err(),
-                "{}: {dialect:?} takes it",
-                card.file
+                entry.model_as(dialect).is_err(),
+                "{}: accepted as {dialect:?}",
+                entry.file
             );
         }
     }
@@ -439,11 +450,13 @@ fn shared_models_are_read_in_every_dialect() {
 /// Probable mistakes in shipped models would be misleading examples.
 #[test]
 fn library_models_have_no_warnings() {
-    for card in cards() {
-        let warnings = read(&card.file, &card.text, Dialect::Any).unwrap().warnings;
+    for entry in library_models() {
+        let warnings = read(&entry.file, &entry.text, Dialect::Any)
+            .unwrap()
+            .warnings;
         let rendered = warnings
             .iter()
-            .map(|w| w.render(&card.file, &card.text, false));
-        assert_eq!(rendered.collect::<String>(), "", "{}", card.file);
+            .map(|w| w.render(&entry.file, &entry.text, false));
+        assert_eq!(rendered.collect::<String>(), "", "{}", entry.file);
     }
 }

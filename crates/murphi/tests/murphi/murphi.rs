@@ -35,6 +35,7 @@ struct Case {
 }
 
 impl Case {
+    /// File name without extension.
     fn name(&self) -> String {
         self.path.file_stem().unwrap().to_string_lossy().into()
     }
@@ -46,10 +47,12 @@ impl Case {
         pairs.find(|pair| pair.0 == key).map(|pair| pair.1)
     }
 
+    /// The model, without the warnings.
     fn read(&self) -> Result<Model, Vec<Diagnostic>> {
         Ok(self.read_with_warnings()?.model)
     }
 
+    /// The model, read in the dialect and with the definition of a deadlock that the first lines state.
     fn read_with_warnings(&self) -> Result<ReadOutput, Vec<Diagnostic>> {
         let dialect = match self.key("dialect") {
             None => Dialect::Any,
@@ -77,6 +80,7 @@ impl Case {
         rendered.join("\n\n") + "\n"
     }
 
+    /// Compares a text with the `.txt` file of the case.
     fn assert_golden(&self, text: &str) {
         expect_file![self.path.with_extension("txt")].assert_eq(text);
     }
@@ -102,6 +106,7 @@ fn cases() -> Vec<Case> {
     files.into_iter().map(case).collect()
 }
 
+/// Report on a model that is valid.
 fn run(model: &Model, options: &Options) -> Report {
     check(model, options).unwrap_or_else(|errors| panic!("{}: {errors:?}", model.name))
 }
@@ -290,7 +295,7 @@ fn rumur_agrees_on_test_cases() {
             let Some(case) = cases.get(i) else {
                 return mismatches;
             };
-            if let Err(reason) = compare(case, folder.path()) {
+            if let Err(reason) = compare_with_rumur(case, folder.path()) {
                 mismatches.push(format!("{}: {reason}", case.name()));
             }
         }
@@ -306,7 +311,7 @@ fn rumur_agrees_on_test_cases() {
 
 /// Compares our result for a case with Rumur's. The error describes the difference. Cases that declare a difference
 /// are skipped.
-fn compare(case: &Case, folder: &Path) -> Result<(), String> {
+fn compare_with_rumur(case: &Case, folder: &Path) -> Result<(), String> {
     let Ok(model) = case.read() else {
         return Ok(());
     };
@@ -316,10 +321,10 @@ fn compare(case: &Case, folder: &Path) -> Result<(), String> {
     }
     let options = rumur_options(&model, Style::Plain);
     let rumur_result = match rumur_text(&case.text, &options, Compiled::Unoptimised, folder) {
-        Ok(_) if expected_relation == "refuses" => return Err("Rumur takes it".into()),
+        Ok(_) if expected_relation == "refuses" => return Err("Rumur accepts it".into()),
         Ok(rumur_result) => rumur_result,
         Err(reason) if expected_relation != "refuses" => {
-            return Err(format!("Rumur does not take it: {reason}"))
+            return Err(format!("Rumur rejects it: {reason}"))
         }
         Err(_) => match print(&model, Style::Plain) {
             Ok(text) => rumur_text(&text, &options, Compiled::Unoptimised, folder)

@@ -1,9 +1,8 @@
 //! Rumur, an independent checker, agrees on models exported as Murphi text.
 
-use cohkit_testing::models;
-use cohkit_testing::rumur;
+use cohkit_testing::{models, rumur};
 
-use cohkit_engine::model::*;
+use cohkit_engine::model::{Expr, Model};
 use cohkit_engine::report::{Outcome, Property};
 use cohkit_engine::{check, Options};
 use cohkit_murphi::Style;

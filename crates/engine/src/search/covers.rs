@@ -1,7 +1,9 @@
 //! Covers: conditions and statements that some run must reach. Judged after all reachable states are known; every rule
 //! is fired again for them, so they cost nothing before.
 
-use super::*;
+use super::worker::Worker;
+use super::{FailedCheck, Path, Reason, Search, Verdict, NO_START};
+use crate::program::RuleSelection;
 
 impl Search<'_> {
     /// Verdict on the covers: holds, or lists those that no run reaches.
@@ -37,7 +39,7 @@ impl Search<'_> {
                 }
             }
             if has_statement_covers {
-                let _ = worker.expand(true, |_, _| Ok(()));
+                let _ = worker.expand(RuleSelection::All, |_, _| Ok(()));
             }
         }
         let cover_results = worker.machine.covered.iter().zip(0..);

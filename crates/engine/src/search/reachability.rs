@@ -8,23 +8,28 @@
 //! This takes one bit per state. The few undecided states are swept again. When sweeps decide few further states, the
 //! remaining moves are stored and followed backward.
 //!
-//! States are swept in groups of [`GROUP`] stretches. Within a group, each stretch uses the results of earlier groups
+//! States are swept in groups of [`STRETCHES_PER_GROUP`] stretches. Within a group, each stretch uses the results of earlier groups
 //! and its own. The order of results therefore does not depend on the number of threads.
 
 use super::batch::BATCH;
-use super::*;
+use super::worker::Worker;
+use super::{FailedCheck, Phase, Reason, Search, Verdict, MIN_STATES_FOR_THREADS, STRETCH};
+use crate::interpret::Fault;
 use crate::native::{with_words, word_count, Kernel, NeedsInterpreter};
-use std::sync::atomic::AtomicUsize;
+use crate::program::RuleSelection;
+use crate::store::{hash, FullStates, StateHashes, Store};
+use crate::threads::run_in_parallel;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
 
-/// Number of stretches swept in parallel.
-const GROUP: usize = 16;
+/// Number of stretches in a group, which are swept in parallel.
+const STRETCHES_PER_GROUP: usize = 16;
 
 /// Reason why a check ended without a result.
 enum StopReason {
     /// The search was cancelled.
     Interrupted,
-    /// The claims cannot be evaluated in this state.
+    /// The condition cannot be evaluated in this state.
     Fault(usize, Fault),
 }
 
@@ -46,9 +51,27 @@ impl StateSet {
     }
 }
 
+/// A move between undecided states, given by their positions in the list of these. Ordered by target.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct BackwardMove {
+    /// State to which the move leads.
+    target: u32,
+    /// State in which it begins.
+    source: u32,
+}
+
+/// Moves of undecided states.
+#[derive(Default)]
+struct UndecidedMoves {
+    /// Moves among these states.
+    moves: Vec<BackwardMove>,
+    /// Positions of the states with a move to a reached state.
+    reaching: Vec<u32>,
+}
+
 impl Search<'_> {
     /// Searches for states from which rules that are not spontaneous never lead to a quiescent state.
-    pub(super) fn check_drain(&mut self) -> Verdict {
+    pub(super) fn check_quiescence(&mut self) -> Verdict {
         let view = self.view;
         match &view.quiescent {
             Some(conjuncts) if !conjuncts.is_empty() => self.check_reachability(conjuncts, None),
@@ -68,9 +91,14 @@ impl Search<'_> {
         Verdict::Holds
     }
 
-    /// Searches for states from which no state that satisfies all claims is reachable.
-    fn check_reachability(&mut self, claims: &[u32], liveness: Option<u32>) -> Verdict {
-        match self.states_out_of_reach(claims, liveness.is_some()) {
+    /// Searches for states from which no state that satisfies all conjuncts is reachable. `liveness` is the index of the
+    /// liveness property with these conjuncts; `None` for the quiescent condition.
+    fn check_reachability(&mut self, conjuncts: &[u32], liveness: Option<u32>) -> Verdict {
+        let selection = match liveness {
+            Some(_) => RuleSelection::All,
+            None => RuleSelection::NonSpontaneous,
+        };
+        match self.states_out_of_reach(conjuncts, selection) {
             Err(StopReason::Interrupted) => Verdict::Undecided(Reason::Interrupted),
             Err(StopReason::Fault(state, fault)) => {
                 Verdict::FailedCheck(FailedCheck::Fault(fault), self.path(state))
@@ -94,9 +122,14 @@ impl Search<'_> {
         let mut dead_end = None;
         let mut worker = Worker::new(self.program, self.view);
         for &state in stuck_states {
-            self.visit_moves(&[state], false, &mut worker, &mut |state, moves| {
-                dead_end = moves.is_empty().then_some(state);
-            });
+            self.visit_moves(
+                &[state],
+                RuleSelection::NonSpontaneous,
+                &mut worker,
+                &mut |state, moves| {
+                    dead_end = moves.is_empty().then_some(state);
+                },
+            );
             if dead_end.is_some() {
                 break;
             }
@@ -107,21 +140,21 @@ impl Search<'_> {
         }
     }
 
-    /// States from which no state that satisfies all claims is reachable; `None` if that takes too much memory.
+    /// States from which no state that satisfies all conjuncts is reachable; `None` if that takes too much memory.
     fn states_out_of_reach(
         &mut self,
-        claims: &[u32],
-        spontaneous: bool,
+        conjuncts: &[u32],
+        selection: RuleSelection,
     ) -> Result<Option<Vec<u32>>, StopReason> {
         let count = self.store.len();
-        let Some(mut reached) = self.states_satisfying(claims)? else {
+        let Some(mut reached) = self.states_satisfying(conjuncts)? else {
             return Ok(None);
         };
         // `None` for all states at first, then the undecided ones.
         let mut undecided: Option<Vec<u32>> = None;
         loop {
             let count_before = undecided.as_ref().map_or(count, Vec::len);
-            let still_undecided = self.sweep(undecided.as_deref(), &mut reached, spontaneous)?;
+            let still_undecided = self.sweep(undecided.as_deref(), &mut reached, selection)?;
             let (undecided_count, decided_count) =
                 (still_undecided.len(), count_before - still_undecided.len());
             if undecided_count == 0 || decided_count == 0 {
@@ -136,7 +169,7 @@ impl Search<'_> {
                 break;
             }
         }
-        self.decide_backward(undecided.unwrap_or_default(), &reached, spontaneous)
+        self.decide_backward(undecided.unwrap_or_default(), &reached, selection)
     }
 
     /// True if this many bytes in addition to the states exceed the memory limit.
@@ -145,13 +178,14 @@ impl Search<'_> {
         self.options.max_memory.is_some_and(|max| memory > max)
     }
 
-    /// States that satisfy all claims; `None` if the memory limit is too small.
-    fn states_satisfying(&mut self, claims: &[u32]) -> Result<Option<StateSet>, StopReason> {
+    /// States that satisfy all conjuncts; `None` if the memory limit is too small.
+    fn states_satisfying(&mut self, conjuncts: &[u32]) -> Result<Option<StateSet>, StopReason> {
         let count = self.store.len();
         if self.exceeds_memory_limit(count as u64 / 8) {
             return Ok(None);
         }
-        let is_drain = self.view.quiescent.as_deref() == Some(claims);
+        // Machine code exists only for the quiescent condition.
+        let has_native_code = self.view.quiescent.as_deref() == Some(conjuncts);
         let (program, view, store) = (self.program, self.view, &self.store);
         let kernel = self.native.as_ref().map(|native| &native.kernel);
         let words = view.packing.words;
@@ -161,7 +195,7 @@ impl Search<'_> {
             let mut state_words = vec![0; words];
             let mut satisfying = Vec::new();
             for state in first..count.min(first + STRETCH) {
-                if let (Some(kernel), true) = (kernel, is_drain) {
+                if let (Some(kernel), true) = (kernel, has_native_code) {
                     store.read(state, &mut state_words);
                     if let Ok(holds) = kernel.is_quiescent(&state_words) {
                         satisfying.extend(holds.then_some(state));
@@ -169,7 +203,7 @@ impl Search<'_> {
                     }
                 }
                 worker.load(store, state);
-                match worker.holds(claims) {
+                match worker.holds(conjuncts) {
                     Ok(holds) => satisfying.extend(holds.then_some(state)),
                     Err(fault) => return Err(StopReason::Fault(state, fault)),
                 }
@@ -177,7 +211,7 @@ impl Search<'_> {
             Ok(satisfying)
         };
         let mut satisfying_states = StateSet::new(count);
-        for group in stretches.chunks(GROUP) {
+        for group in stretches.chunks(STRETCHES_PER_GROUP) {
             if self.is_cancelled() {
                 return Err(StopReason::Interrupted);
             }
@@ -216,12 +250,12 @@ impl Search<'_> {
         &mut self,
         states: Option<&[u32]>,
         reached: &mut StateSet,
-        spontaneous: bool,
+        selection: RuleSelection,
     ) -> Result<Vec<u32>, StopReason> {
         let count = states.map_or(self.store.len(), <[u32]>::len);
         let mut undecided = Vec::new();
         let ends: Vec<usize> = (0..count).rev().step_by(STRETCH).map(|i| i + 1).collect();
-        for group in ends.chunks(GROUP) {
+        for group in ends.chunks(STRETCHES_PER_GROUP) {
             if self.is_cancelled() {
                 return Err(StopReason::Interrupted);
             }
@@ -235,7 +269,7 @@ impl Search<'_> {
                 let unknown_states: Vec<u32> = (stretch_states.into_iter())
                     .filter(|&state| !reached_before.contains(state as usize))
                     .collect();
-                self.sweep_stretch(&unknown_states, reached_before, spontaneous)
+                self.sweep_stretch(&unknown_states, reached_before, selection)
             });
             for (decided, still_undecided) in results {
                 decided
@@ -257,7 +291,7 @@ impl Search<'_> {
         &self,
         states: &[u32],
         reached: &StateSet,
-        spontaneous: bool,
+        selection: RuleSelection,
     ) -> (Vec<u32>, Vec<u32>) {
         let (mut decided, mut undecided) = (Vec::new(), Vec::new());
         let Some((&last, &first)) = states.first().zip(states.last()) else {
@@ -266,7 +300,7 @@ impl Search<'_> {
         // States of this stretch that have been decided, by their distance from its first.
         let mut decided_in_stretch = StateSet::new((last - first) as usize + 1);
         let mut worker = Worker::new(self.program, self.view);
-        self.visit_moves(states, spontaneous, &mut worker, &mut |state, targets| {
+        self.visit_moves(states, selection, &mut worker, &mut |state, targets| {
             let is_reached = |&target: &u32| {
                 let in_stretch = first <= target && target <= last;
                 reached.contains(target as usize)
@@ -288,61 +322,27 @@ impl Search<'_> {
         &mut self,
         states: Vec<u32>,
         reached: &StateSet,
-        spontaneous: bool,
+        selection: RuleSelection,
     ) -> Result<Option<Vec<u32>>, StopReason> {
-        // Moves among these states, as (target, source) positions; and the positions of states with a move to a reached
-        // state.
-        let mut moves: Vec<(u32, u32)> = Vec::new();
-        let mut queue: Vec<u32> = Vec::new();
-        let position = |state: u32| states.binary_search(&state).map(|position| position as u32);
-        let starts: Vec<usize> = (0..states.len()).step_by(STRETCH).collect();
-        for group in starts.chunks(GROUP) {
-            if self.is_cancelled() {
-                return Err(StopReason::Interrupted);
-            }
-            let results = self.run_group(group.to_vec(), |first| {
-                let stretch = &states[first..states.len().min(first + STRETCH)];
-                let (mut moves, mut reaching) = (Vec::new(), Vec::new());
-                let mut worker = Worker::new(self.program, self.view);
-                self.visit_moves(stretch, spontaneous, &mut worker, &mut |state, targets| {
-                    let Ok(from) = position(state as u32) else {
-                        return;
-                    };
-                    let reaches_goal = |&target: &u32| reached.contains(target as usize);
-                    if targets.iter().any(reaches_goal) {
-                        reaching.push(from);
-                        return;
-                    }
-                    let positions = targets.iter().filter_map(|&target| position(target).ok());
-                    moves.extend(positions.map(|to| (to, from)));
-                });
-                (moves, reaching)
-            });
-            for (group_moves, reaching) in results {
-                moves.extend(group_moves);
-                queue.extend(reaching);
-            }
-            // Sorting doubles the memory.
-            if self.exceeds_memory_limit(
-                (self.store.len() / 8 + 8 * states.len() + 16 * moves.len()) as u64,
-            ) {
-                return Ok(None);
-            }
-        }
+        let Some(undecided_moves) = self.undecided_moves(&states, reached, selection)? else {
+            return Ok(None);
+        };
+        let UndecidedMoves {
+            mut moves,
+            reaching: mut queue,
+        } = undecided_moves;
         moves.sort_unstable();
         let mut reaches_goal = StateSet::new(states.len());
-        queue
-            .iter()
-            .for_each(|&state| reaches_goal.insert(state as usize));
-        while let Some(to) = queue.pop() {
-            let first_move = moves.partition_point(|&(target, _)| target < to);
-            for &(_, from) in moves[first_move..]
-                .iter()
-                .take_while(|&&(target, _)| target == to)
-            {
-                if !reaches_goal.contains(from as usize) {
-                    reaches_goal.insert(from as usize);
-                    queue.push(from);
+        for &position in &queue {
+            reaches_goal.insert(position as usize);
+        }
+        while let Some(target) = queue.pop() {
+            let first_move = moves.partition_point(|step| step.target < target);
+            let moves_to_target = moves[first_move..].iter();
+            for step in moves_to_target.take_while(|step| step.target == target) {
+                if !reaches_goal.contains(step.source as usize) {
+                    reaches_goal.insert(step.source as usize);
+                    queue.push(step.source);
                 }
             }
         }
@@ -353,11 +353,58 @@ impl Search<'_> {
         Ok(Some(unreachable_states.collect()))
     }
 
-    /// Calls `visit` with each of the states and its successors, by spontaneous rules only if `spontaneous` is true.
+    /// Moves of undecided states; `None` if they take too much memory.
+    fn undecided_moves(
+        &self,
+        states: &[u32],
+        reached: &StateSet,
+        selection: RuleSelection,
+    ) -> Result<Option<UndecidedMoves>, StopReason> {
+        let mut all = UndecidedMoves::default();
+        let position = |state: u32| states.binary_search(&state).map(|position| position as u32);
+        let starts: Vec<usize> = (0..states.len()).step_by(STRETCH).collect();
+        for group in starts.chunks(STRETCHES_PER_GROUP) {
+            if self.is_cancelled() {
+                return Err(StopReason::Interrupted);
+            }
+            let results = self.run_group(group.to_vec(), |first| {
+                let stretch = &states[first..states.len().min(first + STRETCH)];
+                let mut found = UndecidedMoves::default();
+                let mut worker = Worker::new(self.program, self.view);
+                self.visit_moves(stretch, selection, &mut worker, &mut |state, targets| {
+                    let Ok(source) = position(state as u32) else {
+                        return;
+                    };
+                    let is_reached = |&target: &u32| reached.contains(target as usize);
+                    if targets.iter().any(is_reached) {
+                        found.reaching.push(source);
+                        return;
+                    }
+                    let positions = targets.iter().filter_map(|&target| position(target).ok());
+                    let moves = positions.map(|target| BackwardMove { target, source });
+                    found.moves.extend(moves);
+                });
+                found
+            });
+            for found in results {
+                all.moves.extend(found.moves);
+                all.reaching.extend(found.reaching);
+            }
+            // One bit per state, two 4-byte numbers per undecided state, and 8 bytes per move; sorting doubles these.
+            if self.exceeds_memory_limit(
+                (self.store.len() / 8 + 8 * states.len() + 16 * all.moves.len()) as u64,
+            ) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(all))
+    }
+
+    /// Calls `visit` with each of the states and its successors by the selected rules.
     fn visit_moves(
         &self,
         states: &[u32],
-        spontaneous: bool,
+        selection: RuleSelection,
         worker: &mut Worker,
         visit: &mut dyn FnMut(usize, &[u32]),
     ) {
@@ -367,12 +414,12 @@ impl Search<'_> {
             with_words!(
                 words,
                 W,
-                self.visit_moves_native::<W>(kernel, states, spontaneous, worker, visit)
+                self.visit_moves_native::<W>(kernel, states, selection, worker, visit)
             )
         });
         if native_result.is_none() {
             for &state in states {
-                self.visit_moves_interpreted(state as usize, spontaneous, worker, visit);
+                self.visit_moves_interpreted(state as usize, selection, worker, visit);
             }
         }
     }
@@ -381,13 +428,13 @@ impl Search<'_> {
     fn visit_moves_interpreted(
         &self,
         state: usize,
-        spontaneous: bool,
+        selection: RuleSelection,
         worker: &mut Worker,
         visit: &mut dyn FnMut(usize, &[u32]),
     ) {
         worker.load(&self.store, state);
         let mut targets = Vec::new();
-        let _ = worker.expand(spontaneous, |worker, _| {
+        let _ = worker.expand(selection, |worker, _| {
             targets.extend(self.store.find(hash(&worker.child), &worker.child));
             Ok(())
         });
@@ -399,64 +446,75 @@ impl Search<'_> {
         &self,
         kernel: &Kernel,
         states: &[u32],
-        spontaneous: bool,
+        selection: RuleSelection,
         worker: &mut Worker,
         visit: &mut dyn FnMut(usize, &[u32]),
     ) {
         let words = word_count::<W>(self.view.packing.words);
         let mut parent = [0; W];
-        let mut children: Vec<([u64; W], u64)> = Vec::new();
-        // Current batch of states, each with the end of its children.
-        let mut parents: Vec<(usize, usize)> = Vec::new();
-        let mut targets: Vec<u32> = Vec::new();
-        let mut look_up = |children: &mut Vec<([u64; W], u64)>,
-                           parents: &mut Vec<(usize, usize)>,
-                           visit: &mut dyn FnMut(usize, &[u32])| {
-            for &(_, hash) in children.iter() {
-                if let Some(state) = self.store.table.likely_entry(hash) {
-                    self.store.states.prefetch(state);
-                }
-            }
-            let mut children_start = 0;
-            for (state, end) in parents.drain(..) {
-                targets.clear();
-                // Without the spontaneous rules, rules of a larger priority value may fire, and lead to states that are
-                // not stored.
-                let stored_children = children[children_start..end]
-                    .iter()
-                    .filter_map(|(child, hash)| self.store.find(*hash, &child[..words]));
-                targets.extend(stored_children);
-                visit(state, &targets);
-                children_start = end;
-            }
-            children.clear();
-        };
+        let mut batch = SuccessorBatch::<W>::default();
         for &state in states {
             let state = state as usize;
             self.store
                 .states
                 .read::<FullStates>(state, &mut parent[..words]);
-            let children_before = children.len();
+            let children_before = batch.children.len();
             let reach = |child: &[u64; W]| {
                 let mut child = *child;
                 let stored = &mut child[..words];
                 (self.view).canonicalise(stored, &mut worker.scratch);
                 let hash = hash(stored);
                 self.store.table.prefetch(hash);
-                children.push((child, hash));
+                batch.children.push((child, hash));
             };
-            match kernel.expand(&parent, spontaneous, reach) {
-                Ok(_) => parents.push((state, children.len())),
+            match kernel.expand(&parent, selection, reach) {
+                Ok(_) => batch.parents.push((state, batch.children.len())),
                 Err(NeedsInterpreter) => {
-                    children.truncate(children_before);
-                    look_up(&mut children, &mut parents, visit);
-                    self.visit_moves_interpreted(state, spontaneous, worker, visit);
+                    batch.children.truncate(children_before);
+                    batch.look_up(&self.store, visit);
+                    self.visit_moves_interpreted(state, selection, worker, visit);
                 }
             }
-            if children.len() >= BATCH {
-                look_up(&mut children, &mut parents, visit);
+            if batch.children.len() >= BATCH {
+                batch.look_up(&self.store, visit);
             }
         }
-        look_up(&mut children, &mut parents, visit);
+        batch.look_up(&self.store, visit);
+    }
+}
+
+/// Expanded states, and their successors that have not been looked up yet.
+#[derive(Default)]
+struct SuccessorBatch<const W: usize> {
+    /// Canonical successors with their hashes, in the order of their parents.
+    children: Vec<([u64; W], u64)>,
+    /// Expanded states, each with the end of its successors in `children`.
+    parents: Vec<(usize, usize)>,
+    /// Reusable buffer: numbers of the successors of one state.
+    targets: Vec<u32>,
+}
+
+impl<const W: usize> SuccessorBatch<W> {
+    /// Looks up all successors, calls `visit` with each expanded state and its successors, and empties the batch.
+    fn look_up(&mut self, store: &Store, visit: &mut dyn FnMut(usize, &[u32])) {
+        let words = word_count::<W>(store.words());
+        for &(_, hash) in &self.children {
+            if let Some(state) = store.table.likely_entry(hash) {
+                store.states.prefetch(state);
+            }
+        }
+        let mut children_start = 0;
+        for (state, end) in self.parents.drain(..) {
+            self.targets.clear();
+            // Without the spontaneous rules, rules of a larger priority value may fire, and lead to states that are
+            // not stored.
+            let stored_children = self.children[children_start..end]
+                .iter()
+                .filter_map(|(child, hash)| store.find(*hash, &child[..words]));
+            self.targets.extend(stored_children);
+            visit(state, &self.targets);
+            children_start = end;
+        }
+        self.children.clear();
     }
 }
