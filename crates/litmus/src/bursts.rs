@@ -275,7 +275,9 @@ fn permutations<T: Clone>(items: Vec<T>) -> Vec<Vec<T>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{all_bursts, canonical, named, programs};
+    use crate::axioms::Model;
+    use std::collections::BTreeSet;
 
     #[test]
     fn program_names_are_unique_and_parse_back() {

@@ -305,7 +305,7 @@ pub fn thread_placements(threads: u8) -> Vec<Vec<(u8, u8)>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::thread_placements;
 
     #[test]
     fn threads_share_clusters_in_every_way() {

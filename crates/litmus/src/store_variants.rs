@@ -196,8 +196,10 @@ pub fn with_fences(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Pro
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{all_mixes, format_mix, parse_mix, with_fences, with_mix};
     use crate::cycles::named;
+    use crate::program::{Instruction, StoreVariant};
+    use cohkit_protocol::protocol::Protocol;
     use cohkit_protocol::text::parse;
 
     fn cord() -> Protocol {

@@ -83,11 +83,12 @@ impl Worlds {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::Worlds;
     use crate::machine::{Machine, MachineState};
+    use crate::values::Values;
     use cohkit_protocol::protocol::{Home, Protocol};
     use cohkit_protocol::text::parse;
-    use cohkit_system::state::{LevelStep, Levels};
+    use cohkit_system::state::{LevelStep, Levels, System};
     use std::collections::HashSet;
 
     fn system(protocol: &Protocol, remotes: u16, lines: u8) -> System<'_> {

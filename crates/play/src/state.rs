@@ -7,12 +7,11 @@ mod home;
 
 use cohkit_application::contract::Contract;
 use cohkit_application::interface::{
-    Action, Actions, Application, Contents, Event, Line, Operation, Placement, Scenario, Step,
-    Thread, Update, Words,
+    Application, Contents, Event, Line, Placement, Scenario, Step, Update, Words,
 };
 use cohkit_base::exploration::TransitionSystem;
 use cohkit_protocol::controller::{Access, Controller, Event as Cause};
-use cohkit_protocol::execute::{Act, Configuration, Machine, Outcome, Receiver, Trigger};
+use cohkit_protocol::execute::{Act, Configuration, Machine, Outcome, Trigger};
 use cohkit_protocol::protocol::{Class, MessageId, Permission, Protocol};
 use cohkit_protocol::rows::fault_words;
 use cohkit_system::plan::{Plan, ProtocolFacts};

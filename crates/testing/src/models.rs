@@ -1,6 +1,6 @@
 //! Small models with known verdicts, shared by the tests.
-use cohkit_engine::build::*;
-use cohkit_engine::model::*;
+use cohkit_engine::build::{assert, choose, error, when, Builder};
+use cohkit_engine::model::{Deadlock, Expr, Model, Rule, Stmt, TypeId};
 
 /// Peterson's mutual exclusion for `n` processes (the filter lock).
 pub fn peterson(n: i32) -> Model {

@@ -1,6 +1,12 @@
 //! The application: its events, its actions and its memory.
 
-use super::*;
+use super::{
+    Job, MemoryChannel, Progress, Transition, Violation, WordOperation, UNSUPPORTED_BUS,
+    UNSUPPORTED_HOST,
+};
+use cohkit_application::interface::{Action, Actions, Application, Event, Line, Scenario, Words};
+use cohkit_protocol::protocol::Permission;
+use std::hash::Hash;
 
 impl<S: Scenario> Transition<'_, '_, S>
 where

@@ -1,8 +1,16 @@
 //! Caches and their threads: accesses, deliveries of messages, and the checks of permissions and data.
 
-use super::*;
+use super::{
+    access_of, reaction, InFlightMessage, Reaction, RunningThread, Transition, Violation,
+    MAX_STEPS, SENT_STORES, UNSUPPORTED_BUS,
+};
+use cohkit_application::interface::{Line, Scenario, Step, Thread, Words};
+use cohkit_protocol::controller::{Access, Event as Cause};
+use cohkit_protocol::execute::{Act, Outcome, Receiver, Trigger};
+use cohkit_protocol::protocol::{Class, MessageId, Permission};
 use cohkit_protocol::terms::StateId;
 use cohkit_system::agent::{self, Bytes, OutgoingMessage, RemoteContext};
+use std::hash::Hash;
 
 impl<S: Scenario> Transition<'_, '_, S>
 where

@@ -1,8 +1,16 @@
 //! The home: its controller, its units, and its memory operations.
 
-use super::*;
+use super::{
+    reaction, InFlightMessage, LineState, MemoryChannel, Progress, Transition, Violation,
+    SENT_STORES, ZERO_LATENCY_MEMORY,
+};
+use cohkit_application::interface::{Event, Line, Operation, Scenario, Words};
+use cohkit_protocol::controller::Event as Cause;
+use cohkit_protocol::execute::{Act, Outcome, Receiver, Trigger};
+use cohkit_protocol::protocol::{Class, MessageId, Permission};
 use cohkit_protocol::rows::event_words;
 use cohkit_system::agent::{self, Bytes, HomeContext, HomeInput, MemoryOp, OutgoingMessage};
+use std::hash::Hash;
 
 impl<S: Scenario> Transition<'_, '_, S>
 where

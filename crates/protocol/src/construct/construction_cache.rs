@@ -85,8 +85,10 @@ impl Homes {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::super::construct;
+    use super::{Homes, CAPACITY};
     use crate::text::parse;
+    use std::sync::{Arc, Mutex};
 
     fn empty_cache() -> Homes {
         Homes(Mutex::default())

@@ -307,7 +307,7 @@ fn values() -> Completions {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{complete_at, EditorCompletion};
 
     /// Completions at the `^`.
     fn completions_at(text: &str) -> Option<EditorCompletion> {

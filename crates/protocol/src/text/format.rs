@@ -468,7 +468,8 @@ fn comment_column(lines: &[Line], index: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::super::diagnostic::Sink;
+    use super::{format, read_lines};
     use proptest::prelude::*;
 
     const SHIPPED: [(&str, &str); 5] = [

@@ -5,15 +5,13 @@
 //! line; other statements may contain a block.
 
 use super::aliases::{current_spelling, former_spelling, KeywordContext};
-use super::ast::*;
+use super::ast::{AccessOrder, Block, File, Item, Name, Number, SystemItem};
 use super::diagnostic::{Code, Diagnostic, Sink};
 use super::lexer::Token;
-use super::Mention;
 use crate::controller::{Access, Operator};
 use crate::orders::Model;
 use crate::policy::{Acceptance, LockConflict, Stall};
-use crate::protocol::{Carries, Class, Comparison, End, Guarantee, Type};
-use crate::terms::{Element, IndexDomain};
+use crate::protocol::{Class, Comparison, Guarantee};
 use cohkit_base::words::nearest;
 use cohkit_diagnostics::{suggestion, Span};
 

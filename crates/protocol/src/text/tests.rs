@@ -1,9 +1,10 @@
 //! Tests of the front end as a whole, from file to protocol.
 
-use super::*;
+use super::diagnostic::Code;
+use super::{compose, composes, parse};
 use crate::controller::{Effect, Event, Expression, Set, Statement, Target, Value};
 use crate::policy::GrantCondition;
-use crate::protocol::{Carries, Class, Home, Permission, Type};
+use crate::protocol::{Carries, Class, Home, Permission, Protocol, Type};
 
 mod aliases;
 mod analysis;

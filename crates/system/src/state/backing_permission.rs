@@ -149,10 +149,11 @@ pub const EXCEEDS_BACKING_PERMISSION: &str =
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::super::{System, SystemState};
     use crate::data::Current;
     use crate::state::{explore, Found, StepError};
     use cohkit_protocol::construct;
+    use cohkit_protocol::protocol::Permission;
     use cohkit_protocol::text::parse;
 
     /// The first violated property after `leave_out` has weakened the rules.

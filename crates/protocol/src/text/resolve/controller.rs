@@ -2,17 +2,21 @@
 
 mod actions;
 
-use super::expression::Operand;
-use super::scope::{AgentTable, Kind, Scope, Side};
-use super::*;
+use super::scope::{AgentTable, Kind, Side};
+use super::{completions, pending, report_too_many, report_unknown, set_once, Names, Resolver};
 use crate::controller::{
-    Access, Controller, Effect, Event, Expression, Initial, Local, Rule, State, Statement, Target,
-    Value, Variable, MEMORY_WRITES,
+    Access, Controller, Effect, Event, Initial, Local, Rule, State, Statement, Variable,
+    MEMORY_WRITES,
 };
 use crate::policy::LocalPolicy;
-use crate::protocol::{Carries, Permission, Type};
+use crate::protocol::{MessageId, Permission, StateId, Type};
 use crate::remotes::KindId;
-use rustc_hash::FxHashSet;
+use crate::text::ast::{
+    Agent, AgentItem, Block, LocalItem, Name, Row, StateItem, StatePermission, VariableItem,
+};
+use crate::text::diagnostic::{Code, Diagnostic};
+use cohkit_diagnostics::Span;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Maximum number of rows for one state and event. A traversal of a row recurses into all rows before it, and this
 /// depth takes a small part of a thread's stack.

@@ -5,10 +5,11 @@
 //! complete.
 
 use super::controller::taken_messages;
-use super::*;
 use crate::controller::{Access, Controller, Effect, Event, Rule, State, Statement};
-use crate::pending_access::{self, bulk_transitions};
+use crate::pending_access;
+use crate::pending_access::bulk_transitions;
 use crate::protocol::{Channel, Class, Message, Permission, StateId};
+use crate::text::diagnostic::{Code, Diagnostic, Sink};
 use cohkit_base::words::with_article;
 use rustc_hash::FxHashSet;
 

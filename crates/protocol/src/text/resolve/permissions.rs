@@ -7,11 +7,15 @@
 
 use super::loops::VariableUses;
 use super::scope::{AgentTable, Kind as ValueKind, PermissionCondition, Scope, Side};
-use super::*;
+use super::{report_too_many, Resolver};
 use crate::controller::{
     Access, Controller, Effect, Event, Expression, Initial, Operator, Rule, Statement,
 };
-use crate::protocol::{Permission, Type, VariableId};
+use crate::protocol as p;
+use crate::protocol::{Permission, StateId, Type, VariableId};
+use crate::text::ast::{Agent, Expr, StateItem, StatePermission};
+use crate::text::diagnostic::{Code, Diagnostic};
+use cohkit_diagnostics::Span;
 use rustc_hash::FxHashSet;
 
 /// Maximum number of value combinations of the variables of a condition, and of those that the analysis of a row

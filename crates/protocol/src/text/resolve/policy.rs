@@ -1,12 +1,16 @@
 //! Homes written as a policy.
 
-use super::*;
+use super::{report_too_many, report_unknown, set_once, Names, Resolver};
 use crate::controller::{Controller, State};
 use crate::policy::{
     Acceptance, AcknowledgementRule, DowngradeRule, Expectation, Grant, GrantCondition,
     LocalPolicy, LockConflict, Policy, RequestPolicy, Stall,
 };
-use crate::protocol::{Carries, Permission};
+use crate::protocol::{Carries, Class, End, MessageId, Permission};
+use crate::text::ast::{Agent, AgentItem, Block, Condition, Goal, Name, PolicyItem};
+use crate::text::diagnostic::{Code, Diagnostic, Sink};
+use cohkit_diagnostics::{suggestion, Span};
+use rustc_hash::FxHashMap;
 
 /// Returns true if a home is a policy: it has neither states nor rows.
 pub(super) fn is_policy(agent: &Agent) -> bool {

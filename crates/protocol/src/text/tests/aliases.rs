@@ -1,9 +1,12 @@
 //! Tests of aliases: former spellings of keywords mean the same as the keywords, are documented, and are unused in
 //! shipped files.
 
-use super::super::aliases::{Alias, KeywordContext, ALIASES};
-use super::super::lexer::{lex, Token};
-use super::*;
+use super::{reference, MSI};
+use crate::text::aliases::{Alias, KeywordContext, ALIASES};
+use crate::text::diagnostic::{Code, Sink};
+use crate::text::lexer::{lex, Token};
+use crate::text::parse;
+use cohkit_diagnostics::Span;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,7 @@
 //! Rows that change every line, and protocols without the single-writer guarantee.
 
-use super::*;
+use super::{check, GET, POLICY, REACH, ROWS};
+use expect_test::expect;
 
 #[test]
 fn every_line_of_a_state() {

@@ -1,6 +1,7 @@
 //! Errors in files that compose others.
 
-use super::*;
+use super::check_text;
+use expect_test::expect;
 
 #[test]
 fn missing_parts_of_compositions() {

@@ -1,6 +1,9 @@
 //! Errors in types, channels and the rows of a controller.
 
-use super::*;
+use super::{
+    check, check_channels, check_home, check_messages, check_remote, check_states, check_text, ROWS,
+};
+use expect_test::expect;
 
 #[test]
 fn types() {

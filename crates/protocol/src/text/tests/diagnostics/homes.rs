@@ -1,6 +1,7 @@
 //! Registers, rows about no line, and several homes.
 
-use super::*;
+use super::check;
+use expect_test::{expect, Expect};
 
 /// A template with two homes, and with places for a case.
 const HOMES: &str = "protocol test

@@ -1,6 +1,7 @@
 //! Several kinds of remotes, initial values of variables, and messages that stay behind others.
 
-use super::*;
+use super::{check, check_text};
+use expect_test::{expect, Expect};
 
 /// A template with two kinds of remotes, two kinds that share rows, and places for a case.
 const KINDS: &str = "protocol test

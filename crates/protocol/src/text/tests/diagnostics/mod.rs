@@ -13,7 +13,9 @@ mod orders;
 mod permissions;
 mod policies;
 
-use super::*;
+use super::{load_shipped, parse_valid, ECI};
+use crate::text::diagnostic::{Code, Diagnostic};
+use crate::text::{compose, composes, parse, MAX_FILE_BYTES};
 use cohkit_diagnostics::line_column;
 use expect_test::{expect, Expect};
 

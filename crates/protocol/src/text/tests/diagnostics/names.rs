@@ -1,6 +1,10 @@
 //! Errors in words, blocks, numbers and names.
 
-use super::*;
+use super::{
+    check, check_channels, check_file, check_messages, check_remote, check_states, check_text,
+    check_variables, ROWS,
+};
+use expect_test::expect;
 
 #[test]
 fn words() {

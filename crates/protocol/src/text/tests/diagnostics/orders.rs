@@ -1,6 +1,8 @@
 //! Orders of accesses, and guarantees.
 
-use super::*;
+use super::check;
+use crate::text::diagnostic::Diagnostic;
+use expect_test::{expect, Expect};
 
 /// A protocol without errors, and a place for blocks about program order.
 const ORDERS: &str = "protocol test

@@ -1,6 +1,7 @@
 //! Conditional permissions.
 
-use super::*;
+use super::{check, POLICY, REACH, ROWS};
+use expect_test::expect;
 
 #[test]
 fn conditions_on_permissions() {

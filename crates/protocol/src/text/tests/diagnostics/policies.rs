@@ -1,6 +1,9 @@
 //! Errors in a home that is written as a policy.
 
-use super::*;
+use super::{
+    check, check_file, check_policy, check_policy_on, check_policy_reach, GET, POLICY, REACH,
+};
+use expect_test::expect;
 
 #[test]
 fn policy_channels() {
