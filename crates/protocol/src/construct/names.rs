@@ -1,8 +1,8 @@
 //! Names of constructed home states, derived from their knowledge sets.
 //!
 //! A name is `permission [> where a grant may not have landed] [_f forward] [_w victims owed] [: or + request known]`,
-//! then `.` status. For example, `I>S_fI:GetS` reads: S was granted to a remote in I and has perhaps not landed, a forward
-//! to I is unanswered, and the remote waits for the answer to `GetS`.
+//! then `.` status. For example, `I>S_fI:GetS` reads: S was granted to a remote in I and has perhaps not landed, a
+//! forward to I is unanswered, and the remote waits for the answer to `GetS`.
 //!
 //! * `permission` is the highest that the remote may have, written as the remote state that represents it.
 //! * `I>S`: from I, S was granted and has perhaps not landed.
