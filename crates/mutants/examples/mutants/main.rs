@@ -10,9 +10,9 @@
 //! mutants, for lack of states or of channel capacity, are counted separately. The last line is JSON. The exit code is
 //! 1 if a mutant survives, or if the list names a mutant that is refuted or does not exist.
 
-use cohkit_testing::mutants::slice;
+use cohkit_testing::mutants::selection;
 
-use slice::MutantSelection;
+use selection::MutantSelection;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut texts = slice::shipped(&root);
+    let mut texts = selection::shipped(&root);
     if let Some(name) = option("--text") {
         texts.retain(|(text, _)| text == name);
     }
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
-    let known = slice::known(&root);
+    let known = selection::known(&root);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = option("--threads")
         .and_then(|n| n.parse().ok())
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     let mut results = Vec::new();
     let selection = MutantSelection { kinds, from, every };
     for (name, text) in &texts {
-        let result = slice::judge(name, text, &known, &selection, threads);
+        let result = selection::judge(name, text, &known, &selection, threads);
         for problem in &result.problems {
             println!("{problem}");
         }

@@ -3,7 +3,9 @@
 //! and some have one mutated row.
 
 use super::random::Random;
-use super::templates::{blocking, chatter, messages, posted, rows, through, token, Row, Template};
+use super::templates::{
+    blocking, chatter, messages, posted, rows, through, token, Row, SystemSize, Template,
+};
 
 /// A random design, on one line or two, before it is decorated.
 pub fn design(random: &mut Random) -> Template {
@@ -12,7 +14,7 @@ pub fn design(random: &mut Random) -> Template {
         0..=3 => memory(random, lines),
         4 | 5 => owner(random, lines),
         6 | 7 => sharers(random),
-        _ => older(random),
+        _ => template_in_network(random),
     };
     if random.once_in(3) {
         // Some mutations apply to no row.
@@ -24,6 +26,11 @@ pub fn design(random: &mut Random) -> Template {
     }
     template
 }
+
+/// Index of the remote in pairs of the remote and the home.
+const REMOTE: usize = 0;
+/// Index of the home in such pairs.
+const HOME: usize = 1;
 
 /// The controllers of one line of a design while it is put together, in the protocol language.
 #[derive(Default)]
@@ -57,28 +64,28 @@ impl Parts {
         self.home += "\n";
     }
 
-    /// Declares a variable of the remote (0) or the home (1), one per line or a register.
-    fn declare(&mut self, side: usize, register: bool, variable: (&'static str, &'static str)) {
-        match register {
-            true => self.registers[side].push(variable),
-            false => self.variables[side].push(variable),
-        }
+    /// Declares a variable that the remote ([`REMOTE`]) or the home ([`HOME`]) has for each line.
+    fn declare(&mut self, side: usize, variable: (&'static str, &'static str)) {
+        self.variables[side].push(variable);
     }
 
-    /// Returns the design as a template. Channels without messages are omitted, and `size` has the numbers of remotes,
-    /// lines and homes.
+    /// Declares a register: a variable that an agent has once, for all lines.
+    fn declare_register(&mut self, side: usize, register: (&'static str, &'static str)) {
+        self.registers[side].push(register);
+    }
+
+    /// Returns the design as a template. Channels without messages are omitted.
     fn template(
         self,
         channels: &[(&'static str, &'static str)],
         shared: String,
-        size: (u16, u8, u8),
+        size: SystemSize,
     ) -> Template {
         let messages = messages(&self.messages);
         let is_used = |name: &str| messages.iter().any(|message| message.channel == name);
         let mut all_rows = rows(&messages, false, &self.remote);
         all_rows.extend(rows(&messages, true, &self.home));
         let [remote_variables, variables] = self.variables;
-        let (remotes, lines, homes) = size;
         Template {
             channels: channels.iter().copied().filter(|c| is_used(c.0)).collect(),
             orders: &[&[]],
@@ -90,7 +97,7 @@ impl Parts {
             invariants: &[],
             registers: self.registers,
             shared,
-            size: Some((remotes, lines, homes)),
+            size: Some(size),
             messages,
         }
     }
@@ -98,13 +105,17 @@ impl Parts {
 
 /// Chooses the numbers of remotes, lines and homes of a design. A `small` design, with few states, may have two remotes
 /// on two lines.
-fn size(random: &mut Random, lines: u8, small: bool) -> (u16, u8, u8) {
+fn size(random: &mut Random, lines: u8, small: bool) -> SystemSize {
     let remotes = match (lines, small) {
         (1, _) => random.of(&[1, 2, 2, 2, 2, 3]),
         (_, true) => random.of(&[1, 2, 2]),
         _ => random.of(&[1, 1, 1, 2]),
     };
-    (remotes, lines, 1 + random.below(usize::from(lines)) as u8)
+    SystemSize {
+        remotes,
+        lines,
+        homes: 1 + random.below(usize::from(lines)) as u8,
+    }
 }
 
 /// Chooses orders and networks, with a capacity in place of `CAP`. Those in `sound` are sufficient for the design;
@@ -248,7 +259,10 @@ impl MemoryDesign {
                 "1" => ("free", "0..1 = 1"),
                 _ => ("free", "0..2 = 2"),
             };
-            parts.declare(0, self.register, credit);
+            match self.register {
+                true => parts.declare_register(REMOTE, credit),
+                false => parts.declare(REMOTE, credit),
+            }
             parts.remote("I | store if free > 0 | send Post, free -= 1 | stay");
             parts.remote(&format!("{all_states} | Free | free += 1 | stay"));
             if self.register {
@@ -267,12 +281,12 @@ impl MemoryDesign {
         }
         parts.messages.push(("reply", "Half", ""));
         parts.messages.push(("go", "Go", ""));
-        parts.declare(1, false, ("writer", "remote"));
+        parts.declare(HOME, ("writer", "remote"));
         parts.home_states.push("A waits Go");
         parts.remote(&format!("{all_states} | Half | send Go | stay"));
         let (guard, take_action, release_action) = match self.slot {
             true => {
-                parts.declare(1, true, ("busy", "bool"));
+                parts.declare_register(HOME, ("busy", "bool"));
                 (" if not busy", ", busy := true", ", busy := false")
             }
             false => ("", "", ""),
@@ -371,8 +385,8 @@ fn owner(random: &mut Random, lines: u8) -> Template {
         true => "B waits Back Put",
         false => "B waits Back",
     });
-    parts.declare(1, false, ("owner", "remote"));
-    parts.declare(1, false, ("wants", "remote"));
+    parts.declare(HOME, ("owner", "remote"));
+    parts.declare(HOME, ("wants", "remote"));
     let accesses = match atomic {
         true => "load store atomic",
         false => "load store",
@@ -382,7 +396,7 @@ fn owner(random: &mut Random, lines: u8) -> Template {
     }
     let (guard, take_action, release_action) = match has_credit {
         true => {
-            parts.declare(0, true, ("room", "0..1 = 1"));
+            parts.declare_register(REMOTE, ("room", "0..1 = 1"));
             (" if room > 0", ", room -= 1", "room += 1")
         }
         false => ("", "", ""),
@@ -397,7 +411,7 @@ fn owner(random: &mut Random, lines: u8) -> Template {
     }
     parts.remote("V | Recall | send Back | I");
     if slot {
-        parts.declare(1, true, ("entries", "0..1 = 1"));
+        parts.declare_register(HOME, ("entries", "0..1 = 1"));
         parts.home("I | Get if entries > 0 | send Data, entries -= 1, owner := sender | V");
         parts.home(match nack {
             true => "I | Get | send Nack | stay",
@@ -476,7 +490,7 @@ fn sharers(random: &mut Random) -> Template {
         ("wants", "remote"),
         ("one", "remote"),
     ] {
-        parts.declare(1, false, variable);
+        parts.declare(HOME, variable);
     }
     let mut stays = vec!["GetS"];
     parts.remote(
@@ -513,7 +527,7 @@ fn sharers(random: &mut Random) -> Template {
         stays.push("Part");
         parts.remote_states.push("X waits Written");
         parts.home_states.push("D waits Gone");
-        parts.declare(1, false, ("left", "count"));
+        parts.declare(HOME, ("left", "count"));
         parts.remote(
             "I | write_partial | send Part | X
              X | Written | done | I
@@ -555,12 +569,16 @@ fn sharers(random: &mut Random) -> Template {
             ("dn", "any -> remote"),
         ],
         shared,
-        (remotes, 1, 1),
+        SystemSize {
+            remotes,
+            lines: 1,
+            homes: 1,
+        },
     )
 }
 
 /// One of the other templates, with some of its channels in one network.
-fn older(random: &mut Random) -> Template {
+fn template_in_network(random: &mut Random) -> Template {
     let mut template = match random.below(5) {
         0 => chatter(),
         1 => token(),
@@ -582,7 +600,11 @@ fn older(random: &mut Random) -> Template {
         template.shared += &format!("\n  ordered {}", in_order.join(", "));
     }
     template.orders = &[&[]];
-    template.size = Some((random.of(&[1, 2, 2]), 1, 1));
+    template.size = Some(SystemSize {
+        remotes: random.of(&[1, 2, 2]),
+        lines: 1,
+        homes: 1,
+    });
     template
 }
 
@@ -600,7 +622,7 @@ fn mutate(random: &mut Random, template: &mut Template) -> bool {
         .collect();
     let agents = template.variables.iter().filter(|v| v.1 == "remote");
     let agents: Vec<&str> = agents.map(|v| v.0).chain(["sender"]).collect();
-    let waits = original.next.is_empty();
+    let stalls = original.next.is_empty();
     let row = &mut template.rows[index];
     let random_action = |random: &mut Random, row: &Row| random.below(row.actions.len().max(1));
     match random.below(9) {
@@ -608,7 +630,7 @@ fn mutate(random: &mut Random, template: &mut Template) -> bool {
             let removed = random_action(random, row);
             row.actions.remove(removed);
         }
-        1 if !waits && row.states != "-" => row.next = random.of(&nexts),
+        1 if !stalls && row.states != "-" => row.next = random.of(&nexts),
         2 => row.guard = random.of(&guards),
         3 => {
             template.rows.remove(index);
