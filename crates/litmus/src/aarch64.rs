@@ -283,6 +283,7 @@ fn condition_register(code: &mut Code, cell: Piece, condition: &str) -> Result<(
     })
 }
 
+/// Rejects an unknown condition, and lists the supported ones.
 fn reject_condition<T>(piece: Piece) -> Result<T> {
     let message = format!("`{}` is no condition that is supported here", piece.text);
     error_with_help(piece, message, CONDITIONS.join(", "))
@@ -313,6 +314,7 @@ fn accessed_address<'t>(
     Ok((address(code, parts[operand_count])?, None))
 }
 
+/// Adds the increment of the base register after an access with a post-indexed address, if there is one.
 fn emit_post_increment(
     code: &mut Code,
     cell: Piece,

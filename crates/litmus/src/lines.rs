@@ -132,6 +132,7 @@ impl<'p> Lines<'p> {
         ))
     }
 
+    /// Creates an empty cache of steps for a machine.
     fn with_machine(machine: Machine<'p>, kinds: Kinds) -> Lines<'p> {
         Lines {
             accesses: kinds.accesses(machine.protocol()),
@@ -246,7 +247,7 @@ impl<'p> Lines<'p> {
         Some((self.system()?, all.map(|number| self.state(number))))
     }
 
-    /// Clears the cache if it has more than [`MAX_CACHED_STATES`] states, where it costs more memory than it saves
+    /// Clears the cache if it has more than 2,000,000 states, where it costs more memory than it saves
     /// time. This invalidates all [`Line`] numbers.
     pub fn trim_cache(&mut self) {
         if self.state_table.count() > MAX_CACHED_STATES {
@@ -499,6 +500,7 @@ impl<'p> Lines<'p> {
     }
 }
 
+/// Returns the thread that is notified of a completion.
 fn thread_of(completion: Completion) -> u8 {
     match completion {
         Completion::Access(thread, ..) | Completion::Fence(thread, _) => thread,

@@ -313,6 +313,7 @@ pub fn thread_placements(threads: u8) -> Vec<Vec<(u8, u8)>> {
 mod tests {
     use super::thread_placements;
 
+    /// The number of placements is that of the partitions of the threads (Bell numbers).
     #[test]
     fn threads_share_clusters_in_every_way() {
         let counts = [1, 2, 3, 4].map(|threads| thread_placements(threads).len());

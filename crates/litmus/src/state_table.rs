@@ -143,6 +143,7 @@ mod tests {
         assert_eq!((states.len(), table.count()), (limit, limit));
     }
 
+    /// A state that is stored and rebuilt is the same, and equal states have equal numbers.
     #[test]
     fn system_states_round_trip_through_their_numbers() {
         for text in [
@@ -157,6 +158,7 @@ mod tests {
         }
     }
 
+    /// One number stands for the states of all systems of a machine.
     #[test]
     fn system_states_of_two_levels_have_one_number() {
         let [outer, inner] = [

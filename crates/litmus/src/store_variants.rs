@@ -206,6 +206,7 @@ mod tests {
         parse(include_str!("../../../ordering/cord.coh")).unwrap()
     }
 
+    /// The letters of a mix can be given to the command as they are printed.
     #[test]
     fn mixes_round_trip_and_invalid_ones_are_rejected() {
         let (protocol, program) = (cord(), named("MP+popl+poap").unwrap());
@@ -232,6 +233,7 @@ mod tests {
         );
     }
 
+    /// Inserted fences must not change the target of a branch.
     #[test]
     fn unordered_releases_get_fences_and_branches_keep_targets() {
         let (protocol, program) = (cord(), named("MP+popl+poap").unwrap());

@@ -94,6 +94,7 @@ impl<'s> ChartBuilder<'s> {
         self.sequence
     }
 
+    /// Appends a step of an agent, by its lifeline.
     fn push_step(&mut self, agent: usize, action: Action) {
         self.sequence.steps.push(Step {
             agent,
@@ -103,6 +104,7 @@ impl<'s> ChartBuilder<'s> {
         });
     }
 
+    /// Appends a step that is neither a message nor a change of state.
     fn add_action(&mut self, agent: usize, description: String) {
         self.push_step(agent, Action::Does { what: description });
     }
@@ -219,6 +221,7 @@ impl<'s> ChartBuilder<'s> {
         self.program.threads.len() + usize::from(line) % homes
     }
 
+    /// Returns the lifeline of the receiver of a message.
     fn receiver(&self, flight: &InFlightMessage<Values>, change: &Change) -> usize {
         match flight.to {
             Some(remote) => self.threads[usize::from(remote)],

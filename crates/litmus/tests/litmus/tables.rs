@@ -112,6 +112,7 @@ const SMALL: [Tables; 4] = [
 ];
 
 impl Tables {
+    /// Returns a protocol file with these sizes.
     fn of(self, text: &str) -> String {
         sized(
             text,

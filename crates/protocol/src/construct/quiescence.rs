@@ -310,8 +310,8 @@ impl Product<'_, '_> {
         visit(label, Ok(successor));
     }
 
-    /// Describes a state from which quiescence is unreachable. `dead_end` is true if the state has no successor at all; otherwise the sequence ends with a loop that repeats
-    /// forever. `stuck` is the number of all such states.
+    /// Describes a state from which quiescence is unreachable. `dead_end` is true if the state has no successor at all;
+    /// otherwise the sequence ends with a loop that repeats forever. `stuck` is the number of all such states.
     fn stuck_fault(
         &mut self,
         exploration: &Exploration<ProductState>,

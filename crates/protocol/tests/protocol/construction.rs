@@ -131,6 +131,7 @@ fn variations_have_the_sizes_and_verdicts_of_the_study() {
     assert!(mismatches.is_empty(), "\n{}", mismatches.join("\n"));
 }
 
+/// A caller that sets the flag gets no result.
 #[test]
 fn construction_is_cancelled_by_its_flag() {
     let protocol = text::parse(&read_file("base")).unwrap();
@@ -389,6 +390,7 @@ fn three_remotes_have_the_knowledge_sets_of_two() {
     }
 }
 
+/// Every local operation may lock the line: the construction still finds a home without a fault.
 #[test]
 fn eci_with_operations_that_always_lock() {
     // As published, both operations lock; the publication gives 79 states, 304 transitions and 25 messages.

@@ -433,6 +433,7 @@ struct SystemCounts {
 }
 
 impl SystemCounts {
+    /// Adds a stated number of remotes of a kind in a space.
     fn add(&mut self, space: usize, kind: KindId, count: u32) {
         *self.remotes[space][kind.index()].get_or_insert(0) += count;
     }

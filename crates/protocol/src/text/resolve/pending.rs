@@ -229,6 +229,8 @@ impl<'c> Accesses<'c> {
         state == StateId(0) || self.controller.rules.iter().any(restarts)
     }
 
+    /// Returns true if an access may begin in this state: the state is initial, or waits for nothing and has a row for
+    /// an access.
     fn can_start_from(&self, id: StateId) -> bool {
         let state: &State = &self.controller.states[id.index()];
         let starts_access = |row: &Rule| row.state == id && matches!(row.event, Event::Access(_));

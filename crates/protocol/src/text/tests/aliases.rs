@@ -124,6 +124,7 @@ fn former_spellings_give_the_same_protocol() {
     assert_eq!(used, keywords, "keywords with aliases that the files use");
 }
 
+/// A name must not change its meaning when an alias is removed.
 #[test]
 fn former_spellings_of_actions_cannot_be_names() {
     let actions = ALIASES

@@ -13,6 +13,7 @@ fn mention_names(text: &str, mentions: &[Mention]) -> Vec<(String, String)> {
         .collect()
 }
 
+/// An editor jumps from each mention of a name to its declaration.
 #[test]
 fn mention_refers_to_its_declaration() {
     for text in [ECI, MSI] {

@@ -52,6 +52,7 @@ fn grammar_words() -> BTreeSet<&'static str> {
         .collect()
 }
 
+/// Fails if `docs/language.md` shows an example that the parser rejects.
 #[test]
 fn reference_examples_have_no_errors() {
     assert!(fenced_blocks("coh").len() >= 6);

@@ -4,7 +4,7 @@ use super::{check, GET, POLICY, REACH, ROWS};
 use expect_test::expect;
 
 #[test]
-fn every_line_of_a_state() {
+fn misuses_of_bulk_transitions_are_reported() {
     let states = [("states", "D reads dirty; H holds; V reads, waits Data")];
     check(
         ROWS,
@@ -50,7 +50,7 @@ fn every_line_of_a_state() {
 }
 
 #[test]
-fn every_line_of_a_home() {
+fn bulk_transitions_of_homes_are_reported() {
     check(
         ROWS,
         "home",
@@ -65,7 +65,7 @@ fn every_line_of_a_home() {
 }
 
 #[test]
-fn goals_speak_of_one_line() {
+fn policies_with_bulk_transitions_are_reported() {
     let text = POLICY
         .replace("W waits Done }", "W waits Done; H holds }")
         .replace("  I   | store ", "  %row%\n  I   | store ");

@@ -233,7 +233,7 @@ fn every_kind_of_diagnostic_has_a_case() {
 }
 
 #[test]
-fn inputs_without_a_protocol() {
+fn inputs_without_a_protocol_are_reported_once() {
     let codes = |text: &str| {
         parse(text)
             .expect_err("not a protocol")

@@ -26,7 +26,7 @@ fn check_orders(case: Expect) {
 }
 
 #[test]
-fn orders_and_guarantees() {
+fn invalid_orders_and_guarantees_are_reported() {
     check_orders(expect![[r#"
           accesses { load after everything; fench before all; store }
         #                       ^^^^^^^^^^ unknown-name: unknown access with an order `everything`
