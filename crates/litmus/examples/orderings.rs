@@ -177,7 +177,7 @@ fn jobs(texts: &[(&str, Protocol)], options: &RunOptions) -> Result<Vec<Job>, St
         let programs = programs.into_iter();
         let programs = programs.flat_map(|program| options.programs(protocol, program));
         let groups = Lines::groups(protocol, programs.collect()).into_iter();
-        // Size of a job: all cores get some, and the cached worlds fit in memory. Four threads have many worlds.
+        // Size of a job: all cores get some, and the cached system states fit in memory. Four threads have many.
         let parts = groups.flat_map(|group| {
             let is_small = group[0].threads.len() < 4;
             let parts = group.chunks(if is_small { 1000 } else { 1 });

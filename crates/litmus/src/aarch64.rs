@@ -79,99 +79,12 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
             let (a, b) = (code.operand(parts[0], "#")?, code.operand(parts[1], "#")?);
             emit_comparison(code, piece, a, b)
         }
-        "CSEL" | "CSET" => {
-            let count = if name == "CSEL" { 4 } else { 2 };
-            cell.check_operand_count(count)?;
-            let (then, otherwise) = match name {
-                "CSEL" => (code.operand(parts[1], "#")?, code.operand(parts[2], "#")?),
-                _ => (Operand::Number(1), Operand::Number(0)),
-            };
-            let operand = parts[count - 1];
-            let condition_name = operand.text.to_ascii_uppercase();
-            let Some(condition) = CONDITIONS
-                .into_iter()
-                .find(|known| *known == condition_name)
-            else {
-                return reject_condition(operand);
-            };
-            let (on, zero) = condition_register(code, piece, condition)?;
-            let to = code.result(parts[0])?;
-            let (then, otherwise) = match zero {
-                true => (otherwise, then),
-                false => (then, otherwise),
-            };
-            let select = Instruction::Select {
-                to,
-                on,
-                then,
-                otherwise,
-            };
-            code.emit(piece, select)
-        }
+        "CSEL" | "CSET" => emit_select(code, &cell),
         "LDR" | "LDUR" | "LDAR" | "LDAPR" | "LDAPUR" | "LDXR" | "LDAXR" | "LDREX" | "LDA"
-        | "LDAEX" => {
-            let (from, post_increment) = accessed_address(code, &cell, 1)?;
-            let to = code.result(parts[0])?;
-            let acquire = match name {
-                "LDAR" | "LDAXR" | "LDA" | "LDAEX" => Acquire::Rcsc,
-                "LDAPR" | "LDAPUR" => Acquire::Rcpc,
-                _ => Acquire::None,
-            };
-            let load = match name {
-                "LDXR" | "LDAXR" | "LDREX" | "LDAEX" => Instruction::LoadReserved {
-                    to,
-                    from,
-                    acquire,
-                    release: false,
-                },
-                _ => Instruction::Load { to, from, acquire },
-            };
-            code.emit(piece, load)?;
-            emit_post_increment(code, piece, post_increment)
-        }
-        "STR" | "STUR" | "STLR" | "STLUR" | "STL" => {
-            let value = match parts.first() {
-                Some(first) => code.operand(*first, "#")?,
-                None => return cell.check_operand_count(2),
-            };
-            let (to, post_increment) = accessed_address(code, &cell, 1)?;
-            let store = Instruction::Store {
-                to,
-                value,
-                release: matches!(name, "STLR" | "STLUR" | "STL"),
-                via: StoreVariant::ProtocolDefault,
-            };
-            code.emit(piece, store)?;
-            emit_post_increment(code, piece, post_increment)
-        }
-        "STXR" | "STLXR" | "STREX" | "STLEX" => {
-            cell.check_operand_count(3)?;
-            let value = code.operand(parts[1], "#")?;
-            let to = address(code, parts[2])?;
-            let status = code.result(parts[0])?;
-            let store = Instruction::StoreConditional {
-                status,
-                to,
-                value,
-                acquire: false,
-                release: matches!(name, "STLXR" | "STLEX"),
-            };
-            code.emit(piece, store)
-        }
-        "DMB" | "DSB" => {
-            let kind = match parts.first() {
-                Some(kind) => kind.text.to_ascii_uppercase(),
-                None => "SY".into(),
-            };
-            let fence = match kind.as_str() {
-                "SY" | "ISH" | "OSH" | "NSH" => Fence::Full,
-                "LD" | "ISHLD" | "OSHLD" | "NSHLD" => Fence::between(Class::Reads, Class::All),
-                "ST" | "ISHST" | "OSHST" | "NSHST" => Fence::between(Class::Writes, Class::Writes),
-                other => return error_at(parts[0], format!("`{other}` is no kind of barrier")),
-            };
-            cell.check_operand_count(parts.len().min(1))?;
-            code.emit(piece, Instruction::Fence(fence))
-        }
+        | "LDAEX" => emit_load(code, &cell),
+        "STR" | "STUR" | "STLR" | "STLUR" | "STL" => emit_store(code, &cell),
+        "STXR" | "STLXR" | "STREX" | "STLEX" => emit_store_conditional(code, &cell),
+        "DMB" | "DSB" => emit_barrier(code, &cell),
         "ISB" => code.emit(piece, Instruction::Fence(Fence::InstructionSync)),
         "CBZ" | "CBNZ" => {
             cell.check_operand_count(2)?;
@@ -193,6 +106,111 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
         ),
         _ => cell.reject_unknown(&KNOWN_INSTRUCTIONS),
     }
+}
+
+/// Adds `CSEL` (destination, two values, condition) or `CSET` (destination, condition), which selects 1 or 0.
+fn emit_select(code: &mut Code, cell: &Cell) -> Result<()> {
+    let (piece, parts) = (cell.piece, &cell.operands);
+    let is_csel = cell.name == "CSEL";
+    let count = if is_csel { 4 } else { 2 };
+    cell.check_operand_count(count)?;
+    let (then, otherwise) = match is_csel {
+        true => (code.operand(parts[1], "#")?, code.operand(parts[2], "#")?),
+        false => (Operand::Number(1), Operand::Number(0)),
+    };
+    let operand = parts[count - 1];
+    let condition_name = operand.text.to_ascii_uppercase();
+    let Some(condition) = CONDITIONS
+        .into_iter()
+        .find(|known| *known == condition_name)
+    else {
+        return reject_condition(operand);
+    };
+    let (on, zero) = condition_register(code, piece, condition)?;
+    let to = code.result(parts[0])?;
+    let (then, otherwise) = match zero {
+        true => (otherwise, then),
+        false => (then, otherwise),
+    };
+    let select = Instruction::Select {
+        to,
+        on,
+        then,
+        otherwise,
+    };
+    code.emit(piece, select)
+}
+
+/// Adds a load, or a load that reserves its location: destination, address.
+fn emit_load<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>) -> Result<()> {
+    let (from, post_increment) = accessed_address(code, cell, 1)?;
+    let to = code.result(cell.operands[0])?;
+    let acquire = match cell.name.as_str() {
+        "LDAR" | "LDAXR" | "LDA" | "LDAEX" => Acquire::Rcsc,
+        "LDAPR" | "LDAPUR" => Acquire::Rcpc,
+        _ => Acquire::None,
+    };
+    let load = match cell.name.as_str() {
+        "LDXR" | "LDAXR" | "LDREX" | "LDAEX" => Instruction::LoadReserved {
+            to,
+            from,
+            acquire,
+            release: false,
+        },
+        _ => Instruction::Load { to, from, acquire },
+    };
+    code.emit(cell.piece, load)?;
+    emit_post_increment(code, cell.piece, post_increment)
+}
+
+/// Adds a store: value, address.
+fn emit_store<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>) -> Result<()> {
+    let value = match cell.operands.first() {
+        Some(first) => code.operand(*first, "#")?,
+        None => return cell.check_operand_count(2),
+    };
+    let (to, post_increment) = accessed_address(code, cell, 1)?;
+    let store = Instruction::Store {
+        to,
+        value,
+        release: matches!(cell.name.as_str(), "STLR" | "STLUR" | "STL"),
+        via: StoreVariant::ProtocolDefault,
+    };
+    code.emit(cell.piece, store)?;
+    emit_post_increment(code, cell.piece, post_increment)
+}
+
+/// Adds a store-conditional: destination of the status, value, address.
+fn emit_store_conditional<'t>(code: &mut Code<'_, 't>, cell: &Cell<'t>) -> Result<()> {
+    cell.check_operand_count(3)?;
+    let value = code.operand(cell.operands[1], "#")?;
+    let to = address(code, cell.operands[2])?;
+    let status = code.result(cell.operands[0])?;
+    let store = Instruction::StoreConditional {
+        status,
+        to,
+        value,
+        acquire: false,
+        release: matches!(cell.name.as_str(), "STLXR" | "STLEX"),
+    };
+    code.emit(cell.piece, store)
+}
+
+/// Adds a barrier. The shareability domain is ignored, because all threads share one.
+fn emit_barrier(code: &mut Code, cell: &Cell) -> Result<()> {
+    let parts = &cell.operands;
+    let kind = match parts.first() {
+        Some(kind) => kind.text.to_ascii_uppercase(),
+        None => "SY".into(),
+    };
+    let fence = match kind.as_str() {
+        "SY" | "ISH" | "OSH" | "NSH" => Fence::Full,
+        "LD" | "ISHLD" | "OSHLD" | "NSHLD" => Fence::between(Class::Reads, Class::All),
+        "ST" | "ISHST" | "OSHST" | "NSHST" => Fence::between(Class::Writes, Class::Writes),
+        other => return error_at(parts[0], format!("`{other}` is no kind of barrier")),
+    };
+    cell.check_operand_count(parts.len().min(1))?;
+    code.emit(cell.piece, Instruction::Fence(fence))
 }
 
 /// Returns the operation of an arithmetic instruction; the flag is true if it also sets the condition flags.
@@ -283,6 +301,7 @@ fn condition_register(code: &mut Code, cell: Piece, condition: &str) -> Result<(
     })
 }
 
+/// Rejects an unknown condition, and lists the supported ones.
 fn reject_condition<T>(piece: Piece) -> Result<T> {
     let message = format!("`{}` is no condition that is supported here", piece.text);
     error_with_help(piece, message, CONDITIONS.join(", "))
@@ -313,6 +332,7 @@ fn accessed_address<'t>(
     Ok((address(code, parts[operand_count])?, None))
 }
 
+/// Adds the increment of the base register after an access with a post-indexed address, if there is one.
 fn emit_post_increment(
     code: &mut Code,
     cell: Piece,

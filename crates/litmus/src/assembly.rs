@@ -160,6 +160,7 @@ pub(crate) fn register(dialect: &Dialect, thread: &mut Thread, piece: Piece) -> 
     }
 }
 
+/// Returns the register with this canonical name. Adds it to the thread, with the value 0, if it is new.
 fn register_of_name(thread: &mut Thread, name: &str) -> Register {
     let position = thread.names.iter().position(|candidate| candidate == name);
     position.unwrap_or_else(|| {
@@ -448,6 +449,7 @@ impl<'t> Code<'_, 't> {
         error_with_help(label, message, suggestion(label.text, "label", names))
     }
 
+    /// Returns the instructions of the thread so far.
     fn code(&self) -> &[Instruction] {
         &self.program.threads[self.thread].code
     }
@@ -575,6 +577,8 @@ impl<'t> Code<'_, 't> {
         self.jump_to(cell, None)
     }
 
+    /// Adds an unconditional branch to a label, or (`None`) to the end of the thread: a branch on a register that is
+    /// zero.
     fn jump_to(&mut self, cell: Piece, label: Option<Piece<'t>>) -> Result<()> {
         let zero = self.temporary();
         self.branch_to(cell, zero, true, label)?;

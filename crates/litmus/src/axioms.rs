@@ -27,6 +27,7 @@ use crate::program::{Acquire, Class, Outcome, Program};
 
 /// Returns true if a model allows an execution.
 pub fn allows(model: Model, execution: &Execution) -> bool {
+    // In the formulas of this file, `e` is the execution, and `a` and `b` are indices of events.
     let e = execution;
     let count = e.events.len();
     let conflict = |a, b| e.reads_from(a, b) || e.coherence(a, b) || e.reads_before(a, b);
@@ -150,7 +151,9 @@ fn preserved_by_rc(e: &Execution, a: usize, b: usize) -> bool {
         || reads && (e.control(a, b) && writes || e.synchronised(a, b))
 }
 
-/// Returns true if Armv8's model orders two events of a thread locally.
+/// Returns true if Armv8's model orders two events of a thread locally. The parts have these names in the reference
+/// manual: `local_write` is local write successor, `dependence` dependency-ordered-before, `atomic`
+/// atomic-ordered-before, and `barrier` barrier-ordered-before.
 fn locally_ordered(e: &Execution, a: usize, b: usize) -> bool {
     let (earlier, later) = (&e.events[a], &e.events[b]);
     let (reads, writes) = (earlier.kind == Kind::Read, later.kind == Kind::Write);
@@ -198,7 +201,9 @@ fn leads_locally(e: &Execution, a: usize, b: usize) -> bool {
         || (a + 1..b).any(|c| locally_ordered(e, a, c) && leads_locally(e, c, b))
 }
 
-/// Returns true if RVWMO preserves the order of two events of a thread.
+/// Returns true if RVWMO preserves the order of two events of a thread. The parts are those of the specification's list
+/// of preserved program order: overlapping addresses, explicit synchronisation, syntactic dependencies, and pipeline
+/// dependencies.
 fn preserved_by_rvwmo(e: &Execution, a: usize, b: usize) -> bool {
     let (earlier, later) = (&e.events[a], &e.events[b]);
     let (reads, writes) = (earlier.kind == Kind::Read, later.kind == Kind::Write);

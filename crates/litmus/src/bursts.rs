@@ -275,8 +275,11 @@ fn permutations<T: Clone>(items: Vec<T>) -> Vec<Vec<T>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{all_bursts, canonical, named, programs};
+    use crate::axioms::Model;
+    use std::collections::BTreeSet;
 
+    /// A reported name identifies its program, and can be given to the command.
     #[test]
     fn program_names_are_unique_and_parse_back() {
         for model in [Model::Sc, Model::Tso, Model::Rc] {
@@ -294,6 +297,7 @@ mod tests {
         }
     }
 
+    /// Fails if the generator leaves out a pattern.
     #[test]
     fn bursts_have_every_pattern_of_locations() {
         let codes = |length, releases| {

@@ -330,10 +330,12 @@ fn known_location(program: &Program, piece: Piece) -> Result<Location> {
     }
 }
 
+/// Returns the negation of a claim.
 fn negate(claim: Claim) -> Claim {
     Claim::Not(Box::new(claim))
 }
 
+/// Returns the disjunction of two claims.
 fn disjunction(a: Claim, b: Claim) -> Claim {
     Claim::Or(Box::new(a), Box::new(b))
 }

@@ -1,6 +1,7 @@
 //! Conformance of a protocol's caches to its memory model, by the classic programs and bursts of stores.
 
 use cohkit_protocol::controller::Controller;
+use cohkit_protocol::orders::Orders;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_system::state::StepError;
 use std::borrow::Cow;
@@ -102,78 +103,44 @@ pub fn bursts(model: Model, max_threads: usize) -> Vec<TestRun> {
 /// Runs programs in every placement of threads on kinds of remotes, and compares their outcomes with the model.
 ///
 /// The cores keep the orders that the protocol declares for its accesses, or else those of the model itself. `home`
-/// returns the home for a number of caches. `states` limits the states of each program. The runs poll `should_continue`
-/// and stop when it returns false.
+/// returns the home for a number of caches. `max_states` limits the states of each program. The runs poll
+/// `should_continue` and stop when it returns false.
 pub fn check_conformance<'h>(
     protocol: &Protocol,
     model: Model,
     programs: Vec<TestRun>,
-    states: Option<usize>,
+    max_states: Option<usize>,
     home: &dyn Fn(u16) -> Cow<'h, Controller>,
     should_continue: &mut dyn FnMut() -> bool,
 ) -> ConformanceReport {
-    let cores = match (protocol.program_order, model) {
-        (Some(orders), _) => CoreKind::Relaxed(orders),
-        (None, Model::Sc) => CoreKind::InOrder,
-        (None, Model::Tso) => CoreKind::StoreBuffer,
-        (None, Model::Rc | Model::Armv8 | Model::RiscV) => CoreKind::Relaxed(Default::default()),
-    };
-    let mut report = ConformanceReport {
-        model,
-        programs: BTreeSet::new(),
-        threads: 0,
-        accesses: 0,
-        homes: protocol.homes,
-        placements: 0,
-        max_spontaneous_evictions: 0,
-        states: 0,
-        unsupported_programs: 0,
-        unsupported_placements: 0,
-        verdict: ConformanceVerdict::Holds,
-    };
+    let mut report = ConformanceReport::new(model, protocol.homes);
     let mut undecided = None;
-    let max_spontaneous_evictions = programs
+    let spontaneous_evictions: BTreeMap<String, u8> = programs
         .iter()
-        .map(|p| (p.program.name.clone(), p.max_spontaneous_evictions));
-    let max_spontaneous_evictions: BTreeMap<String, u8> = max_spontaneous_evictions.collect();
+        .map(|run| (run.program.name.clone(), run.max_spontaneous_evictions))
+        .collect();
     let programs = programs.into_iter().map(|run| run.program);
+    let mut options = Options {
+        cores: cores(protocol, model),
+        ..Options::default()
+    };
+    options.max_states = max_states.map_or(options.max_states, |max| max.min(options.max_states));
     for programs in Lines::groups(protocol, programs.collect()) {
         let threads = programs[0].threads.len();
         let home = home(threads as u16);
         let locations = programs.iter().map(|program| program.locations.len());
         let locations = locations.max().unwrap_or(0) as u8;
         for (kinds, programs) in group_by_placement(protocol, programs) {
-            let defaults = Options::default();
-            let mut options = Options {
-                cores,
-                max_states: states.map_or(defaults.max_states, |states| {
-                    states.min(defaults.max_states)
-                }),
-                ..defaults
-            };
             let capacity = options.channel_capacity;
             let mut lines = Lines::new(protocol, &home, kinds.clone(), locations, capacity);
             for program in programs {
-                options.max_spontaneous_evictions = max_spontaneous_evictions[&program.name];
+                options.max_spontaneous_evictions = spontaneous_evictions[&program.name];
                 let run = run_on(&mut lines, &program, &options, should_continue);
-                match &run {
-                    RunResult::UnsupportedProgram(_) => {
-                        report.unsupported_programs += 1;
-                        continue;
-                    }
-                    RunResult::UnsupportedPlacement(_) if protocol.several_tables() => {
-                        report.unsupported_placements += 1;
-                        continue;
-                    }
-                    RunResult::Outcomes { states, .. } => report.states += states,
-                    _ => {}
+                let placements = lines.placements(program.locations.len()).len();
+                if !report.count_run(&run, protocol, &program, &options, placements) {
+                    continue;
                 }
-                report.max_spontaneous_evictions = report
-                    .max_spontaneous_evictions
-                    .max(options.max_spontaneous_evictions);
-                report.count(&program, lines.placements(program.locations.len()).len());
-                let verdict = program_verdict(run, &program, (protocol, &kinds), model);
-                match verdict {
+                match program_verdict(run, &program, (protocol, &kinds), model) {
                     None => {}
                     // Another program may show a violation, which takes precedence.
                     Some((ConformanceVerdict::Undecided(reason), _)) => {
@@ -181,7 +148,8 @@ pub fn check_conformance<'h>(
                     }
                     Some((mut verdict, forbidden)) => {
                         if let ConformanceVerdict::Violated { path, .. } = &mut verdict {
-                            let is_forbidden = |end: Option<&Outcome>| end == forbidden.as_ref();
+                            let is_forbidden =
+                                |outcome: Option<&Outcome>| outcome == forbidden.as_ref();
                             let found_path = shortest_path(
                                 &mut lines,
                                 &program,
@@ -208,9 +176,59 @@ pub fn check_conformance<'h>(
     report
 }
 
+/// Returns cores that keep the program order that the protocol declares, or else that of the model.
+fn cores(protocol: &Protocol, model: Model) -> CoreKind {
+    match (protocol.program_order, model) {
+        (Some(orders), _) => CoreKind::Relaxed(orders),
+        (None, Model::Sc) => CoreKind::InOrder,
+        (None, Model::Tso) => CoreKind::StoreBuffer,
+        (None, Model::Rc | Model::Armv8 | Model::RiscV) => CoreKind::Relaxed(Orders::default()),
+    }
+}
+
 impl ConformanceReport {
-    /// Counts a program that was run in this number of placements of its locations.
-    fn count(&mut self, program: &Program, placements: usize) {
+    /// Creates the report of a check that has run no program yet.
+    fn new(model: Model, homes: u16) -> ConformanceReport {
+        ConformanceReport {
+            model,
+            programs: BTreeSet::new(),
+            threads: 0,
+            accesses: 0,
+            homes,
+            placements: 0,
+            max_spontaneous_evictions: 0,
+            states: 0,
+            unsupported_programs: 0,
+            unsupported_placements: 0,
+            verdict: ConformanceVerdict::Holds,
+        }
+    }
+
+    /// Counts the run of a program in this number of placements of its locations. Returns false if the protocol cannot
+    /// run the program.
+    fn count_run(
+        &mut self,
+        run: &RunResult,
+        protocol: &Protocol,
+        program: &Program,
+        options: &Options,
+        placements: usize,
+    ) -> bool {
+        match run {
+            RunResult::UnsupportedProgram(_) => {
+                self.unsupported_programs += 1;
+                return false;
+            }
+            RunResult::UnsupportedPlacement(_) if protocol.several_tables() => {
+                self.unsupported_placements += 1;
+                return false;
+            }
+            RunResult::Outcomes { states, .. } => self.states += states,
+            _ => {}
+        }
+        self.max_spontaneous_evictions = self
+            .max_spontaneous_evictions
+            .max(options.max_spontaneous_evictions);
         let accesses = program.threads.iter().map(|thread| {
             let code = thread.code.iter();
             code.filter(|instruction| instruction.address().is_some())
@@ -220,6 +238,7 @@ impl ConformanceReport {
         self.accesses = self.accesses.max(accesses.max().unwrap_or(0));
         self.placements += placements;
         self.programs.insert(program.name.clone());
+        true
     }
 
     /// Adds results of other programs, or of the same programs with other sizes. A violation takes precedence over an
@@ -269,14 +288,14 @@ fn program_verdict(
     model: Model,
 ) -> Option<(ConformanceVerdict, Option<Outcome>)> {
     let kinds = || kinds.names(protocol).join(",");
-    let violated = |description: String, end: Option<Outcome>| {
+    let violated = |description: String, forbidden: Option<Outcome>| {
         let verdict = ConformanceVerdict::Violated {
             program: program.name.clone(),
             kinds: protocol.several_tables().then(kinds),
             description,
             path: None,
         };
-        Some((verdict, end))
+        Some((verdict, forbidden))
     };
     let undecided = |description| Some((ConformanceVerdict::Undecided(description), None));
     match run {

@@ -12,7 +12,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::executions::{for_each, Execution, Kind};
+use crate::executions::{for_each, Event, Execution, Kind};
 use crate::program::{
     Acquire, Address, Change, Claim, Fence, Instruction, Location, Observable, Operand, Operation,
     Program, Quantifier, StoreVariant, Thread,
@@ -96,6 +96,7 @@ impl Edge {
         })
     }
 
+    /// Returns true if the relation leads to another thread.
     fn is_external(self) -> bool {
         match self {
             Edge::Rf { external } | Edge::Fr { external } | Edge::Co { external } => external,
@@ -103,6 +104,7 @@ impl Edge {
         }
     }
 
+    /// Returns the kinds of the first and of the second access.
     fn kinds(self) -> (Kind, Kind) {
         match self {
             Edge::Rf { .. } => (Kind::Write, Kind::Read),
@@ -112,7 +114,7 @@ impl Edge {
         }
     }
 
-    /// Returns true if the relation holds from event `a` to event `b`. Assumes program order.
+    /// Returns true if the relation holds from event `a` to event `b`. The caller has checked program order.
     fn holds(self, execution: &Execution, a: usize, b: usize) -> bool {
         match self {
             Edge::Rf { .. } => execution.reads_from(a, b),
@@ -207,9 +209,14 @@ pub fn shape(name: &str, cycle: &str, edge_orders: &[EdgeOrder]) -> Result<Progr
         ranks.collect()
     };
     let mut value_lists = Vec::new();
-    for_each_with_cycle(&program(name, &accesses), &edges, &accesses, |e, events| {
-        value_lists.push(ranks(e, events));
-    })?;
+    for_each_with_cycle(
+        &program(name, &accesses),
+        &edges,
+        &accesses,
+        |execution, events| {
+            value_lists.push(ranks(execution, events));
+        },
+    )?;
     let Some(values) = value_lists.first() else {
         return Err(format!("no execution has the cycle `{cycle}`"));
     };
@@ -231,7 +238,9 @@ pub fn shape(name: &str, cycle: &str, edge_orders: &[EdgeOrder]) -> Result<Progr
         claims.insert(values.collect::<Vec<_>>());
     })?;
     let conjunction = |claim: Vec<(Observable, i64)>| {
-        let parts = claim.into_iter().map(|(o, value)| Claim::Equals(o, value));
+        let parts = claim
+            .into_iter()
+            .map(|(observed, value)| Claim::Equals(observed, value));
         parts.reduce(|a, b| Claim::And(Box::new(a), Box::new(b)))
     };
     let disjunction = claims.into_iter().filter_map(conjunction);
@@ -298,7 +307,7 @@ fn for_each_with_cycle(
         for access in accesses {
             let start = event_indices.last().map_or(0, |last| last + 1);
             let events = execution.events.iter().enumerate().skip(start);
-            let is_event = |(_, event): &(usize, &crate::executions::Event)| {
+            let is_event = |(_, event): &(usize, &Event)| {
                 (event.thread, event.kind, event.at) == (access.thread, access.kind, access.at)
                     && !(event.atomic && event.kind == Kind::Read)
             };
@@ -331,7 +340,7 @@ fn observed_by_condition(program: &Program, accesses: &[Access]) -> Vec<Observab
     for location in 0..program.locations.len() as Location {
         let writes = accesses
             .iter()
-            .filter(|a| a.kind == Kind::Write && a.at == location);
+            .filter(|access| access.kind == Kind::Write && access.at == location);
         if writes.count() > 1 {
             observed.push(Observable::Location(location));
         }
@@ -341,8 +350,15 @@ fn observed_by_condition(program: &Program, accesses: &[Access]) -> Vec<Observab
 
 /// Returns the program of the accesses, without its condition.
 fn program(name: &str, accesses: &[Access]) -> Program {
-    let threads = accesses.iter().map(|a| a.thread + 1).max().unwrap_or(0);
-    let locations = accesses.iter().map(|a| usize::from(a.at) + 1).max();
+    let threads = accesses
+        .iter()
+        .map(|access| access.thread + 1)
+        .max()
+        .unwrap_or(0);
+    let locations = accesses
+        .iter()
+        .map(|access| usize::from(access.at) + 1)
+        .max();
     let locations = ["x", "y", "z", "w"][..locations.unwrap_or(1)].iter();
     let locations: Vec<String> = locations.map(|name| name.to_string()).collect();
     let mut program = Program {
@@ -397,15 +413,17 @@ fn add_access(thread: &mut Thread, access: &Access) {
     }
     if reads {
         let to = register(thread);
+        let is_rcsc =
+            has_order(EdgeOrder::AcquireRelease) || order_after == Some(EdgeOrder::MessagePassing);
+        let acquire = match has_order(EdgeOrder::RcpcAcquireRelease) {
+            _ if is_rcsc => Acquire::Rcsc,
+            true => Acquire::Rcpc,
+            false => Acquire::None,
+        };
         thread.code.push(Instruction::Load {
             to,
             from: access.at.into(),
-            acquire: match () {
-                () if has_order(EdgeOrder::AcquireRelease) => Acquire::Rcsc,
-                () if order_after == Some(EdgeOrder::MessagePassing) => Acquire::Rcsc,
-                () if has_order(EdgeOrder::RcpcAcquireRelease) => Acquire::Rcpc,
-                () => Acquire::None,
-            },
+            acquire,
         });
         return;
     }
@@ -471,13 +489,18 @@ pub(crate) fn create_variation(
 ) -> Result<Program, String> {
     let edges = cycle.split_whitespace().filter_map(Edge::parse);
     let orders = edges.filter(|edge| matches!(edge, Edge::Po { .. }));
-    let parts = orders.zip(edge_orders).map(|(edge, edge_orders)| {
+    let parts = orders.zip(edge_orders).map(|(edge, order)| {
         let (from, to) = edge.kinds();
-        edge_orders.name(from, to)
+        order.name(from, to)
     });
     let parts: Vec<String> = parts.collect();
     let name = match parts.split_first() {
-        _ if edge_orders.iter().all(|b| *b == EdgeOrder::ProgramOrder) => family.to_string(),
+        _ if edge_orders
+            .iter()
+            .all(|order| *order == EdgeOrder::ProgramOrder) =>
+        {
+            family.to_string()
+        }
         Some((first, rest)) if !rest.is_empty() && rest.iter().all(|part| part == first) => {
             format!("{family}+{first}s")
         }
@@ -492,7 +515,8 @@ pub(crate) fn create_variation(
 /// # Panics
 /// Never: a test checks that the families' cycles close.
 pub fn classic() -> Vec<Program> {
-    let everywhere = [
+    // Orders that a variation has between all accesses of a thread.
+    let uniform_orders = [
         EdgeOrder::ProgramOrder,
         EdgeOrder::Fence,
         EdgeOrder::WeakestFence,
@@ -506,9 +530,9 @@ pub fn classic() -> Vec<Program> {
     let mut programs: Vec<Program> = Vec::new();
     for (family, cycle) in FAMILIES {
         let count = cycle.matches("Po").count();
-        let mut variations: Vec<Vec<EdgeOrder>> = everywhere
+        let mut variations: Vec<Vec<EdgeOrder>> = uniform_orders
             .iter()
-            .map(|&edge_orders| vec![edge_orders; count])
+            .map(|&order| vec![order; count])
             .collect();
         if count == 2 {
             let one_fence = [EdgeOrder::Fence, EdgeOrder::ProgramOrder];
@@ -575,7 +599,7 @@ pub(crate) fn canonical_key(program: &Program) -> Vec<Vec<Instruction>> {
         let code = program
             .threads
             .iter()
-            .map(|t| t.code.iter().map(instruction).collect());
+            .map(|thread| thread.code.iter().map(instruction).collect());
         let mut code: Vec<Vec<Instruction>> = code.collect();
         code.sort();
         code

@@ -23,6 +23,7 @@ impl Observation {
         }
     }
 
+    /// Parses an expectation in the words of herd and of its users; ignores what follows the first word.
     fn parse(word: &str) -> Option<Observation> {
         let end = word.find(|c: char| !c.is_ascii_alphabetic());
         let word = &word[..end.unwrap_or(word.len())];
@@ -69,6 +70,7 @@ impl fmt::Display for Observation {
 mod tests {
     use super::Observation::{self, Always, Never, Sometimes};
 
+    /// Suites write their expectations in several forms; each must be found.
     #[test]
     fn expectations_are_read_from_comments_and_fields() {
         for (text, expected) in [

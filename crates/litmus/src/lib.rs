@@ -17,7 +17,7 @@
 //! * [`store_variants`]: variants of programs by the protocol's access for each write;
 //! * [`kinds`]: placement of threads on kinds of caches; `symmetry`: permutations of threads that preserve a program;
 //! * [`machine`]: the caches that run programs, of one level or two;
-//! * [`lines`]: states of single lines with their steps, computed once; [`worlds`]: their storage; [`values`]: an
+//! * [`lines`]: states of single lines with their steps, computed once; [`state_table`]: their storage; [`values`]: an
 //!   abstraction of their data;
 //! * [`run`]: outcomes of a program on a protocol, over all orders of messages and all evictions;
 //! * `trace_events`: sequence charts of paths to outcomes;
@@ -79,11 +79,11 @@ mod riscv;
 pub mod run;
 pub mod shape_generator;
 pub mod shapes;
+pub mod state_table;
 pub mod store_variants;
 mod symmetry;
 pub mod timed;
 mod trace_events;
 pub mod values;
 pub mod warm_caches;
-pub mod worlds;
 mod x86;

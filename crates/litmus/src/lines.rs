@@ -1,11 +1,11 @@
 //! Steps of single lines, computed once and shared by all states that contain the line.
 //!
 //! Lines are independent, except for the order of messages in channels that are ordered across lines. Each state
-//! (world) of a line therefore has a number, and its successors are computed once. The exploration handles rows of
+//! of a line therefore has a number, and its successors are computed once. The exploration handles rows of
 //! these numbers.
 //!
-//! Registers and several homes join lines: one world then contains all lines, and a row has one number for it. With two
-//! levels of caches, a number stands for a line's worlds of both levels.
+//! Registers and several homes join lines: one system state then contains all lines, and a row has one number for it.
+//! With two levels of caches, a number stands for a line's system states of both levels.
 
 use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::Protocol;
@@ -19,19 +19,19 @@ use crate::cores::{FenceKind, FenceSupport, MemoryRequest};
 use crate::kinds::{write_access, Kinds};
 use crate::machine::{Machine, MachineState, Queue};
 use crate::program::{Program, StoreVariant, Update};
+use crate::state_table::StateTable;
 use crate::store_variants;
 use crate::values::{Values, WrittenValue};
-use crate::worlds::Worlds;
 
-/// Number of the world of a line, or of the world of all lines. Valid for one [`Lines`] until its
+/// Number of the system state of a line, or of the system state of all lines. Valid for one [`Lines`] until its
 /// [`Lines::trim_cache`].
 pub type Line = u32;
 
 /// Completion that a thread is notified of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Completion {
-    /// Access of a thread (first number) to a line of the world (second number), with the old value. `None` if the
-    /// home has performed a write and returned no value.
+    /// Access of a thread (first number) to a line of the system state (second number), with the old value. `None` if
+    /// the home has performed a write and returned no value.
     Access(u8, u8, Option<i64>),
     /// Fence or acquire of the thread with this number.
     Fence(u8, FenceKind),
@@ -53,17 +53,17 @@ pub struct Move {
     pub sent_orders: Vec<Queue>,
 }
 
-/// Maximum number of worlds kept from one program to the next, of about 100 bytes each.
-const MAX_CACHED_WORLDS: usize = 2_000_000;
+/// Maximum number of system states kept from one program to the next, of about 100 bytes each.
+const MAX_CACHED_STATES: usize = 2_000_000;
 
 /// Maximum number of lines whose steps are cached, and of accesses whose first step is, of some hundred bytes each.
 /// States found close together have lines in common, so entries found long ago are rarely used again.
 const MAX_CACHED_STEPS: usize = 200_000;
 
-/// Key of a first step: world, line within it, thread, written value, and access.
+/// Key of a first step: system state, line within it, thread, written value, and access.
 type FirstStepKey = (Line, u8, u8, Update, Access);
 
-/// Cached worlds and steps of a machine with one cache per thread.
+/// Cached system states and steps of a machine with one cache per thread.
 pub struct Lines<'p> {
     /// The caches that run programs.
     machine: Machine<'p>,
@@ -71,10 +71,10 @@ pub struct Lines<'p> {
     kinds: Kinds,
     /// Accesses of each thread's cache, by thread.
     accesses: Vec<Accesses>,
-    /// True if one world contains all lines.
+    /// True if one system state contains all lines.
     joined: bool,
-    /// Worlds of all numbers.
-    worlds: Worlds,
+    /// System states of each number.
+    state_table: StateTable,
     /// State that was last reconstructed from its number.
     last: Option<(Line, Rc<MachineState<Values>>)>,
     /// Steps of each line; the key is true with spontaneous evictions and downgrades, false without.
@@ -132,13 +132,14 @@ impl<'p> Lines<'p> {
         ))
     }
 
+    /// Creates an empty cache of steps for a machine.
     fn with_machine(machine: Machine<'p>, kinds: Kinds) -> Lines<'p> {
         Lines {
             accesses: kinds.accesses(machine.protocol()),
             joined: machine.protocol().joins_lines().is_some(),
             machine,
             kinds,
-            worlds: Worlds::default(),
+            state_table: StateTable::default(),
             last: None,
             moves: FxHashMap::default(),
             first_steps: FxHashMap::default(),
@@ -194,8 +195,8 @@ impl<'p> Lines<'p> {
         assignments.into_iter().map(lines).collect()
     }
 
-    /// Groups programs that can share cached steps: by number of threads and, if one world contains all lines, by
-    /// number of locations.
+    /// Groups programs that can share cached steps: by number of threads and, if one system state contains all lines,
+    /// by number of locations.
     pub fn groups(protocol: &Protocol, programs: Vec<Program>) -> Vec<Vec<Program>> {
         let joined = protocol.joins_lines().is_some();
         let mut groups: BTreeMap<(usize, usize), Vec<Program>> = BTreeMap::new();
@@ -207,15 +208,15 @@ impl<'p> Lines<'p> {
         groups.into_values().collect()
     }
 
-    /// Returns true if one world contains all lines.
+    /// Returns true if one system state contains all lines.
     pub fn joined(&self) -> bool {
         self.joined
     }
 
-    /// Reconstructs the worlds of a line.
+    /// Reconstructs the system states of a line.
     pub(crate) fn state(&self, line: Line) -> MachineState<Values> {
-        let worlds = self.worlds.worlds(line, self.machine.systems());
-        self.machine.state(worlds.into_iter())
+        let system_states = self.state_table.system_states(line, self.machine.systems());
+        self.machine.state(system_states.into_iter())
     }
 
     /// As [`Lines::state`], with the last result cached.
@@ -238,19 +239,19 @@ impl<'p> Lines<'p> {
         }
     }
 
-    /// Returns the system of a machine with one level, and all worlds that programs have reached.
+    /// Returns the system of a machine with one level, and all system states that programs have reached.
     pub fn reached_states(
         &self,
     ) -> Option<(&System<'p>, impl Iterator<Item = MachineState<Values>> + '_)> {
-        let all = 0..self.worlds.count() as Line;
+        let all = 0..self.state_table.count() as Line;
         Some((self.system()?, all.map(|number| self.state(number))))
     }
 
-    /// Clears the cache if it has more than 2,000,000 worlds, where it costs more memory than it saves time. This
-    /// invalidates all [`Line`] numbers.
+    /// Clears the cache if it has more than 2,000,000 states, where it costs more memory than it saves
+    /// time. This invalidates all [`Line`] numbers.
     pub fn trim_cache(&mut self) {
-        if self.worlds.count() > MAX_CACHED_WORLDS {
-            self.worlds = Worlds::default();
+        if self.state_table.count() > MAX_CACHED_STATES {
+            self.state_table = StateTable::default();
             self.last = None;
             self.moves.clear();
             self.first_steps.clear();
@@ -274,20 +275,22 @@ impl<'p> Lines<'p> {
     /// # Errors
     /// The first property that the initial state violates.
     pub fn initial_lines(&mut self, values: &[(u8, i64)]) -> Result<Vec<Line>, StepError> {
-        let worlds: Vec<Vec<(u8, i64)>> = match self.joined() {
+        let system_states: Vec<Vec<(u8, i64)>> = match self.joined() {
             true => vec![values.to_vec()],
             false => values.iter().map(|&(_, value)| vec![(0, value)]).collect(),
         };
         let mut initial_lines = Vec::new();
-        for values in worlds {
+        for values in system_states {
             let mut state: MachineState<Values> = self.machine.initial_state();
             for (line, value) in values {
                 let line = usize::from(line);
-                for world in state.worlds_mut() {
-                    world.data.last[line].1 = value;
+                for system_state in state.system_states_mut() {
+                    system_state.data.last[line].1 = value;
                 }
-                let upper_world = state.worlds_mut().next();
-                upper_world.expect("a state has at least one world").lines[line]
+                let upper_state = state.system_states_mut().next();
+                upper_state
+                    .expect("a state has at least one system state")
+                    .lines[line]
                     .memory
                     .1 = value;
             }
@@ -296,17 +299,17 @@ impl<'p> Lines<'p> {
         Ok(initial_lines)
     }
 
-    /// Returns the value of the last write performed on a line of a world.
+    /// Returns the value of the last write performed on a line of a system state.
     pub fn value(&self, line: Line, within: u8) -> i64 {
-        self.worlds.data(line).last[usize::from(within)].1
+        self.state_table.data(line).last[usize::from(within)].1
     }
 
     /// Returns true if no write is in flight, deferred, or in progress in memory.
     pub fn settled(&self, line: Line) -> bool {
-        let worlds = self.worlds.worlds(line, self.machine.systems());
-        worlds.iter().all(|world| {
-            let mut flights = world.network.flights();
-            let mut lines = world.lines.iter();
+        let system_states = self.state_table.system_states(line, self.machine.systems());
+        system_states.iter().all(|system_state| {
+            let mut flights = system_state.network.flights();
+            let mut lines = system_state.lines.iter();
             !flights.any(|flight| matches!(flight.carried, Payload::Write(..)))
                 && !lines.any(|line_state| {
                     line_state.deferred_store.is_some()
@@ -317,7 +320,7 @@ impl<'p> Lines<'p> {
 
     /// Returns the number of a state. Checks the properties of all states when the state is new.
     fn number(&mut self, state: MachineState<Values>) -> Result<Line, StepError> {
-        let (number, new) = self.worlds.number(state.worlds());
+        let (number, new) = self.state_table.number(state.system_states());
         if new {
             self.machine.claims(&state)?;
         }
@@ -339,7 +342,8 @@ impl<'p> Lines<'p> {
             let mut next = MachineState::clone(&state);
             let mut completions = Vec::new();
             if self.machine.take(&mut next, step, &mut completions)? {
-                // Orders within a line do not affect other lines, and a world of all lines keeps its orders itself.
+                // Orders within a line do not affect other lines, and a system state of all lines keeps its orders
+                // itself.
                 let consumed_order = match self.joined() {
                     true => None,
                     false => self.machine.consumed_order(step),
@@ -362,8 +366,8 @@ impl<'p> Lines<'p> {
         Ok(moves)
     }
 
-    /// Begins an access of a thread to a line of a world, or performs it if it hits. Returns `None` if the cache cannot
-    /// accept it now.
+    /// Begins an access of a thread to a line of a system state, or performs it if it hits. Returns `None` if the cache
+    /// cannot accept it now.
     ///
     /// # Errors
     /// The first violation, or an exceeded limit.
@@ -496,6 +500,7 @@ impl<'p> Lines<'p> {
     }
 }
 
+/// Returns the thread that is notified of a completion.
 fn thread_of(completion: Completion) -> u8 {
     match completion {
         Completion::Access(thread, ..) | Completion::Fence(thread, _) => thread,

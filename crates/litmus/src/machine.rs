@@ -16,7 +16,7 @@ pub enum Machine<'p> {
     TwoLevels(Box<Levels<'p>>, Vec<(u8, u8)>),
 }
 
-/// State of the caches for one line, or for all lines together.
+/// State of a machine, for one line or for all lines together: one system state per system.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum MachineState<D: Data> {
     /// State of one level.
@@ -25,7 +25,7 @@ pub enum MachineState<D: Data> {
     TwoLevels(Clusters<D>),
 }
 
-/// An order across lines: index of the world (0 for the upper or only level), and the order within it.
+/// An order across lines: index of the system (0 for the upper or only level), and the order within it.
 pub type Queue = (u8, Order);
 
 impl<'p> Machine<'p> {
@@ -45,7 +45,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// Systems of the worlds of a state, the upper level first.
+    /// Systems of the machine, the upper level first: one per system state of a [`MachineState`].
     pub fn systems(&self) -> impl Iterator<Item = &System<'p>> {
         let (upper, lower_count, lower) = match self {
             Machine::OneLevel(system, _) => (&**system, 0, &**system),
@@ -54,17 +54,19 @@ impl<'p> Machine<'p> {
         std::iter::once(upper).chain((0..lower_count).map(move |_| lower))
     }
 
-    /// Creates a state from its worlds, one per system.
+    /// Creates a state from its system states, one per system.
     pub fn state<D: Data>(
         &self,
-        mut worlds: impl Iterator<Item = SystemState<D>>,
+        mut system_states: impl Iterator<Item = SystemState<D>>,
     ) -> MachineState<D> {
-        let world = worlds.next().expect("a state has at least one world");
+        let system_state = system_states
+            .next()
+            .expect("a state has at least one system state");
         match self {
-            Machine::OneLevel(..) => MachineState::OneLevel(world),
+            Machine::OneLevel(..) => MachineState::OneLevel(system_state),
             Machine::TwoLevels(..) => MachineState::TwoLevels(Clusters {
-                outer: world,
-                inner: worlds.collect(),
+                outer: system_state,
+                inner: system_states.collect(),
             }),
         }
     }
@@ -86,17 +88,18 @@ impl<'p> Machine<'p> {
             )
         };
         match (self, state) {
-            (Machine::OneLevel(system, _), MachineState::OneLevel(world)) => {
+            (Machine::OneLevel(system, _), MachineState::OneLevel(system_state)) => {
                 let steps = match giving_up {
-                    true => world.steps(system),
-                    false => world.steps_without_remotes(system),
+                    true => system_state.steps(system),
+                    false => system_state.steps_without_remotes(system),
                 };
                 let steps = steps.into_iter();
                 let candidates = steps.filter(|step| !is_begin(step) && !is_device(step));
-                // Most accesses have no row in the current state. Find that out without a copy of the world.
+                // Most accesses have no row in the current state. Find that out without a copy of the system state.
                 let has_row = |step: &Step| match *step {
                     Step::Access(line, remote, access) => {
-                        let remote = &world.lines[usize::from(line)].remotes[usize::from(remote)];
+                        let remote =
+                            &system_state.lines[usize::from(line)].remotes[usize::from(remote)];
                         let event_and_state = (Event::Access(access), remote.configuration.state);
                         let mut rules = system.protocol.remote.rules.iter();
                         rules.any(|rule| (rule.event, rule.state.0) == event_and_state)
@@ -132,10 +135,10 @@ impl<'p> Machine<'p> {
         match (self, state, step) {
             (
                 Machine::OneLevel(system, placements),
-                MachineState::OneLevel(world),
+                MachineState::OneLevel(system_state),
                 LevelStep::Outer(step),
             ) => {
-                let is_taken = world.take_recording(system, step, completed)?;
+                let is_taken = system_state.take_recording(system, step, completed)?;
                 map_remotes_to_threads(placements, |&remote| remote, completed);
                 Ok(is_taken)
             }
@@ -162,9 +165,10 @@ impl<'p> Machine<'p> {
         completed: &mut Vec<CompletedAccess<D>>,
     ) -> Result<bool, StepError> {
         match (self, state) {
-            (Machine::OneLevel(system, placements), MachineState::OneLevel(world)) => {
+            (Machine::OneLevel(system, placements), MachineState::OneLevel(system_state)) => {
                 let line_and_remote = (line, placements[usize::from(thread)]);
-                let begun = world.begin(system, line_and_remote, access, value, completed)?;
+                let begun =
+                    system_state.begin(system, line_and_remote, access, value, completed)?;
                 map_remotes_to_threads(placements, |&remote| remote, completed);
                 Ok(begun)
             }
@@ -185,8 +189,8 @@ impl<'p> Machine<'p> {
     /// The first violated property.
     pub fn claims<D: Data>(&self, state: &MachineState<D>) -> Result<(), StepError> {
         match (self, state) {
-            (Machine::OneLevel(system, _), MachineState::OneLevel(world)) => {
-                world.claims(system)?
+            (Machine::OneLevel(system, _), MachineState::OneLevel(system_state)) => {
+                system_state.claims(system)?
             }
             (Machine::TwoLevels(levels, _), MachineState::TwoLevels(clusters)) => {
                 clusters.claims(levels)?
@@ -208,14 +212,14 @@ impl<'p> Machine<'p> {
 
     /// Returns the order across lines from which a step consumes the first message, if any.
     pub fn consumed_order(&self, step: LevelStep) -> Option<Queue> {
-        let (world, step) = match step {
+        let (system_index, step) = match step {
             LevelStep::Outer(step) => (0, step),
             LevelStep::Inner(cluster, step) => (cluster + 1, step),
         };
         match step {
             Step::Deliver(Arrival::Ordered(order @ (.., None)))
             | Step::DeliverChoosing(Arrival::Ordered(order @ (.., None)), _) => {
-                Some((world, order))
+                Some((system_index, order))
             }
             _ => None,
         }
@@ -224,10 +228,12 @@ impl<'p> Machine<'p> {
     /// Returns the orders across lines with messages in flight, and the number of messages of each.
     pub fn queued<D: Data>(&self, state: &MachineState<D>) -> Vec<(Queue, usize)> {
         let mut queued = Vec::new();
-        for ((world, network_world), system) in (0..).zip(state.worlds()).zip(self.systems()) {
-            for arrival in network_world.network.arrivals(system.protocol) {
+        for ((system_index, system_state), system) in
+            (0..).zip(state.system_states()).zip(self.systems())
+        {
+            for arrival in system_state.network.arrivals(system.protocol) {
                 if let Arrival::Ordered(order @ (.., None)) = arrival {
-                    queued.push(((world, order), network_world.network.queued(order)));
+                    queued.push(((system_index, order), system_state.network.queued(order)));
                 }
             }
         }
@@ -236,19 +242,19 @@ impl<'p> Machine<'p> {
 }
 
 impl<D: Data> MachineState<D> {
-    /// The only world, or the world of the upper level and those below it.
-    pub fn worlds(&self) -> impl Iterator<Item = &SystemState<D>> {
+    /// The only system state, or the system state of the upper level and those below it.
+    pub fn system_states(&self) -> impl Iterator<Item = &SystemState<D>> {
         let (upper, lower): (_, &[SystemState<D>]) = match self {
-            MachineState::OneLevel(world) => (world, &[]),
+            MachineState::OneLevel(system_state) => (system_state, &[]),
             MachineState::TwoLevels(clusters) => (&clusters.outer, &clusters.inner),
         };
         std::iter::once(upper).chain(lower)
     }
 
-    /// As [`MachineState::worlds`], mutable.
-    pub fn worlds_mut(&mut self) -> impl Iterator<Item = &mut SystemState<D>> {
+    /// As [`MachineState::system_states`], mutable.
+    pub fn system_states_mut(&mut self) -> impl Iterator<Item = &mut SystemState<D>> {
         let (upper, lower): (_, &mut [SystemState<D>]) = match self {
-            MachineState::OneLevel(world) => (world, &mut []),
+            MachineState::OneLevel(system_state) => (system_state, &mut []),
             MachineState::TwoLevels(clusters) => (&mut clusters.outer, &mut clusters.inner),
         };
         std::iter::once(upper).chain(lower)
@@ -256,7 +262,7 @@ impl<D: Data> MachineState<D> {
 }
 
 /// Replaces the remote of each completed access by its thread. `cache` gives the remote of a placement in the current
-/// world.
+/// system state.
 fn map_remotes_to_threads<D: Data, S>(
     placements: &[S],
     cache: impl Fn(&S) -> u8,
@@ -305,8 +311,9 @@ pub fn thread_placements(threads: u8) -> Vec<Vec<(u8, u8)>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::thread_placements;
 
+    /// The number of placements is that of the partitions of the threads (Bell numbers).
     #[test]
     fn threads_share_clusters_in_every_way() {
         let counts = [1, 2, 3, 4].map(|threads| thread_placements(threads).len());

@@ -164,6 +164,7 @@ enum Depth {
 }
 
 impl Depth {
+    /// Returns the position after a text that starts here.
     fn after(self, text: &str) -> Depth {
         let (mut depth, code) = match (self, text.split_once('}')) {
             (Depth::Code(depth), _) => (depth, text),

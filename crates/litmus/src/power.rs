@@ -11,6 +11,7 @@ pub(crate) const POWER: Dialect = Dialect {
     instruction,
 };
 
+/// Resolves a register, `r0` to `r31`.
 fn register(name: &str) -> Option<Name> {
     let number: u8 = name.strip_prefix(['r', 'R'])?.parse().ok()?;
     (number <= 31).then(|| Name::Register(format!("r{number}")))

@@ -7,6 +7,9 @@ use crate::program::{
     Register, Thread,
 };
 
+/// Number of general-purpose registers of AArch64, `X0` to `X30`.
+const REGISTERS: usize = 31;
+
 /// Prints a test in AArch64 assembly, which [`crate::herd::read`] reads. A test from C or from another architecture is
 /// printed in its mapping to AArch64.
 ///
@@ -41,8 +44,9 @@ pub fn print(program: &Program) -> Result<String, String> {
         }
     }
     text.push_str("}\n");
-    let rows = columns.iter().map(|column| column.rows.len()).max();
-    for row in 0..=rows.unwrap_or(0) {
+    // Row 0 has the names of the threads.
+    let row_count = columns.iter().map(|column| column.rows.len()).max();
+    for row in 0..=row_count.unwrap_or(0) {
         let mut cells = Vec::new();
         for (number, column) in columns.iter().enumerate() {
             let cell = match row {
@@ -62,10 +66,10 @@ pub fn print(program: &Program) -> Result<String, String> {
     }
     text.push_str(&format_condition(program));
     let max_used = columns.iter().map(|column| column.used.len()).max();
-    match max_used.unwrap_or(0) <= 31 {
+    match max_used.unwrap_or(0) <= REGISTERS {
         true => Ok(text),
         false => Err(format!(
-            "a thread of {} needs more than 31 registers",
+            "a thread of {} needs more than {REGISTERS} registers",
             program.name
         )),
     }
@@ -297,11 +301,11 @@ impl Column {
         }
     }
 
-    /// Returns the lowest unused register and marks it as used. If all are in use, returns 30; the caller then rejects
-    /// the test for its number of registers.
+    /// Returns the lowest unused register and marks it as used. If all are in use, returns the last one;
+    /// the caller then rejects the test for its number of registers.
     fn allocate_register(&mut self) -> u8 {
-        let free = (0..31).find(|number| !self.used.contains(&format!("X{number}")));
-        let number = free.unwrap_or(30);
+        let free = (0..REGISTERS as u8).find(|number| !self.used.contains(&format!("X{number}")));
+        let number = free.unwrap_or(REGISTERS as u8 - 1);
         self.used.push(format!("X{number}"));
         number
     }
@@ -315,7 +319,7 @@ impl Column {
         let existing = self
             .addresses
             .iter()
-            .find(|(candidate, _)| *candidate == location);
+            .find(|(addressed, _)| *addressed == location);
         let register = match existing {
             Some(&(_, register)) => register,
             None => {
@@ -340,28 +344,12 @@ impl Column {
         }
     }
 
+    /// Prints an operand as an immediate (`#1`) or a register (`W0`).
     fn format_operand(thread: &Thread, operand: Operand) -> String {
         match operand {
             Operand::Number(value) => format!("#{value}"),
             Operand::Register(register) => name(thread, register),
         }
-    }
-
-    /// Adds rows that set `to` to 1 if the condition `condition` holds for `a` and `b`, otherwise to 0.
-    fn emit_comparison(
-        &mut self,
-        thread: &Thread,
-        to: Register,
-        (a, b): (Operand, Operand),
-        condition: &str,
-    ) {
-        let (a, b) = (
-            self.register_with(thread, a),
-            Column::format_operand(thread, b),
-        );
-        self.rows.push(format!("CMP {a},{b}"));
-        self.rows
-            .push(format!("CSET {},{condition}", name(thread, to)));
     }
 
     /// Adds the rows of an instruction.
@@ -393,57 +381,8 @@ impl Column {
                 let value = self.register_with(thread, value);
                 format!("{mnemonic} {value},{}", self.address(thread, to))
             }
-            Instruction::Atomic {
-                to,
-                at,
-                change,
-                value,
-                acquire,
-                release,
-                returns,
-                ..
-            } => {
-                let mut value = self.register_with(thread, value);
-                let (address, to) = (self.address(thread, at), name(thread, to));
-                let (a, l) = (
-                    if acquire { "A" } else { "" },
-                    if release { "L" } else { "" },
-                );
-                let to = match returns {
-                    true => to,
-                    false => "WZR".to_string(),
-                };
-                if change == Change::FetchOp(Operation::And) {
-                    let mask = format!("W{}", self.allocate_register());
-                    self.rows.push(format!("EOR {mask},{value},#-1"));
-                    value = mask;
-                }
-                match change {
-                    Change::Exchange => format!("SWP{a}{l} {value},{to},{address}"),
-                    Change::FetchAdd => format!("LDADD{a}{l} {value},{to},{address}"),
-                    Change::FetchOp(operation) => {
-                        let mnemonic = match operation {
-                            Operation::And => "LDCLR",
-                            Operation::Or => "LDSET",
-                            Operation::Xor => "LDEOR",
-                            _ => return Err("an atomic access of its kind"),
-                        };
-                        format!("{mnemonic}{a}{l} {value},{to},{address}")
-                    }
-                    Change::CompareAndSwap(expected) => {
-                        let expected = Column::format_operand(thread, expected);
-                        if expected != to {
-                            self.rows.push(format!("MOV {to},{expected}"));
-                        }
-                        format!("CAS{a}{l} {to},{value},{address}")
-                    }
-                }
-            }
-            Instruction::Fence(Fence::Full) => "DMB SY".into(),
-            Instruction::Fence(Fence::Loads) => "DMB LD".into(),
-            Instruction::Fence(Fence::Stores) => "DMB ST".into(),
-            Instruction::Fence(Fence::InstructionSync) => "ISB".into(),
-            Instruction::Fence(Fence::Other(..)) => return Err("a fence of its kind"),
+            Instruction::Atomic { .. } => self.format_atomic(thread, instruction)?,
+            Instruction::Fence(fence) => format_fence(fence)?.into(),
             Instruction::Rcu(_) => return Err("read-copy-update"),
             Instruction::LoadReserved { release: true, .. } => {
                 return Err("a reserving load that releases")
@@ -494,36 +433,7 @@ impl Column {
                 operation,
                 a,
                 b,
-            } => {
-                let mnemonic = match operation {
-                    Operation::Add => "ADD",
-                    Operation::Subtract => "SUB",
-                    Operation::And => "AND",
-                    Operation::Or => "ORR",
-                    Operation::Xor => "EOR",
-                    Operation::ShiftLeft => "LSL",
-                    Operation::ShiftRight => "ASR",
-                    Operation::Equal | Operation::Less => {
-                        let is = if operation == Operation::Equal {
-                            "EQ"
-                        } else {
-                            "LT"
-                        };
-                        self.emit_comparison(thread, to, (a, b), is);
-                        return Ok(());
-                    }
-                };
-                let to = name(thread, to);
-                match (operation, a, b) {
-                    (Operation::Add, a, Operand::Number(0)) => {
-                        format!("MOV {to},{}", Column::format_operand(thread, a))
-                    }
-                    _ => {
-                        let a = self.register_with(thread, a);
-                        format!("{mnemonic} {to},{a},{}", Column::format_operand(thread, b))
-                    }
-                }
-            }
+            } => self.format_computation(thread, to, operation, (a, b)),
             Instruction::Branch { on, zero, to } => {
                 let mnemonic = if zero { "CBZ" } else { "CBNZ" };
                 format!("{mnemonic} {},L{to}", name(thread, on))
@@ -532,9 +442,131 @@ impl Column {
         self.rows.push(row);
         Ok(())
     }
+
+    /// Adds the rows that prepare the operands of an atomic access, and returns the row of the access itself. Panics
+    /// for other instructions.
+    ///
+    /// # Errors
+    /// Description of the access, if AArch64 has no equivalent.
+    fn format_atomic(
+        &mut self,
+        thread: &Thread,
+        instruction: Instruction,
+    ) -> Result<String, &'static str> {
+        let Instruction::Atomic {
+            to,
+            at,
+            change,
+            value,
+            acquire,
+            release,
+            returns,
+            ..
+        } = instruction
+        else {
+            unreachable!("not an atomic access: {instruction:?}");
+        };
+        let mut value = self.register_with(thread, value);
+        let address = self.address(thread, at);
+        let to = match returns {
+            true => name(thread, to),
+            false => "WZR".to_string(),
+        };
+        // Suffixes of the mnemonics: `A` for acquire, `L` for release.
+        let ordering = match (acquire, release) {
+            (false, false) => "",
+            (true, false) => "A",
+            (false, true) => "L",
+            (true, true) => "AL",
+        };
+        if change == Change::FetchOp(Operation::And) {
+            // `LDCLR` clears the bits of its operand, so it gets the complement of the mask.
+            let complement = format!("W{}", self.allocate_register());
+            self.rows.push(format!("EOR {complement},{value},#-1"));
+            value = complement;
+        }
+        let mnemonic = match change {
+            Change::Exchange => "SWP",
+            Change::FetchAdd => "LDADD",
+            Change::FetchOp(Operation::And) => "LDCLR",
+            Change::FetchOp(Operation::Or) => "LDSET",
+            Change::FetchOp(Operation::Xor) => "LDEOR",
+            Change::FetchOp(_) => return Err("an atomic access of its kind"),
+            Change::CompareAndSwap(expected) => {
+                // `CAS` expects the old value in the register that receives the result.
+                let expected = Column::format_operand(thread, expected);
+                if expected != to {
+                    self.rows.push(format!("MOV {to},{expected}"));
+                }
+                return Ok(format!("CAS{ordering} {to},{value},{address}"));
+            }
+        };
+        Ok(format!("{mnemonic}{ordering} {value},{to},{address}"))
+    }
+
+    /// Adds the rows that prepare the operands of a computation, and returns its last row.
+    fn format_computation(
+        &mut self,
+        thread: &Thread,
+        to: Register,
+        operation: Operation,
+        (a, b): (Operand, Operand),
+    ) -> String {
+        let mnemonic = match operation {
+            Operation::Add => "ADD",
+            Operation::Subtract => "SUB",
+            Operation::And => "AND",
+            Operation::Or => "ORR",
+            Operation::Xor => "EOR",
+            Operation::ShiftLeft => "LSL",
+            Operation::ShiftRight => "ASR",
+            Operation::Equal => return self.format_comparison(thread, to, (a, b), "EQ"),
+            Operation::Less => return self.format_comparison(thread, to, (a, b), "LT"),
+        };
+        let to = name(thread, to);
+        match (operation, b) {
+            (Operation::Add, Operand::Number(0)) => {
+                format!("MOV {to},{}", Column::format_operand(thread, a))
+            }
+            _ => {
+                let a = self.register_with(thread, a);
+                format!("{mnemonic} {to},{a},{}", Column::format_operand(thread, b))
+            }
+        }
+    }
+
+    /// Adds a comparison of `a` and `b`, and returns the row that sets `to` to 1 if `condition` holds, otherwise to 0.
+    fn format_comparison(
+        &mut self,
+        thread: &Thread,
+        to: Register,
+        (a, b): (Operand, Operand),
+        condition: &str,
+    ) -> String {
+        let (a, b) = (
+            self.register_with(thread, a),
+            Column::format_operand(thread, b),
+        );
+        self.rows.push(format!("CMP {a},{b}"));
+        format!("CSET {},{condition}", name(thread, to))
+    }
 }
 
-/// Returns the 32-bit name of a register.
+/// Returns the barrier instruction of a fence.
+///
+/// # Errors
+/// Description of the fence, if AArch64 has no equivalent.
+fn format_fence(fence: Fence) -> Result<&'static str, &'static str> {
+    match fence {
+        Fence::Full => Ok("DMB SY"),
+        Fence::Loads => Ok("DMB LD"),
+        Fence::Stores => Ok("DMB ST"),
+        Fence::InstructionSync => Ok("ISB"),
+        Fence::Other(..) => Err("a fence of its kind"),
+    }
+}
+
+/// Returns the 32-bit name (`W0`) of a register, whose canonical name is the 64-bit one (`X0`).
 fn name(thread: &Thread, register: Register) -> String {
     thread.names[register].replace('X', "W")
 }

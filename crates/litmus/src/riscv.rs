@@ -20,12 +20,13 @@ const NAMES: [&str; 32] = [
     "t5", "t6",
 ];
 
+/// Resolves a register name: `x0` to `x31`, a name of the calling convention, or `fp` for the frame pointer `s0`.
 fn register(name: &str) -> Option<Name> {
     let name = name.to_ascii_lowercase();
     let named = NAMES.iter().position(|known| *known == name);
     let numbered = || name.strip_prefix('x')?.parse().ok();
-    let frame = || (name == "fp").then_some(8);
-    let number: usize = named.or_else(numbered).or_else(frame)?;
+    let frame_pointer = || (name == "fp").then_some(8);
+    let number: usize = named.or_else(numbered).or_else(frame_pointer)?;
     match number {
         0 => Some(Name::Zero),
         1..=31 => Some(Name::Register(format!("x{number}"))),
@@ -85,7 +86,7 @@ const KNOWN_INSTRUCTIONS: [&str; 45] = [
 /// Reads an instruction, and adds its effect to the thread.
 fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
     let (piece, parts) = (cell.piece, &cell.operands);
-    let (name, acquires, releases) = split_annotation(&cell.name);
+    let (name, Ordering { acquires, releases }) = split_annotation(&cell.name);
     if let Some(operation) = operation(name) {
         cell.check_operand_count(3)?;
         let (a, b) = (code.operand(parts[1], "")?, code.operand(parts[2], "")?);
@@ -99,41 +100,7 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
         return emit_word_operation(code, piece, to, (operation, a, b));
     }
     if let Some(change) = atomic(name) {
-        cell.check_operand_count(3)?;
-        let value = code.operand(parts[1], "")?;
-        let address = address(code, parts[2])?;
-        let orders_both = acquires && releases;
-        // A swap without a destination is a store, and an addition or OR of zero is a load.
-        if !orders_both && change == Change::Exchange && code.is_zero(parts[0]) {
-            let store = Instruction::Store {
-                to: address,
-                value,
-                release: releases,
-                via: StoreVariant::ProtocolDefault,
-            };
-            return code.emit(piece, store);
-        }
-        let to = code.result(parts[0])?;
-        let zero_is_identity = matches!(change, Change::FetchAdd | Change::FetchOp(Operation::Or));
-        if !orders_both && zero_is_identity && code.is_zero(parts[1]) {
-            let load = Instruction::Load {
-                to,
-                from: address,
-                acquire: load_ordering(acquires),
-            };
-            return code.emit(piece, load);
-        }
-        let atomic = Instruction::Atomic {
-            to,
-            at: address,
-            change,
-            value,
-            acquire: acquires,
-            release: releases,
-            returns: true,
-            via: StoreVariant::ProtocolDefault,
-        };
-        return code.emit(piece, atomic);
+        return emit_atomic(code, &cell, change, Ordering { acquires, releases });
     }
     match name {
         "NOP" => Ok(()),
@@ -174,52 +141,9 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
             };
             code.emit(piece, store)
         }
-        "LR.W" | "LR.D" => {
-            cell.check_operand_count(2)?;
-            let from = address(code, parts[1])?;
-            let to = code.result(parts[0])?;
-            let acquire = match acquires {
-                true => Acquire::Rcsc,
-                false => Acquire::None,
-            };
-            let load = Instruction::LoadReserved {
-                to,
-                from,
-                acquire,
-                release: releases,
-            };
-            code.emit(piece, load)
-        }
-        "SC.W" | "SC.D" => {
-            cell.check_operand_count(3)?;
-            let value = code.operand(parts[1], "")?;
-            let to = address(code, parts[2])?;
-            let status = code.result(parts[0])?;
-            let store = Instruction::StoreConditional {
-                status,
-                to,
-                value,
-                acquire: acquires,
-                release: releases,
-            };
-            code.emit(piece, store)
-        }
-        "FENCE" => {
-            let (before, after) = match parts.len() {
-                0 => (Class::All, Class::All),
-                _ => {
-                    cell.check_operand_count(2)?;
-                    (class(parts[0])?, class(parts[1])?)
-                }
-            };
-            code.emit(piece, Instruction::Fence(Fence::between(before, after)))
-        }
-        // `FENCE.TSO` orders reads before all accesses, and writes before writes.
-        "FENCE.TSO" => {
-            code.emit(piece, Instruction::Fence(Fence::Loads))?;
-            code.emit(piece, Instruction::Fence(Fence::Stores))
-        }
-        "FENCE.I" => code.emit(piece, Instruction::Fence(Fence::InstructionSync)),
+        "LR.W" | "LR.D" => emit_load_reserved(code, &cell, Ordering { acquires, releases }),
+        "SC.W" | "SC.D" => emit_store_conditional(code, &cell, Ordering { acquires, releases }),
+        "FENCE" | "FENCE.TSO" | "FENCE.I" => emit_fence(code, &cell, name),
         "BEQ" | "BNE" | "BLT" | "BGE" | "BGT" | "BLE" => {
             cell.check_operand_count(3)?;
             let (a, b) = (code.operand(parts[0], "")?, code.operand(parts[1], "")?);
@@ -244,8 +168,17 @@ fn instruction<'t>(code: &mut Code<'_, 't>, cell: Cell<'t>) -> Result<()> {
     }
 }
 
-/// Returns the name of an instruction without its annotations, and flags for acquire and release.
-fn split_annotation(name: &str) -> (&str, bool, bool) {
+/// Ordering annotations of an atomic instruction, `.aq` and `.rl`.
+#[derive(Clone, Copy)]
+struct Ordering {
+    /// True if ordered before all later accesses of the thread.
+    acquires: bool,
+    /// True if ordered after all earlier accesses of the thread.
+    releases: bool,
+}
+
+/// Splits the name of an instruction, in upper case, into the name without annotations and its ordering.
+fn split_annotation(name: &str) -> (&str, Ordering) {
     for (annotation, acquires, releases) in [
         (".AQ.RL", true, true),
         (".AQRL", true, true),
@@ -253,10 +186,14 @@ fn split_annotation(name: &str) -> (&str, bool, bool) {
         (".RL", false, true),
     ] {
         if let Some(name) = name.strip_suffix(annotation) {
-            return (name, acquires, releases);
+            return (name, Ordering { acquires, releases });
         }
     }
-    (name, false, false)
+    let plain = Ordering {
+        acquires: false,
+        releases: false,
+    };
+    (name, plain)
 }
 
 /// Returns the acquire ordering of a load.
@@ -264,6 +201,116 @@ fn load_ordering(acquires: bool) -> Acquire {
     match acquires {
         true => Acquire::Rcpc,
         false => Acquire::None,
+    }
+}
+
+/// Adds an atomic memory operation (`AMO*`): destination, value, address. With one annotation or none, a swap without a
+/// destination is a store, and an addition or OR of zero is a load.
+fn emit_atomic<'t>(
+    code: &mut Code<'_, 't>,
+    cell: &Cell<'t>,
+    change: Change,
+    Ordering { acquires, releases }: Ordering,
+) -> Result<()> {
+    cell.check_operand_count(3)?;
+    let (piece, parts) = (cell.piece, &cell.operands);
+    let value = code.operand(parts[1], "")?;
+    let address = address(code, parts[2])?;
+    let orders_both = acquires && releases;
+    if !orders_both && change == Change::Exchange && code.is_zero(parts[0]) {
+        let store = Instruction::Store {
+            to: address,
+            value,
+            release: releases,
+            via: StoreVariant::ProtocolDefault,
+        };
+        return code.emit(piece, store);
+    }
+    let to = code.result(parts[0])?;
+    let zero_is_identity = matches!(change, Change::FetchAdd | Change::FetchOp(Operation::Or));
+    if !orders_both && zero_is_identity && code.is_zero(parts[1]) {
+        let load = Instruction::Load {
+            to,
+            from: address,
+            acquire: load_ordering(acquires),
+        };
+        return code.emit(piece, load);
+    }
+    let atomic = Instruction::Atomic {
+        to,
+        at: address,
+        change,
+        value,
+        acquire: acquires,
+        release: releases,
+        returns: true,
+        via: StoreVariant::ProtocolDefault,
+    };
+    code.emit(piece, atomic)
+}
+
+/// Adds `lr`: destination, address.
+fn emit_load_reserved<'t>(
+    code: &mut Code<'_, 't>,
+    cell: &Cell<'t>,
+    Ordering { acquires, releases }: Ordering,
+) -> Result<()> {
+    cell.check_operand_count(2)?;
+    let from = address(code, cell.operands[1])?;
+    let to = code.result(cell.operands[0])?;
+    let acquire = match acquires {
+        true => Acquire::Rcsc,
+        false => Acquire::None,
+    };
+    let load = Instruction::LoadReserved {
+        to,
+        from,
+        acquire,
+        release: releases,
+    };
+    code.emit(cell.piece, load)
+}
+
+/// Adds `sc`: destination of the status, value, address.
+fn emit_store_conditional<'t>(
+    code: &mut Code<'_, 't>,
+    cell: &Cell<'t>,
+    Ordering { acquires, releases }: Ordering,
+) -> Result<()> {
+    cell.check_operand_count(3)?;
+    let value = code.operand(cell.operands[1], "")?;
+    let to = address(code, cell.operands[2])?;
+    let status = code.result(cell.operands[0])?;
+    let store = Instruction::StoreConditional {
+        status,
+        to,
+        value,
+        acquire: acquires,
+        release: releases,
+    };
+    code.emit(cell.piece, store)
+}
+
+/// Adds the fence with this name, in upper case.
+fn emit_fence(code: &mut Code, cell: &Cell, name: &str) -> Result<()> {
+    let (piece, parts) = (cell.piece, &cell.operands);
+    match name {
+        "FENCE.I" => code.emit(piece, Instruction::Fence(Fence::InstructionSync)),
+        // `FENCE.TSO` orders reads before all accesses, and writes before writes.
+        "FENCE.TSO" => {
+            code.emit(piece, Instruction::Fence(Fence::Loads))?;
+            code.emit(piece, Instruction::Fence(Fence::Stores))
+        }
+        _ => {
+            let (before, after) = match parts.len() {
+                0 => (Class::All, Class::All),
+                _ => {
+                    cell.check_operand_count(2)?;
+                    (class(parts[0])?, class(parts[1])?)
+                }
+            };
+            code.emit(piece, Instruction::Fence(Fence::between(before, after)))
+        }
     }
 }
 
@@ -281,7 +328,7 @@ fn emit_word_operation(
         .map(|_| ())
 }
 
-/// Returns the operation of a 32-bit instruction.
+/// Returns the operation of a 32-bit instruction with two source operands.
 fn word_operation(name: &str) -> Option<Operation> {
     Some(match name {
         "ADDW" | "ADDIW" => Operation::Add,
@@ -291,6 +338,7 @@ fn word_operation(name: &str) -> Option<Operation> {
     })
 }
 
+/// Returns the operation of a 64-bit instruction with two source operands.
 fn operation(name: &str) -> Option<Operation> {
     Some(match name {
         "ADD" | "ADDI" => Operation::Add,
@@ -305,6 +353,7 @@ fn operation(name: &str) -> Option<Operation> {
     })
 }
 
+/// Returns the change of an atomic memory operation, whose name ends with its width.
 fn atomic(name: &str) -> Option<Change> {
     let name = name.strip_suffix(".W").or(name.strip_suffix(".D"))?;
     Some(match name {
@@ -341,12 +390,14 @@ fn emit_branch<'t>(
     (a, b): (Operand, Operand),
     label: Piece<'t>,
 ) -> Result<()> {
+    // The branch is taken if the comparison is false (`zero`), or if it is true.
     let (operation, a, b, zero) = match name {
         "BEQ" => (Operation::Equal, a, b, false),
         "BNE" => (Operation::Equal, a, b, true),
         "BLT" => (Operation::Less, a, b, false),
         "BGE" => (Operation::Less, a, b, true),
         "BGT" => (Operation::Less, b, a, false),
+        // `BLE`.
         _ => (Operation::Less, b, a, true),
     };
     let on = code.compute(cell, None, operation, a, b)?;

@@ -22,7 +22,7 @@ use crate::trace_events::{Change, ChartBuilder, ThreadStep};
 /// Options of an exhaustive run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Kind of core between threads and caches.
+    /// Kind of core between threads and caches: the program order that it keeps.
     pub cores: CoreKind,
     /// Maximum number of spontaneous steps, such as evictions and downgrades, of all caches together, in one run.
     pub max_spontaneous_evictions: u8,
@@ -262,29 +262,30 @@ pub fn shortest_path(
     })
 }
 
-/// A state: its lines, its threads, its queues, and the remaining number of spontaneous steps.
-type Row = SmallVec<[u32; 8]>;
+/// A state as numbers: its lines (one for each location, or one for all), the state of each thread, its queues, and the
+/// remaining number of spontaneous steps.
+type PackedState = SmallVec<[u32; 8]>;
 
 /// States of a path, each after the step that leads to it. No step leads to the initial state.
-type StatePath = Vec<(Option<ThreadStep>, Row)>;
+type StatePath = Vec<(Option<ThreadStep>, PackedState)>;
 
 /// Queues of messages that are ordered across lines: the line of each message, oldest first.
 type Queues = BTreeMap<Queue, Vec<u8>>;
 
 /// Threads of one program on their caches, as a transition system.
 struct Runner<'r, 'p> {
-    /// Worlds and steps of the lines.
+    /// System states and steps of the lines.
     lines: &'r mut Lines<'p>,
     /// The program, with fences as the cores run it.
     program: &'r Program,
     /// Threads, by number.
     threads: Vec<Thread<'r>>,
-    /// Line of each location, by location; used if one world contains all lines.
+    /// Line of each location, by location; used if one system state contains all lines.
     placement: Vec<u8>,
     /// Queues of all states.
     queues: Interner<Queues>,
     /// True after an atomic access completed without returning the old value.
-    unread: bool,
+    lost_old_value: bool,
 }
 
 impl<'r, 'p> Runner<'r, 'p> {
@@ -300,10 +301,11 @@ impl<'r, 'p> Runner<'r, 'p> {
             program,
             placement: Vec::new(),
             queues: Interner::default(),
-            unread: false,
+            lost_old_value: false,
         }
     }
 
+    /// Returns the placements to explore, each as the line of every location.
     fn placements(&self, options: &Options) -> Vec<Vec<u8>> {
         let locations = self.program.locations.len();
         match options.placement {
@@ -327,7 +329,7 @@ impl<'r, 'p> Runner<'r, 'p> {
             .copied()
             .zip(values.copied())
             .collect();
-        let mut initial_state = Row::from_vec(self.lines.initial_lines(&values)?);
+        let mut initial_state = PackedState::from_vec(self.lines.initial_lines(&values)?);
         initial_state.extend(self.threads.iter().map(|_| 0));
         initial_state.push(self.queues.add(Queues::new()).0);
         initial_state.push(u32::from(options.max_spontaneous_evictions));
@@ -346,9 +348,9 @@ impl<'r, 'p> Runner<'r, 'p> {
             };
             let state = &exploration.states()[number];
             if self.quiescent(state) {
-                let end = self.outcome(state);
-                let reaches_goal = end.as_ref().is_some_and(|end| is_goal(Some(end)));
-                outcomes.extend(end);
+                let outcome = self.outcome(state);
+                let reaches_goal = outcome.as_ref().is_some_and(|end| is_goal(Some(end)));
+                outcomes.extend(outcome);
                 if reaches_goal {
                     let states = exploration.states().len();
                     let path = self.path_to(&exploration, number);
@@ -364,17 +366,19 @@ impl<'r, 'p> Runner<'r, 'p> {
             if let Some(failure) = failure {
                 return Err(failure);
             }
-            if self.unread {
+            if self.lost_old_value {
                 let name = &self.lines.protocol().name;
                 let reason = format!("the home of {name} performs the stores of its caches and returns no old value, so no access can read and write atomically");
                 return Ok((RunResult::UnsupportedProgram(reason), None));
             }
             if exploration.is_dead_end(number) {
-                return Ok(self.stuck(&exploration, number, false, is_goal));
+                let livelock = false;
+                return Ok(self.stuck(&exploration, number, livelock, is_goal));
             }
         }
         if let Some(&trapped) = exploration.lost(self).first() {
-            return Ok(self.stuck(&exploration, trapped, true, is_goal));
+            let livelock = true;
+            return Ok(self.stuck(&exploration, trapped, livelock, is_goal));
         }
         let states = exploration.states().len();
         Ok((RunResult::Outcomes { outcomes, states }, None))
@@ -383,7 +387,7 @@ impl<'r, 'p> Runner<'r, 'p> {
     /// Returns the result for a state from which no outcome is reachable, and a path to it if it is a goal.
     fn stuck(
         &mut self,
-        exploration: &Exploration<Row>,
+        exploration: &Exploration<PackedState>,
         number: u32,
         livelock: bool,
         is_goal: &dyn Fn(Option<&Outcome>) -> bool,
@@ -393,7 +397,8 @@ impl<'r, 'p> Runner<'r, 'p> {
         (RunResult::Stuck { waiting, livelock }, path)
     }
 
-    fn path_to(&mut self, exploration: &Exploration<Row>, number: u32) -> StatePath {
+    /// Returns the states of a shortest path to a state, and the steps between them.
+    fn path_to(&mut self, exploration: &Exploration<PackedState>, number: u32) -> StatePath {
         let steps = exploration.path_to(self, number).into_iter();
         let steps = steps.map(|(_, (step, _))| Some(step));
         let states = exploration.states_to(number).into_iter();
@@ -410,7 +415,8 @@ impl<'r, 'p> Runner<'r, 'p> {
         for pair in path.windows(2) {
             let [(_, before), (step, after)] = [&pair[0], &pair[1]];
             let first_thread = self.first_thread();
-            let changed = (0..first_thread).find(|&world| before[world] != after[world]);
+            let changed =
+                (0..first_thread).find(|&system_index| before[system_index] != after[system_index]);
             let system = self.lines.system()?;
             let locations: Vec<Option<Location>> = match (self.lines.joined(), changed) {
                 (true, _) => {
@@ -420,23 +426,26 @@ impl<'r, 'p> Runner<'r, 'p> {
                         .map(|location| location.map(|location| location as Location))
                         .collect()
                 }
-                (false, world) => vec![world.map(|world| world as Location)],
+                (false, system_index) => {
+                    vec![system_index.map(|system_index| system_index as Location)]
+                }
             };
-            let states =
-                changed.map(|world| [before, after].map(|state| self.lines.state(state[world])));
+            let states = changed.map(|system_index| {
+                [before, after].map(|state| self.lines.state(state[system_index]))
+            });
             let cores = [before, after].map(|state| {
                 let cores = self.threads.iter().zip(&state[first_thread..]);
                 let cores = cores.map(|(thread, &core)| Core::clone(&thread.cores[core]));
                 cores.collect::<Vec<_>>()
             });
-            let worlds = states.as_ref().map(|pair| {
+            let system_states = states.as_ref().map(|pair| {
                 pair.each_ref()
-                    .map(|state| state.worlds().next().expect("there is one"))
+                    .map(|state| state.system_states().next().expect("there is one"))
             });
             let change = Change {
                 system,
                 locations: &locations,
-                worlds,
+                system_states,
                 cores: cores.each_ref().map(Vec::as_slice),
             };
             chart.add_step((*step)?, &change);
@@ -452,23 +461,26 @@ impl<'r, 'p> Runner<'r, 'p> {
         }
     }
 
-    /// Returns the index of a location's world in a state, and the location's line in that world.
-    fn world_and_line(&self, location: u8) -> (usize, u8) {
+    /// Returns the index of a location's system state in a state, and the location's line in that system state.
+    fn system_and_line(&self, location: u8) -> (usize, u8) {
         match self.lines.joined() {
             true => (0, self.placement[usize::from(location)]),
             false => (location.into(), 0),
         }
     }
 
+    /// Returns the cached properties of each thread in a state.
     fn cores<'s>(&'s self, state: &'s [u32]) -> impl Iterator<Item = &'s ThreadStateInfo> {
         let cores = self.threads.iter().zip(&state[self.first_thread()..]);
         cores.map(|(thread, &core)| thread.state_info(core))
     }
 
+    /// Returns true if all threads have completed.
     fn stopped(&self, state: &[u32]) -> bool {
         self.cores(state).all(|core| core.stopped)
     }
 
+    /// Returns the first request that each thread may issue, if any.
     fn awaited_requests(&self, state: &[u32]) -> Vec<Option<MemoryRequest>> {
         let cores = self.cores(state);
         cores
@@ -476,11 +488,12 @@ impl<'r, 'p> Runner<'r, 'p> {
             .collect()
     }
 
+    /// Returns the outcome of a final state, or `None` if the program's filter excludes it.
     fn outcome(&self, state: &[u32]) -> Option<Outcome> {
         let (lines, rest) = state.split_at(self.first_thread());
         let memory = (0..self.program.locations.len() as u8).map(|location| {
-            let (world, within) = self.world_and_line(location);
-            self.lines.value(lines[world], within)
+            let (system_index, line_in_system) = self.system_and_line(location);
+            self.lines.value(lines[system_index], line_in_system)
         });
         let memory: Vec<i64> = memory.collect();
         let cores = self.threads.iter().zip(rest);
@@ -491,8 +504,8 @@ impl<'r, 'p> Runner<'r, 'p> {
     /// As [`TransitionSystem::successors`], but returns the error of a step.
     fn possible_successors(
         &mut self,
-        state: &Row,
-        visit: &mut dyn FnMut(Step, Row),
+        state: &PackedState,
+        visit: &mut dyn FnMut(Step, PackedState),
     ) -> Result<(), StepError> {
         for number in 0..self.threads.len() {
             let slot = self.first_thread() + number;
@@ -505,11 +518,13 @@ impl<'r, 'p> Runner<'r, 'p> {
             let ready_requests =
                 Rc::clone(&self.threads[number].state_info(state[slot]).ready_requests);
             for &request in ready_requests.iter() {
-                let (world, within) = self.world_and_line(request.location());
-                let begun = self
-                    .lines
-                    .begin(state[world], within, number as u8, request)?;
-                if let Some(next) = begun.and_then(|begun| self.apply_move(state, world, &begun)) {
+                let (system_index, line_in_system) = self.system_and_line(request.location());
+                let begun =
+                    self.lines
+                        .begin(state[system_index], line_in_system, number as u8, request)?;
+                if let Some(next) =
+                    begun.and_then(|begun| self.apply_move(state, system_index, &begun))
+                {
                     visit((ThreadStep::Begins(number as u8, request), false), next);
                 }
             }
@@ -538,7 +553,7 @@ impl<'r, 'p> Runner<'r, 'p> {
 
     /// Returns the state after a step of a line, or `None` if an earlier message of another line, in the same order,
     /// must be delivered first.
-    fn apply_move(&mut self, state: &Row, line: usize, step: &Move) -> Option<Row> {
+    fn apply_move(&mut self, state: &PackedState, line: usize, step: &Move) -> Option<PackedState> {
         let mut next = state.clone();
         next[line] = step.to;
         let (queues, evictions) = (state.len() - 2, state.len() - 1);
@@ -566,12 +581,12 @@ impl<'r, 'p> Runner<'r, 'p> {
         for &completion in &step.completions {
             let (thread, access) = match completion {
                 Completion::Fence(thread, fence) => (thread, Err(fence)),
-                Completion::Access(thread, within, value) => {
+                Completion::Access(thread, line_in_system, value) => {
                     let joined = self.lines.joined();
                     let index = self
                         .placement
                         .iter()
-                        .position(|&index| joined && index == within);
+                        .position(|&index| joined && index == line_in_system);
                     let location = index.unwrap_or(line) as u8;
                     (thread, Ok((location, value)))
                 }
@@ -583,9 +598,9 @@ impl<'r, 'p> Runner<'r, 'p> {
                 Ok((location, value)) => {
                     let mut ready_requests = thread.state_info(next[slot]).ready_requests.iter();
                     let updates = ready_requests.any(
-                        |w| matches!(w, MemoryRequest::Update(updated, ..) if *updated == location),
+                        |request| matches!(request, MemoryRequest::Update(updated, ..) if *updated == location),
                     );
-                    self.unread |= updates && value.is_none();
+                    self.lost_old_value |= updates && value.is_none();
                     thread.complete_access(next[slot], location, value.unwrap_or_default())
                 }
             };
@@ -598,11 +613,15 @@ impl<'r, 'p> Runner<'r, 'p> {
 /// optional, so an outcome must be reachable without them.
 type Step = (ThreadStep, bool);
 
-impl TransitionSystem<Row> for Runner<'_, '_> {
+impl TransitionSystem<PackedState> for Runner<'_, '_> {
     type Step = Step;
     type Error = StepError;
 
-    fn successors(&mut self, state: &Row, visit: &mut dyn FnMut(Step, Result<Row, StepError>)) {
+    fn successors(
+        &mut self,
+        state: &PackedState,
+        visit: &mut dyn FnMut(Step, Result<PackedState, StepError>),
+    ) {
         let result = self.possible_successors(state, &mut |step, next| visit(step, Ok(next)));
         if let Err(error) = result {
             visit((ThreadStep::Nothing, false), Err(error));
@@ -611,9 +630,9 @@ impl TransitionSystem<Row> for Runner<'_, '_> {
     fn spontaneous(&(_, is_spontaneous): &Step) -> bool {
         is_spontaneous
     }
-    fn quiescent(&self, state: &Row) -> bool {
-        let mut worlds = state[..self.first_thread()].iter();
-        self.stopped(state) && worlds.all(|&line| self.lines.settled(line))
+    fn quiescent(&self, state: &PackedState) -> bool {
+        let mut system_states = state[..self.first_thread()].iter();
+        self.stopped(state) && system_states.all(|&line| self.lines.settled(line))
     }
 }
 
@@ -655,16 +674,17 @@ impl<'r> Thread<'r> {
             state_infos: Vec::new(),
             completed_accesses: FxHashMap::default(),
         };
-        thread.number(core);
+        thread.intern(core);
         thread
     }
 
+    /// Returns the cached properties of a state.
     fn state_info(&self, core: u32) -> &ThreadStateInfo {
         &self.state_infos[core as usize]
     }
 
     /// Settles a core and returns the number of its state.
-    fn number(&mut self, mut core: Core) -> u32 {
+    fn intern(&mut self, mut core: Core) -> u32 {
         let code = &self.program.threads[self.number].code;
         core.settle(code, self.core_kind);
         let info = ThreadStateInfo {
@@ -694,7 +714,7 @@ impl<'r> Thread<'r> {
         for at in previous.forwards(code, self.core_kind) {
             let mut next = previous.clone();
             next.forward(code, at);
-            successors.push(self.number(next));
+            successors.push(self.intern(next));
         }
         let successors: Rc<[u32]> = successors.into();
         self.state_infos[core as usize].forwards = Some(Rc::clone(&successors));
@@ -706,7 +726,7 @@ impl<'r> Thread<'r> {
         let mut next = self.cores[core].clone();
         let code = &self.program.threads[self.number].code;
         next.complete_fence(code, self.core_kind, fence);
-        self.number(next)
+        self.intern(next)
     }
 
     /// Returns the state after the access to a location has completed with this value.
@@ -716,7 +736,7 @@ impl<'r> Thread<'r> {
         }
         let mut next = self.cores[core].clone();
         next.complete_access(&self.program.threads[self.number].code, line, value);
-        let number = self.number(next);
+        let number = self.intern(next);
         self.completed_accesses.insert((core, line, value), number);
         number
     }

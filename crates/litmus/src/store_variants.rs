@@ -196,14 +196,17 @@ pub fn with_fences(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Pro
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{all_mixes, format_mix, parse_mix, with_fences, with_mix};
     use crate::cycles::named;
+    use crate::program::{Instruction, StoreVariant};
+    use cohkit_protocol::protocol::Protocol;
     use cohkit_protocol::text::parse;
 
     fn cord() -> Protocol {
         parse(include_str!("../../../ordering/cord.coh")).unwrap()
     }
 
+    /// The letters of a mix can be given to the command as they are printed.
     #[test]
     fn mixes_round_trip_and_invalid_ones_are_rejected() {
         let (protocol, program) = (cord(), named("MP+popl+poap").unwrap());
@@ -230,6 +233,7 @@ mod tests {
         );
     }
 
+    /// Inserted fences must not change the target of a branch.
     #[test]
     fn unordered_releases_get_fences_and_branches_keep_targets() {
         let (protocol, program) = (cord(), named("MP+popl+poap").unwrap());

@@ -62,180 +62,37 @@ fn map_pair<T: Ord + Copy>(images: &mut BTreeMap<T, T>, from: T, to: T) -> bool 
 }
 
 impl PartialSymmetry {
-    /// Maps thread `thread` to `image`. Returns false if their code does not match.
+    /// Maps a thread to its image. Returns false if their code does not match.
     fn map_thread(&mut self, program: &Program, thread: usize, image: usize) -> bool {
-        let [a, b] = [thread, image].map(|number| &program.threads[number].code);
+        let [code, image_code] = [thread, image].map(|number| &program.threads[number].code);
         self.threads.push(image);
         self.registers.push(BTreeMap::new());
-        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| self.map_instruction(a, b))
+        let mut pairs = code.iter().zip(image_code);
+        code.len() == image_code.len() && pairs.all(|(from, to)| self.map_instruction(from, to))
     }
 
     /// Maps the registers and locations of an instruction of the last mapped thread to those of its image. Returns
-    /// false if the instructions do not match.
-    fn map_instruction(&mut self, a: &Instruction, b: &Instruction) -> bool {
-        use Instruction::{
-            Atomic, Branch, Compute, Fence, Load, LoadReserved, Select, Store, StoreConditional,
-        };
-        let same_address = match (a.address(), b.address()) {
-            (Some(Address::Direct(a)), Some(Address::Direct(b))) => {
-                map_pair(&mut self.locations, a, b)
-            }
-            (Some(Address::Indirect(a)), Some(Address::Indirect(b))) => self.map_register(a, b),
-            (a, b) => a == b,
-        };
-        if !same_address {
+    /// false if the instructions do not match. Operations of read-copy-update never match.
+    fn map_instruction(&mut self, instruction: &Instruction, image: &Instruction) -> bool {
+        if matches!(instruction, Instruction::Rcu(_)) {
             return false;
         }
-        match (*a, *b) {
-            (
-                Load { to, acquire, .. },
-                Load {
-                    to: t, acquire: q, ..
-                },
-            ) => acquire == q && self.map_register(to, t),
-            (
-                LoadReserved {
-                    to,
-                    acquire,
-                    release,
-                    ..
-                },
-                LoadReserved {
-                    to: t,
-                    acquire: q,
-                    release: r,
-                    ..
-                },
-            ) => (acquire, release) == (q, r) && self.map_register(to, t),
-            (
-                StoreConditional {
-                    status,
-                    value,
-                    acquire,
-                    release,
-                    ..
-                },
-                StoreConditional {
-                    status: s,
-                    value: v,
-                    acquire: q,
-                    release: r,
-                    ..
-                },
-            ) => {
-                (acquire, release) == (q, r)
-                    && self.map_operand(value, v)
-                    && self.map_register(status, s)
-            }
-            (
-                Select {
-                    to,
-                    on,
-                    then,
-                    otherwise,
-                },
-                Select {
-                    to: t,
-                    on: o,
-                    then: n,
-                    otherwise: w,
-                },
-            ) => {
-                self.map_register(on, o)
-                    && self.map_operand(then, n)
-                    && self.map_operand(otherwise, w)
-                    && self.map_register(to, t)
-            }
-            (
-                Store {
-                    value,
-                    release,
-                    via,
-                    ..
-                },
-                Store {
-                    value: v,
-                    release: r,
-                    via: w,
-                    ..
-                },
-            ) => (release, via) == (r, w) && self.map_operand(value, v),
-            (
-                Atomic {
-                    to,
-                    change,
-                    value,
-                    acquire,
-                    release,
-                    returns,
-                    via,
-                    ..
-                },
-                Atomic {
-                    to: t,
-                    change: c,
-                    value: v,
-                    acquire: q,
-                    release: r,
-                    returns: n,
-                    via: w,
-                    ..
-                },
-            ) => {
-                let changes = match (change, c) {
-                    (Change::CompareAndSwap(a), Change::CompareAndSwap(b)) => {
-                        self.map_operand(a, b)
-                    }
-                    (a, b) => a == b,
-                };
-                changes
-                    && (acquire, release, returns, via) == (q, r, n, w)
-                    && self.map_operand(value, v)
-                    && self.map_register(to, t)
-            }
-            (Fence(a), Fence(b)) => a == b,
-            (
-                Compute {
-                    to,
-                    operation,
-                    a,
-                    b,
-                },
-                Compute {
-                    to: t,
-                    operation: o,
-                    a: c,
-                    b: d,
-                },
-            ) => {
-                operation == o
-                    && self.map_operand(a, c)
-                    && self.map_operand(b, d)
-                    && self.map_register(to, t)
-            }
-            (
-                Branch { on, zero, to },
-                Branch {
-                    on: o,
-                    zero: z,
-                    to: t,
-                },
-            ) => (zero, to) == (z, t) && self.map_register(on, o),
-            _ => false,
+        let (names, template) = extract_names(*instruction);
+        let (image_names, image_template) = extract_names(*image);
+        if template != image_template {
+            return false;
         }
-    }
-
-    fn map_operand(&mut self, a: Operand, b: Operand) -> bool {
-        match (a, b) {
-            (Operand::Register(a), Operand::Register(b)) => self.map_register(a, b),
-            (a, b) => a == b,
-        }
+        // Equal templates have the same number of registers and locations.
+        let mut locations = names.location.into_iter().zip(image_names.location);
+        let mut registers = names.registers.into_iter().zip(image_names.registers);
+        locations.all(|(from, to)| map_pair(&mut self.locations, from, to))
+            && registers.all(|(from, to)| self.map_register(from, to))
     }
 
     /// Maps a register of the thread mapped last.
-    fn map_register(&mut self, a: Register, b: Register) -> bool {
+    fn map_register(&mut self, from: Register, to: Register) -> bool {
         let last = self.registers.last_mut();
-        last.is_some_and(|registers| map_pair(registers, a, b))
+        last.is_some_and(|registers| map_pair(registers, from, to))
     }
 
     /// Returns true if the symmetry preserves initial values, claim, filter and listed observations.
@@ -268,6 +125,7 @@ impl PartialSymmetry {
         Some(normal_form(&self.claim_image(claim)?))
     }
 
+    /// Returns the image of an observed location or register, or `None` if no mapped thread uses it.
     fn observed_image(&self, observed: &Observable) -> Option<Observable> {
         Some(match observed {
             Observable::Location(at) => Observable::Location(*self.locations.get(at)?),
@@ -278,6 +136,7 @@ impl PartialSymmetry {
         })
     }
 
+    /// Returns the image of a claim, or `None` if it names something that no mapped thread uses.
     fn claim_image(&self, claim: &Claim) -> Option<Claim> {
         let map_both = |a: &Claim, b: &Claim| {
             Some((
@@ -295,26 +154,124 @@ impl PartialSymmetry {
     }
 }
 
+/// Registers and locations that an instruction names.
+#[derive(Default)]
+struct InstructionNames {
+    /// Registers, in the order of the instruction's fields; a register that is named twice is listed twice.
+    registers: Vec<Register>,
+    /// Location of an access with a direct address.
+    location: Option<Location>,
+}
+
+impl InstructionNames {
+    /// Moves a register from the instruction to the list, and leaves register 0 in its place.
+    fn extract_register(&mut self, register: &mut Register) {
+        self.registers.push(std::mem::take(register));
+    }
+
+    /// Extracts the register of an operand. Numbers stay in the instruction.
+    fn extract_operand(&mut self, operand: &mut Operand) {
+        if let Operand::Register(register) = operand {
+            self.extract_register(register);
+        }
+    }
+
+    /// Extracts the location of a direct address, or the register of an indirect one.
+    fn extract_address(&mut self, address: &mut Address) {
+        match address {
+            Address::Direct(location) => self.location = Some(std::mem::take(location)),
+            Address::Indirect(register) => self.extract_register(register),
+        }
+    }
+}
+
+/// Splits an instruction into its registers and locations, and a template with 0 in place of each. Two instructions are
+/// equal up to renaming if their templates are equal.
+fn extract_names(mut instruction: Instruction) -> (InstructionNames, Instruction) {
+    let mut names = InstructionNames::default();
+    match &mut instruction {
+        Instruction::Load { to, from, .. } | Instruction::LoadReserved { to, from, .. } => {
+            names.extract_register(to);
+            names.extract_address(from);
+        }
+        Instruction::Store { to, value, .. } => {
+            names.extract_address(to);
+            names.extract_operand(value);
+        }
+        Instruction::StoreConditional {
+            status, to, value, ..
+        } => {
+            names.extract_register(status);
+            names.extract_address(to);
+            names.extract_operand(value);
+        }
+        Instruction::Atomic {
+            to,
+            at,
+            change,
+            value,
+            ..
+        } => {
+            names.extract_register(to);
+            names.extract_address(at);
+            names.extract_operand(value);
+            if let Change::CompareAndSwap(expected) = change {
+                names.extract_operand(expected);
+            }
+        }
+        Instruction::Select {
+            to,
+            on,
+            then,
+            otherwise,
+        } => {
+            names.extract_register(to);
+            names.extract_register(on);
+            names.extract_operand(then);
+            names.extract_operand(otherwise);
+        }
+        Instruction::Compute { to, a, b, .. } => {
+            names.extract_register(to);
+            names.extract_operand(a);
+            names.extract_operand(b);
+        }
+        Instruction::Branch { on, .. } => names.extract_register(on),
+        Instruction::Fence(_) | Instruction::Rcu(_) => {}
+    }
+    (names, instruction)
+}
+
 /// Formats a claim in a normal form: independent of the order and repetition of operands.
 fn normal_form(claim: &Claim) -> String {
-    fn parts(claim: &Claim, and: bool, operands: &mut Vec<String>) {
+    /// Adds the operands of nested conjunctions.
+    fn push_conjuncts(claim: &Claim, operands: &mut Vec<String>) {
         match claim {
-            Claim::And(a, b) if and => [a, b].into_iter().for_each(|c| parts(c, and, operands)),
-            Claim::Or(a, b) if !and => [a, b].into_iter().for_each(|c| parts(c, and, operands)),
+            Claim::And(a, b) => [a, b]
+                .into_iter()
+                .for_each(|part| push_conjuncts(part, operands)),
             other => operands.push(normal_form(other)),
         }
     }
-    let join_operands = |and: bool, separator: &str| {
+    /// Adds the operands of nested disjunctions.
+    fn push_disjuncts(claim: &Claim, operands: &mut Vec<String>) {
+        match claim {
+            Claim::Or(a, b) => [a, b]
+                .into_iter()
+                .for_each(|part| push_disjuncts(part, operands)),
+            other => operands.push(normal_form(other)),
+        }
+    }
+    let join_operands = |push_operands: fn(&Claim, &mut Vec<String>), separator: &str| {
         let mut operands = Vec::new();
-        parts(claim, and, &mut operands);
+        push_operands(claim, &mut operands);
         operands.sort();
         operands.dedup();
         format!("({})", operands.join(separator))
     };
     match claim {
         Claim::Equals(observed, value) => format!("{observed:?}={value}"),
-        Claim::And(..) => join_operands(true, " and "),
-        Claim::Or(..) => join_operands(false, " or "),
+        Claim::And(..) => join_operands(push_conjuncts, " and "),
+        Claim::Or(..) => join_operands(push_disjuncts, " or "),
         Claim::Not(a) => format!("not {}", normal_form(a)),
         Claim::True => "true".to_string(),
     }
@@ -322,9 +279,11 @@ fn normal_form(claim: &Claim) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::symmetries;
     use crate::cycles::named;
+    use crate::program::{Claim, Observable};
 
+    /// The number of symmetries of each shape is that of the automorphisms of its cycle.
     #[test]
     fn equivalent_threads_are_symmetric() {
         for (name, count) in [

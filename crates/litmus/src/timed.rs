@@ -7,7 +7,7 @@ use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::{Permission, Protocol, StateId};
 use cohkit_protocol::remotes::KindId;
 use cohkit_protocol::threads::Accesses;
-use cohkit_sim::data::Random;
+use cohkit_sim::data::{Data, Random};
 use cohkit_sim::kernel::NANOSECOND;
 use cohkit_sim::platform::Platform;
 use cohkit_sim::scenario::{Playable, ScenarioRun};
@@ -318,14 +318,19 @@ impl TimedProgram {
         }
     }
 
-    /// Returns for each simulator core its index among the cores of its thread, and the thread. Cores are numbered kind
-    /// by kind; within a kind, first one core per cache, then the second ones, and so on.
-    fn assignments(&self) -> Vec<(usize, usize)> {
+    /// Returns the assignment of each simulator core. Cores are numbered kind by kind; within a kind, first one core per
+    /// cache, then the second ones, and so on.
+    fn assignments(&self) -> Vec<CoreAssignment> {
         let ports = self.ports();
-        // There may be more caches of the first kind than threads.
+        let threads = self.program.threads.len();
         if self.kinds.all_on_first_kind() {
-            let cores =
-                (0..ports).flat_map(|port| (0..self.caches).map(move |cache| (port, cache)));
+            // There may be more caches of the first kind than threads.
+            let assignment = move |port, cache| CoreAssignment {
+                port,
+                thread: (cache < threads).then_some(cache),
+            };
+            let cores = (0..ports)
+                .flat_map(|port| (0..self.caches).map(move |cache| assignment(port, cache)));
             return cores.collect();
         }
         let numbers = self.kinds.numbers();
@@ -334,14 +339,17 @@ impl TimedProgram {
         let cores = kinds.flat_map(|remotes| {
             (0..ports).flat_map(move |port| remotes.clone().map(move |remote| (port, remote)))
         });
-        let cores = cores.filter_map(|(port, remote)| Some((port, thread(remote)?)));
+        let cores = cores.filter_map(|(port, remote)| {
+            let thread = Some(thread(remote)?);
+            Some(CoreAssignment { port, thread })
+        });
         // The machine has a cache of the first kind even if no thread runs on it.
         let idle = match self.kinds.any_on_first_kind() {
             true => 0,
             false => ports,
         };
         (0..idle)
-            .map(|port| (port, usize::MAX))
+            .map(|port| CoreAssignment { port, thread: None })
             .chain(cores)
             .collect()
     }
@@ -391,13 +399,22 @@ impl Playable for TimedProgram {
             lines: self.lines(),
             test: self.clone(),
             cores,
-            steps: vec![ThreadActivity::Idle; assignments.len()],
+            activities: vec![ThreadActivity::Idle; assignments.len()],
             assignments,
             random,
             memory: RefCell::new(Vec::new()),
             application: NoApplication,
         })
     }
+}
+
+/// Thread that a simulator core serves.
+#[derive(Clone, Copy, Debug)]
+struct CoreAssignment {
+    /// Index of the core among those of its thread.
+    port: usize,
+    /// The thread; `None` for a core without one.
+    thread: Option<usize>,
 }
 
 /// State of a simulator core.
@@ -422,11 +439,10 @@ struct TimedRun {
     lines: Vec<u32>,
     /// Threads in execution, by thread.
     cores: Vec<Core>,
-    /// For each simulator core, its index among the cores of its thread, and the thread; `usize::MAX` for a core
-    /// without a thread.
-    assignments: Vec<(usize, usize)>,
-    /// State of each simulator core.
-    steps: Vec<ThreadActivity>,
+    /// Assignment of each simulator core.
+    assignments: Vec<CoreAssignment>,
+    /// Activity of each simulator core.
+    activities: Vec<ThreadActivity>,
     /// Generator of delays and choices.
     random: Random,
     /// Final values of the locations; empty until the end of the run.
@@ -441,7 +457,7 @@ impl TimedRun {
     fn difference(&self, location: u8) -> u64 {
         let line = self.lines[usize::from(location)];
         let initial = self.test.program.initial[usize::from(location)] as u64;
-        cohkit_sim::data::Data::untouched_word(line, 0).wrapping_sub(initial)
+        Data::untouched_word(line, 0).wrapping_sub(initial)
     }
 
     /// Returns the simulator's step for a memory request.
@@ -479,6 +495,7 @@ impl TimedRun {
 
     /// Returns a delay of up to `max_ns` nanoseconds; half of the delays are zero.
     fn random_delay(&mut self, max_ns: u64) -> Step {
+        // A factor of 0 or 1.
         let is_nonzero = self.random.below(2);
         Step::Work(self.random.below(1 + is_nonzero * max_ns * NANOSECOND))
     }
@@ -490,18 +507,18 @@ impl TimedRun {
         }
     }
 
-    /// Returns the requests that the simulator core with this number may begin for its thread.
-    fn may_begin(&self, number: usize) -> Vec<MemoryRequest> {
-        let (port, thread) = self.assignments[number];
+    /// Returns the requests that a simulator core, by its index among the cores of its thread, may begin.
+    fn ready_requests(&self, port: usize, thread: usize) -> Vec<MemoryRequest> {
         let code = &self.test.program.threads[thread].code;
         let is_own = |request: &MemoryRequest| match self.test.cores {
             CoreKind::InOrder => true,
             CoreKind::StoreBuffer => matches!(request, MemoryRequest::Write(..)) == (port == 1),
             // Skip requests that are outstanding at another core of the thread.
             CoreKind::Relaxed(_) => {
-                let mut other_cores = self.assignments.iter().zip(&self.steps);
-                !other_cores.any(|(seat, activity)| {
-                    seat.1 == thread && *activity == ThreadActivity::Access(*request)
+                let mut other_cores = self.assignments.iter().zip(&self.activities);
+                !other_cores.any(|(assignment, activity)| {
+                    assignment.thread == Some(thread)
+                        && *activity == ThreadActivity::Access(*request)
                 })
             }
         };
@@ -509,16 +526,16 @@ impl TimedRun {
         ready_requests.filter(is_own).collect()
     }
 
-    /// Returns the next step of the simulator core with this number.
-    fn next_step(&mut self, number: usize) -> Step {
-        let (port, thread) = self.assignments[number];
-        let ready_requests = self.may_begin(number);
+    /// Returns the next step of the simulator core with this number, which serves `thread`.
+    fn next_step(&mut self, number: usize, thread: usize) -> Step {
+        let port = self.assignments[number].port;
+        let ready_requests = self.ready_requests(port, thread);
         let chosen = match ready_requests.len() {
             0 | 1 => ready_requests.first(),
             count => ready_requests.get(self.random.below(count as u64) as usize),
         };
         if let Some(&request) = chosen {
-            self.steps[number] = ThreadActivity::Access(request);
+            self.activities[number] = ThreadActivity::Access(request);
             return self.access_step(request);
         }
         let code = &self.test.program.threads[thread].code;
@@ -528,7 +545,7 @@ impl TimedRun {
             .into_iter()
             .find(can_request);
         if let (0, Some(fence)) = (port, fence) {
-            self.steps[number] = ThreadActivity::Fence(fence);
+            self.activities[number] = ThreadActivity::Fence(fence);
             return Step::Fence;
         }
         if port == 0 {
@@ -538,7 +555,7 @@ impl TimedRun {
             if let (true, Some(position)) = (reads, forwarded) {
                 core.forward(code, position);
                 core.settle(code, self.test.cores);
-                self.steps[number] = ThreadActivity::Idle;
+                self.activities[number] = ThreadActivity::Idle;
                 return self.random_delay(0);
             }
             if core.only_stores_left(code) && !matches!(self.test.cores, CoreKind::Relaxed(_)) {
@@ -549,7 +566,7 @@ impl TimedRun {
             return Step::Stop;
         }
         if port > 0 {
-            self.steps[number] = ThreadActivity::Idle;
+            self.activities[number] = ThreadActivity::Idle;
         }
         self.polling_step(number)
     }
@@ -561,39 +578,38 @@ impl ScenarioRun for TimedRun {
     }
 
     fn threads(&self) -> usize {
-        self.steps.len()
+        self.activities.len()
     }
 
     fn step(&mut self, number: usize, result: u64) -> Step {
-        let (_, thread) = self.assignments[number];
-        if thread >= self.cores.len() {
+        let Some(thread) = self.assignments[number].thread else {
             return Step::Stop;
-        }
-        if let ThreadActivity::Access(request) = self.steps[number] {
+        };
+        if let ThreadActivity::Access(request) = self.activities[number] {
             let code = &self.test.program.threads[thread].code;
             let value = result.wrapping_sub(self.difference(request.location()));
             self.cores[thread].complete_access(code, request.location(), value as i64);
             self.cores[thread].settle(code, self.test.cores);
-            self.steps[number] = ThreadActivity::Idle;
+            self.activities[number] = ThreadActivity::Idle;
         }
-        if let ThreadActivity::Fence(fence) = self.steps[number] {
+        if let ThreadActivity::Fence(fence) = self.activities[number] {
             let code = &self.test.program.threads[thread].code;
             self.cores[thread].complete_fence(code, self.test.cores, fence);
             self.cores[thread].settle(code, self.test.cores);
-            self.steps[number] = ThreadActivity::Idle;
+            self.activities[number] = ThreadActivity::Idle;
         }
         // Delays between steps: up to 200 ns, about the latency of messages; in a quarter of the cases up to 1600 ns.
-        if self.steps[number] == ThreadActivity::Idle {
-            self.steps[number] = ThreadActivity::DelayOver;
+        if self.activities[number] == ThreadActivity::Idle {
+            self.activities[number] = ThreadActivity::DelayOver;
             let max_ns = if self.random.below(4) == 0 { 1600 } else { 200 };
             return self.random_delay(max_ns);
         }
-        self.next_step(number)
+        self.next_step(number, thread)
     }
 
     fn write_access(&self, number: usize) -> Option<Access> {
-        let (_, thread) = self.assignments[number];
-        let (via, release) = match self.steps[number] {
+        let thread = self.assignments[number].thread?;
+        let (via, release) = match self.activities[number] {
             ThreadActivity::Access(MemoryRequest::Write(_, _, release, via)) => (via, release),
             ThreadActivity::Access(MemoryRequest::Update(_, _, via)) => (via, false),
             _ => return None,

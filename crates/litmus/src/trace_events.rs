@@ -28,12 +28,12 @@ pub enum ThreadStep {
 
 /// States before and after a step.
 pub struct Change<'s> {
-    /// The system of the world that changes.
+    /// The system whose state changes.
     pub system: &'s System<'s>,
-    /// Location of each line of the world, if any.
+    /// Location of each line of the system, if any.
     pub locations: &'s [Option<Location>],
-    /// SystemState before and after the step, if one changes.
-    pub worlds: Option<[&'s SystemState<Values>; 2]>,
+    /// System state before and after the step, if one changes.
+    pub system_states: Option<[&'s SystemState<Values>; 2]>,
     /// Threads before and after the step.
     pub cores: [&'s [Core]; 2],
 }
@@ -94,6 +94,7 @@ impl<'s> ChartBuilder<'s> {
         self.sequence
     }
 
+    /// Appends a step of an agent, by its lifeline.
     fn push_step(&mut self, agent: usize, action: Action) {
         self.sequence.steps.push(Step {
             agent,
@@ -103,6 +104,7 @@ impl<'s> ChartBuilder<'s> {
         });
     }
 
+    /// Appends a step that is neither a message nor a change of state.
     fn add_action(&mut self, agent: usize, description: String) {
         self.push_step(agent, Action::Does { what: description });
     }
@@ -142,7 +144,7 @@ impl<'s> ChartBuilder<'s> {
         if let (Some(agent), Some(text)) = (actor, action_text) {
             self.add_action(agent, text);
         }
-        if let Some([before, after]) = change.worlds {
+        if let Some([before, after]) = change.system_states {
             let (received, sent) = multiset_difference(flights(before), flights(after));
             for flight in &received {
                 actor = Some(self.add_receive(flight, change));
@@ -219,6 +221,7 @@ impl<'s> ChartBuilder<'s> {
         self.program.threads.len() + usize::from(line) % homes
     }
 
+    /// Returns the lifeline of the receiver of a message.
     fn receiver(&self, flight: &InFlightMessage<Values>, change: &Change) -> usize {
         match flight.to {
             Some(remote) => self.threads[usize::from(remote)],
@@ -277,8 +280,8 @@ impl<'s> ChartBuilder<'s> {
 
 /// Returns the messages in flight, sorted. Fields that change while a message stays in flight are reset: the order
 /// among messages, and the rank of a posted store.
-fn flights(world: &SystemState<Values>) -> Vec<InFlightMessage<Values>> {
-    let flights = world.network.flights().cloned();
+fn flights(system_state: &SystemState<Values>) -> Vec<InFlightMessage<Values>> {
+    let flights = system_state.network.flights().cloned();
     let mut flights: Vec<_> = flights
         .map(|flight| InFlightMessage {
             early: false,

@@ -246,11 +246,13 @@ fn emit_update<'t>(
     }
 }
 
+/// Adds a load without an annotation: x86 has no acquiring loads, and its model orders plain ones.
 fn emit_load(code: &mut Code, cell: Piece, to: usize, from: Address) -> Result<()> {
     let acquire = Acquire::None;
     code.emit(cell, Instruction::Load { to, from, acquire })
 }
 
+/// Adds a store without an annotation: x86 has no releasing stores, and its model orders plain ones.
 fn emit_store(code: &mut Code, cell: Piece, to: Address, value: Operand) -> Result<()> {
     let store = Instruction::Store {
         to,

@@ -7,12 +7,11 @@ mod home;
 
 use cohkit_application::contract::Contract;
 use cohkit_application::interface::{
-    Action, Actions, Application, Contents, Event, Line, Operation, Placement, Scenario, Step,
-    Thread, Update, Words,
+    Application, Contents, Event, Line, Placement, Scenario, Step, Update, Words,
 };
 use cohkit_base::exploration::TransitionSystem;
 use cohkit_protocol::controller::{Access, Controller, Event as Cause};
-use cohkit_protocol::execute::{Act, Configuration, Machine, Outcome, Receiver, Trigger};
+use cohkit_protocol::execute::{Act, Configuration, Machine, Outcome, Trigger};
 use cohkit_protocol::protocol::{Class, MessageId, Permission, Protocol};
 use cohkit_protocol::rows::fault_words;
 use cohkit_system::plan::{Plan, ProtocolFacts};
@@ -21,7 +20,7 @@ use std::hash::Hash;
 
 use super::ExplorationModel;
 
-/// Maximum number of consecutive steps of a thread without an access.
+/// Maximum number of consecutive steps of a thread without an access: a longer sequence is taken for an endless loop.
 const MAX_STEPS: usize = 1000;
 
 /// Violation: the home accesses memory without latency. Only homes with split memory operations are modelled.
@@ -132,7 +131,7 @@ struct Unit {
     forwarding: Line,
     /// Deferred requests, sorted. The home may consume them in any order.
     deferred: Vec<(Line, InFlightMessage)>,
-    /// Request that stalls the unit's request channel, because no place for a deferred request is free.
+    /// Request that stalls the unit's request channel, because the unit already defers its maximum number of requests.
     stalled: Option<(Line, InFlightMessage)>,
     /// Pending local operations and unlocks (`None`) of the application, in order per line.
     locals: Vec<(Line, Option<u8>)>,
@@ -278,16 +277,21 @@ impl<A, T> State<A, T> {
 }
 
 /// Contents of memory in a state: the copy of a cache with permission, or memory. Lines are initialised to zeros.
-struct Data<'a, 'b, S: Scenario>(&'a StaticModel<'b, S>, &'a State<S::Application, S::Thread>);
+struct CoherentContents<'a, 'b, S: Scenario> {
+    /// Constant part of the model.
+    static_model: &'a StaticModel<'b, S>,
+    /// The state.
+    state: &'a State<S::Application, S::Thread>,
+}
 
-impl<S: Scenario> Contents for Data<'_, '_, S> {
+impl<S: Scenario> Contents for CoherentContents<'_, '_, S> {
     fn word(&self, line: Line, word: u16) -> u64 {
-        let Some(line) = self.1.lines.get(line as usize) else {
+        let Some(line) = self.state.lines.get(line as usize) else {
             return 0;
         };
         let mut remotes = line.remotes.iter();
         let valid_words = remotes.find_map(|remote| {
-            let permission = self.0.permission_of(&remote.configuration);
+            let permission = self.static_model.permission_of(&remote.configuration);
             remote
                 .words
                 .as_ref()
@@ -320,6 +324,7 @@ impl<'a, S: Scenario> StaticModel<'a, S> {
         }
     }
 
+    /// Returns the permission of a cache in this configuration.
     fn permission_of(&self, remote: &Configuration) -> Permission {
         self.model.protocol.remote.states[usize::from(remote.state)].permission
     }
@@ -351,6 +356,7 @@ impl<'a, S: Scenario> StaticModel<'a, S> {
         (line % self.model.units) as usize
     }
 
+    /// Returns the name of a cache, with its number if there are several.
     fn remote_name(&self, remote: u8) -> String {
         let name = &self.model.protocol.remote.name;
         match self.model.remotes {
@@ -359,6 +365,7 @@ impl<'a, S: Scenario> StaticModel<'a, S> {
         }
     }
 
+    /// Returns the name of a message type.
     fn message_name(&self, message: MessageId) -> &str {
         &self.model.protocol.message(message).name
     }
@@ -368,8 +375,15 @@ impl<'a, S: Scenario> StaticModel<'a, S> {
     where
         S::Thread: Clone,
     {
-        let threads: Vec<S::Thread> = state.threads.iter().map(|t| t.thread.clone()).collect();
-        let data = Data(self, state);
+        let threads: Vec<S::Thread> = state
+            .threads
+            .iter()
+            .map(|running| running.thread.clone())
+            .collect();
+        let data = CoherentContents {
+            static_model: self,
+            state,
+        };
         let scenario = self.model.scenario;
         let verdict = scenario.verify(&state.application, &threads, &data);
         verdict.map_err(|reason| format!("{}: {reason}", self.name))
@@ -547,10 +561,10 @@ where
 
     /// Describes a step in words. `state` is the state that the step leaves.
     pub fn label(&self, state: &State<S::Application, S::Thread>, choice: Choice) -> String {
-        let message_label = |line: Line, message_label: &InFlightMessage, suffix: &str| {
-            let remote = self.remote_name(message_label.remote);
-            let message = self.message_name(message_label.message);
-            match message_label.to_home {
+        let message_label = |line: Line, flight: &InFlightMessage, suffix: &str| {
+            let remote = self.remote_name(flight.remote);
+            let message = self.message_name(flight.message);
+            match flight.to_home {
                 true => format!("line {line}: the home takes {message} from {remote}{suffix}"),
                 false => format!("line {line}: {remote} takes {message}"),
             }
@@ -635,9 +649,10 @@ where
     /// Executes a step. Returns false if its first event is blocked: then the state is unspecified.
     fn take(&mut self, choice: Choice) -> Result<bool, Violation> {
         match choice {
-            Choice::Access(thread) => self.access(thread),
+            Choice::Access(thread) => self.attempt_access(thread),
             Choice::ReducePermission(line, remote, access) => {
-                let Some(reaction) = self.remote_step(line, remote, Cause::Access(access))? else {
+                let Some(reaction) = self.remote_reaction(line, remote, Cause::Access(access))?
+                else {
                     return Ok(false);
                 };
                 if !self.within_bounds(line, remote, &reaction) {
@@ -660,7 +675,7 @@ where
                     return Ok(false);
                 }
                 let unit = &mut self.state.units[unit];
-                // A free place: defer the request that stalls the channel.
+                // The unit may defer one more request: the one that stalls its channel.
                 if unit.deferred.len() < self.static_model.model.max_deferred {
                     unit.deferred.extend(unit.stalled.take());
                     unit.deferred.sort();
@@ -668,8 +683,8 @@ where
                 Ok(true)
             }
             Choice::Local(unit, index) => self.consume_operation(unit, index),
-            Choice::Read(line, choice) => self.memory_event(line, Cause::MemoryData(choice)),
-            Choice::CompleteWrite(line) => self.memory_event(line, Cause::MemoryDone),
+            Choice::Read(line, choice) => self.offer_completion(line, Cause::MemoryData(choice)),
+            Choice::CompleteWrite(line) => self.offer_completion(line, Cause::MemoryDone),
             Choice::Event(index) => {
                 let (_, event) = self.state.pending_events.remove(index);
                 self.deliver_event(event)?;

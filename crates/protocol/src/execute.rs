@@ -181,8 +181,8 @@ pub struct RowError {
     pub fault: Fault,
     /// Actions before the fault.
     pub acts: Vec<Act>,
-    /// Actions of the rest of the rule, as far as it can be executed. They matter because a row without room for a
-    /// message waits, whatever its fault.
+    /// Actions of the rest of the rule, as far as it can be executed. They matter because a row waits while a
+    /// channel has no capacity for one of its messages, whatever its fault.
     pub later: Vec<Act>,
 }
 
@@ -477,7 +477,8 @@ struct RuleExecution<'m, 'a, 's> {
     trigger: Trigger<'m>,
     /// Tables of [`Expression::Table`].
     tables: &'m mut dyn Tables,
-    /// Remote of the current iteration or quantifier, encoded as a value, or number of the current home.
+    /// Remote of the current iteration or quantifier, encoded as in [`Configuration`] (index plus 1), or number of the
+    /// current home.
     each: u16,
     /// Number of the member that a choice takes; 0 once it has been taken.
     choice: u16,
@@ -522,16 +523,7 @@ impl RuleExecution<'_, '_, '_> {
                 self.store(variable.0, 0, value)?;
             }
             Statement::AssignSet(variable, set) => self.assign_set(*variable, set)?,
-            Statement::Choose(variable, set) => {
-                let members = self.eval_set(set)?;
-                let member = members.numbers().nth(self.choice.into());
-                if let Some(member) = member {
-                    self.choice = 0;
-                    self.store(variable.0, 0, i32::from(member) + 1)?;
-                } else if self.choice == 0 {
-                    self.store(variable.0, 0, 0)?;
-                }
-            }
+            Statement::Choose(variable, set) => self.choose(*variable, set)?,
             Statement::AssignElement(variable, indices, value) => {
                 let element = self.element_offset(*variable, indices)?;
                 let value = self.eval(value)?;
@@ -540,19 +532,7 @@ impl RuleExecution<'_, '_, '_> {
             Statement::AssignAll(variable, value) => self.assign_all(*variable, value)?,
             Statement::AssignHomes(variable, set) => self.assign_homes(*variable, set)?,
             Statement::ForHomes { set, body } => self.for_homes(set, body)?,
-            Statement::ForEach { condition, body } => {
-                let mut remote = 1;
-                while remote <= u32::from(self.machine.remotes) {
-                    self.each = remote as u16;
-                    remote = match self.eval(condition)? {
-                        0 => self.interval_end(condition),
-                        _ => {
-                            self.execute_body(body)?;
-                            remote + 1
-                        }
-                    };
-                }
-            }
+            Statement::ForEach { condition, body } => self.for_each(condition, body)?,
             Statement::If {
                 condition,
                 then,
@@ -584,11 +564,40 @@ impl RuleExecution<'_, '_, '_> {
         Ok(())
     }
 
+    /// Stores the member of the set that the choice selects; `none` for the first member of an empty set. A selected
+    /// member that does not exist leaves the choice and the variable unchanged.
+    fn choose(&mut self, variable: VariableId, set: &Set) -> Result<(), Fault> {
+        let members = self.eval_set(set)?;
+        let member = members.numbers().nth(self.choice.into());
+        if let Some(member) = member {
+            self.choice = 0;
+            self.store(variable.0, 0, i32::from(member) + 1)?;
+        } else if self.choice == 0 {
+            self.store(variable.0, 0, 0)?;
+        }
+        Ok(())
+    }
+
+    /// Executes statements once for each remote for which the condition holds, in ascending order.
+    fn for_each(&mut self, condition: &Expression, body: &[Statement]) -> Result<(), Fault> {
+        let mut remote = 1;
+        while remote <= u32::from(self.machine.remotes) {
+            self.each = remote as u16;
+            remote = match self.eval(condition)? {
+                0 => self.interval_end(condition),
+                _ => {
+                    self.execute_body(body)?;
+                    remote + 1
+                }
+            };
+        }
+        Ok(())
+    }
+
     /// Assigns to a set variable. A union or difference of the variable and one remote changes a single word in
     /// place.
     fn assign_set(&mut self, variable: VariableId, set: &Set) -> Result<(), Fault> {
         let (first, count) = self.set_slots(variable);
-        // Adding or removing one remote changes a single word.
         let is_variable = |set: &Set| *set == Set::Variable(variable);
         let single_change = match set {
             Set::Union(left, right) if is_variable(left) => Some((right, true)),
@@ -763,10 +772,12 @@ impl RuleExecution<'_, '_, '_> {
         u16::try_from(value).ok().filter(|value| *value <= max)
     }
 
+    /// First slot's value of a variable.
     fn variable(&self, variable: VariableId) -> u16 {
         self.values.get(self.machine.slot(variable.0))
     }
 
+    /// Value of a field of the current message; [`Fault::Arithmetic`] if the message lacks it.
     fn field(&self, field: u8) -> Result<u16, Fault> {
         let field = self.trigger.fields.get(usize::from(field));
         field.copied().ok_or(Fault::Arithmetic)
@@ -899,29 +910,29 @@ impl RuleExecution<'_, '_, '_> {
                 i32::from(!self.eval_set(a)?.equals(&self.eval_set(b)?))
             }
             Expression::Homes(query) => self.eval_homes(query)?,
-            Expression::All(condition) => i32::from(self.quantify(condition, false)?),
-            Expression::Any(condition) => i32::from(!self.quantify(condition, true)?),
+            Expression::All(condition) => i32::from(!self.holds_for_some(condition, false)?),
+            Expression::Any(condition) => i32::from(self.holds_for_some(condition, true)?),
             Expression::Not(operand) => i32::from(self.eval(operand)? == 0),
             Expression::Modulo(number, size) => self.eval(number)? % i32::from(*size),
             Expression::Binary(operator, left, right) => self.binary(*operator, left, right)?,
         })
     }
 
-    /// Returns true if the condition's truth value differs from `unless` for every remote.
-    fn quantify(&mut self, condition: &Expression, unless: bool) -> Result<bool, Fault> {
+    /// Returns true if the condition has this truth value for at least one remote.
+    fn holds_for_some(&mut self, condition: &Expression, truth: bool) -> Result<bool, Fault> {
         let outer = self.each;
-        let mut holds_for_all = true;
+        let mut is_found = false;
         let mut remote = 1;
         while remote <= u32::from(self.machine.remotes) {
             self.each = remote as u16;
-            if (self.eval(condition)? != 0) == unless {
-                holds_for_all = false;
+            if (self.eval(condition)? != 0) == truth {
+                is_found = true;
                 break;
             }
             remote = self.interval_end(condition);
         }
         self.each = outer;
-        Ok(holds_for_all)
+        Ok(is_found)
     }
 
     /// Applies an operator. `and` and `or` do not evaluate the right operand if the left one decides.

@@ -111,6 +111,25 @@ pub fn fault_words(
     format!("a row of {agent} cannot be executed: {reason}")
 }
 
+/// Binding strengths of operators, weakest first. An operand is put in parentheses if it binds no tighter than its
+/// context.
+mod precedence {
+    /// Context of a whole expression, which needs no parentheses.
+    pub const LOWEST: u8 = 0;
+    /// `or`.
+    pub const OR: u8 = 1;
+    /// `and`.
+    pub const AND: u8 = 2;
+    /// `not`.
+    pub const NOT: u8 = 3;
+    /// `==`, `!=`, `<`, `<=`, `>`, `>=` and `in`, which do not group.
+    pub const COMPARISON: u8 = 4;
+    /// `+`, `-` and `mod`.
+    pub const SUM: u8 = 5;
+    /// Names, numbers, calls and sets in braces.
+    pub const ATOM: u8 = 9;
+}
+
 /// Rule being rendered, with its controller and protocol.
 struct RowRenderer<'a> {
     /// Protocol whose names the text uses.
@@ -145,22 +164,27 @@ impl RowRenderer<'_> {
         }
     }
 
+    /// Name of the rule's event.
     fn event(&self) -> String {
         event_words(self.protocol, self.controller, self.rule.event)
     }
 
+    /// Name of a message.
     fn message(&self, message: MessageId) -> String {
         self.protocol.message(message).name.clone()
     }
 
+    /// Name of a local operation.
     fn local(&self, local: u8) -> String {
         self.controller.locals[usize::from(local)].name.clone()
     }
 
+    /// Name of a variable.
     fn variable(&self, variable: VariableId) -> &str {
         &self.controller.variables[variable.index()].name
     }
 
+    /// Renders statements in order.
     fn statements(&self, body: &[Statement]) -> Vec<String> {
         body.iter()
             .map(|statement| self.statement(statement))
@@ -174,38 +198,7 @@ impl RowRenderer<'_> {
                 message,
                 to,
                 fields,
-            } => {
-                let declared = &self.protocol.message(*message).fields;
-                let fields: Vec<String> = declared
-                    .iter()
-                    .zip(fields)
-                    .map(|(field, value)| {
-                        let value = match value {
-                            Value::Single(value, ty) => self.typed(*ty, value),
-                            Value::Set(set) => self.set(set, 0),
-                        };
-                        format!("{} = {value}", field.name)
-                    })
-                    .collect();
-                let fields = if fields.is_empty() {
-                    String::new()
-                } else {
-                    format!(" ({})", fields.join(", "))
-                };
-                let receiver = match to {
-                    // The receiver is written only where there is a choice. A constructed home that names a remote by
-                    // number has only this one.
-                    Target::Home if self.protocol.channel_of(*message).to == End::Home => {
-                        String::new()
-                    }
-                    Target::Home => " to home".to_string(),
-                    Target::HomeAt(home) => format!(" to {}", self.expression(home)),
-                    Target::Remote(Expression::Constant(_)) => String::new(),
-                    Target::Remote(to) => format!(" to {}", self.expression(to)),
-                    Target::Each(to) => format!(" to {}", self.set(to, 0)),
-                };
-                format!("send {}{fields}{receiver}", self.message(*message))
-            }
+            } => self.send(*message, to, fields),
             Statement::Assign(variable, Expression::Modulo(sum, _)) => {
                 let operand = match &**sum {
                     Expression::Binary(Operator::Add, _, operand) => operand,
@@ -222,10 +215,18 @@ impl RowRenderer<'_> {
                 format!("{} := {}", self.variable(*variable), self.typed(ty, value))
             }
             Statement::AssignSet(variable, set) => {
-                format!("{} := {}", self.variable(*variable), self.set(set, 0))
+                format!(
+                    "{} := {}",
+                    self.variable(*variable),
+                    self.set(set, precedence::LOWEST)
+                )
             }
             Statement::Choose(variable, set) => {
-                format!("{} := any {}", self.variable(*variable), self.set(set, 4))
+                format!(
+                    "{} := any {}",
+                    self.variable(*variable),
+                    self.set(set, precedence::COMPARISON)
+                )
             }
             Statement::AssignElement(variable, indices, value) => {
                 let element = self.element(*variable, indices);
@@ -235,11 +236,15 @@ impl RowRenderer<'_> {
                 format!("{} := {}", self.variable(*variable), self.expression(value))
             }
             Statement::AssignHomes(variable, set) => {
-                format!("{} := {}", self.variable(*variable), self.homes(set, 0))
+                format!(
+                    "{} := {}",
+                    self.variable(*variable),
+                    self.homes(set, precedence::LOWEST)
+                )
             }
             Statement::ForHomes { set, body } => format!(
                 "for each in {} {{ {} }}",
-                self.homes(set, 4),
+                self.homes(set, precedence::COMPARISON),
                 self.statements(body).join(", ")
             ),
             Statement::ForEach {
@@ -247,7 +252,7 @@ impl RowRenderer<'_> {
                 body,
             } => format!(
                 "for each in {} {{ {} }}",
-                self.set(set, 4),
+                self.set(set, precedence::COMPARISON),
                 self.statements(body).join(", ")
             ),
             Statement::ForEach { condition, body } => format!(
@@ -288,6 +293,35 @@ impl RowRenderer<'_> {
         }
     }
 
+    /// Renders `send MESSAGE (FIELDS) to RECEIVER`. The receiver is left out where there is no choice.
+    fn send(&self, message: MessageId, to: &Target, fields: &[Value]) -> String {
+        let declared = self.protocol.message(message).fields.iter();
+        let fields: Vec<String> = declared
+            .zip(fields)
+            .map(|(field, value)| {
+                let value = match value {
+                    Value::Single(value, ty) => self.typed(*ty, value),
+                    Value::Set(set) => self.set(set, precedence::LOWEST),
+                };
+                format!("{} = {value}", field.name)
+            })
+            .collect();
+        let fields = match fields.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", fields.join(", ")),
+        };
+        let receiver = match to {
+            Target::Home if self.protocol.channel_of(message).to == End::Home => String::new(),
+            Target::Home => " to home".to_string(),
+            Target::HomeAt(home) => format!(" to {}", self.expression(home)),
+            // A constructed home that names a remote by number has only this one.
+            Target::Remote(Expression::Constant(_)) => String::new(),
+            Target::Remote(to) => format!(" to {}", self.expression(to)),
+            Target::Each(to) => format!(" to {}", self.set(to, precedence::LOWEST)),
+        };
+        format!("send {}{fields}{receiver}", self.message(message))
+    }
+
     /// Renders an expression of this type, so that truth values read as `false` and `true`.
     fn typed(&self, ty: Type, value: &Expression) -> String {
         match (ty, value) {
@@ -297,8 +331,9 @@ impl RowRenderer<'_> {
         }
     }
 
+    /// Renders an expression without surrounding parentheses.
     fn expression(&self, expression: &Expression) -> String {
-        self.expression_in(expression, 0)
+        self.expression_in(expression, precedence::LOWEST)
     }
 
     /// Renders an element of an array.
@@ -311,63 +346,111 @@ impl RowRenderer<'_> {
 
     /// Renders an expression, in parentheses if it binds no tighter than its context.
     fn expression_in(&self, expression: &Expression, context_precedence: u8) -> String {
-        use Operator::*;
         let (text, binding) = match expression {
-            Expression::Constant(value) => (value.to_string(), 9),
-            Expression::None => ("none".to_string(), 9),
-            Expression::Own => ("self".to_string(), 9),
-            Expression::Sender => ("sender".to_string(), 9),
-            Expression::Each => ("each".to_string(), 9),
-            Expression::State => ("state".to_string(), 9),
-            Expression::Variable(variable) => (self.variable(*variable).to_string(), 9),
-            Expression::Home => ("home".to_string(), 9),
-            Expression::Element(variable, indices) => (self.element(*variable, indices), 9),
-            Expression::Field(field) => (self.field(*field), 9),
+            Expression::Constant(value) => (value.to_string(), precedence::ATOM),
+            Expression::None => ("none".to_string(), precedence::ATOM),
+            Expression::Own => ("self".to_string(), precedence::ATOM),
+            Expression::Sender => ("sender".to_string(), precedence::ATOM),
+            Expression::Each => ("each".to_string(), precedence::ATOM),
+            Expression::State => ("state".to_string(), precedence::ATOM),
+            Expression::Variable(variable) => {
+                (self.variable(*variable).to_string(), precedence::ATOM)
+            }
+            Expression::Home => ("home".to_string(), precedence::ATOM),
+            Expression::Element(variable, indices) => {
+                (self.element(*variable, indices), precedence::ATOM)
+            }
+            Expression::Field(field) => (self.field(*field), precedence::ATOM),
             Expression::Table(table, index) => {
                 let name = &self.controller.tables[usize::from(*table)].name;
-                (format!("{name}({})", self.expression(index)), 9)
+                (
+                    format!("{name}({})", self.expression(index)),
+                    precedence::ATOM,
+                )
             }
-            Expression::Count(set) => (format!("count({})", self.set(set, 0)), 9),
+            Expression::Count(set) => (
+                format!("count({})", self.set(set, precedence::LOWEST)),
+                precedence::ATOM,
+            ),
             Expression::Homes(query) => match &**query {
-                HomeSetQuery::Count(set) => (format!("count({})", self.homes(set, 0)), 9),
+                HomeSetQuery::Count(set) => (
+                    format!("count({})", self.homes(set, precedence::LOWEST)),
+                    precedence::ATOM,
+                ),
                 HomeSetQuery::In(home, set) => (
-                    format!("{} in {}", self.expression_in(home, 4), self.homes(set, 4)),
-                    4,
+                    format!(
+                        "{} in {}",
+                        self.expression_in(home, precedence::COMPARISON),
+                        self.homes(set, precedence::COMPARISON)
+                    ),
+                    precedence::COMPARISON,
                 ),
                 HomeSetQuery::Equal(a, b) => {
-                    let (a, b) = (self.homes(a, 4), self.homes(b, 4));
-                    (format!("{a} == {b}"), 4)
+                    let (a, b) = (
+                        self.homes(a, precedence::COMPARISON),
+                        self.homes(b, precedence::COMPARISON),
+                    );
+                    (format!("{a} == {b}"), precedence::COMPARISON)
                 }
             },
-            Expression::All(condition) => (format!("all({})", self.expression(condition)), 9),
-            Expression::Any(condition) => (format!("any({})", self.expression(condition)), 9),
+            Expression::All(condition) => (
+                format!("all({})", self.expression(condition)),
+                precedence::ATOM,
+            ),
+            Expression::Any(condition) => (
+                format!("any({})", self.expression(condition)),
+                precedence::ATOM,
+            ),
             Expression::In(remote, set) => (
-                format!("{} in {}", self.expression_in(remote, 4), self.set(set, 4)),
+                format!(
+                    "{} in {}",
+                    self.expression_in(remote, precedence::COMPARISON),
+                    self.set(set, precedence::COMPARISON)
+                ),
                 4,
             ),
-            Expression::SetsEqual(a, b) => (format!("{} == {}", self.set(a, 4), self.set(b, 4)), 4),
-            Expression::SetsDiffer(a, b) => {
-                (format!("{} != {}", self.set(a, 4), self.set(b, 4)), 4)
-            }
-            Expression::Not(condition) => (format!("not {}", self.expression_in(condition, 3)), 3),
-            Expression::Modulo(number, size) => {
-                (format!("{} mod {size}", self.expression_in(number, 5)), 5)
-            }
+            Expression::SetsEqual(a, b) => (
+                format!(
+                    "{} == {}",
+                    self.set(a, precedence::COMPARISON),
+                    self.set(b, precedence::COMPARISON)
+                ),
+                precedence::COMPARISON,
+            ),
+            Expression::SetsDiffer(a, b) => (
+                format!(
+                    "{} != {}",
+                    self.set(a, precedence::COMPARISON),
+                    self.set(b, precedence::COMPARISON)
+                ),
+                precedence::COMPARISON,
+            ),
+            Expression::Not(condition) => (
+                format!("not {}", self.expression_in(condition, precedence::NOT)),
+                precedence::NOT,
+            ),
+            Expression::Modulo(number, size) => (
+                format!("{} mod {size}", self.expression_in(number, precedence::SUM)),
+                precedence::SUM,
+            ),
             Expression::Binary(operator, left, right) => {
                 let (sign, binding) = match operator {
-                    Or => ("or", 1),
-                    And => ("and", 2),
-                    Equal => ("==", 4),
-                    NotEqual => ("!=", 4),
-                    Less => ("<", 4),
-                    LessOrEqual => ("<=", 4),
-                    Greater => (">", 4),
-                    GreaterOrEqual => (">=", 4),
-                    Add => ("+", 5),
-                    Subtract => ("-", 5),
+                    Operator::Or => ("or", precedence::OR),
+                    Operator::And => ("and", precedence::AND),
+                    Operator::Equal => ("==", precedence::COMPARISON),
+                    Operator::NotEqual => ("!=", precedence::COMPARISON),
+                    Operator::Less => ("<", precedence::COMPARISON),
+                    Operator::LessOrEqual => ("<=", precedence::COMPARISON),
+                    Operator::Greater => (">", precedence::COMPARISON),
+                    Operator::GreaterOrEqual => (">=", precedence::COMPARISON),
+                    Operator::Add => ("+", precedence::SUM),
+                    Operator::Subtract => ("-", precedence::SUM),
                 };
                 // `and`, `or`, `+` and `-` group to the left; comparisons do not group.
-                let left_context = if binding == 4 { 4 } else { binding - 1 };
+                let left_context = match binding {
+                    precedence::COMPARISON => binding,
+                    _ => binding - 1,
+                };
                 (
                     format!(
                         "{} {sign} {}",
@@ -397,9 +480,9 @@ impl RowRenderer<'_> {
             Set::Difference(left, right) => ("-", left, right),
         };
         join_sets(
-            self.set(left, 4),
+            self.set(left, precedence::COMPARISON),
             sign,
-            self.set(right, 5),
+            self.set(right, precedence::SUM),
             context_precedence,
         )
     }
@@ -414,9 +497,9 @@ impl RowRenderer<'_> {
             HomeSet::Difference(left, right) => ("-", left, right),
         };
         join_sets(
-            self.homes(left, 4),
+            self.homes(left, precedence::COMPARISON),
             sign,
-            self.homes(right, 5),
+            self.homes(right, precedence::SUM),
             context_precedence,
         )
     }
@@ -435,7 +518,7 @@ impl RowRenderer<'_> {
 
 /// Joins two sets by an operator, in parentheses if that binds no tighter than its context.
 fn join_sets(left: String, sign: &str, right: String, context_precedence: u8) -> String {
-    match context_precedence < 5 {
+    match context_precedence < precedence::SUM {
         true => format!("{left} {sign} {right}"),
         false => format!("({left} {sign} {right})"),
     }

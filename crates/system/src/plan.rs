@@ -82,12 +82,15 @@ impl Plan {
             before,
             after,
             changes_state: next != from,
-            idle: body.is_some_and(|body| body.iter().all(|s| *s == Statement::Retry)),
+            idle: body
+                .is_some_and(|body| body.iter().all(|statement| *statement == Statement::Retry)),
             performs: writes
                 && before.permission == Permission::Write
                 && after.permission == Permission::Write,
             done: match remote {
-                _ if !row.has_statement(&|s| *s == Statement::Done) => CompletionEffect::Absent,
+                _ if !row.has_statement(&|statement| *statement == Statement::Done) => {
+                    CompletionEffect::Absent
+                }
                 Some(accesses) => completion_effect(accesses, row),
                 None => CompletionEffect::Ambiguous,
             },
@@ -184,7 +187,7 @@ impl ProtocolFacts {
         let accesses = Accesses::new(&protocol.remote, &protocol.messages);
         let remote = &protocol.remote;
         let home_has = |predicate: &dyn Fn(&Statement) -> bool| {
-            home.rules.iter().any(|r| r.has_statement(predicate))
+            home.rules.iter().any(|row| row.has_statement(predicate))
         };
         let slot = home_has(&|s| {
             matches!(
@@ -271,7 +274,7 @@ fn answers(protocol: &Protocol, accesses: &Accesses, read: Access) -> Vec<Messag
         protocol.is_single_use(message)
             && rows.any(|row| {
                 row.event == Event::Message(message)
-                    && row.has_statement(&|s| *s == Statement::Done)
+                    && row.has_statement(&|statement| *statement == Statement::Done)
                     && accesses.completions(row).any(|(pending, kind)| {
                         kind == CompletionKind::Read && pending.access == read
                     })

@@ -1,33 +1,34 @@
 //! Small models with known verdicts, shared by the tests.
-use cohkit_engine::build::*;
-use cohkit_engine::model::*;
+
+use cohkit_engine::build::{assert, choose, error, when, Builder};
+use cohkit_engine::model::{Deadlock, Expr, Model, Rule, Stmt, TypeId};
 
 /// Peterson's mutual exclusion for `n` processes (the filter lock).
 pub fn peterson(n: i32) -> Model {
-    let mut m = Builder::new(format!("peterson{n}"));
-    let pid = m.range("pid", 1, n);
-    let level = m.range("level", 0, n - 1);
-    let gate = m.range("gate", 1, n - 1);
-    let location = m.enumeration("at", ["away", "enters", "waits", "inside"]);
-    let locations = m.array("ats", pid, location);
-    let levels = m.array("levels", pid, level);
-    let pids = m.array("pids", gate, pid);
+    let mut model = Builder::new(format!("peterson{n}"));
+    let pid = model.range("pid", 1, n);
+    let level = model.range("level", 0, n - 1);
+    let gate = model.range("gate", 1, n - 1);
+    let location = model.enumeration("at", ["away", "enters", "waits", "inside"]);
+    let locations = model.array("ats", pid, location);
+    let levels = model.array("levels", pid, level);
+    let pids = model.array("pids", gate, pid);
     let [away, enters, waits, inside] = [0, 1, 2, 3].map(|i| location.nth(i));
     let (pc, reached, turn) = (
-        m.state("pc", locations),
-        m.state("reached", levels),
-        m.state("turn", pids),
+        model.state("pc", locations),
+        model.state("reached", levels),
+        model.state("turn", pids),
     );
-    let (i, j) = (m.bound("i", pid), m.bound("j", pid));
-    m.start("all away", vec![]);
-    m.rule(
+    let (i, j) = (model.bound("i", pid), model.bound("j", pid));
+    model.start("all away", vec![]);
+    model.rule(
         Rule::new("{i} begins")
             .over(i)
             .when(pc.at(i).is(&away))
             .does([reached.at(i).set(1), pc.at(i).set(&enters)])
             .spontaneously(),
     );
-    m.rule(
+    model.rule(
         Rule::new("{i} gives way")
             .over(i)
             .when(pc.at(i).is(&enters))
@@ -37,7 +38,7 @@ pub fn peterson(n: i32) -> Model {
         .at(reached.at(i))
         .is_not(i)
         .or(j.all(j.is(i).or(reached.at(j).lt(reached.at(i)))));
-    m.rule(
+    model.rule(
         Rule::new("{i} advances")
             .over(i)
             .when(pc.at(i).is(&waits))
@@ -48,13 +49,13 @@ pub fn peterson(n: i32) -> Model {
                 vec![pc.at(i).set(&inside)],
             )]),
     );
-    m.rule(
+    model.rule(
         Rule::new("{i} leaves")
             .over(i)
             .when(pc.at(i).is(&inside))
             .does([reached.at(i).set(0), pc.at(i).set(&away)]),
     );
-    m.invariant(
+    model.invariant(
         "exclusion",
         i.all(
             j.all(
@@ -64,53 +65,53 @@ pub fn peterson(n: i32) -> Model {
             ),
         ),
     );
-    m.quiescent(i.all(pc.at(i).is(&away)));
-    m.build().unwrap()
+    model.quiescent(i.all(pc.at(i).is(&away)));
+    model.build().unwrap()
 }
 
 /// `n` philosophers who each take the left fork first, so that a deadlock is reachable.
 pub fn dining(n: i32) -> Model {
-    let mut m = Builder::new(format!("dining{n}"));
-    let seat = m.range("seat", 0, n - 1);
-    let holder = m.range("holder", 0, n);
-    let forks = m.array("forks", seat, holder);
-    let fork = m.state("fork", forks);
-    let i = m.bound("i", seat);
+    let mut model = Builder::new(format!("dining{n}"));
+    let seat = model.range("seat", 0, n - 1);
+    let holder = model.range("holder", 0, n);
+    let forks = model.array("forks", seat, holder);
+    let fork = model.state("fork", forks);
+    let i = model.bound("i", seat);
     let right = (i + 1) % n;
-    m.start("free", vec![]);
-    m.rule(
+    model.start("free", vec![]);
+    model.rule(
         Rule::new("{i} takes left")
             .over(i)
             .when(fork.at(i).is(0))
             .does([fork.at(i).set(i + 1)]),
     );
     let takes = Rule::new("{i} takes right").over(i);
-    m.rule(
+    model.rule(
         takes
             .when(fork.at(i).is(i + 1))
             .when(fork.at(&right).is(0))
             .does([fork.at(&right).set(i + 1)]),
     );
     let eaten = Rule::new("{i} puts both back").over(i);
-    m.rule(
+    model.rule(
         eaten
             .when(fork.at(i).is(i + 1))
             .when(fork.at(&right).is(i + 1))
             .does([fork.at(i).set(0), fork.at(&right).set(0)]),
     );
-    m.build().unwrap()
+    model.build().unwrap()
 }
 
 /// A counter that leaves its range after three steps, and after two from its second start state.
 pub fn overflow() -> Model {
-    let mut m = Builder::new("overflow");
-    let small = m.range("small", 0, 3);
-    let bit = m.range("bit", 0, 1);
-    let (n, b) = (m.state("n", small), m.bound("b", bit));
-    m.starts("from {b}", vec![b], vec![n.set(b)]);
-    m.rule(Rule::new("up").does([n.set(n + 1)]));
-    m.rule(Rule::new("down").when(n.gt(0)).does([n.set(n - 1)]));
-    m.build().unwrap()
+    let mut model = Builder::new("overflow");
+    let small = model.range("small", 0, 3);
+    let bit = model.range("bit", 0, 1);
+    let (n, b) = (model.state("n", small), model.bound("b", bit));
+    model.starts("from {b}", vec![b], vec![n.set(b)]);
+    model.rule(Rule::new("up").does([n.set(n + 1)]));
+    model.rule(Rule::new("down").when(n.gt(0)).does([n.set(n - 1)]));
+    model.build().unwrap()
 }
 
 /// Outcome of refused requests in [`drain`].
@@ -127,69 +128,69 @@ pub enum Ending {
 /// A client whose request may be refused, and an independent clock. `ending` decides whether
 /// quiescence stays reachable.
 pub fn drain(ending: Ending) -> Model {
-    let mut m = Builder::new("drain");
-    let state = m.enumeration("state", ["idle", "asked", "refused", "waiting"]);
+    let mut model = Builder::new("drain");
+    let state = model.enumeration("state", ["idle", "asked", "refused", "waiting"]);
     let [idle, asked, refused, waiting] = [0, 1, 2, 3].map(|i| state.nth(i));
-    let hour = m.range("hour", 0, 3);
-    let (client, clock) = (m.state("client", state), m.state("clock", hour));
-    m.start("idle", vec![]);
-    m.rule(
+    let hour = model.range("hour", 0, 3);
+    let (client, clock) = (model.state("client", state), model.state("clock", hour));
+    model.start("idle", vec![]);
+    model.rule(
         Rule::new("ask")
             .when(client.is(&idle))
             .does([client.set(&asked)])
             .spontaneously(),
     );
-    m.rule(
+    model.rule(
         Rule::new("answer")
             .when(client.is(&asked))
             .does([client.set(&idle)]),
     );
     // The clock is spontaneous, so its ticks do not count as progress towards quiescence.
-    m.rule(
+    model.rule(
         Rule::new("tick")
             .does([clock.set((clock + 1) % 4)])
             .spontaneously(),
     );
     if ending != Ending::Answered {
-        m.rule(
+        model.rule(
             Rule::new("refuse")
                 .when(client.is(&asked))
                 .does([client.set(&refused)]),
         );
     }
     if ending == Ending::Retried {
-        m.rule(
+        model.rule(
             Rule::new("try again")
                 .when(client.is(&refused))
                 .does([client.set(&waiting)]),
         );
-        m.rule(
+        model.rule(
             Rule::new("refuse again")
                 .when(client.is(&waiting))
                 .does([client.set(&refused)]),
         );
     }
-    m.quiescent(client.is(&idle));
-    m.build().unwrap()
+    model.quiescent(client.is(&idle));
+    model.build().unwrap()
 }
 
 /// `parts` independent copies of a small message ring, and constants that couple nothing. With
 /// `final_state`, each copy can stop permanently.
 pub fn copies(parts: i32, final_state: bool) -> Model {
-    let mut m = Builder::new(format!("copies{parts}"));
-    let part = m.range("part", 0, parts - 1);
-    let place = m.range("place", 0, 4);
-    let cell = m.record(
+    let mut model = Builder::new(format!("copies{parts}"));
+    let part = model.range("part", 0, parts - 1);
+    let place = model.range("place", 0, 4);
+    let cell = model.record(
         "cell",
         [("token", place), ("busy", TypeId::BOOL), ("rounds", place)],
     );
-    let cells = m.array("cells", part, cell);
-    let limit = m.state("limit", place);
-    let ring = m.state("ring", cells);
-    let (p, v) = (m.bound("p", part), m.bound("v", place));
+    let cells = model.array("cells", part, cell);
+    let limit = model.state("limit", place);
+    let ring = model.state("ring", cells);
+    let (p, v) = (model.bound("p", part), model.bound("v", place));
     let ring_field = |field: &str| ring.at(p).field(field);
-    m.start("start", vec![limit.set(3)]);
-    m.rule(
+    model.start("start", vec![limit.set(3)]);
+    model.rule(
         Rule::new("{p} starts with {v}")
             .over(p)
             .over(v)
@@ -198,7 +199,7 @@ pub fn copies(parts: i32, final_state: bool) -> Model {
             .does([ring_field("busy").set(true), ring_field("token").set(v)])
             .spontaneously(),
     );
-    m.rule(
+    model.rule(
         Rule::new("move")
             .over(p)
             .when(ring_field("busy").and(ring_field("token").gt(0)))
@@ -214,50 +215,51 @@ pub fn copies(parts: i32, final_state: bool) -> Model {
             ]),
     );
     if final_state {
-        m.rule(
+        model.rule(
             Rule::new("stop")
                 .over(p)
                 .when(!ring_field("busy"))
                 .does([ring_field("busy").set(true), ring_field("rounds").set(0)]),
         );
     }
-    m.invariant("tokens", p.all(ring_field("token").le(limit)));
-    m.invariant(
+    model.invariant("tokens", p.all(ring_field("token").le(limit)));
+    model.invariant(
         "idle without token",
         p.all(ring_field("busy").or(ring_field("token").is(0))),
     );
     if !final_state {
-        m.quiescent(p.all(!ring_field("busy")));
+        model.quiescent(p.all(!ring_field("busy")));
     }
-    m.build().unwrap()
+    model.build().unwrap()
 }
 
-/// Uses every construct of the form once, with names that are invalid in Murphi.
+/// Uses every construct of a model at least once, with names that are invalid in Murphi: for tests of printing and of
+/// engines, which must cover all constructs.
 pub fn every_construct() -> Model {
-    let mut m = Builder::new("every construct");
-    let color = m.enumeration("Color", ["red", "green", "end"]);
-    let rule_label = m.enumeration("begin", ["red", "I-1", "2nd"]);
-    let small = m.range("small", -1, 2);
-    let row = m.array("row", color, small);
-    let grid = m.array("grid", TypeId::BOOL, row);
-    let pair = m.record("pair", [("while", small), ("color", color)]);
-    let pairs = m.array("pairs", small, pair);
-    let next = m.table("next color", color, color, [1, 2, 0]);
-    let weight = m.table("weight", small, small, [-1, 2, 1, 0]);
+    let mut model = Builder::new("every construct");
+    let color = model.enumeration("Color", ["red", "green", "end"]);
+    let rule_label = model.enumeration("begin", ["red", "I-1", "2nd"]);
+    let small = model.range("small", -1, 2);
+    let row = model.array("row", color, small);
+    let grid = model.array("grid", TypeId::BOOL, row);
+    let pair = model.record("pair", [("while", small), ("color", color)]);
+    let pairs = model.array("pairs", small, pair);
+    let next = model.table("next color", color, color, [1, 2, 0]);
+    let weight = model.table("weight", small, small, [-1, 2, 1, 0]);
     let (cells, pair_array, rule) = (
-        m.state("cells", grid),
-        m.state("all", pairs),
-        m.state("rule", rule_label),
+        model.state("cells", grid),
+        model.state("all", pairs),
+        model.state("rule", rule_label),
     );
-    let n = m.state("n", small);
+    let n = model.state("n", small);
     let (c, s, b) = (
-        m.bound("c", color),
-        m.bound("s", small),
-        m.bound("b", TypeId::BOOL),
+        model.bound("c", color),
+        model.bound("s", small),
+        model.bound("b", TypeId::BOOL),
     );
-    let (t, p) = (m.local("t", small), m.local("p", pair));
-    let second = m.label(rule_label, "2nd");
-    m.starts(
+    let (t, p) = (model.local("t", small), model.local("p", pair));
+    let second = model.label(rule_label, "2nd");
+    model.starts(
         "begin with {b}",
         vec![b],
         vec![
@@ -266,7 +268,7 @@ pub fn every_construct() -> Model {
             rule.set(rule_label.nth(1)),
         ],
     );
-    m.rule(
+    model.rule(
         Rule::new("say \"{c}\"")
             .over(c)
             .over(b)
@@ -293,7 +295,7 @@ pub fn every_construct() -> Model {
                 ),
             ]),
     );
-    m.rule(
+    model.rule(
         Rule::new("sweep")
             .when(n.gt(0).or(c.any(cells.at(false).at(c).lt(0))))
             .does([
@@ -314,11 +316,11 @@ pub fn every_construct() -> Model {
         .is(color.nth(1))
         .and(n.is(s))
         .and(n.lt(0));
-    m.invariant(
+    model.invariant(
         "bounds",
         s.all(pair_array.at(s).field("while").ge(-1).and(!never)),
     );
-    m.deadlock(Deadlock::ExceptQuiescent);
-    m.quiescent(b.any(cells.at(b).at(color.nth(0)).lt(2)));
-    m.build().unwrap()
+    model.deadlock(Deadlock::ExceptQuiescent);
+    model.quiescent(b.any(cells.at(b).at(color.nth(0)).lt(2)));
+    model.build().unwrap()
 }

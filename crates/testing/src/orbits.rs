@@ -1,56 +1,33 @@
 //! Reference for symmetry reduction: orbits of states by brute force, from all permutations of scalarset values,
 //! applied by the structure of types.
+
 use cohkit_engine::graph::states;
 use cohkit_engine::model::{Model, Number, Role, Type, TypeId, UNDEFINED};
 use cohkit_engine::{check, Options, Outcome};
 use std::collections::BTreeSet;
 
-/// Parts of a value after a permutation of each scalarset's values.
+/// Permutation of the values of each scalarset: maps a value of a type.
+type Permutation<'p> = &'p dyn Fn(TypeId, Number) -> Number;
+
+/// Parts of a value of any type after a permutation. `sizes` has the number of parts of each type.
 fn permute_parts(
     model: &Model,
     sizes: &[u32],
     ty: TypeId,
     parts: &[Number],
-    permute: &dyn Fn(TypeId, Number) -> Number,
+    permute: Permutation,
 ) -> Vec<Number> {
-    let simple = |ty: TypeId, value: Number| match model.ty(ty) {
-        _ if value == UNDEFINED => value,
-        Type::Scalarset(_) => permute(ty, value),
-        Type::Range { .. } => match &model.interchangeable {
-            Some(symmetric) if symmetric.names == ty => permute(ty, value),
-            Some(symmetric) if symmetric.optional.contains(&ty) && value > 0 => {
-                permute(symmetric.names, value - 1) + 1
-            }
-            _ => value,
-        },
-        Type::Union(members) => {
-            let mut first = 0;
-            for &member in members {
-                let count = model.bounds(member).unwrap().1 + 1;
-                if value < first + count {
-                    let inner = value - first;
-                    let scalarset = matches!(model.ty(member), Type::Scalarset(_));
-                    return first
-                        + if scalarset {
-                            permute(member, inner)
-                        } else {
-                            inner
-                        };
-                }
-                first += count;
-            }
-            unreachable!()
-        }
-        _ => value,
-    };
+    let size_of = |ty: TypeId| sizes[ty.index()] as usize;
     match model.ty(ty) {
         Type::Array { index, element } => {
-            let size = sizes[element.index()] as usize;
-            let (lo, _) = model.bounds(*index).unwrap();
+            let size = size_of(*element);
+            let (first_index, _) = model.bounds(*index).unwrap();
             let mut result = vec![0; parts.len()];
-            for (place, part) in parts.chunks_exact(size).enumerate() {
-                let to = (simple(*index, place as Number + lo) - lo) as usize * size;
-                result[to..to + size]
+            for (position, part) in parts.chunks_exact(size).enumerate() {
+                let index_value = position as Number + first_index;
+                let image = permute_value(model, *index, index_value, permute) - first_index;
+                let start = image as usize * size;
+                result[start..start + size]
                     .copy_from_slice(&permute_parts(model, sizes, *element, part, permute));
             }
             result
@@ -59,15 +36,15 @@ fn permute_parts(
             let mut rest = parts;
             let mut result = Vec::new();
             for &(_, field) in fields {
-                let (part, remaining) = rest.split_at(sizes[field.index()] as usize);
+                let (part, remaining) = rest.split_at(size_of(field));
                 result.extend(permute_parts(model, sizes, field, part, permute));
                 rest = remaining;
             }
             result
         }
         Type::Multiset { element, .. } => {
-            let stride = 1 + sizes[element.index()] as usize;
-            let slots = parts.chunks_exact(stride);
+            // Each slot is a presence flag and an element.
+            let slots = parts.chunks_exact(1 + size_of(*element));
             let slot = |slot: &[Number]| match slot[0] {
                 // The parts of an empty slot have no meaning.
                 0 => slot.to_vec(),
@@ -79,11 +56,44 @@ fn permute_parts(
             };
             slots.flat_map(slot).collect()
         }
-        _ => vec![simple(ty, parts[0])],
+        _ => vec![permute_value(model, ty, parts[0], permute)],
     }
 }
 
-/// Slots of a frame after permutations of the scalarsets' values. `permute` maps a value of a scalarset type.
+/// Value of a simple type after a permutation.
+fn permute_value(model: &Model, ty: TypeId, value: Number, permute: Permutation) -> Number {
+    match model.ty(ty) {
+        _ if value == UNDEFINED => value,
+        Type::Scalarset(_) => permute(ty, value),
+        Type::Range { .. } => match &model.interchangeable {
+            Some(symmetric) if symmetric.names == ty => permute(ty, value),
+            // 0 stands for no name, and other values for the name below them.
+            Some(symmetric) if symmetric.optional.contains(&ty) && value > 0 => {
+                permute(symmetric.names, value - 1) + 1
+            }
+            _ => value,
+        },
+        Type::Union(members) => {
+            let mut first = 0;
+            for &member in members {
+                let count = model.bounds(member).unwrap().1 + 1;
+                if value < first + count {
+                    let is_scalarset = matches!(model.ty(member), Type::Scalarset(_));
+                    let image = match is_scalarset {
+                        true => permute(member, value - first),
+                        false => value - first,
+                    };
+                    return first + image;
+                }
+                first += count;
+            }
+            unreachable!("a value of a union belongs to one of its members")
+        }
+        _ => value,
+    }
+}
+
+/// Slots of a frame after a permutation of the scalarsets' values. `permute` maps a value of a scalarset type.
 pub fn image(
     model: &Model,
     frame: &[Number],
@@ -124,8 +134,9 @@ pub fn permutations(size: usize) -> Vec<Vec<Number>> {
     }
 }
 
-/// Checks that a search with symmetry visits as many orbits as all states form. All states are enumerated and permuted
-/// in every way. `names` is the only permuted type, with `size` values.
+/// Checks that a search with symmetry visits as many states as there are orbits: sets of states that permutations map
+/// to each other. All states are enumerated and permuted in every way. `names` is the only permuted type, with `size`
+/// values.
 pub fn assert_orbits(name: &str, model: &Model, names: TypeId, size: usize) {
     let permutations = permutations(size);
     let first_image = |state: Vec<Number>| {
@@ -140,7 +151,11 @@ pub fn assert_orbits(name: &str, model: &Model, names: TypeId, size: usize) {
     let all_states = states(model, usize::MAX).expect("all states can be reached");
     let orbits: BTreeSet<_> = all_states.into_iter().map(first_image).collect();
     let report = check(model, &Options::default()).expect("the model can be checked");
-    assert!(report.symmetric, "{name}");
+    assert!(report.symmetric, "{name}: the search did not use symmetry");
     assert_eq!(report.outcome, Outcome::Verified, "{name}");
-    assert_eq!(report.states, orbits.len() as u128, "{name}");
+    assert_eq!(
+        report.states,
+        orbits.len() as u128,
+        "{name}: states of the search with symmetry, and orbits"
+    );
 }

@@ -9,8 +9,21 @@ use std::process::Command;
 
 /// Load address of programs.
 pub const START: u64 = 0x1_0000;
-/// Bytes of ELF headers before the first instruction.
+/// Bytes of ELF headers before the first instruction: the file header, and one program header.
 const HEADERS: usize = 64 + 56;
+
+/// Register of the first argument of a system call, and of its result.
+const A0: u32 = 10;
+/// Register of the second argument.
+const A1: u32 = 11;
+/// Register of the third argument.
+const A2: u32 = 12;
+/// Register of the number of the system call.
+const A7: u32 = 17;
+/// Number of Linux's system call `write`.
+const SYSCALL_WRITE: u64 = 64;
+/// Number of Linux's system call `exit`.
+const SYSCALL_EXIT: u64 = 93;
 
 /// A program: instructions, followed by data.
 #[derive(Default)]
@@ -77,13 +90,14 @@ impl Program {
 
     /// Emits the end of the program: writes `length` bytes from address `start` to standard output, and exits.
     pub fn finish(&mut self, start: u64, length: usize) {
-        self.li(10, 1);
-        self.li(11, start);
-        self.li(12, length as u64);
-        self.li(17, 64);
+        // The file descriptor 1 is standard output.
+        self.li(A0, 1);
+        self.li(A1, start);
+        self.li(A2, length as u64);
+        self.li(A7, SYSCALL_WRITE);
         self.push(encode("ecall", 0));
-        self.li(10, 0);
-        self.li(17, 93);
+        self.li(A0, 0);
+        self.li(A7, SYSCALL_EXIT);
         self.push(encode("ecall", 0));
     }
 
@@ -98,8 +112,10 @@ impl Program {
             START + (HEADERS + self.code.len()) as u64 <= self.data_at,
             "the code reaches into the data"
         );
+        // Identification: 64 bits, little-endian, version 1.
         let mut elf = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         let mut append = |bytes: &[u8]| elf.extend(bytes);
+        // Type: executable; machine: RISC-V; version 1. Then entry point, and offsets of program and section headers.
         append(&[2, 0, 243, 0, 1, 0, 0, 0]);
         append(&(START + HEADERS as u64).to_le_bytes());
         append(&64_u64.to_le_bytes());
@@ -109,6 +125,7 @@ impl Program {
         for half in [64_u16, 56, 1, 0, 0, 0] {
             append(&half.to_le_bytes());
         }
+        // Program header: loadable; readable, writable and executable; offset, addresses, sizes and alignment.
         append(&1_u32.to_le_bytes());
         append(&7_u32.to_le_bytes());
         for double in [

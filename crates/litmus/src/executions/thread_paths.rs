@@ -152,10 +152,12 @@ struct SavedState {
 }
 
 impl PathSearch<'_> {
+    /// Returns true if the search exceeds a limit on paths or events.
     fn has_too_many(&self) -> bool {
         self.paths.len() > MAX_CANDIDATES || self.event_count > MAX_PATH_EVENTS
     }
 
+    /// Returns the value of an operand, and the events that it depends on, one bit each.
     fn value(&self, operand: Operand) -> (i64, u64) {
         match operand {
             Operand::Number(value) => (value, 0),
@@ -163,6 +165,7 @@ impl PathSearch<'_> {
         }
     }
 
+    /// Returns the events that selected the value of an operand, one bit each.
     fn picks(&self, operand: Operand) -> u64 {
         match operand {
             Operand::Number(_) => 0,
@@ -234,6 +237,7 @@ impl PathSearch<'_> {
         self.picks[to] = picks;
     }
 
+    /// Saves the state before a choice.
     fn save(&self) -> SavedState {
         SavedState {
             path: self.path.clone(),
@@ -246,6 +250,7 @@ impl PathSearch<'_> {
         }
     }
 
+    /// Restores the state before a choice, to explore its next alternative.
     fn restore(&mut self, saved: &SavedState) {
         self.path.clone_from(&saved.path);
         self.depends.clone_from(&saved.depends);

@@ -26,10 +26,13 @@ P1 (atomic_int* x, atomic_int* y) {
 exists (1:r0=1 /\\ 1:r1=0)
 ";
 
+/// Reads a test that has no errors.
 fn test(text: &str) -> Program {
     read(text).unwrap_or_else(|e| panic!("{}", e.render("t", text, false)))
 }
 
+/// Returns true if a model allows an outcome that satisfies the condition of the test, as written and as printed in
+/// assembly.
 fn allowed(text: &str, model: Model) -> bool {
     let test = test(text);
     let outcomes = axioms::outcomes(&test, model).unwrap();

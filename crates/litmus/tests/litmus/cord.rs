@@ -278,6 +278,7 @@ const FAULTS: &[Fault] = &[
     },
 ];
 
+/// Reads a protocol file that may have been changed.
 fn read(text: &str) -> Protocol {
     parse(text).unwrap_or_else(|errors| {
         let messages = errors.iter().map(|e| e.render("cord", text, false));

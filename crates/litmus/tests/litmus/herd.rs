@@ -25,6 +25,7 @@ AArch64 SB
 exists (0:X2=0 /\\ 1:X2=0)
 ";
 
+/// The condition, and the fences and orders between the accesses, decide the verdict.
 #[test]
 fn condition_is_read_from_the_file() {
     let test = read(SB).unwrap();
@@ -49,6 +50,7 @@ fn condition_is_read_from_the_file() {
     assert!(!test.is_satisfied(&outcomes(&test, CoreKind::StoreBuffer)));
 }
 
+/// Each instruction and each form of initial value and condition has the value that its definition gives.
 #[test]
 fn supported_constructs_have_their_semantics() {
     let text = "\
@@ -365,6 +367,7 @@ fn formatted_outcomes(test: &Program, model: Model) -> BTreeSet<String> {
         .collect()
 }
 
+/// Reads a test that has no errors.
 fn parse_test(text: &str) -> Program {
     read(text).unwrap_or_else(|e| panic!("{}", e.render("t", text, false)))
 }

@@ -43,11 +43,13 @@ fn readers() -> String {
     })
 }
 
+/// Replaces a text that occurs exactly once.
 fn with_change(text: &str, from: &str, to: &str) -> String {
     assert_eq!(text.matches(from).count(), 1, "{from}");
     text.replace(from, to)
 }
 
+/// Returns options for these cores.
 fn options(cores: CoreKind) -> Options {
     Options {
         cores,
@@ -72,6 +74,7 @@ fn run_in_all_placements(
     results.collect()
 }
 
+/// Returns true if a program has an atomic access.
 fn has_atomic(program: &Program) -> bool {
     let mut code = program.threads.iter().flat_map(|thread| &thread.code);
     code.any(|instruction| matches!(instruction, Instruction::Atomic { .. }))

@@ -105,6 +105,7 @@ fn full_fences_reduce_tso_to_sc() {
     assert_eq!(weaker, ["WyRx+WxRy", "WyRx+WxWy"]);
 }
 
+/// Reads a shipped protocol.
 fn shipped(name: &str) -> Protocol {
     let root = env!("CARGO_MANIFEST_DIR");
     let text = std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap();

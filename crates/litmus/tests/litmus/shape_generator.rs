@@ -13,6 +13,7 @@ use cohkit_protocol::text::parse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+/// Folder of the stored shapes.
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../litmus/shapes")
 }
@@ -31,6 +32,7 @@ fn stored_files() -> BTreeMap<String, String> {
     files
 }
 
+/// Reads the programs of all stored files.
 fn programs() -> Vec<Program> {
     let texts = stored_files().into_iter();
     let program = |(path, text): (String, String)| {
@@ -96,6 +98,7 @@ fn forbidden(name: &str, threads: usize) -> BTreeSet<String> {
     total.forbidden.into_iter().collect()
 }
 
+/// Returns the stored programs of at most this number of threads.
 fn programs_with_at_most(threads: usize) -> Vec<Program> {
     let candidates = programs().into_iter();
     candidates.filter(|p| p.threads.len() <= threads).collect()

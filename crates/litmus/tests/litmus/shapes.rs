@@ -16,6 +16,7 @@ use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::parse;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Returns true if a model allows an outcome that satisfies the condition of the program.
 fn allowed(program: &Program, model: Model) -> bool {
     let outcomes = axioms::outcomes(program, model).unwrap();
     outcomes.iter().any(|outcome| program.holds(outcome))
@@ -195,6 +196,7 @@ fn printed_shapes_round_trip() {
     }
 }
 
+/// Reads a shipped protocol.
 fn shipped(name: &str) -> Protocol {
     let root = env!("CARGO_MANIFEST_DIR");
     let text = std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap();

@@ -1,8 +1,8 @@
 //! Check that reported paths are shortest.
 //!
-//! The oracle searches complete worlds of all lines, with every placement of locations at homes. It shares neither the
-//! numbered lines nor the search with `run`. Its threads are lists of loads and stores that wait for each other
-//! according to the protocol's orders.
+//! The oracle searches complete system states of all lines, with every placement of locations at homes. It shares
+//! neither the numbered lines nor the search with `run`. Its threads are lists of loads and stores that wait for each
+//! other according to the protocol's orders.
 
 use crate::protocol_files;
 
@@ -115,12 +115,12 @@ fn accesses(program: &Program, thread: usize) -> Vec<Access> {
     list
 }
 
-/// State of the oracle: the world, the completed accesses of each thread with the values found, and the remaining
-/// number of spontaneous evictions and downgrades.
+/// State of the oracle: the system state, the completed accesses of each thread with the values found, and the
+/// remaining number of spontaneous evictions and downgrades.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct State {
     /// Caches and homes of all lines.
-    world: SystemState<Numbers>,
+    system_state: SystemState<Numbers>,
     /// Per thread and access, the value found; `None` until the access completes.
     completed: Vec<Vec<Option<i64>>>,
     /// Remaining number of spontaneous evictions and downgrades.
@@ -161,13 +161,13 @@ impl<'o> Oracle<'o> {
         let number = self.system.protocol.homes as u8;
         let lines = (0..).zip(homes).map(|(index, home)| index * number + home);
         let lines: Vec<u8> = lines.collect();
-        let mut world: SystemState<Numbers> = SystemState::new(&self.system);
+        let mut system_state: SystemState<Numbers> = SystemState::new(&self.system);
         for (&line, &value) in lines.iter().zip(&self.program.initial) {
-            world.data.0[usize::from(line)].1 = value;
-            world.lines[usize::from(line)].memory.1 = value;
+            system_state.data.0[usize::from(line)].1 = value;
+            system_state.lines[usize::from(line)].memory.1 = value;
         }
         let state = State {
-            world,
+            system_state,
             completed: self.threads.iter().map(|t| vec![None; t.len()]).collect(),
             max_spontaneous_evictions: Options::default().max_spontaneous_evictions,
         };
@@ -191,25 +191,26 @@ impl<'o> Oracle<'o> {
     /// Returns the successors of a state. The flag is false for spontaneous evictions and downgrades.
     fn next(&self, state: &State, lines: &[u8]) -> Vec<(State, bool)> {
         let mut successors = Vec::new();
-        let mut push =
-            |world: SystemState<Numbers>, completed: Vec<_>, max_spontaneous_evictions: bool| {
-                let mut next = State {
-                    world,
-                    completed: state.completed.clone(),
-                    max_spontaneous_evictions: state.max_spontaneous_evictions
-                        - u8::from(max_spontaneous_evictions),
-                };
-                for (remote, line, found) in completed {
-                    let thread = usize::from(remote);
-                    let is_match = |(access, completed): (&Access, &Option<i64>)| {
-                        lines[access.location] == line && completed.is_none()
-                    };
-                    let mut code = self.threads[thread].iter().zip(&state.completed[thread]);
-                    let place = code.position(is_match).expect("the access has begun");
-                    next.completed[thread][place] = Some(found);
-                }
-                successors.push((next, !max_spontaneous_evictions));
+        let mut push = |system_state: SystemState<Numbers>,
+                        completed: Vec<_>,
+                        max_spontaneous_evictions: bool| {
+            let mut next = State {
+                system_state,
+                completed: state.completed.clone(),
+                max_spontaneous_evictions: state.max_spontaneous_evictions
+                    - u8::from(max_spontaneous_evictions),
             };
+            for (remote, line, found) in completed {
+                let thread = usize::from(remote);
+                let is_match = |(access, completed): (&Access, &Option<i64>)| {
+                    lines[access.location] == line && completed.is_none()
+                };
+                let mut code = self.threads[thread].iter().zip(&state.completed[thread]);
+                let position = code.position(is_match).expect("the access has begun");
+                next.completed[thread][position] = Some(found);
+            }
+            successors.push((next, !max_spontaneous_evictions));
+        };
         let read_values = |completed: Vec<cohkit_system::state::CompletedAccess<Numbers>>| {
             let read_values = completed.into_iter();
             let read_values = read_values.map(|access| {
@@ -235,12 +236,12 @@ impl<'o> Oracle<'o> {
                     Issue::Fence => None,
                 };
                 let line_and_remote = (lines[access.location], thread as u8);
-                let (mut world, mut completed) = (state.world.clone(), Vec::new());
+                let (mut system_state, mut completed) = (state.system_state.clone(), Vec::new());
                 let request = (
                     access_kind.expect("an access"),
                     access.operand.err().unwrap_or_default(),
                 );
-                let result = world.begin(
+                let result = system_state.begin(
                     &self.system,
                     line_and_remote,
                     request.0,
@@ -248,11 +249,11 @@ impl<'o> Oracle<'o> {
                     &mut completed,
                 );
                 if result.expect("no property is violated") {
-                    push(world, read_values(completed), false);
+                    push(system_state, read_values(completed), false);
                 }
             }
         }
-        for step in state.world.steps(&self.system) {
+        for step in state.system_state.steps(&self.system) {
             let max_spontaneous_evictions = match step {
                 // Threads begin hits, and there is no device.
                 Step::Hit(..) | Step::RequestLocal(..) | Step::DeviceWrite(_) | Step::Unlock(_) => {
@@ -269,10 +270,14 @@ impl<'o> Oracle<'o> {
                 }
                 _ => false,
             };
-            let (mut world, mut completed) = (state.world.clone(), Vec::new());
-            let result = world.take_recording(&self.system, step, &mut completed);
+            let (mut system_state, mut completed) = (state.system_state.clone(), Vec::new());
+            let result = system_state.take_recording(&self.system, step, &mut completed);
             if result.expect("no property is violated") {
-                push(world, read_values(completed), max_spontaneous_evictions);
+                push(
+                    system_state,
+                    read_values(completed),
+                    max_spontaneous_evictions,
+                );
             }
         }
         successors
@@ -281,9 +286,9 @@ impl<'o> Oracle<'o> {
     /// Returns the outcome of a state if all accesses have completed and all writes are performed.
     fn end(&self, state: &State, lines: &[u8]) -> Option<Outcome> {
         let all_completed = state.completed.iter().flatten().all(Option::is_some);
-        let mut flights = state.world.network.flights();
+        let mut flights = state.system_state.network.flights();
         let write_in_flight = flights.any(|flight| matches!(flight.carried, Payload::Write(..)))
-            || state.world.lines.iter().any(|line| {
+            || state.system_state.lines.iter().any(|line| {
                 line.deferred_store.is_some() || matches!(line.operation, OfMemory::Store { .. })
             });
         if !all_completed || write_in_flight {
@@ -298,7 +303,7 @@ impl<'o> Oracle<'o> {
         let value = |observed: &Observable| match *observed {
             Observable::Register(thread, number) => register(thread, number),
             Observable::Location(location) => {
-                state.world.data.0[usize::from(lines[usize::from(location)])].1
+                state.system_state.data.0[usize::from(lines[usize::from(location)])].1
             }
         };
         let observed = self.program.observed().into_iter();

@@ -112,6 +112,7 @@ const SMALL: [Tables; 4] = [
 ];
 
 impl Tables {
+    /// Returns a protocol file with these sizes.
     fn of(self, text: &str) -> String {
         sized(
             text,
@@ -127,17 +128,20 @@ impl Tables {
     }
 }
 
-/// Returns the maximum number of entries of a core in a table of a home, over all worlds that programs have reached.
+/// Returns the maximum number of entries of a core in a table of a home, over all system states that programs have
+/// reached.
 fn entries_used(lines: &Lines, table: &str, epochs: u16) -> usize {
-    let (system, worlds) = lines.reached_states().expect("one level");
+    let (system, system_states) = lines.reached_states().expect("one level");
     let variables = &system.home.variables;
     let number = variables.iter().position(|v| v.name == table);
     let first_slot = system
         .slots_of_home(number.expect("a register") as u16)
         .start;
     let epochs = usize::from(epochs);
-    let in_world = |state: &MachineState<Values>| {
-        let homes = state.worlds().flat_map(|world| &world.lines);
+    let in_system_state = |state: &MachineState<Values>| {
+        let homes = state
+            .system_states()
+            .flat_map(|system_state| &system_state.lines);
         let counts_by_line = homes.map(|line| {
             let cores = (0..usize::from(system.remotes)).map(|core| {
                 let from = first_slot + core * epochs;
@@ -148,7 +152,10 @@ fn entries_used(lines: &Lines, table: &str, epochs: u16) -> usize {
         });
         counts_by_line.max().unwrap_or(0)
     };
-    worlds.map(|world| in_world(&world)).max().unwrap_or(0)
+    system_states
+        .map(|state| in_system_state(&state))
+        .max()
+        .unwrap_or(0)
 }
 
 /// Returns the programs of [`PROGRAMS`], and every shape of two threads with a release or a fence.

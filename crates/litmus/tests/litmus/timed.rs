@@ -14,6 +14,7 @@ use cohkit_protocol::orders::Orders;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::parse;
 
+/// Reads the file of a shipped protocol.
 fn text(name: &str) -> String {
     let root = env!("CARGO_MANIFEST_DIR");
     std::fs::read_to_string(format!("{root}/../../protocols/{name}.coh")).unwrap()
@@ -28,6 +29,7 @@ fn level(protocol: &Protocol, caches: u16) -> Level<'_> {
     }
 }
 
+/// Returns a machine with one cache per thread.
 fn one_level<'p>(protocol: &'p Protocol, program: &Program) -> Machine<'p> {
     Machine {
         upper: level(protocol, program.threads.len() as u16),
@@ -45,6 +47,7 @@ fn two_levels<'p>([upper, lower]: [&'p Protocol; 2], program: &Program) -> Vec<M
     machines.collect()
 }
 
+/// Runs a program on one level of caches, with the seeds from 0 to `runs` - 1.
 fn observe_one(protocol: &Protocol, program: &Program, cores: CoreKind, runs: u64) -> SeedOutcomes {
     observe_on(&[one_level(protocol, program)], program, cores, runs)
 }

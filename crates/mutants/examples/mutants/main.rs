@@ -10,7 +10,7 @@
 //! mutants, for lack of states or of channel capacity, are counted separately. The last line is JSON. The exit code is
 //! 1 if a mutant survives, or if the list names a mutant that is refuted or does not exist.
 
-use cohkit_testing::mutants::slice::{self, JudgedSelection, MutantSelection};
+use cohkit_testing::mutants::selection::{self, JudgedSelection, MutantSelection};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut texts = slice::shipped(&root);
+    let mut texts = selection::shipped(&root);
     if let Some(name) = &arguments.text {
         texts.retain(|(text, _)| text == name);
     }
@@ -35,11 +35,11 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
-    let known = slice::known(&root);
+    let known = selection::known(&root);
     let mut results = Vec::new();
     for (name, text) in &texts {
         let (selection, threads) = (&arguments.selection, arguments.threads);
-        let result = slice::judge(name, text, &known, selection, threads);
+        let result = selection::judge(name, text, &known, selection, threads);
         for problem in &result.problems {
             println!("{problem}");
         }

@@ -10,7 +10,7 @@ use cohkit_protocol::construct::{construct, Construction};
 use cohkit_protocol::controller::Event;
 use cohkit_protocol::protocol::{Home, Protocol};
 use cohkit_protocol::text::parse;
-use cohkit_testing::mutants::slice;
+use cohkit_testing::mutants::selection;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -21,18 +21,18 @@ const STRIDE: usize = 50;
 #[test]
 fn sampled_mutants_do_not_survive() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let known = slice::known(&root);
+    let known = selection::known(&root);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut problems = Vec::new();
-    for (name, text) in slice::shipped(&root) {
+    for (name, text) in selection::shipped(&root) {
         let count = cohkit_mutants::mutants(&text).len();
         assert!(count > 150, "{name} has only {count} mutants");
-        let selection = slice::MutantSelection {
+        let selection = selection::MutantSelection {
             kinds: None,
             from: 0,
             every: STRIDE,
         };
-        let results = slice::judge(&name, &text, &known, &selection, threads);
+        let results = selection::judge(&name, &text, &known, &selection, threads);
         println!("{name}: {:?}", results.sums());
         problems.extend(results.problems);
     }
@@ -45,7 +45,7 @@ fn sampled_mutants_do_not_survive() {
 fn miscounted_third_acknowledgement_is_killed() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     for name in ["write-through", "write-through-two-step"] {
-        let texts = slice::shipped(&root);
+        let texts = selection::shipped(&root);
         let (_, text) = texts.iter().find(|(text, _)| text == name).unwrap();
         let description = "W | InvAck if owed > 1 | owed := owed - 1 | stay: its actions twice";
         let mutants = cohkit_mutants::mutants(text);
@@ -62,7 +62,7 @@ fn miscounted_third_acknowledgement_is_killed() {
 #[test]
 fn each_mutation_operator_is_detected() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let texts = slice::shipped(&root);
+    let texts = selection::shipped(&root);
     let (_, text) = texts
         .iter()
         .find(|(name, _)| name == "write-through")
@@ -101,7 +101,7 @@ struct ListedRow<'a> {
 #[test]
 fn rows_listed_as_unreachable_are_never_taken() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let known = slice::known(&root);
+    let known = selection::known(&root);
     let mut rows: BTreeMap<&str, BTreeSet<ListedRow>> = BTreeMap::new();
     for entry in known.with_reason("The row is never taken") {
         let (text, row) = entry.split_once(": ").expect(entry);
@@ -121,7 +121,7 @@ fn rows_listed_as_unreachable_are_never_taken() {
         rows.len() > 2,
         "too few protocols have listed rows: {rows:?}"
     );
-    for (name, text) in slice::shipped(&root) {
+    for (name, text) in selection::shipped(&root) {
         let Some(rows) = rows.get(name.as_str()) else {
             continue;
         };

@@ -1,6 +1,15 @@
 //! The application: its events, its actions and its memory.
 
-use super::*;
+use super::{
+    Job, MemoryChannel, Progress, Transition, Violation, WordOperation, UNSUPPORTED_BUS,
+    UNSUPPORTED_HOST,
+};
+use cohkit_application::interface::{
+    Action, Actions, Application, Event, Line, Operation, Scenario, Words,
+};
+use cohkit_protocol::controller::Local;
+use cohkit_protocol::protocol::Permission;
+use std::hash::Hash;
 
 impl<S: Scenario> Transition<'_, '_, S>
 where
@@ -35,24 +44,58 @@ where
         Ok(())
     }
 
+    /// Checks that the application passes whole lines.
+    fn check_line_length(&self, action: &Action) -> Result<(), Violation> {
+        let (Action::Answer { line, words } | Action::Store { line, words, .. }) = action else {
+            return Ok(());
+        };
+        let (name, line_words) = (&self.static_model.name, self.static_model.model.words);
+        match words.len() == usize::from(line_words) {
+            true => Ok(()),
+            false => Err(format!(
+                "line {line}: {name} gives a line of {} words; lines have {line_words}",
+                words.len()
+            )),
+        }
+    }
+
+    /// Queues a local operation at the unit of its line. `lock` is true if the operation also locks the line.
+    ///
+    /// # Errors
+    /// The home has no such operation, or there is no such line.
+    fn request_local(
+        &mut self,
+        line: Line,
+        operation: Operation,
+        lock: bool,
+    ) -> Result<(), Violation> {
+        let mut locals = self.static_model.model.home.locals.iter();
+        let is_requested =
+            |local: &Local| local.ensures == operation.leaves() && local.locks == lock;
+        let local = locals
+            .position(is_requested)
+            .filter(|_| line < self.static_model.model.lines);
+        let Some(local) = local else {
+            let (name, operation_name) = (&self.static_model.name, operation.name());
+            return Err(format!(
+                "{name} asks for a {operation_name} of line {line}, which does not exist"
+            ));
+        };
+        self.state.outstanding_operations.insert(line, false);
+        let unit = self.static_model.unit(line);
+        self.state.units[unit]
+            .locals
+            .push((line, Some(local as u8)));
+        Ok(())
+    }
+
     /// Executes an action of the application, which satisfies the contract.
     ///
     /// # Errors
     /// The action writes a line of another length or stale data, names an operation or line that
     /// does not exist, or is outside the model.
     pub(super) fn execute_action(&mut self, action: Action) -> Result<(), Violation> {
-        if let Action::Answer { line, words } | Action::Store { line, words, .. } = &action {
-            let (name, line_words, count) = (
-                &self.static_model.name,
-                self.static_model.model.words,
-                words.len(),
-            );
-            if count != usize::from(line_words) {
-                return Err(format!(
-                    "line {line}: {name} gives a line of {count} words; lines have {line_words}"
-                ));
-            }
-        }
+        self.check_line_length(&action)?;
         match action {
             Action::Answer { line, words } => {
                 self.write_by_application(line, words)?;
@@ -63,26 +106,7 @@ where
                 line,
                 operation,
                 lock,
-            } => {
-                let mut locals = self.static_model.model.home.locals.iter();
-                let is_requested = |l: &cohkit_protocol::controller::Local| {
-                    l.ensures == operation.leaves() && l.locks == lock
-                };
-                let (Some(local), true) = (
-                    locals.position(is_requested),
-                    line < self.static_model.model.lines,
-                ) else {
-                    let (name, operation_name) = (&self.static_model.name, operation.name());
-                    return Err(format!(
-                        "{name} asks for a {operation_name} of line {line}, which does not exist"
-                    ));
-                };
-                self.state.outstanding_operations.insert(line, false);
-                let unit = self.static_model.unit(line);
-                self.state.units[unit]
-                    .locals
-                    .push((line, Some(local as u8)));
-            }
+            } => self.request_local(line, operation, lock)?,
             Action::Unlock { line } => {
                 self.state.locks.remove(&line);
                 let unit = self.static_model.unit(line);
@@ -132,6 +156,7 @@ where
         Ok(())
     }
 
+    /// Queues an operation on words at the memory of the application.
     fn start_word_operation(&mut self, tag: u32, line: Line, word: u16, operation: WordOperation) {
         self.state.memory.push(Job::Words {
             tag,

@@ -1,8 +1,16 @@
 //! Caches and their threads: accesses, deliveries of messages, and the checks of permissions and data.
 
-use super::*;
+use super::{
+    access_of, reaction, InFlightMessage, Reaction, RunningThread, Transition, Violation,
+    MAX_STEPS, SENT_STORES, UNSUPPORTED_BUS,
+};
+use cohkit_application::interface::{Line, Scenario, Step, Thread, Words};
+use cohkit_protocol::controller::{Access, Event as Cause};
+use cohkit_protocol::execute::{Act, Outcome, Receiver, Trigger};
+use cohkit_protocol::protocol::{Class, MessageId, Permission};
 use cohkit_protocol::terms::StateId;
 use cohkit_system::agent::{self, Bytes, OutgoingMessage, RemoteContext};
+use std::hash::Hash;
 
 impl<S: Scenario> Transition<'_, '_, S>
 where
@@ -11,7 +19,7 @@ where
 {
     /// Returns the reaction of a cache to an access or another event without a message; `None` if the cache does not
     /// take it. The state does not change.
-    pub(super) fn remote_step(
+    pub(super) fn remote_reaction(
         &self,
         line: Line,
         remote: u8,
@@ -24,12 +32,12 @@ where
             executing_remote: Some(remote.into()),
             fields: &[],
         };
-        Ok(self.apply_remote_reaction(line, remote, trigger)?.1)
+        Ok(self.remote_outcome(line, remote, trigger)?.1)
     }
 
     /// Returns the outcome of an event at a cache, and the cache's reaction if it takes the event. The state does not
     /// change.
-    pub(super) fn apply_remote_reaction(
+    pub(super) fn remote_outcome(
         &self,
         line: Line,
         remote: u8,
@@ -68,7 +76,7 @@ where
 
     /// Attempts the access of the thread with this number: performs it, or starts the transaction that it needs.
     /// Returns false if neither is possible.
-    pub(super) fn access(&mut self, thread: usize) -> Result<bool, Violation> {
+    pub(super) fn attempt_access(&mut self, thread: usize) -> Result<bool, Violation> {
         let Some(step) = self.state.threads[thread].pending_step else {
             return Ok(false);
         };
@@ -82,7 +90,7 @@ where
         };
         let cache = &self.state.lines[line as usize].remotes[usize::from(remote)];
         let permission_before = self.static_model.permission_of(&cache.configuration);
-        let reaction = self.remote_step(line, remote, Cause::Access(kind))?;
+        let reaction = self.remote_reaction(line, remote, Cause::Access(kind))?;
         match reaction {
             Some(reaction) => {
                 let permission_after = self.static_model.permission_of(&reaction.next);
@@ -257,7 +265,7 @@ where
         if self.static_model.permission_of(&cache.configuration) >= Permission::Read {
             return Ok(());
         }
-        let result = self.remote_step(line, remote, Cause::Access(Access::Load))?;
+        let result = self.remote_reaction(line, remote, Cause::Access(Access::Load))?;
         match result {
             Some(reaction) if self.within_bounds(line, remote, &reaction) => {
                 self.apply_reaction(line, remote, reaction, None)
@@ -295,7 +303,7 @@ where
                 executing_remote: Some(flight.remote.into()),
                 fields: &flight.fields,
             };
-            let (outcome, reaction) = self.apply_remote_reaction(line, flight.remote, trigger)?;
+            let (outcome, reaction) = self.remote_outcome(line, flight.remote, trigger)?;
             let Some(reaction) = reaction else {
                 let (name, message) =
                     (self.static_model.remote_name(flight.remote), flight.message);

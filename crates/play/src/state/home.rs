@@ -1,8 +1,16 @@
 //! The home: its controller, its units, and its memory operations.
 
-use super::*;
+use super::{
+    reaction, InFlightMessage, LineState, MemoryChannel, Progress, Transition, Violation,
+    SENT_STORES, ZERO_LATENCY_MEMORY,
+};
+use cohkit_application::interface::{Event, Line, Operation, Scenario, Words};
+use cohkit_protocol::controller::Event as Cause;
+use cohkit_protocol::execute::{Act, Outcome, Receiver, Trigger};
+use cohkit_protocol::protocol::{Class, MessageId, Permission};
 use cohkit_protocol::rows::event_words;
 use cohkit_system::agent::{self, Bytes, HomeContext, HomeInput, MemoryOp, OutgoingMessage};
+use std::hash::Hash;
 
 impl<S: Scenario> Transition<'_, '_, S>
 where
@@ -17,13 +25,13 @@ where
     ) -> Result<bool, Violation> {
         let event = Cause::Message(flight.message);
         let trigger = trigger(event, Some(flight.remote.into()), &flight.fields);
-        self.home_event(line, trigger, flight.words.as_ref())
+        self.offer_home_event(line, trigger, flight.words.as_ref())
     }
 
     /// Offers the completion of a memory operation to the home. Returns false if this is no step. A completion that
     /// the home stalls for the first time is a step: the operation becomes ready, and its unit may start another
     /// one.
-    pub(super) fn memory_event(&mut self, line: Line, event: Cause) -> Result<bool, Violation> {
+    pub(super) fn offer_completion(&mut self, line: Line, event: Cause) -> Result<bool, Violation> {
         let trigger = trigger(event, None, &[]);
         let line_state = &mut self.state.lines[line as usize];
         let progress = match event {
@@ -43,7 +51,7 @@ where
         if is_alternative && outcome == Outcome::Unexpected {
             return Ok(false);
         }
-        let is_consumed = self.home_event(line, trigger, None)?;
+        let is_consumed = self.offer_home_event(line, trigger, None)?;
         if is_consumed || previous_progress == Progress::Ready {
             return Ok(is_consumed);
         }
@@ -65,16 +73,17 @@ where
         let (line, operation) = self.state.units[unit].locals[index];
         let event = operation.map_or(Cause::Unlock, Cause::Local);
         let trigger = trigger(event, None, &[]);
-        let is_consumed = self.home_event(line, trigger, None)?;
+        let is_consumed = self.offer_home_event(line, trigger, None)?;
         if is_consumed {
             self.state.units[unit].locals.remove(index);
         }
         Ok(is_consumed)
     }
 
-    /// Offers an event to the home. Returns false if the home stalls the event, its unit lacks a resource, or the
-    /// application has yet to receive an event about the line. `words` is the data of the event's message.
-    pub(super) fn home_event(
+    /// Offers an event to the home, and applies its reaction. Returns false if the home stalls the event, its unit
+    /// lacks a resource, or the application has yet to receive an event about the line. `words` is the data of the
+    /// event's message.
+    pub(super) fn offer_home_event(
         &mut self,
         line: Line,
         trigger: Trigger,
@@ -178,12 +187,11 @@ where
         let model = self.static_model.model;
         let busy_lines = |progress_of: fn(&LineState) -> Progress| {
             let lines = self.state.lines.iter().enumerate();
-            let busy_lines = lines.filter(|(number, line)| {
-                let progress_of = progress_of(line);
-                let busy_lines = !matches!(progress_of, Progress::Idle | Progress::Ready);
-                self.static_model.unit(*number as Line) == unit && busy_lines
-            });
-            busy_lines.count()
+            let is_busy = |(number, line): &(usize, &LineState)| {
+                let is_pending = !matches!(progress_of(line), Progress::Idle | Progress::Ready);
+                self.static_model.unit(*number as Line) == unit && is_pending
+            };
+            lines.filter(is_busy).count()
         };
         acts.iter().any(|act| match act {
             Act::StartRead => busy_lines(|line| line.reading) >= model.max_reads,

@@ -55,6 +55,7 @@ where
     explore_protocol(&protocol, &Bounds::default(), scenario, remotes, system)
 }
 
+/// Reads the file of ECI.
 fn eci() -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/eci.coh");
     std::fs::read_to_string(path).expect("ECI")
@@ -667,6 +668,7 @@ const STORE: Step = Step::Store {
 /// One line of one word, and one unit that defers one request and has one outstanding read.
 const ONE_LINE: ((Line, u16), (u32, usize, usize)) = ((1, 1), (1, 1, 1));
 
+/// Creates a bound that the exploration obeys.
 fn bound(limit: u16) -> Bound {
     let span = Span { start: 0, end: 0 };
     Bound { limit, span }

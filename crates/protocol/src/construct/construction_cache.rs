@@ -85,13 +85,16 @@ impl Homes {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::super::construct;
+    use super::{Homes, CAPACITY};
     use crate::text::parse;
+    use std::sync::{Arc, Mutex};
 
     fn empty_cache() -> Homes {
         Homes(Mutex::default())
     }
 
+    /// A changed protocol must not get the home of another one.
     #[test]
     fn cached_construction_requires_an_equal_protocol() {
         let text = include_str!("../../../../protocols/msi-policy.coh");
@@ -113,6 +116,7 @@ mod tests {
         ));
     }
 
+    /// The cache must not grow with the number of protocols.
     #[test]
     fn construction_cache_is_bounded() {
         let text = include_str!("../../../../protocols/msi-policy.coh");

@@ -4,16 +4,20 @@ use super::environment::{ConfigurationId, MoveError};
 use super::explain::{explain, Input, View, ViewStep};
 use super::fault::{Fault, FaultKind, Note};
 use super::knowledge::{Knowledge, KnowledgeError, KnowledgeId};
-use super::program::{Entry, LazyTables, Slot, CURRENT_REQUEST, KNOWN, LOCAL, MEMORY, REQUESTER};
+use super::program::{
+    Entry, LazyTables, Slot, CURRENT_REQUEST, KNOWN, LOCAL, LOCKED, MEMORY, REQUESTER,
+};
 use crate::controller::{Controller, Event};
 use crate::execute::{Act, Configuration, Machine, Outcome, Receiver, Trigger};
 use crate::policy::{GrantCondition, Policy, Stall};
-use crate::protocol::{Carries, Class, MessageId, Permission};
+use crate::protocol::{Carries, Class, MessageId, Permission, VariableId};
 use cohkit_base::exploration::{Exploration, Limits, Stop};
+use cohkit_base::sequence::Sequence;
 use cohkit_base::words::counted;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Maximum number of home states; three remotes of ECI stay far below it.
+/// Maximum number of home states: a limit on memory for policies whose knowledge grows without bound. Three remotes of
+/// ECI stay far below it.
 const MAX_STATES: usize = 400_000;
 
 /// Reaction of a home to an input in a state.
@@ -274,21 +278,18 @@ impl Explorer<'_, '_> {
         Ok(())
     }
 
+    /// Name of a message.
     fn name(&self, message: MessageId) -> &str {
         &self.knowledge.environment.protocol.message(message).name
     }
 
-    fn slot(&self, state: u32, variable: crate::protocol::VariableId) -> u16 {
+    /// Value of a variable of the home's program in a state.
+    fn slot(&self, state: u32, variable: VariableId) -> u16 {
         self.graph.exploration.states()[state].slots[self.machine.slot(variable.0)]
     }
 
     /// Draws a run that is consistent with the view and ends with the given remote in the given configuration.
-    fn draw_run(
-        &mut self,
-        view: &View,
-        remote: u16,
-        configuration: ConfigurationId,
-    ) -> cohkit_base::sequence::Sequence {
+    fn draw_run(&mut self, view: &View, remote: u16, configuration: ConfigurationId) -> Sequence {
         let remotes = self.graph.remotes;
         explain(
             &mut self.knowledge.environment,
@@ -607,7 +608,7 @@ impl Explorer<'_, '_> {
     }
 
     /// Notes, once per request, that the request may wait for a message that need not exist (`stall possible`). The
-    /// drain check decides whether the request is then stuck.
+    /// quiescence check decides whether the request is then stuck.
     fn note_doubtful_wait(&mut self, state: u32, input: Input) {
         let (Event::Message(message), Some(remote)) = input else {
             return;
@@ -618,7 +619,7 @@ impl Explorer<'_, '_> {
         if self.policy.stall == Stall::Proven || !is_idle || self.noted.contains(&message) {
             return;
         }
-        let is_locked = self.slot(state, super::program::LOCKED) != 0;
+        let is_locked = self.slot(state, LOCKED) != 0;
         let Ok(Some(set_after)) = self
             .knowledge
             .receive(self.graph.knowledge(state, remote), message)

@@ -1,7 +1,7 @@
 //! Knowledge sets: all configurations of one remote that are consistent with the home's observations.
 
 use super::environment::{ConfigurationId, Environment, MoveError};
-use crate::protocol::{Class, MessageId, Permission};
+use crate::protocol::{Carries, Class, MessageId, Permission};
 use cohkit_base::interner::Interner;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
@@ -193,8 +193,8 @@ impl<'a> Knowledge<'a> {
         Ok(KnowledgeId(self.sets.add(set).0 as u16))
     }
 
-    /// Derives the facts of a set from its configurations.
-    /// Fails with [`KnowledgeError::LostCount`] if the configurations disagree on whether a forward is unanswered.
+    /// Derives the facts of a set from its configurations. Fails with [`KnowledgeError::LostCount`] if the
+    /// configurations disagree on whether a forward is unanswered.
     fn find_facts(&mut self, set: &[ConfigurationId]) -> Result<Facts, KnowledgeError> {
         let policy = self.environment.policy();
         let needs_acknowledgement = |message: &MessageId| {
@@ -235,14 +235,12 @@ impl<'a> Knowledge<'a> {
                         facts.unacknowledged = true;
                     }
                 }
-                facts.dirty |= self.environment.to_home(message)
-                    && carries == crate::protocol::Carries::DirtyLine;
+                facts.dirty |= self.environment.to_home(message) && carries == Carries::DirtyLine;
             }
-            *(if forward {
-                &mut unanswered
-            } else {
-                &mut answered
-            }) = Some(id);
+            match forward {
+                true => unanswered = Some(id),
+                false => answered = Some(id),
+            }
             for index in 0..self.blockings.len() {
                 let blocked = self.blockings[index];
                 facts.must_answer[index] =

@@ -9,14 +9,13 @@
 //! 3. [`program`]: the policy as a controller that reads these facts through tables;
 //! 4. [`mod@explore`]: every state the home can reach, with the faults found on the way;
 //! 5. [`table`] and [`names`]: states with indistinguishable futures are merged and named;
-//! 6. [`drain`]: quiescence is reachable from every state without new spontaneous actions;
+//! 6. [`mod@quiescence`]: quiescence is reachable from every state without new spontaneous actions;
 //! 7. [`explain`]: for every fault, the message sequences that show it.
 //!
 //! Knowledge factors per remote, because remotes interact only through the home. So the constructed home of any number
 //! of remotes is one table per remote *kind* plus the transaction in progress; the product is never built.
 
 pub mod construction_cache;
-pub mod drain;
 pub mod environment;
 pub mod explain;
 pub mod explore;
@@ -25,17 +24,18 @@ pub mod knowledge;
 pub mod names;
 pub mod permissions;
 pub mod program;
+pub mod quiescence;
 pub mod table;
 
 use crate::controller::Controller;
 use crate::policy::{GrantCondition, Policy};
 use crate::protocol::{Home, Protocol};
-use drain::Drain;
 use environment::Environment;
 use explore::{explore, HomeGraph};
 use fault::{Fault, FaultKind, Refusal};
 use knowledge::{Knowledge, KnowledgeId};
 use program::{freeze, Entry, ProgramBuilder};
+use quiescence::{check_quiescence, QuiescenceReport};
 use std::sync::atomic::AtomicBool;
 use table::{refine, HomeTable};
 
@@ -48,16 +48,16 @@ use table::{refine, HomeTable};
 pub struct Extent {
     /// Maximum number of remotes for which home states are explored. A file with smaller systems needs fewer.
     pub max_explored_remotes: u16,
-    /// Maximum number of remotes for which the drain check runs. The checker's model covers the property for every
+    /// Maximum number of remotes for which the quiescence check runs. The checker's model covers the property for every
     /// system.
-    pub max_drained_remotes: u16,
+    pub max_quiescence_remotes: u16,
 }
 
 impl Default for Extent {
     fn default() -> Self {
         Extent {
             max_explored_remotes: 2,
-            max_drained_remotes: 1,
+            max_quiescence_remotes: 1,
         }
     }
 }
@@ -81,8 +81,8 @@ pub struct Construction<'a> {
     pub graph: HomeGraph,
     /// Home for several remotes, if a system of the file has more than one.
     pub multi_remote_graph: Option<HomeGraph>,
-    /// Drain checks, for one remote and up.
-    pub drains: Vec<Drain>,
+    /// Results of the quiescence check, for one remote and up.
+    pub quiescence: Vec<QuiescenceReport>,
     /// Content of each table of the program.
     entries: Vec<Entry>,
     /// Controller over knowledge that the exploration executes; `entries` describes its tables.
@@ -91,7 +91,7 @@ pub struct Construction<'a> {
 
 /// Constructs the home of a protocol whose home is a policy, to the default [`Extent`].
 ///
-/// The drain check is part of the result ([`Construction::fault`]), because the table is useful even if the check
+/// The quiescence check is part of the result ([`Construction::fault`]), because the table is useful even if the check
 /// fails.
 ///
 /// # Errors
@@ -160,22 +160,22 @@ pub fn construct_until<'a>(
             None => return Ok(None),
         },
     };
-    let mut drains = Vec::new();
-    match drain::drain(&mut knowledge.environment, &graph, cancel) {
-        Some(drain) => drains.push(drain),
+    let mut quiescence = Vec::new();
+    match check_quiescence(&mut knowledge.environment, &graph, cancel) {
+        Some(report) => quiescence.push(report),
         None => return Ok(None),
     }
     // One remote without a device is never sent a forward, so effects of forwards need a second one.
-    let drained = match policy.locals.is_empty() {
-        true => extent.max_drained_remotes.max(2),
-        false => extent.max_drained_remotes,
+    let max_checked_remotes = match policy.locals.is_empty() {
+        true => extent.max_quiescence_remotes.max(2),
+        false => extent.max_quiescence_remotes,
     };
-    for remotes in 2..=largest.min(drained) {
+    for remotes in 2..=largest.min(max_checked_remotes) {
         let Some(graph) = explore(&mut knowledge, remotes)? else {
             return Ok(None);
         };
-        match drain::drain(&mut knowledge.environment, &graph, cancel) {
-            Some(drain) => drains.push(drain),
+        match check_quiescence(&mut knowledge.environment, &graph, cancel) {
+            Some(report) => quiescence.push(report),
             None => return Ok(None),
         }
     }
@@ -185,7 +185,7 @@ pub fn construct_until<'a>(
         class_of,
         graph,
         multi_remote_graph,
-        drains,
+        quiescence,
         entries,
         program,
     }))
@@ -263,14 +263,10 @@ impl Construction<'_> {
     /// Home for any number of remotes: one knowledge index per remote and the transaction in progress.
     pub fn factored(&self, merge: bool) -> Controller {
         let mut controller = self.program.clone();
-        let count = self.knowledge.count();
-        let class_of: Vec<u16> = (0..count)
-            .map(|set| {
-                if merge {
-                    self.class_of[set] as u16
-                } else {
-                    set as u16
-                }
+        let class_of: Vec<u16> = (0..self.knowledge.count())
+            .map(|set| match merge {
+                true => self.class_of[set] as u16,
+                false => set as u16,
             })
             .collect();
         let mut representatives = Vec::new();
@@ -309,16 +305,20 @@ impl Construction<'_> {
         }
     }
 
-    /// First fault of the drain checks.
+    /// First fault of the quiescence checks.
     pub fn fault(&self) -> Option<&Fault> {
-        self.drains.iter().find_map(|drain| drain.fault.as_deref())
+        self.quiescence
+            .iter()
+            .find_map(|report| report.fault.as_deref())
     }
 
     /// Notes: requests served early, doubtful waits, fairness assumptions.
     pub fn notes(&self) -> impl Iterator<Item = &fault::Note> {
         let graphs = std::iter::once(&self.graph).chain(&self.multi_remote_graph);
-        graphs
-            .flat_map(|graph| &graph.notes)
-            .chain(self.drains.iter().filter_map(|drain| drain.note.as_ref()))
+        graphs.flat_map(|graph| &graph.notes).chain(
+            self.quiescence
+                .iter()
+                .filter_map(|report| report.note.as_ref()),
+        )
     }
 }

@@ -1,7 +1,8 @@
 //! Names of constructed home states, derived from their knowledge sets.
 //!
 //! A name is `permission [> where a grant may not have landed] [_f forward] [_w victims owed] [: or + request known]`,
-//! then `.` status.
+//! then `.` status. For example, `I>S_fI:GetS` reads: S was granted to a remote in I and has perhaps not landed, a
+//! forward to I is unanswered, and the remote waits for the answer to `GetS`.
 //!
 //! * `permission` is the highest that the remote may have, written as the remote state that represents it.
 //! * `I>S`: from I, S was granted and has perhaps not landed.
@@ -19,6 +20,18 @@ use crate::controller::{Effect, Event, Statement};
 use crate::protocol::{Class, MessageId, Permission, Protocol, StateId};
 use std::collections::BTreeSet;
 
+/// State of a remote, and the messages in flight between it and the home.
+type RemoteConfiguration = (StateId, Vec<MessageId>);
+
+/// Summary of the remote's states that send a message.
+#[derive(Clone, Copy)]
+struct SenderStates {
+    /// Lowest permission of these states.
+    lowest_permission: Permission,
+    /// True if all of them are transient states with a permission: an upgrade is pending.
+    is_upgrading: bool,
+}
+
 /// Name parts of a protocol, from which state names are built.
 pub struct Namer<'e, 'a> {
     /// Configurations and protocol of the remote.
@@ -27,9 +40,8 @@ pub struct Namer<'e, 'a> {
     permission_names: [String; 3],
     /// Requests that may have led to each transient state.
     pending_requests: Vec<BTreeSet<MessageId>>,
-    /// For each answer, the lowest permission of a state that sends it. True if only transient states with a permission
-    /// send it.
-    answers: Vec<(Permission, bool)>,
+    /// States that send each message, for answers and requests.
+    senders: Vec<SenderStates>,
     /// For each victim, the states before and after, as one word.
     victims: Vec<String>,
 }
@@ -45,7 +57,11 @@ impl<'e, 'a> Namer<'e, 'a> {
                 .find(|state| state.permission == permission && state.is_stable())
                 .map_or(String::new(), |state| state.name.clone())
         };
-        let mut answers = vec![(Permission::Write, true); protocol.messages.len()];
+        let unsent = SenderStates {
+            lowest_permission: Permission::Write,
+            is_upgrading: true,
+        };
+        let mut senders = vec![unsent; protocol.messages.len()];
         let mut victims = vec![String::new(); protocol.messages.len()];
         for rule in &protocol.remote.rules {
             let Effect::Take { body, next } = &rule.effect else {
@@ -53,9 +69,9 @@ impl<'e, 'a> Namer<'e, 'a> {
             };
             let state = &protocol.remote.states[rule.state.index()];
             for message in sent_messages(body) {
-                let answer = &mut answers[message.index()];
-                answer.0 = answer.0.min(state.permission);
-                answer.1 &= !state.is_stable() && state.permission > Permission::None;
+                let sender = &mut senders[message.index()];
+                sender.lowest_permission = sender.lowest_permission.min(state.permission);
+                sender.is_upgrading &= !state.is_stable() && state.permission > Permission::None;
                 let word = &mut victims[message.index()];
                 if word.is_empty() {
                     let next = &protocol.remote.states[next.unwrap_or(rule.state).index()];
@@ -71,7 +87,7 @@ impl<'e, 'a> Namer<'e, 'a> {
                 state_name(Permission::Write),
             ],
             pending_requests: pending_requests(protocol),
-            answers,
+            senders,
             victims,
         }
     }
@@ -155,7 +171,7 @@ impl<'e, 'a> Namer<'e, 'a> {
     /// Returns the part before the dot: knowledge about the remote.
     fn knowledge_name(&self, knowledge: &Knowledge, id: KnowledgeId) -> String {
         let environment = self.environment;
-        let configurations: Vec<(StateId, Vec<MessageId>)> = knowledge
+        let configurations: Vec<RemoteConfiguration> = knowledge
             .configurations(id)
             .iter()
             .map(|&configuration: &ConfigurationId| {
@@ -163,72 +179,88 @@ impl<'e, 'a> Namer<'e, 'a> {
                 (configuration.state, configuration.messages().collect())
             })
             .collect();
-        let of_class =
-            |class: Class| move |message: &&MessageId| environment.class(**message) == class;
         let highest = configurations
             .iter()
             .map(|(state, _)| environment.permission(*state))
             .max()
             .unwrap_or(Permission::None);
-        let mut name = self.permission_names[highest as usize].clone();
+        let grant_prefix = self.grant_prefix(&configurations);
+        let mut name = format!("{grant_prefix}{}", self.permission_names[highest as usize]);
+        if knowledge.facts(id).forward {
+            name.push_str(&self.forward_suffix(&configurations, highest));
+        }
+        name.push_str(&self.victim_suffix(&configurations));
+        name.push_str(&self.request_suffix(&configurations, highest, grant_prefix.is_empty()));
+        name
+    }
 
-        let granted: BTreeSet<Permission> = configurations
+    /// Returns the prefix for a grant in flight, `I>`: the permissions that the remote may have before the grant
+    /// arrives. Empty if no grant is in flight.
+    fn grant_prefix(&self, configurations: &[RemoteConfiguration]) -> String {
+        let environment = self.environment;
+        let origins: BTreeSet<Permission> = configurations
             .iter()
             .filter(|(_, messages)| {
-                messages
-                    .iter()
-                    .any(|message| of_class(Class::Grant)(&message))
+                let mut messages = messages.iter();
+                messages.any(|&message| environment.class(message) == Class::Grant)
             })
             .map(|(state, _)| environment.permission(*state).min(Permission::Read))
             .collect();
-        if !granted.is_empty() {
-            let origin: String = granted
-                .iter()
-                .rev()
-                .map(|&permission| self.permission_names[permission as usize].as_str())
-                .collect();
-            name = format!("{origin}>{name}");
+        if origins.is_empty() {
+            return String::new();
         }
+        let names = origins.iter().rev();
+        let names = names.map(|&permission| self.permission_names[permission as usize].as_str());
+        format!("{}>", names.collect::<String>())
+    }
 
-        if knowledge.facts(id).forward {
-            name.push_str("_f");
-            let in_flight: BTreeSet<MessageId> = configurations
-                .iter()
-                .flat_map(|(_, messages)| messages)
-                .copied()
-                .collect();
-            let mut has_forward = false;
-            for downgrade in &environment.policy().downgrades {
-                if in_flight.contains(&downgrade.forward) {
-                    name.push_str(&self.permission_names[downgrade.permission as usize]);
-                    has_forward = true;
-                }
-            }
-            if !has_forward {
-                name.push('!');
-            }
-            let answers: Vec<_> = in_flight
-                .iter()
-                .filter(of_class(Class::Answer))
-                .map(|answer| self.answers[answer.index()])
-                .collect();
-            if answers.iter().any(|&(_, upgrading)| upgrading) {
-                name.push('u');
-            }
-            if answers
-                .iter()
-                .any(|&(permission, upgrading)| !upgrading && permission > highest)
-            {
-                name.push('x');
+    /// Returns the part for an unanswered forward: `_fS`, `_fIu`, `_f!x`. The `!` means that the forward has arrived.
+    fn forward_suffix(
+        &self,
+        configurations: &[RemoteConfiguration],
+        highest: Permission,
+    ) -> String {
+        let environment = self.environment;
+        let in_flight: BTreeSet<MessageId> = configurations
+            .iter()
+            .flat_map(|(_, messages)| messages)
+            .copied()
+            .collect();
+        let mut suffix = "_f".to_string();
+        let mut has_forward = false;
+        for downgrade in &environment.policy().downgrades {
+            if in_flight.contains(&downgrade.forward) {
+                suffix.push_str(&self.permission_names[downgrade.permission as usize]);
+                has_forward = true;
             }
         }
+        if !has_forward {
+            suffix.push('!');
+        }
+        let answers: Vec<SenderStates> = in_flight
+            .iter()
+            .filter(|message| environment.class(**message) == Class::Answer)
+            .map(|answer| self.senders[answer.index()])
+            .collect();
+        if answers.iter().any(|answer| answer.is_upgrading) {
+            suffix.push('u');
+        }
+        let is_higher =
+            |answer: &SenderStates| !answer.is_upgrading && answer.lowest_permission > highest;
+        if answers.iter().any(is_higher) {
+            suffix.push('x');
+        }
+        suffix
+    }
 
+    /// Returns the part for victims owed in every configuration, `_wSI|MI`; empty if some configuration owes none.
+    fn victim_suffix(&self, configurations: &[RemoteConfiguration]) -> String {
         let owed_victims: BTreeSet<BTreeSet<&str>> = configurations
             .iter()
             .map(|(_, messages)| {
                 messages
                     .iter()
-                    .filter(of_class(Class::Victim))
+                    .filter(|message| self.environment.class(**message) == Class::Victim)
                     .map(|victim| self.victims[victim.index()].as_str())
                     .collect()
             })
@@ -236,34 +268,31 @@ impl<'e, 'a> Namer<'e, 'a> {
         let minimal_sets: Vec<_> = owed_victims
             .iter()
             .filter(|set| {
-                !owed_victims
-                    .iter()
-                    .any(|other| other != *set && other.is_subset(set))
+                let mut others = owed_victims.iter();
+                !others.any(|other| other != *set && other.is_subset(set))
             })
             .collect();
-        if !minimal_sets.iter().any(|set| set.is_empty()) {
-            let words: Vec<String> = minimal_sets
-                .iter()
-                .map(|set| set.iter().copied().collect::<Vec<_>>().join("+"))
-                .collect();
-            name.push_str("_w");
-            name.push_str(&words.join("|"));
+        if minimal_sets.iter().any(|set| set.is_empty()) {
+            return String::new();
         }
-        name.push_str(&self.request_suffix(&configurations, highest, granted.is_empty()));
-        name
+        let words: Vec<String> = minimal_sets
+            .iter()
+            .map(|set| set.iter().copied().collect::<Vec<_>>().join("+"))
+            .collect();
+        format!("_w{}", words.join("|"))
     }
 
     /// Returns the part for the remote's request: `:R`, `+R`, `+R?` or nothing.
     fn request_suffix(
         &self,
-        configurations: &[(StateId, Vec<MessageId>)],
+        configurations: &[RemoteConfiguration],
         highest: Permission,
         has_no_grant: bool,
     ) -> String {
         let environment = self.environment;
         let request_name =
             |message: &MessageId| environment.protocol.message(*message).name.clone();
-        let is_waiting = |(state, messages): &(StateId, Vec<MessageId>)| {
+        let is_waiting = |(state, messages): &RemoteConfiguration| {
             !self.pending_requests[state.index()].is_empty()
                 && !messages.iter().any(|&message| {
                     matches!(environment.class(message), Class::Grant | Class::Request)
@@ -312,7 +341,7 @@ impl<'e, 'a> Namer<'e, 'a> {
 
     /// Returns true if a request is sent only from states with a permission.
     fn is_upgrade(&self, request: MessageId) -> bool {
-        self.answers[request.index()].0 > Permission::None
+        self.senders[request.index()].lowest_permission > Permission::None
     }
 }
 

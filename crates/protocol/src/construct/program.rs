@@ -58,9 +58,9 @@ pub enum Entry {
     Unsettled,
     /// [`Facts::must_answer`] for the blocking with this index.
     MustAnswer(usize),
-    /// Set after taking the message, plus 1; 0 if the message cannot arrive.
+    /// Index of the set after receiving the message, plus 1; 0 if the message cannot arrive.
     Receive(MessageId),
-    /// Set after sending the message, plus 1; 0 if it is never sent there.
+    /// Index of the set after sending the message, plus 1; 0 if it is never sent there.
     Send(MessageId),
 }
 
@@ -145,14 +145,17 @@ fn knowledge_of(remote: Expression) -> Expression {
     E::Element(KNOWN, vec![remote])
 }
 
+/// Applies a binary operator to two expressions.
 fn binary(operator: Operator, left: Expression, right: Expression) -> Expression {
     E::Binary(operator, Box::new(left), Box::new(right))
 }
 
+/// Condition that a variable has this value.
 fn is(variable: VariableId, value: u16) -> Expression {
     binary(Operator::Equal, E::Variable(variable), E::Constant(value))
 }
 
+/// Condition that a variable has another value.
 fn is_not(variable: VariableId, value: u16) -> Expression {
     binary(
         Operator::NotEqual,
@@ -161,18 +164,22 @@ fn is_not(variable: VariableId, value: u16) -> Expression {
     )
 }
 
+/// Conjunction of two conditions.
 fn and(left: Expression, right: Expression) -> Expression {
     binary(Operator::And, left, right)
 }
 
+/// Disjunction of two conditions.
 fn or(left: Expression, right: Expression) -> Expression {
     binary(Operator::Or, left, right)
 }
 
+/// Negation of a condition.
 fn not(operand: Expression) -> Expression {
     E::Not(Box::new(operand))
 }
 
+/// Statement that executes one of two lists of statements.
 fn conditional(
     condition: Expression,
     then: Vec<Statement>,
@@ -185,6 +192,7 @@ fn conditional(
     }
 }
 
+/// Assignment of a constant to a variable.
 fn set(variable: VariableId, value: u16) -> Statement {
     S::Assign(variable, E::Constant(value))
 }
@@ -287,6 +295,7 @@ impl<'a> ProgramBuilder<'a> {
         binary(Operator::Subtract, next, E::Constant(1))
     }
 
+    /// Adds a rule. All rules belong to the only state of the program.
     fn add_rule(&mut self, event: Event, guard: Expression, effect: Effect, span: Span) {
         self.rules.push(Rule {
             state: StateId(0),

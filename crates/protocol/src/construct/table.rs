@@ -8,6 +8,8 @@ use super::program::{locals, CURRENT_REQUEST, REQUESTER};
 use crate::controller::{Controller, Effect, Event, Expression, Rule, State, Statement, Target};
 use crate::execute::Act;
 use crate::protocol::{Permission, StateId};
+use rustc_hash::FxHashMap;
+use std::hash::Hash;
 
 /// Home for one remote: all states, and the reaction to every input that can occur there.
 #[derive(Clone, Debug)]
@@ -124,10 +126,9 @@ impl HomeTable {
                 };
                 // The span of a row is that of its goal: its own request, or the request in progress. With one remote
                 // the requester takes one slot, so slots and variables have the same index.
-                let current_request = if slots[REQUESTER.index()] != 0 {
-                    slots[CURRENT_REQUEST.index()]
-                } else {
-                    0
+                let current_request = match slots[REQUESTER.index()] {
+                    0 => 0,
+                    _ => slots[CURRENT_REQUEST.index()],
                 };
                 let span = match event {
                     Event::Message(message) => policy
@@ -202,14 +203,11 @@ pub fn classes(cells: &[Vec<(Input, Cell)>]) -> Vec<u32> {
 
 /// Coarsest partition whose classes have equal signatures, where a signature may refer to the classes of other
 /// elements. Classes are numbered in order of their first member.
-pub fn refine<S: Eq + std::hash::Hash>(
-    count: usize,
-    signature: impl Fn(usize, &[u32]) -> S,
-) -> Vec<u32> {
+pub fn refine<S: Eq + Hash>(count: usize, signature: impl Fn(usize, &[u32]) -> S) -> Vec<u32> {
     let mut class = vec![0u32; count];
     let mut classes = usize::from(count > 0);
     loop {
-        let mut numbers = rustc_hash::FxHashMap::default();
+        let mut numbers = FxHashMap::default();
         let next: Vec<u32> = (0..count)
             .map(|element| {
                 let number = numbers.len() as u32;

@@ -66,6 +66,7 @@ impl RuleExecution<'_, '_, '_> {
         (self.machine.slot(variable.0), words(homes))
     }
 
+    /// Bit masks of a variable that is a set of homes.
     fn home_set_words(&self, variable: VariableId) -> &[u16] {
         let (first, count) = self.home_set_slots(variable);
         self.values.slots(first, count)

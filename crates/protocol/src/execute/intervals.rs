@@ -165,14 +165,13 @@ impl RuleExecution<'_, '_, '_> {
 mod tests {
     use super::super::members::{words, Members};
     use super::super::values::{Registers, Values};
-    use super::super::{Machine, Trigger};
-    use super::*;
-    use crate::controller::{Controller, Event, Initial, State, Variable};
+    use super::super::{Machine, RuleExecution, Trigger};
+    use crate::controller::Expression as E;
+    use crate::controller::{Controller, Event, Initial, Operator, Set, State, Variable};
     use crate::protocol::Permission;
-    use crate::terms::Element;
+    use crate::terms::{Element, IndexDomain, Type, VariableId};
     use cohkit_diagnostics::Span;
     use proptest::prelude::*;
-    use Expression as E;
 
     const REMOTES: u16 = 45;
     const EPOCHS: u16 = 3;

@@ -24,6 +24,7 @@ pub(super) struct Alias {
     pub former: &'static str,
 }
 
+/// Creates an alias of a keyword.
 const fn alias(context: KeywordContext, keyword: &'static str, former: &'static str) -> Alias {
     Alias {
         context,

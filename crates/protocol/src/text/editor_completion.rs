@@ -55,6 +55,7 @@ type Word<'t> = (Token, &'t str, u32);
 /// Kinds of names and words of the language that fit.
 type Completions = (Option<Vec<&'static str>>, Vec<&'static str>);
 
+/// Completions with names of these kinds and these words of the language.
 fn completions(names: &[&'static str], words: &[&'static str]) -> Completions {
     (Some(names.to_vec()), words.to_vec())
 }
@@ -112,6 +113,7 @@ impl<'t> Context<'t> {
         self.statement.last().copied()
     }
 
+    /// True if the statement contains a token of this kind.
     fn has(&self, kind: Token) -> bool {
         self.statement.iter().any(|(token, ..)| *token == kind)
     }
@@ -307,7 +309,7 @@ fn values() -> Completions {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{complete_at, EditorCompletion};
 
     /// Completions at the `^`.
     fn completions_at(text: &str) -> Option<EditorCompletion> {
@@ -321,6 +323,7 @@ mod tests {
             .expect("expected names")
     }
 
+    /// Completions follow the cell of the cursor.
     #[test]
     fn each_cell_of_a_row_expects_its_own_names() {
         let row =
@@ -344,6 +347,7 @@ mod tests {
         );
     }
 
+    /// Completions follow the innermost block of the cursor.
     #[test]
     fn blocks_expect_their_own_words() {
         assert!(completions_at("^")

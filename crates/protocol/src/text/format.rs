@@ -78,10 +78,12 @@ enum Block {
 }
 
 impl Line<'_> {
+    /// True if the line has no tokens; it may have a comment.
     fn is_empty(&self) -> bool {
         self.tokens.is_empty()
     }
 
+    /// True if the line contains a token of this kind.
     fn has(&self, token: Token) -> bool {
         self.tokens.iter().any(|(kind, _)| *kind == token)
     }
@@ -137,6 +139,7 @@ fn read_lines<'t>(text: &'t str, sink: &mut Sink) -> Vec<Line<'t>> {
     lines
 }
 
+/// Text of a span.
 fn slice(text: &str, span: Span) -> &str {
     &text[span.start as usize..span.end as usize]
 }
@@ -468,7 +471,8 @@ fn comment_column(lines: &[Line], index: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::super::diagnostic::Sink;
+    use super::{format, read_lines};
     use proptest::prelude::*;
 
     const SHIPPED: [(&str, &str); 5] = [
@@ -499,6 +503,7 @@ mod tests {
         format(text).expect("file without unknown characters")
     }
 
+    /// The layout of a small file with every kind of column.
     #[test]
     fn rows_and_declarations_are_aligned() {
         let text = "protocol p \"t\"\nremote cache{\nstates{\nI\nLong reads # a copy\nIM waits Data # none\n}\n\
@@ -510,6 +515,7 @@ mod tests {
         assert_eq!(formatted(text), expected);
     }
 
+    /// Formatting changes no word, and formatting twice is formatting once.
     #[test]
     fn shipped_files_keep_their_words_and_are_stable() {
         for (name, text) in SHIPPED {

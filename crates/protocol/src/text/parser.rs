@@ -5,15 +5,13 @@
 //! line; other statements may contain a block.
 
 use super::aliases::{current_spelling, former_spelling, KeywordContext};
-use super::ast::*;
+use super::ast::{AccessOrder, Block, File, Item, Name, Number, SystemItem};
 use super::diagnostic::{Code, Diagnostic, Sink};
 use super::lexer::Token;
-use super::Mention;
 use crate::controller::{Access, Operator};
 use crate::orders::Model;
 use crate::policy::{Acceptance, LockConflict, Stall};
-use crate::protocol::{Carries, Class, Comparison, End, Guarantee, Type};
-use crate::terms::{Element, IndexDomain};
+use crate::protocol::{Class, Comparison, Guarantee};
 use cohkit_base::words::nearest;
 use cohkit_diagnostics::{suggestion, Span};
 
@@ -248,16 +246,17 @@ impl<'a, 's> Parser<'a, 's> {
         self.token_at(0).1
     }
 
-    /// Span of the last token taken.
+    /// Span of the last token consumed.
     fn last_span(&self) -> Span {
         self.tokens[self.position.saturating_sub(1)].1
     }
 
+    /// Moves to the next token; stays at [`Token::End`].
     fn advance(&mut self) {
         self.position = (self.position + 1).min(self.tokens.len() - 1);
     }
 
-    /// Takes the current token if it is of this kind, and returns true then.
+    /// Consumes the current token if it is of this kind, and returns true then.
     fn eat(&mut self, token: Token) -> bool {
         let is_match = self.peek() == token;
         if is_match {
@@ -266,6 +265,7 @@ impl<'a, 's> Parser<'a, 's> {
         is_match
     }
 
+    /// Text of a span.
     fn slice(&self, span: Span) -> &'a str {
         &self.text[span.start as usize..span.end as usize]
     }
@@ -284,7 +284,7 @@ impl<'a, 's> Parser<'a, 's> {
         current_spelling(context, self.word())
     }
 
-    /// Takes all words of a keyword, or of its former spelling.
+    /// Consumes all words of a keyword, or of its former spelling. Returns false if neither follows.
     fn eat_keyword(&mut self, context: KeywordContext, keyword: &str) -> bool {
         for spelling in [Some(keyword), former_spelling(context, keyword)]
             .into_iter()
@@ -301,7 +301,7 @@ impl<'a, 's> Parser<'a, 's> {
         false
     }
 
-    /// Takes the current token if it is this word, and returns true then.
+    /// Consumes the current token if it is this word, and returns true then.
     fn eat_word(&mut self, word: &str) -> bool {
         let is_match = self.word() == word;
         if is_match {
@@ -310,6 +310,7 @@ impl<'a, 's> Parser<'a, 's> {
         is_match
     }
 
+    /// Moves past newlines, also outside parentheses.
     fn skip_newlines(&mut self) {
         while matches!(self.token_at(0).0, Token::Newline) {
             self.advance();

@@ -1,16 +1,18 @@
 //! Resolution of the syntax tree to a [`Protocol`]: names, types, and consistency across the file.
 
-use super::ast::*;
+use super::ast::{
+    AccessOrder, Agent, Block, ChannelItem, EndItem, File, Group, Item, Name, Number,
+};
 use super::diagnostic::{Code, Diagnostic, Sink};
-use super::parser::{class_named, HOMES, MAX_HOMES};
+use super::parser::class_named;
 use super::Mention;
-use crate::controller::MEMORY_WRITES;
+use crate::controller::{Controller, MEMORY_WRITES};
 use crate::orders::{Issue, Orders};
 use crate::protocol as p;
 use crate::protocol::{
-    Bound, Bounds, ChannelId, Class, End, Guarantee, Home, MessageId, PointOrder, Protocol, StateId,
+    Bound, Bounds, ChannelId, Class, End, Guarantee, Home, MessageId, PointOrder, Protocol,
 };
-use crate::remotes::{Kind, KindId, Remotes, MAX_KINDS};
+use crate::remotes::{Kind, KindId, MAX_KINDS};
 use cohkit_diagnostics::{suggestion, Span};
 use rustc_hash::FxHashMap;
 
@@ -30,6 +32,8 @@ mod policy;
 mod scope;
 mod senders;
 mod systems;
+
+use scope::Side;
 
 /// Names of one name space with their indices.
 struct Names<'a> {
@@ -228,6 +232,17 @@ struct Blocks<'f, 'a> {
     home: Option<&'f Agent<'a>>,
 }
 
+/// Orders of the channels of a file.
+#[derive(Default)]
+struct ChannelOrders {
+    /// Channels of each order; a network is an order too.
+    orders: Vec<Vec<ChannelId>>,
+    /// For each order, true if it applies to messages of one line only.
+    per_line: Vec<bool>,
+    /// Networks, each with the index of its order.
+    networks: Vec<p::Network>,
+}
+
 /// Stores the first occurrence of an item and reports any other.
 fn set_once<T>(
     slot: &mut Option<T>,
@@ -363,28 +378,16 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
         return None;
     }
     let blocks = collect_blocks(file, sink);
-    let mut resolver = Resolver {
-        sink,
-        kind_names: Names::new("kind of remotes", blocks.remotes.is_empty()),
-        tables: Vec::new(),
-        channels: Vec::new(),
-        channel_names: Names::new("channel", blocks.channels.is_none_or(|block| block.broken)),
-        messages: Vec::new(),
-        message_names: Names::new("message", blocks.messages.is_none_or(|block| block.broken)),
-        is_sent: Vec::new(),
-        is_taken: Vec::new(),
-        is_sent_by_home: Vec::new(),
-        homes: file.homes.unwrap_or(1),
-        homes_declared: file.homes.is_some(),
-        taking_rows: Vec::new(),
-        lineless_sends: Vec::new(),
-        sender_targets: Vec::new(),
-    };
+    let mut resolver = Resolver::new(file, &blocks, sink);
     resolver.declare_kinds(&blocks.remotes);
     let line_bytes = blocks
         .line
         .and_then(|(number, _)| resolver.line_bytes(number));
-    let (orders, per_line, networks) = blocks
+    let ChannelOrders {
+        orders,
+        per_line,
+        networks,
+    } = blocks
         .channels
         .map_or_else(Default::default, |block| resolver.declare_channels(block));
     if let Some(block) = blocks.messages {
@@ -398,30 +401,13 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
         .map_or_else(Bounds::default, |block| resolver.resolve_bounds(block));
     let program_order = blocks.accesses.map(|block| resolver.program_order(block));
     let remote = (!blocks.remotes.is_empty())
-        .then(|| resolver.resolve_controller(&blocks.remotes, None, scope::Side::Remote));
+        .then(|| resolver.resolve_controller(&blocks.remotes, None, Side::Remote));
     if let Some((remote, states, _)) = &remote {
         resolver.check_equal_permissions(remote, states);
     }
     let home = blocks.home.map(|agent| {
         let resolved_remote = remote.as_ref().map(|(remote, states, _)| (remote, states));
-        if !policy::is_policy(agent) {
-            let agents = std::slice::from_ref(&agent);
-            let (home, ..) =
-                resolver.resolve_controller(agents, resolved_remote, scope::Side::Home);
-            return Home::Controller(home);
-        }
-        if let [_, second, ..] = blocks.remotes[..] {
-            let text = "a home written as a policy, and remotes with several tables";
-            let diagnostic = Diagnostic::new(Code::Misplaced, agent.body.keyword, text)
-                .label("a policy refers to one table")
-                .note_at(second.body.keyword, "the second table")
-                .note("write the home as rows, or the remotes as one table: `remote A B { ... }`");
-            resolver.sink.push(diagnostic);
-        }
-        if let Some((remote, _)) = resolved_remote {
-            resolver.reject_split_states(agent, remote);
-        }
-        Home::Policy(resolver.resolve_policy(agent, resolved_remote))
+        resolver.resolve_home(agent, &blocks.remotes, resolved_remote)
     });
     let (remote, states, initial) = match remote {
         Some((remote, states, initial)) => (Some(remote), states, initial),
@@ -438,15 +424,8 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
             _ => None,
         },
     ]);
-    if let (Some(remote), Some(Home::Policy(_))) = (&remote, &home) {
-        resolver.reject_several_lines(remote);
-    }
-    if let (Some(network), Some(Home::Policy(_))) = (networks.first(), &home) {
-        let text = "a home written as a policy, and a network";
-        let diagnostic = Diagnostic::new(Code::Misplaced, network.span, text)
-            .label("requests and answers would wait for each other in one queue")
-            .note("write the home as rows, or `ordered` in place of the network");
-        resolver.sink.push(diagnostic);
+    if let Some(Home::Policy(_)) = home {
+        resolver.check_supported_by_policy(remote.as_ref(), &networks);
     }
     let guarantee = blocks.guarantee.map(|(guarantee, _)| guarantee);
     let guarantee = guarantee.unwrap_or_default();
@@ -491,7 +470,70 @@ pub(super) fn resolve(file: &File, sink: &mut Sink) -> Option<Protocol> {
     Some(protocol)
 }
 
+impl<'a, 's> Resolver<'a, 's> {
+    /// Creates the resolver of a file, before any declaration is resolved.
+    fn new(file: &File<'a>, blocks: &Blocks<'_, 'a>, sink: &'s mut Sink) -> Resolver<'a, 's> {
+        Resolver {
+            sink,
+            kind_names: Names::new("kind of remotes", blocks.remotes.is_empty()),
+            tables: Vec::new(),
+            channels: Vec::new(),
+            channel_names: Names::new("channel", blocks.channels.is_none_or(|block| block.broken)),
+            messages: Vec::new(),
+            message_names: Names::new("message", blocks.messages.is_none_or(|block| block.broken)),
+            is_sent: Vec::new(),
+            is_taken: Vec::new(),
+            is_sent_by_home: Vec::new(),
+            homes: file.homes.unwrap_or(1),
+            homes_declared: file.homes.is_some(),
+            taking_rows: Vec::new(),
+            lineless_sends: Vec::new(),
+            sender_targets: Vec::new(),
+        }
+    }
+}
+
 impl<'a> Resolver<'a, '_> {
+    /// Resolves a home, from its rows or its policy.
+    fn resolve_home(
+        &mut self,
+        agent: &Agent<'a>,
+        remote_blocks: &[&Agent<'a>],
+        resolved_remote: Option<(&Controller, &Names<'a>)>,
+    ) -> Home {
+        if !policy::is_policy(agent) {
+            let agents = std::slice::from_ref(&agent);
+            let (home, ..) = self.resolve_controller(agents, resolved_remote, Side::Home);
+            return Home::Controller(home);
+        }
+        if let [_, second, ..] = remote_blocks[..] {
+            let text = "a home written as a policy, and remotes with several tables";
+            let diagnostic = Diagnostic::new(Code::Misplaced, agent.body.keyword, text)
+                .label("a policy refers to one table")
+                .note_at(second.body.keyword, "the second table")
+                .note("write the home as rows, or the remotes as one table: `remote A B { ... }`");
+            self.sink.push(diagnostic);
+        }
+        if let Some((remote, _)) = resolved_remote {
+            self.reject_split_states(agent, remote);
+        }
+        Home::Policy(self.resolve_policy(agent, resolved_remote))
+    }
+
+    /// Rejects rows about several lines, and networks, which a home that is written as a policy does not support.
+    fn check_supported_by_policy(&mut self, remote: Option<&Controller>, networks: &[p::Network]) {
+        if let Some(remote) = remote {
+            self.reject_several_lines(remote);
+        }
+        if let Some(network) = networks.first() {
+            let text = "a home written as a policy, and a network";
+            let diagnostic = Diagnostic::new(Code::Misplaced, network.span, text)
+                .label("requests and answers would wait for each other in one queue")
+                .note("write the home as rows, or `ordered` in place of the network");
+            self.sink.push(diagnostic);
+        }
+    }
+
     /// Checks the size of a line, in bytes.
     fn line_bytes(&mut self, number: Number) -> Option<u32> {
         let bytes = number_in_range(number, 8, 4096, "the line size is", self.sink)?;
@@ -584,11 +626,7 @@ impl<'a> Resolver<'a, '_> {
 
     /// Checks that states of the same name in several tables give the same permission, because policies and local
     /// operations name permissions by states.
-    fn check_equal_permissions(
-        &mut self,
-        remote: &crate::controller::Controller,
-        names: &Names<'a>,
-    ) {
+    fn check_equal_permissions(&mut self, remote: &Controller, names: &Names<'a>) {
         for (name, state) in names.list.iter().zip(&remote.states) {
             let first = names.index.get(name.text).map(|&first| usize::from(first));
             let Some(first) = first.and_then(|first| remote.states.get(first)) else {
@@ -698,100 +736,111 @@ impl<'a> Resolver<'a, '_> {
         point_orders
     }
 
-    /// Declares the channels. Returns their orders, whether each order is per line, and the networks.
-    fn declare_channels(
-        &mut self,
-        block: &Block<ChannelItem<'a>>,
-    ) -> (Vec<Vec<ChannelId>>, Vec<bool>, Vec<p::Network>) {
+    /// Declares the channels. Returns their orders, and the networks.
+    fn declare_channels(&mut self, block: &Block<ChannelItem<'a>>) -> ChannelOrders {
         for item in &block.items {
-            let &ChannelItem::Channel {
-                name,
-                class,
-                from,
-                to,
-                span,
-            } = item
-            else {
-                continue;
-            };
-            let (from, sender) = self.resolve_end(from);
-            let (to, receiver) = self.resolve_end(to);
-            if from == End::Home && to == End::Home && !self.homes_declared {
-                let message = format!("`{}` leads from the home to the home", name.text);
-                self.sink.push(
-                    Diagnostic::new(Code::Direction, span, message)
-                        .label("there is one home; `size homes N` makes several"),
-                );
-            }
-            if self.channel_names.declare(name, self.sink).is_some() {
-                let class = class.or(class_named(name.text));
-                self.channels.push(p::Channel {
-                    name: name.text.to_string(),
-                    from,
-                    to,
-                    kinds: [sender, receiver],
-                    class,
-                    span: name.span,
-                });
+            if let ChannelItem::Channel { .. } = item {
+                self.declare_channel(item);
             }
         }
-        let (mut orders, mut per_line): (Vec<Vec<ChannelId>>, Vec<bool>) = Default::default();
+        let mut resolved = ChannelOrders::default();
         let mut ordered_spans: FxHashMap<u16, Span> = FxHashMap::default();
-        let mut networks: Vec<p::Network> = Vec::new();
         let mut network_names = Names::new("network", false);
         for item in &block.items {
             let (names, is_per_line) = match item {
-                ChannelItem::Ordered(names, is_per_line) => (names, is_per_line),
+                ChannelItem::Ordered(names, is_per_line) => (names, *is_per_line),
                 ChannelItem::Network(name, capacity, names) => {
                     let capacity = capacity.and_then(|number| {
                         let max_capacity = u32::from(p::Network::MAX_CAPACITY);
                         number_in_range(number, 1, max_capacity, "a capacity is", self.sink)
                     });
                     if network_names.declare(*name, self.sink).is_some() {
-                        networks.push(p::Network {
+                        resolved.networks.push(p::Network {
                             name: name.text.to_string(),
-                            order: orders.len(),
+                            order: resolved.orders.len(),
                             capacity: capacity.map(|capacity| capacity as u16),
                             span: name.span,
                         });
                     }
-                    (names, &false)
+                    (names, false)
                 }
                 _ => continue,
             };
-            let mut order = Vec::new();
-            for &name in names {
-                let Some(index) = self.channel_names.find(name, self.sink) else {
-                    continue;
-                };
-                let channel = &self.channels[usize::from(index)];
-                if let (ChannelItem::Network(..), End::Home, End::Home) =
-                    (item, channel.from, channel.to)
-                {
-                    let text = format!("`{}` is a channel between homes", name.text);
-                    self.sink.push(
-                        Diagnostic::new(Code::Direction, name.span, text)
-                            .label("a network has channels that remotes send on or receive from"),
-                    );
-                    continue;
-                }
-                match ordered_spans.insert(index, name.span) {
-                    None => order.push(ChannelId(index)),
-                    Some(first) => self.sink.push(
-                        Diagnostic::new(
-                            Code::DuplicateName,
-                            name.span,
-                            format!("`{}` is ordered twice", name.text),
-                        )
-                        .label("a channel can be in only one order")
-                        .note_at(first, "ordered here"),
-                    ),
-                }
-            }
-            orders.push(order);
-            per_line.push(*is_per_line);
+            let is_network = matches!(item, ChannelItem::Network(..));
+            let members = names.iter().filter_map(|&name| {
+                self.resolve_ordered_channel(name, is_network, &mut ordered_spans)
+            });
+            resolved.orders.push(members.collect());
+            resolved.per_line.push(is_per_line);
         }
-        (orders, per_line, networks)
+        resolved
+    }
+
+    /// Declares a channel. Does nothing for other items of the block.
+    fn declare_channel(&mut self, item: &ChannelItem<'a>) {
+        let &ChannelItem::Channel {
+            name,
+            class,
+            from,
+            to,
+            span,
+        } = item
+        else {
+            return;
+        };
+        let (from, sender) = self.resolve_end(from);
+        let (to, receiver) = self.resolve_end(to);
+        if from == End::Home && to == End::Home && !self.homes_declared {
+            let message = format!("`{}` leads from the home to the home", name.text);
+            self.sink.push(
+                Diagnostic::new(Code::Direction, span, message)
+                    .label("there is one home; `size homes N` makes several"),
+            );
+        }
+        if self.channel_names.declare(name, self.sink).is_some() {
+            let class = class.or(class_named(name.text));
+            self.channels.push(p::Channel {
+                name: name.text.to_string(),
+                from,
+                to,
+                kinds: [sender, receiver],
+                class,
+                span: name.span,
+            });
+        }
+    }
+
+    /// Resolves a member of an order or network. `ordered_spans` has the channels that are already in an order, by
+    /// index, with the span of their name there.
+    fn resolve_ordered_channel(
+        &mut self,
+        name: Name<'a>,
+        is_network: bool,
+        ordered_spans: &mut FxHashMap<u16, Span>,
+    ) -> Option<ChannelId> {
+        let index = self.channel_names.find(name, self.sink)?;
+        let channel = &self.channels[usize::from(index)];
+        if is_network && (channel.from, channel.to) == (End::Home, End::Home) {
+            let text = format!("`{}` is a channel between homes", name.text);
+            self.sink.push(
+                Diagnostic::new(Code::Direction, name.span, text)
+                    .label("a network has channels that remotes send on or receive from"),
+            );
+            return None;
+        }
+        if let Some(first) = ordered_spans.insert(index, name.span) {
+            self.sink.push(
+                Diagnostic::new(
+                    Code::DuplicateName,
+                    name.span,
+                    format!("`{}` is ordered twice", name.text),
+                )
+                .label("a channel can be in only one order")
+                .note_at(first, "ordered here"),
+            );
+            return None;
+        }
+        Some(ChannelId(index))
     }
 
     /// Declares the messages, with their fields.
@@ -843,10 +892,12 @@ impl<'a> Resolver<'a, '_> {
         self.taking_rows = vec![None; self.messages.len()];
     }
 
+    /// Returns the message with this name; reports an unknown name.
     fn message_named(&mut self, name: Name<'a>) -> Option<MessageId> {
         self.message_names.find(name, self.sink).map(MessageId)
     }
 
+    /// Returns the channel that a message travels on.
     fn channel_of(&self, message: MessageId) -> &p::Channel {
         &self.channels[self.messages[message.index()].channel.index()]
     }

@@ -1,9 +1,10 @@
 //! Tests of the front end as a whole, from file to protocol.
 
-use super::*;
+use super::diagnostic::Code;
+use super::{compose, composes, parse};
 use crate::controller::{Effect, Event, Expression, Set, Statement, Target, Value};
 use crate::policy::GrantCondition;
-use crate::protocol::{Carries, Class, Home, Permission, Type};
+use crate::protocol::{Carries, Class, Home, Permission, Protocol, Type};
 
 mod aliases;
 mod analysis;
@@ -88,6 +89,7 @@ fn load_shipped(file: &str) -> Result<Protocol, String> {
     parse(&text).map_err(|errors| errors[0].message.clone())
 }
 
+/// The numbers of a composed system are those that its file states, for each space.
 #[test]
 fn composition_counts_the_parts_of_each_space() {
     let text = std::fs::read_to_string(format!("{FOLDER}/eci-both.coh")).expect("shipped file");
@@ -141,6 +143,7 @@ fn every_shipped_file_is_parsed() {
     assert!(number >= 5, "{number} files");
 }
 
+/// Samples of the rules of a hand-written home.
 #[test]
 fn rows_of_a_directory_protocol_become_rules() {
     let msi = parse_valid(MSI);

@@ -207,6 +207,7 @@ fn assert_missing_bytes(name: &str, message: &str, read: &str) {
     assert!(help.0.is_some() && help.1.contains("`(line)`"), "{help:?}");
 }
 
+/// A read that completes without bytes is an error of the file.
 #[test]
 fn read_completion_requires_line_data() {
     assert_missing_bytes("eci", "DataOnce", "read_once");
@@ -242,6 +243,7 @@ home directory {{
 /// Messages of a store in two steps: a request for permission to send, then the bytes.
 const STORE: &str = "request: Ask, Bytes (partial store); grant: Go, Data (line), Ok";
 
+/// A store in two steps must send its bytes and complete.
 #[test]
 fn two_step_store_requires_send_and_done() {
     let rows = "I | store | send Ask   | G

@@ -50,7 +50,7 @@ fn construction_results(text: &str) -> BTreeMap<String, String> {
         &protocol,
         Extent {
             max_explored_remotes: 3,
-            max_drained_remotes: 2,
+            max_quiescence_remotes: 2,
         },
     ) {
         Err(ConstructionError::Refused(refusal)) => panic!("refused: {}", refusal.obstacle),
@@ -74,7 +74,7 @@ fn construction_results(text: &str) -> BTreeMap<String, String> {
             record("knowledge", construction.knowledge.count().to_string());
             record(
                 "resends",
-                if construction.drains[0].note.is_some() {
+                if construction.quiescence[0].note.is_some() {
                     "yes"
                 } else {
                     "no"
@@ -89,9 +89,9 @@ fn construction_results(text: &str) -> BTreeMap<String, String> {
                 .fault()
                 .map_or("verified", |fault| fault.kind.name());
             record("verdict", verdict.to_string());
-            for drain in &construction.drains {
+            for report in &construction.quiescence {
                 assert!(
-                    drain.unexercised.is_empty(),
+                    report.unexercised.is_empty(),
                     "every transition of a home happens"
                 );
             }
@@ -131,6 +131,7 @@ fn variations_have_the_sizes_and_verdicts_of_the_study() {
     assert!(mismatches.is_empty(), "\n{}", mismatches.join("\n"));
 }
 
+/// A caller that sets the flag gets no result.
 #[test]
 fn construction_is_cancelled_by_its_flag() {
     let protocol = text::parse(&read_file("base")).unwrap();
@@ -141,7 +142,7 @@ fn construction_is_cancelled_by_its_flag() {
 }
 
 /// After this answer the home cannot know whether a victim follows. It may wait for one that need not exist, and the
-/// drain check finds the dead end.
+/// quiescence check finds the dead end.
 #[test]
 fn ambiguous_knowledge_is_explained() {
     let text = fs::read_to_string(construction_folder().join("ambiguous-answer.coh")).unwrap();
@@ -205,9 +206,9 @@ fn forwards_are_sent_again_on_answers_only() {
                 && forwards(cell)
         });
     assert_eq!(on_answers.count(), 11);
-    let drain = &construction.drains[0];
+    let report = &construction.quiescence[0];
     assert_eq!(
-        drain.resends.len(),
+        report.resends.len(),
         7,
         "of these, the ones inside a loop that only fairness ends"
     );
@@ -377,7 +378,7 @@ fn three_remotes_have_the_knowledge_sets_of_two() {
                 &protocol,
                 Extent {
                     max_explored_remotes: explored,
-                    max_drained_remotes: 1,
+                    max_quiescence_remotes: 1,
                 },
             )
             .ok()
@@ -389,6 +390,7 @@ fn three_remotes_have_the_knowledge_sets_of_two() {
     }
 }
 
+/// Every local operation may lock the line: the construction still finds a home without a fault.
 #[test]
 fn eci_with_operations_that_always_lock() {
     // As published, both operations lock; the publication gives 79 states, 304 transitions and 25 messages.
@@ -411,13 +413,13 @@ fn every_transition_of_the_shipped_homes_is_exercised() {
             &protocol,
             Extent {
                 max_explored_remotes: remotes,
-                max_drained_remotes: remotes,
+                max_quiescence_remotes: remotes,
             },
         );
         let construction = construction.ok().unwrap();
-        assert_eq!(construction.drains.len(), remotes as usize);
-        for drain in &construction.drains {
-            assert!(drain.unexercised.is_empty() && drain.stuck == 0);
+        assert_eq!(construction.quiescence.len(), remotes as usize);
+        for report in &construction.quiescence {
+            assert!(report.unexercised.is_empty() && report.stuck == 0);
         }
     }
 }

@@ -42,12 +42,14 @@ impl Unroller<'_> {
         unrolled
     }
 
+    /// Unrolls each of these statements.
     fn body(&self, body: &[Statement]) -> Vec<Statement> {
         body.iter()
             .map(|statement| self.statement(statement))
             .collect()
     }
 
+    /// Unrolls a statement and everything in it.
     fn statement(&self, statement: &Statement) -> Statement {
         if let Some(unrolled) = self.homes.statement(statement, self.variables) {
             return self.statement(&unrolled);
@@ -102,6 +104,7 @@ impl Unroller<'_> {
         }
     }
 
+    /// Unrolls an expression and everything in it.
     fn unroll_expression(&self, expression: &Expression) -> Expression {
         let boxed = |inner: &Expression| Box::new(self.unroll_expression(inner));
         match expression {
@@ -122,6 +125,7 @@ impl Unroller<'_> {
         }
     }
 
+    /// Unrolls the expressions in a set of remotes.
     fn set(&self, set: &Set) -> Set {
         match set {
             Set::Singleton(remote) => Set::Singleton(Box::new(self.unroll_expression(remote))),

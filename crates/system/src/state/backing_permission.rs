@@ -12,7 +12,7 @@
 //! requested. The states explored here therefore include every behaviour of the home below any outer protocol with any
 //! number of caches.
 
-use cohkit_protocol::protocol::Permission;
+use cohkit_protocol::protocol::{MessageId, Permission};
 
 use super::{Lock, System, SystemState};
 use crate::agent::Violation;
@@ -42,12 +42,7 @@ impl<D: Data> SystemState<D> {
     }
 
     /// True if a message to the home has to wait for more backing permission.
-    pub(super) fn waits_for_memory(
-        &self,
-        system: &System,
-        line: u8,
-        message: cohkit_protocol::protocol::MessageId,
-    ) -> bool {
+    pub(super) fn waits_for_memory(&self, system: &System, line: u8, message: MessageId) -> bool {
         let permission = self.lines[usize::from(line)].backing_permission;
         (system.backing_needs.as_ref()).is_some_and(|needs| needs[message.index()] > permission)
     }
@@ -149,24 +144,25 @@ pub const EXCEEDS_BACKING_PERMISSION: &str =
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::super::{System, SystemState};
     use crate::data::Current;
     use crate::state::{explore, Found, StepError};
     use cohkit_protocol::construct;
+    use cohkit_protocol::protocol::Permission;
     use cohkit_protocol::text::parse;
 
-    /// The first violated property after `leave_out` has weakened the rules.
-    fn first_violation(leave_out: impl FnOnce(&mut System)) -> Option<String> {
+    /// The first violated property after `weaken` has weakened the rules.
+    fn first_violation(weaken: impl FnOnce(&mut System)) -> Option<String> {
         let text = include_str!("../../../../protocols/mesi-l1.coh");
         let protocol = parse(text).expect("shipped file");
         let home = construct::home(&protocol, 2).expect("a home");
         let mut system = System::new(&protocol, &home, 2u16, 1, 7).with_backing_permission();
-        leave_out(&mut system);
+        weaken(&mut system);
         match explore(&system, SystemState::<Current>::new(&system), 50_000) {
             Found::Safe {
                 stuck_path: None, ..
             } => None,
-            Found::Safe { .. } => Some("drain".to_string()),
+            Found::Safe { .. } => Some("quiescence".to_string()),
             Found::Violated { errors, .. } => match &errors[0] {
                 StepError::Violated(violation) => Some(violation.property.to_string()),
                 StepError::Exceeded(limit) => Some(limit.clone()),
@@ -175,6 +171,7 @@ mod tests {
         }
     }
 
+    /// Fails if the exploration does not find a home that takes requests with too little backing permission.
     #[test]
     fn weak_admission_violates_data_value_or_inclusion() {
         assert_eq!(first_violation(|_| ()), None);

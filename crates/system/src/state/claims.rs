@@ -2,7 +2,7 @@
 
 use cohkit_protocol::protocol::{Amount, Claim, Comparison, Permission};
 
-use super::{Line, Lock, System, SystemState};
+use super::{InFlightMessage, Line, Lock, System, SystemState, EXCEEDS_BACKING_PERMISSION};
 use crate::agent::Violation;
 use crate::data::Data;
 
@@ -18,29 +18,26 @@ impl<D: Data> SystemState<D> {
         Ok(())
     }
 
-    /// Checks coherence, inclusion, the invariants of the file and the bound of messages in
-    /// flight for the line `number`.
+    /// Checks coherence, inclusion, the invariants of the file and the bound of messages in flight for the line
+    /// `number`.
     fn check_line(&self, system: &System, number: u8, line: &Line<D>) -> Result<(), Violation> {
         if system.facts.coherent {
-            self.coherent(system, number, line)?;
+            self.check_coherence(system, number, line)?;
         }
         let mut permissions = line
             .remotes
             .iter()
-            .map(|r| system.permission(&r.configuration));
+            .map(|remote| system.permission(&remote.configuration));
         if permissions.any(|permission| permission > line.backing_permission) {
-            return Err(Violation::new(
-                "inclusion",
-                super::EXCEEDS_BACKING_PERMISSION,
-            ));
+            return Err(Violation::new("inclusion", EXCEEDS_BACKING_PERMISSION));
         }
         for invariant in &system.protocol.invariants {
-            if !self.claim(&invariant.claim, number) {
+            if !self.holds(&invariant.claim, number) {
                 return Err(Violation::new(invariant.name.clone(), "it does not hold"));
             }
         }
         for remote in 0..system.remotes {
-            let involves_remote = |flight: &&super::InFlightMessage<D>| {
+            let involves_remote = |flight: &&InFlightMessage<D>| {
                 flight.line == number && [flight.from, flight.to].contains(&Some(remote))
             };
             let in_flight = self.network.flights().filter(involves_remote).count();
@@ -52,7 +49,12 @@ impl<D: Data> SystemState<D> {
     }
 
     /// Checks *single writer* and *data value*.
-    fn coherent(&self, system: &System, number: u8, line: &Line<D>) -> Result<(), Violation> {
+    fn check_coherence(
+        &self,
+        system: &System,
+        number: u8,
+        line: &Line<D>,
+    ) -> Result<(), Violation> {
         let permissions = || {
             line.remotes
                 .iter()
@@ -91,7 +93,7 @@ impl<D: Data> SystemState<D> {
     }
 
     /// Evaluates a claim of an invariant for a line.
-    fn claim(&self, claim: &Claim, line: u8) -> bool {
+    fn holds(&self, claim: &Claim, line: u8) -> bool {
         match claim {
             Claim::Compare(a, comparison, b) => {
                 let (a, b) = (self.amount(a, line), self.amount(b, line));
@@ -104,10 +106,10 @@ impl<D: Data> SystemState<D> {
                     Comparison::GreaterOrEqual => a >= b,
                 }
             }
-            Claim::And(a, b) => self.claim(a, line) && self.claim(b, line),
-            Claim::Or(a, b) => self.claim(a, line) || self.claim(b, line),
-            Claim::Not(a) => !self.claim(a, line),
-            Claim::Implies(a, b) => !self.claim(a, line) || self.claim(b, line),
+            Claim::And(a, b) => self.holds(a, line) && self.holds(b, line),
+            Claim::Or(a, b) => self.holds(a, line) || self.holds(b, line),
+            Claim::Not(a) => !self.holds(a, line),
+            Claim::Implies(a, b) => !self.holds(a, line) || self.holds(b, line),
             Claim::Locked => self.lines[usize::from(line)].lock != Lock::Unlocked,
         }
     }
@@ -115,7 +117,7 @@ impl<D: Data> SystemState<D> {
     /// Value of an amount for a line.
     fn amount(&self, amount: &Amount, line: u8) -> usize {
         match amount {
-            Amount::Constant(c) => usize::from(*c),
+            Amount::Constant(value) => usize::from(*value),
             Amount::RemotesIn(states) => {
                 let remotes = self.lines[usize::from(line)].remotes.iter();
                 let inside = |state: u16| states.iter().any(|s| s.0 == state);

@@ -13,15 +13,15 @@
 //! An inner transaction that has begun therefore needs nothing from outside, and a waiting request holds no resource.
 //!
 //! Each rule was left out in turn, for two L2s of `mesi.coh` with one L1 of `mesi-l1.coh` each. Without any one of the
-//! first three, inclusion, the data value or drain is violated. Without the last, no property is violated, in 88,936
-//! states instead of 65,463. The last rule is a precaution: a rising permission takes nothing from the inner caches,
-//! and the lock still delays the steps that lower it.
+//! first three, inclusion, the data value or quiescence is violated. Without the last, no property is violated, in
+//! 88,936 states instead of 65,463. The last rule is a precaution: a rising permission takes nothing from the inner
+//! caches, and the lock still delays the steps that lower it.
 
 use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::execute::{Outcome, Trigger};
 use cohkit_protocol::protocol::Permission;
 
-use super::{CompletedAccess, Lock, Step, StepError, System, SystemState};
+use super::{CompletedAccess, Lock, Payload, Step, StepError, System, SystemState};
 use crate::agent::Violation;
 use crate::data::{Data, Extent};
 use crate::hierarchy;
@@ -90,7 +90,7 @@ impl<'p> Levels<'p> {
         }
     }
 
-    /// Permission of an outer cache to a line.
+    /// Permission of the outer cache `number` to a line.
     fn permission<D: Data>(&self, clusters: &Clusters<D>, number: u8, line: u8) -> Permission {
         let remote_state = &clusters.outer.lines[usize::from(line)].remotes[usize::from(number)];
         self.outer.permission(&remote_state.configuration)
@@ -148,8 +148,8 @@ impl<D: Data> Clusters<D> {
     /// Copies the lines of the outer caches to the memory of the inner homes.
     fn copy_outer_lines(&mut self) {
         for (number, inner) in self.inner.iter_mut().enumerate() {
-            for (line, place) in inner.lines.iter_mut().enumerate() {
-                place.memory = self.outer.lines[line].remotes[number].copy.clone();
+            for (line, inner_line) in inner.lines.iter_mut().enumerate() {
+                inner_line.memory = self.outer.lines[line].remotes[number].copy.clone();
             }
         }
     }
@@ -181,21 +181,16 @@ impl<D: Data> Clusters<D> {
             levels.permission(self, number, line),
             levels.permission(next, number, line),
         );
-        let sent = next.outer.network.flights().filter(|flight| {
-            flight.from == Some(number)
-                && flight.line == line
-                && matches!(flight.carried, super::Payload::Line(_))
-        });
-        let sent_before = self.outer.network.flights().filter(|flight| {
-            flight.from == Some(number)
-                && flight.line == line
-                && matches!(flight.carried, super::Payload::Line(_))
-        });
-        hierarchy::lowered_permission(
-            permission_before,
-            permission_after,
-            sent.count() > sent_before.count(),
-        )
+        let sent_lines = |clusters: &Clusters<D>| {
+            let flights = clusters.outer.network.flights();
+            let sent_lines = flights.filter(|flight| {
+                (flight.from, flight.line) == (Some(number), line)
+                    && matches!(flight.carried, Payload::Line(_))
+            });
+            sent_lines.count()
+        };
+        let sends_line = sent_lines(next) > sent_lines(self);
+        hierarchy::lowered_permission(permission_before, permission_after, sends_line)
     }
 
     /// True if the outer level has requested no local operation of the line, and holds no lock on it.
@@ -568,8 +563,8 @@ impl<D: Data> Clusters<D> {
             let below = self
                 .inner
                 .iter()
-                .map(|w| LevelPermissions::of(w, &levels.inner, line));
-            judge(&above, below)?;
+                .map(|inner| LevelPermissions::of(inner, &levels.inner, line));
+            check_line(&above, below)?;
         }
         Ok(())
     }
@@ -590,11 +585,11 @@ pub(super) fn permissions<D: Data>(
 ) -> Vec<Permission> {
     let remotes = system_state.lines[usize::from(line)].remotes.iter();
     remotes
-        .map(|r| system.permission(&r.configuration))
+        .map(|remote| system.permission(&remote.configuration))
         .collect()
 }
 
-/// Combined permissions of a system's caches to a line.
+/// Combined permissions of a system's caches to a line, as far as the checks of two levels need them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct LevelPermissions {
     /// Highest permission of any cache.
@@ -627,8 +622,8 @@ impl LevelPermissions {
                 .max()
                 .unwrap_or(Permission::None),
             holders: readable.count(),
-            has_stale_copy: remotes.into_iter().any(|(r, permission)| {
-                *permission > Permission::None && !system_state.data.is_current(line, &r.copy)
+            has_stale_copy: remotes.into_iter().any(|(remote, permission)| {
+                *permission > Permission::None && !system_state.data.is_current(line, &remote.copy)
             }),
         }
     }
@@ -636,7 +631,7 @@ impl LevelPermissions {
 
 /// Checks the properties of a line. `above` holds the permissions of the outer caches, `below` the summary of the
 /// inner system below each of them.
-pub(super) fn judge(
+pub(super) fn check_line(
     above: &[Permission],
     below: impl Iterator<Item = LevelPermissions> + Clone,
 ) -> Result<(), Violation> {

@@ -104,10 +104,12 @@ impl<'p> System<'p> {
         }
     }
 
+    /// Executor of the remotes' rows.
     fn remote_machine(&self) -> &Machine<'p> {
         &self.machines[0]
     }
 
+    /// Executor of the home's rows.
     fn home_machine(&self) -> &Machine<'p> {
         &self.machines[1]
     }
@@ -122,6 +124,7 @@ impl<'p> System<'p> {
         u16::from(line) % self.protocol.homes
     }
 
+    /// Permission of a remote in this configuration.
     fn permission(&self, remote: &Configuration) -> Permission {
         self.protocol.remote.states[usize::from(remote.state)].permission
     }
@@ -313,7 +316,7 @@ impl<D: Data> SystemState<D> {
         let line_state = &self.lines[usize::from(line)];
         let current = |copy: &D::Copy| self.data.is_current(line, copy);
         let mut remotes = (0..).zip(&line_state.remotes);
-        let slot = match &line_state.operation {
+        let in_memory_operation = match &line_state.operation {
             Operation::Sampled(copy) | Operation::Write(copy) => current(copy),
             _ => false,
         };
@@ -322,7 +325,7 @@ impl<D: Data> SystemState<D> {
         line_state.remotes.iter().any(has_current_atomic_read)
             || remotes.any(|(number, remote)| Some(number) != agent && current(&remote.copy))
             || agent.is_some() && current(&line_state.memory)
-            || slot
+            || in_memory_operation
             || flights.any(|flight| matches!(&flight.carried, Payload::Line(copy) if current(copy)))
     }
 

@@ -159,8 +159,9 @@ impl<D: Data> Network<D> {
         })
     }
 
-    /// True if the input queue of the order's network has room for one more message, or the network has no capacity.
-    pub fn has_room(&self, protocol: &Protocol, order: Order) -> bool {
+    /// True if the input queue of the order's network can hold one more message, or the network has no capacity
+    /// limit.
+    pub fn has_capacity(&self, protocol: &Protocol, order: Order) -> bool {
         let network = protocol.network_of(order.0);
         let Some(network) = network.filter(|network| network.capacity.is_some()) else {
             return true;

@@ -13,7 +13,7 @@ use crate::data::Data;
 type Numbers<'n> = &'n [u8];
 
 /// Permutes a value of a type; `none` is 0, and a remote its number plus 1.
-fn value(ty: Type, value: u16, numbers: Numbers) -> u16 {
+fn permute_value(ty: Type, value: u16, numbers: Numbers) -> u16 {
     match ty {
         Type::Remote if value > 0 => u16::from(numbers[usize::from(value) - 1]) + 1,
         Type::RemoteSet => (0..numbers.len())
@@ -25,7 +25,7 @@ fn value(ty: Type, value: u16, numbers: Numbers) -> u16 {
 }
 
 /// Permutes the remotes in an agent's variables.
-fn configuration(
+fn permute_configuration(
     controller: &Controller,
     machine: &Machine,
     original: &Configuration,
@@ -44,7 +44,8 @@ fn configuration(
             ..
         } = variable.ty
         else {
-            permuted.slots[first_slot] = value(variable.ty, original.slots[first_slot], numbers);
+            permuted.slots[first_slot] =
+                permute_value(variable.ty, original.slots[first_slot], numbers);
             continue;
         };
         let [rows, columns] = variable.ty.extent(numbers.len() as u16).map(usize::from);
@@ -52,10 +53,12 @@ fn configuration(
             IndexDomain::Remotes => usize::from(numbers[index]),
             IndexDomain::Numbers(_) | IndexDomain::Homes(_) => index,
         };
-        for (i, j) in (0..rows).flat_map(|i| (0..columns).map(move |j| (i, j))) {
-            let target = permuted_index(first_domain, i) * columns
-                + second_domain.map_or(j, |second_domain| permuted_index(second_domain, j));
-            permuted.slots[first_slot + target] = original.slots[first_slot + i * columns + j];
+        for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)))
+        {
+            let target = permuted_index(first_domain, row) * columns
+                + second_domain.map_or(column, |domain| permuted_index(domain, column));
+            permuted.slots[first_slot + target] =
+                original.slots[first_slot + row * columns + column];
         }
     }
     permuted
@@ -66,11 +69,12 @@ impl<D: Data> SystemState<D> {
     pub fn permuted(&self, system: &System, numbers: Numbers) -> SystemState<D> {
         let mut result = self.clone();
         for (line, original) in result.lines.iter_mut().zip(&self.lines) {
-            line.home = configuration(system.home, system.home_machine(), &original.home, numbers);
+            line.home =
+                permute_configuration(system.home, system.home_machine(), &original.home, numbers);
             for (remote, &number) in original.remotes.iter().zip(numbers) {
                 let remote_state = &mut line.remotes[usize::from(number)];
                 remote_state.clone_from(remote);
-                remote_state.configuration = configuration(
+                remote_state.configuration = permute_configuration(
                     &system.protocol.remote,
                     system.remote_machine(),
                     &remote.configuration,
@@ -84,28 +88,27 @@ impl<D: Data> SystemState<D> {
         result.network = Network::new();
         // The messages of one order stay together and keep their sequence, as they share sender and receiver.
         for flight in self.network.flights() {
-            let flight = flight_of(system.protocol, flight, numbers);
+            let flight = permute_message(system.protocol, flight, numbers);
             (result.network).insert_keeping_marks(system.protocol, CopyOnWrite::new(flight));
         }
         result
     }
 }
 
-/// The same message with permuted sender, receiver and fields.
-fn flight_of<D: Data>(
+/// Permutes sender, receiver and fields of a message.
+fn permute_message<D: Data>(
     protocol: &Protocol,
     flight: &InFlightMessage<D>,
     numbers: Numbers,
 ) -> InFlightMessage<D> {
-    let permuted_end =
-        |permuted_end: Option<u8>| permuted_end.map(|remote| numbers[usize::from(remote)]);
+    let permute_end = |end: Option<u8>| end.map(|remote| numbers[usize::from(remote)]);
     let fields = &protocol.message(flight.message).fields;
     let fields = fields.iter().zip(&flight.fields);
     InFlightMessage {
-        from: permuted_end(flight.from),
-        to: permuted_end(flight.to),
+        from: permute_end(flight.from),
+        to: permute_end(flight.to),
         fields: fields
-            .map(|(field, &v)| value(field.ty, v, numbers))
+            .map(|(field, &value)| permute_value(field.ty, value, numbers))
             .collect(),
         ..flight.clone()
     }

@@ -14,7 +14,9 @@ use smallvec::SmallVec;
 use std::rc::Rc;
 
 use super::explore::{explore_within, CheckedSystem, Found};
-use super::levels::{judge, permissions, Clusters, LevelPermissions, LevelStep, Levels, Shared};
+use super::levels::{
+    check_line, permissions, Clusters, LevelPermissions, LevelStep, Levels, Shared,
+};
 use super::{StepError, System, SystemState};
 use crate::agent::Violation;
 
@@ -50,17 +52,18 @@ type Row = SmallVec<[u32; 4]>;
 /// Receives a search, a step that is possible in its current row, and the step's successor or violation.
 type VisitSuccessor<'v, Search> = &'v mut dyn FnMut(&mut Search, LevelStep, Result<Row, StepError>);
 
-/// Interned states of one sort, each with properties that are computed once.
-struct Parts<A> {
+/// Interned states of one level, each with properties that are computed once.
+struct StateTable<A> {
     /// States by index; equal states have one index.
     states: Interner<Rc<SystemState<Shared>>>,
     /// Properties of each state.
     properties: Vec<A>,
 }
 
-impl<A> Parts<A> {
-    fn new() -> Parts<A> {
-        Parts {
+impl<A> StateTable<A> {
+    /// An empty table.
+    fn new() -> StateTable<A> {
+        StateTable {
             states: Interner::default(),
             properties: Vec::new(),
         }
@@ -125,9 +128,9 @@ struct Product<'l, 'p> {
     /// Number of outer caches, each with an inner system below it.
     clusters: u8,
     /// Outer states.
-    outer: Parts<UpperLevel>,
+    outer: StateTable<UpperLevel>,
     /// Inner states of all clusters.
-    inner: Parts<LowerLevel>,
+    inner: StateTable<LowerLevel>,
     /// Steps of an outer state that run no row of a cache.
     at_home: FxHashMap<u32, Rc<Moves>>,
     /// Steps at an outer cache and below it, by outer state, inner state and the cache's number.
@@ -172,8 +175,8 @@ impl<'l, 'p> Product<'l, 'p> {
     fn new(levels: &'l Levels<'p>, symmetry: bool) -> Product<'l, 'p> {
         Product {
             clusters: levels.outer.remotes,
-            outer: Parts::new(),
-            inner: Parts::new(),
+            outer: StateTable::new(),
+            inner: StateTable::new(),
             at_home: FxHashMap::default(),
             at_cache: FxHashMap::default(),
             mark_stale: FxHashMap::default(),
@@ -225,7 +228,7 @@ impl<'l, 'p> Product<'l, 'p> {
         row
     }
 
-    /// Steps of an outer state that run no row of a cache.
+    /// Returns the steps of an outer state that run no row of a cache, computed on first use.
     fn at_home(&mut self, outer: u32) -> Rc<Moves> {
         if let Some(known) = self.at_home.get(&outer) {
             return Rc::clone(known);
@@ -242,7 +245,7 @@ impl<'l, 'p> Product<'l, 'p> {
         moves
     }
 
-    /// Steps at an outer cache, and in the system below it.
+    /// Returns the steps at an outer cache and in the system below it, computed on first use.
     fn at_cache(&mut self, outer: u32, inner: u32, number: u8) -> Rc<Moves> {
         if let Some(known) = self.at_cache.get(&(outer, inner, number)) {
             return Rc::clone(known);
@@ -282,7 +285,9 @@ impl<'l, 'p> Product<'l, 'p> {
         for step in steps {
             let mut next = clusters.clone();
             let result = match step {
-                LevelStep::Outer(step) => next.take_outer(self.levels, step).map(|t| (t, None)),
+                LevelStep::Outer(step) => next
+                    .take_outer(self.levels, step)
+                    .map(|is_taken| (is_taken, None)),
                 LevelStep::Inner(number, step) => {
                     next.take_inner(self.levels, number, step, &mut Vec::new())
                 }
@@ -322,8 +327,8 @@ impl<'l, 'p> Product<'l, 'p> {
             return known;
         }
         let mut system_state = SystemState::clone(&self.inner.states[inner]);
-        for (line, place) in system_state.lines.iter_mut().enumerate() {
-            place.memory = copies >> line & 1 != 0;
+        for (line, line_state) in system_state.lines.iter_mut().enumerate() {
+            line_state.memory = copies >> line & 1 != 0;
         }
         let number = self.intern_inner(system_state);
         self.with_memory.insert((inner, copies), number);
@@ -455,7 +460,7 @@ impl CheckedSystem<Row> for Product<'_, '_> {
         let above = &self.outer.properties[row[0] as usize].permissions;
         for (line, above) in above.iter().enumerate() {
             let below = row[1..].iter();
-            judge(
+            check_line(
                 above,
                 below.map(|&inner| self.inner.properties[inner as usize].held[line]),
             )?;

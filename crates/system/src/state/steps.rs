@@ -5,7 +5,7 @@ mod candidates;
 mod contexts;
 mod home_events;
 mod messages;
-mod network_room;
+mod network_capacity;
 mod row_owner;
 mod rows;
 mod store_checks;
@@ -16,7 +16,7 @@ use cohkit_protocol::protocol::Permission;
 use super::network::{Arrival, Order};
 use super::{Line, Operation, StepError, System, SystemState};
 use crate::data::Data;
-use network_room::blocked_without_room;
+use network_capacity::blocked_without_capacity;
 
 /// A step. The first number is a line, where no other is named.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -101,14 +101,15 @@ impl<D: Data> SystemState<D> {
         completed: &mut Vec<CompletedAccess<D>>,
     ) -> Result<bool, StepError> {
         let count_before = completed.len();
-        let result = blocked_without_room(self.apply_step(system, step, completed));
+        let result = blocked_without_capacity(self.apply_step(system, step, completed));
         if result == Ok(false) {
             completed.truncate(count_before);
         }
         result
     }
 
-    /// Applies a step like [`SystemState::take_recording`]; a row without room for its messages is an error here.
+    /// Applies a step like [`SystemState::take_recording`]; a row whose messages exceed the capacity of a network is an
+    /// error here.
     fn apply_step(
         &mut self,
         system: &System,
@@ -129,7 +130,7 @@ impl<D: Data> SystemState<D> {
                 let arrival = Arrival::Ordered(order);
                 let mut successor = self.clone();
                 // A message that can be consumed, or violates a property, stalls nothing.
-                if blocked_without_room(successor.receive(system, arrival, 0, &mut Vec::new()))
+                if blocked_without_capacity(successor.receive(system, arrival, 0, &mut Vec::new()))
                     != Ok(false)
                 {
                     return Ok(false);

@@ -13,6 +13,7 @@ const OUTERS: [&str; 2] = [
     include_str!("../../../../protocols/msi.coh"),
 ];
 
+/// Reads a protocol file without errors.
 fn read(text: &str) -> Protocol {
     text::parse(text).unwrap_or_else(|errors| panic!("{}", errors[0].render("text", text, false)))
 }

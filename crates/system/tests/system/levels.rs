@@ -13,6 +13,7 @@ use std::collections::HashSet;
 const INNER: &str = include_str!("../../../../protocols/mesi-l1.coh");
 const OUTER: &str = include_str!("../../../../protocols/mesi.coh");
 
+/// Reads a protocol file without errors.
 fn read(text: &str) -> Protocol {
     text::parse(text).unwrap_or_else(|errors| panic!("{}", errors[0].render("text", text, false)))
 }

@@ -24,6 +24,7 @@ impl Random {
     }
 }
 
+/// Reads a protocol file without errors.
 fn read(path: &Path) -> Protocol {
     let text = std::fs::read_to_string(path).unwrap();
     parse(&text).unwrap_or_else(|errors| {

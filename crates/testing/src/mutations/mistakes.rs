@@ -132,7 +132,7 @@ pub const MISTAKES: &[Mistake] = &[
     },
     Mistake {
         name: "served-early",
-        description: "Requests are served although a shared victim may still be under way.",
+        description: "Requests are served although a shared victim may still be in flight.",
         protocol: "eci",
         changes: &[("  reach S with", "  stall possible\n  serve past VictimShared\n  reach S with")],
         system: "one_line",
@@ -204,7 +204,7 @@ pub const MISTAKES: &[Mistake] = &[
     },
     Mistake {
         name: "cxl-answer-without-conflict",
-        description: "A host whose request is under way answers a snoop at once, as if its request still waited in the device.",
+        description: "A host whose request is outstanding answers a snoop at once, as if its request still waited in the device.",
         protocol: "cxl-mem",
         changes: &[
             ("  IS IS_C IS_D IE IE_C IE_D SE LE IR IW XI | BISnpInv | send BIConflict       | stay", "  IS IS_C IS_D IE IE_C IE_D LE IR IW XI | BISnpInv | send BIRspI | stay\n  SE | BISnpInv | send BIRspI | LE"),

@@ -37,7 +37,7 @@ impl Random {
         ((z ^ (z >> 31)) % n.max(1) as u64) as usize
     }
 
-    /// True once in `n` times.
+    /// Returns true once in `n` calls on average.
     fn once_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
@@ -78,7 +78,7 @@ struct TypedName {
     /// True if it is bound by a loop, a quantifier or a ruleset, so that it is never undefined.
     bound: bool,
     /// True if it may be undefined on purpose.
-    fragile: bool,
+    may_be_undefined: bool,
 }
 
 /// A function or procedure that later statements may call.
@@ -91,7 +91,7 @@ struct Function {
     result: Option<usize>,
 }
 
-/// Maximum number of bits of a model's variables.
+/// Maximum number of bits of a model's variables, which keeps the number of states to some thousands.
 const BITS: f64 = 12.0;
 
 /// State of the generation of one model.
@@ -114,8 +114,8 @@ struct Generator {
     text: String,
     /// Depth of indentation, in steps of two spaces.
     indent: usize,
-    /// Number of names drawn so far, which makes the next one unique.
-    fresh: usize,
+    /// Number of names created so far, which makes the next one unique.
+    name_count: usize,
     /// True if the construct being generated must not fail.
     safe: bool,
     /// True while an index is generated, which must have no indices of its own.
@@ -137,7 +137,7 @@ pub fn model(seed: u64, rumur: bool) -> String {
         functions: Vec::new(),
         text: String::new(),
         indent: 0,
-        fresh: 0,
+        name_count: 0,
         safe: false,
         in_index: false,
         pure: false,
@@ -173,7 +173,7 @@ impl Generator {
         self.line(line);
     }
 
-    /// A line between the parts of a block.
+    /// Appends a line between the parts of a block.
     fn separator_line(&mut self, line: &str) {
         self.close(line);
         self.indent += 1;
@@ -181,11 +181,11 @@ impl Generator {
 
     /// Returns a new name with this prefix.
     fn name(&mut self, prefix: &str) -> String {
-        self.fresh += 1;
-        format!("{prefix}{}", self.fresh)
+        self.name_count += 1;
+        format!("{prefix}{}", self.name_count)
     }
 
-    /// Name of a type in the text.
+    /// Returns the name of a type in the text.
     fn type_name(&self, ty: usize) -> String {
         match ty {
             0 => "boolean".into(),
@@ -237,7 +237,7 @@ impl Generator {
         }
     }
 
-    /// A simple type whose values can be enumerated.
+    /// Returns a simple type whose values can be enumerated.
     fn simple_type(&mut self) -> usize {
         loop {
             let ty = self.below(self.declared);
@@ -247,7 +247,7 @@ impl Generator {
         }
     }
 
-    /// A literal of a type; scalarsets have none.
+    /// Returns a literal of a type; scalarsets have none.
     fn literal(&mut self, ty: usize) -> Option<String> {
         match self.types[ty] {
             Kind::Boolean => Some(["true", "false"][self.below(2)].into()),
@@ -265,7 +265,7 @@ impl Generator {
         }
     }
 
-    /// A number near or beyond 32 bits. No two of them compute -2^63, which only Rumur supports.
+    /// Returns a number near or beyond 32 bits. No two of them compute -2^63, which only Rumur supports.
     fn far_number(&mut self) -> i64 {
         let offset = self.below(3) as i64;
         let bases = [1 << 31, 1 << 32, 1 << 40, (1 << 53) + 1, (1 << 62) + 17];
@@ -344,7 +344,7 @@ impl Generator {
     /// is checked first where the construct must not fail.
     fn read(&mut self, accepts: impl Fn(&Self, usize) -> bool) -> Option<(String, usize)> {
         let (text, place_name) = self.place(accepts, false)?;
-        let checks_defined = place_name.fragile && self.below(8) > 0;
+        let checks_defined = place_name.may_be_undefined && self.below(8) > 0;
         if place_name.bound || !(self.safe || checks_defined) {
             return Some((text, place_name.ty));
         }
@@ -426,7 +426,7 @@ impl Generator {
         }
     }
 
-    /// A multiset with the type of its elements.
+    /// Returns a multiset with the type of its elements.
     fn multiset(&mut self, write: bool) -> Option<(String, usize)> {
         let (place, place_name) =
             self.place(|g, t| matches!(g.types[t], Kind::Multiset(..)), write)?;
@@ -444,12 +444,12 @@ impl Generator {
             ty: element,
             writable: false,
             bound: false,
-            fragile: true,
+            may_be_undefined: true,
         });
         name
     }
 
-    /// A call of a function with a wanted result type.
+    /// Returns a call of a function with an accepted result type.
     fn call(&mut self, accepts: impl Fn(&Self, usize) -> bool) -> Option<String> {
         if self.safe || self.functions.is_empty() {
             return None;
@@ -494,23 +494,35 @@ impl Generator {
                 },
             };
         }
-        let d = depth - 1;
+        let inner_depth = depth - 1;
         match self.below(13) {
-            0 => format!("({} & {})", self.claim(d), self.claim(d)),
-            1 => format!("({} | {})", self.claim(d), self.claim(d)),
-            2 => format!("({} -> {})", self.claim(d), self.claim(d)),
-            3 => format!("(!{})", self.claim(d)),
+            0 => format!(
+                "({} & {})",
+                self.claim(inner_depth),
+                self.claim(inner_depth)
+            ),
+            1 => format!(
+                "({} | {})",
+                self.claim(inner_depth),
+                self.claim(inner_depth)
+            ),
+            2 => format!(
+                "({} -> {})",
+                self.claim(inner_depth),
+                self.claim(inner_depth)
+            ),
+            3 => format!("(!{})", self.claim(inner_depth)),
             4 => format!(
                 "({} ? {} : {})",
-                self.claim(d),
-                self.claim(d),
-                self.claim(d)
+                self.claim(inner_depth),
+                self.claim(inner_depth),
+                self.claim(inner_depth)
             ),
             5 | 6 => {
                 let sign = ["<", "<=", ">", ">=", "=", "!="][self.below(6)];
                 format!("({} {sign} {})", self.number(1), self.number(1))
             }
-            7 | 8 => self.quantified(d),
+            7 | 8 => self.quantified(inner_depth),
             9 => match self.place(|g, t| g.is_simple(t), false) {
                 Some((text, place_name)) if !place_name.bound => format!("isundefined({text})"),
                 _ => self.claim(0),
@@ -552,18 +564,18 @@ impl Generator {
         format!("({word} {name}: {} do {claim} end)", self.type_name(ty))
     }
 
-    /// Makes a bound name visible.
+    /// Adds a bound name to the scope.
     fn bind(&mut self, name: &str, ty: usize) {
         self.scope.push(TypedName {
             text: name.into(),
             ty,
             writable: false,
             bound: true,
-            fragile: false,
+            may_be_undefined: false,
         });
     }
 
-    /// A value of a simple type; `None` if no value of a scalarset is in scope.
+    /// Returns an expression for a value of a simple type; `None` if no value of a scalarset is in scope.
     fn value(&mut self, ty: usize, depth: usize) -> Option<String> {
         match self.types[ty].clone() {
             Kind::Boolean => Some(self.claim(depth)),
@@ -635,7 +647,7 @@ impl Generator {
                 }
             }
             9 => match self.place(|_, _| true, true) {
-                Some((place, place_name)) if place_name.fragile => {
+                Some((place, place_name)) if place_name.may_be_undefined => {
                     self.line(&format!("undefine {place};"))
                 }
                 _ => self.assignment(),
@@ -644,75 +656,87 @@ impl Generator {
             11 => self.procedure_call(),
             12 => self.element_loop(),
             13 => self.rare_statement(),
-            14 | 15 => {
-                let claim = self.claim(2);
-                self.open(&format!("if {claim} then"));
-                self.statements(2, depth - 1);
-                if self.random.once_in(4) {
-                    let claim = self.claim(1);
-                    self.separator_line(&format!("elsif {claim} then"));
-                    self.statements(2, depth - 1);
-                }
-                if self.random.once_in(2) {
-                    self.separator_line("else");
-                    self.statements(2, depth - 1);
-                }
-                self.close("end;");
-            }
+            14 | 15 => self.if_statement(depth - 1),
             16 => self.switch(depth - 1),
-            17 => {
-                // Rounds that see each other's effects distinguish values of scalarsets.
-                let ty = self.simple_type();
-                if self.is_symmetric(ty) && self.below(3) > 0 {
-                    return self.element_loop();
-                }
-                let name = self.name("l");
-                self.open(&format!("for {name}: {} do", self.type_name(ty)));
-                self.bind(&name, ty);
-                self.statements(2, depth - 1);
-                self.scope.pop();
-                self.close("end;");
-            }
-            18 => {
-                let (low, span) = (self.below(3) as i64, self.below(3) as i64);
-                let low = match self.large && self.random.once_in(2) {
-                    true => self.far_number() + low,
-                    false => low,
-                };
-                let by = [" by 1", " by 2", ""][self.below(3)];
-                let name = self.name("l");
-                let high = low + span;
-                match self.below(3) {
-                    0 => self.open(&format!("for {name} := {high} to {low} by -1 do")),
-                    _ => self.open(&format!("for {name} := {low} to {high}{by} do")),
-                }
-                self.types.push(Kind::Range(low, high));
-                let ty = self.types.len() - 1;
-                self.bind(&name, ty);
-                self.statements(2, depth - 1);
-                self.scope.pop();
-                // The type has no name, so no other declaration may use it.
-                self.types.pop();
-                self.close("end;");
-            }
-            _ => {
-                let Some((place, place_name)) = self.place(|_, _| true, !self.pure) else {
-                    return;
-                };
-                if place_name.bound {
-                    return self.assignment();
-                }
-                let name = self.name("a");
-                self.open(&format!("alias {name}: {place} do"));
-                self.scope.push(TypedName {
-                    text: name,
-                    ..place_name
-                });
-                self.statements(2, depth - 1);
-                self.scope.pop();
-                self.close("end;");
-            }
+            17 => self.type_loop(depth - 1),
+            18 => self.number_loop(depth - 1),
+            _ => self.alias(depth - 1),
         }
+    }
+
+    /// Appends an `if` statement, sometimes with `elsif` and `else`.
+    fn if_statement(&mut self, depth: usize) {
+        let claim = self.claim(2);
+        self.open(&format!("if {claim} then"));
+        self.statements(2, depth);
+        if self.random.once_in(4) {
+            let claim = self.claim(1);
+            self.separator_line(&format!("elsif {claim} then"));
+            self.statements(2, depth);
+        }
+        if self.random.once_in(2) {
+            self.separator_line("else");
+            self.statements(2, depth);
+        }
+        self.close("end;");
+    }
+
+    /// Appends a loop over the values of a type.
+    fn type_loop(&mut self, depth: usize) {
+        // Iterations that see each other's effects distinguish values of scalarsets.
+        let ty = self.simple_type();
+        if self.is_symmetric(ty) && self.below(3) > 0 {
+            return self.element_loop();
+        }
+        let name = self.name("l");
+        self.open(&format!("for {name}: {} do", self.type_name(ty)));
+        self.bind(&name, ty);
+        self.statements(2, depth);
+        self.scope.pop();
+        self.close("end;");
+    }
+
+    /// Appends a loop over a range of numbers, up or down.
+    fn number_loop(&mut self, depth: usize) {
+        let (low, span) = (self.below(3) as i64, self.below(3) as i64);
+        let low = match self.large && self.random.once_in(2) {
+            true => self.far_number() + low,
+            false => low,
+        };
+        let by = [" by 1", " by 2", ""][self.below(3)];
+        let name = self.name("l");
+        let high = low + span;
+        match self.below(3) {
+            0 => self.open(&format!("for {name} := {high} to {low} by -1 do")),
+            _ => self.open(&format!("for {name} := {low} to {high}{by} do")),
+        }
+        self.types.push(Kind::Range(low, high));
+        let ty = self.types.len() - 1;
+        self.bind(&name, ty);
+        self.statements(2, depth);
+        self.scope.pop();
+        // The type has no name, so no other declaration may use it.
+        self.types.pop();
+        self.close("end;");
+    }
+
+    /// Appends a block with a second name for a place.
+    fn alias(&mut self, depth: usize) {
+        let Some((place, place_name)) = self.place(|_, _| true, !self.pure) else {
+            return;
+        };
+        if place_name.bound {
+            return self.assignment();
+        }
+        let name = self.name("a");
+        self.open(&format!("alias {name}: {place} do"));
+        self.scope.push(TypedName {
+            text: name,
+            ..place_name
+        });
+        self.statements(2, depth);
+        self.scope.pop();
+        self.close("end;");
     }
 
     /// Appends a `switch` over an ordered value, with distinct labels.
@@ -740,7 +764,7 @@ impl Generator {
         self.close("end;");
     }
 
-    /// A loop that ends because it counts a place up.
+    /// Appends a loop that ends because it counts a place up.
     fn counting_loop(&mut self) {
         // The place must not change while it is counted.
         let safe = std::mem::replace(&mut self.safe, true);
@@ -759,7 +783,7 @@ impl Generator {
         }
     }
 
-    /// A loop over a type with independent rounds: each writes its own element and reads other variables.
+    /// Appends a loop over a type with independent iterations: each writes its own element and reads other variables.
     fn element_loop(&mut self) {
         let arrays: Vec<TypedName> = self.scope.iter().filter(|n| n.writable).cloned().collect();
         let mut arrays: Vec<(TypedName, usize, usize)> = arrays
@@ -790,7 +814,7 @@ impl Generator {
         self.scope = scope;
         match value {
             Some(value) => self.line(&format!("{place} := {value};")),
-            None if array.fragile => self.line(&format!("undefine {place};")),
+            None if array.may_be_undefined => self.line(&format!("undefine {place};")),
             None if !self.has_symmetric(element) => self.line(&format!("clear {place};")),
             None => self.line(&format!("{place} := {place};")),
         }
@@ -834,7 +858,7 @@ impl Generator {
         }
     }
 
-    /// Statements that would end most searches at once if every rule had one.
+    /// Appends a statement that would end most searches at once if every rule had one.
     fn rare_statement(&mut self) {
         match self.below(12) {
             8..=10 if !self.pure => self.change_multiset(),

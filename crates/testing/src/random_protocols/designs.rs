@@ -3,7 +3,9 @@
 //! and some have one mutated row.
 
 use super::random::Random;
-use super::templates::{blocking, chatter, messages, posted, rows, through, token, Row, Template};
+use super::templates::{
+    blocking, chatter, messages, posted, rows, through, token, Row, SystemSize, Template,
+};
 
 /// A random design, on one line or two, before it is decorated.
 pub fn design(random: &mut Random) -> Template {
@@ -12,7 +14,7 @@ pub fn design(random: &mut Random) -> Template {
         0..=3 => memory(random, lines),
         4 | 5 => owner(random, lines),
         6 | 7 => sharers(random),
-        _ => older(random),
+        _ => template_in_network(random),
     };
     if random.once_in(3) {
         // Some mutations apply to no row.
@@ -24,6 +26,11 @@ pub fn design(random: &mut Random) -> Template {
     }
     template
 }
+
+/// Index of the remote in pairs of the remote and the home.
+const REMOTE: usize = 0;
+/// Index of the home in such pairs.
+const HOME: usize = 1;
 
 /// The controllers of one line of a design while it is put together, in the protocol language.
 #[derive(Default)]
@@ -57,28 +64,28 @@ impl Parts {
         self.home += "\n";
     }
 
-    /// Declares a variable of the remote (0) or the home (1), one per line or a register.
-    fn declare(&mut self, side: usize, register: bool, variable: (&'static str, &'static str)) {
-        match register {
-            true => self.registers[side].push(variable),
-            false => self.variables[side].push(variable),
-        }
+    /// Declares a variable that the remote ([`REMOTE`]) or the home ([`HOME`]) has for each line.
+    fn declare(&mut self, side: usize, variable: (&'static str, &'static str)) {
+        self.variables[side].push(variable);
     }
 
-    /// Returns the design as a template. Channels without messages are omitted, and `size` has the numbers of remotes,
-    /// lines and homes.
+    /// Declares a register: a variable that an agent has once, for all lines.
+    fn declare_register(&mut self, side: usize, register: (&'static str, &'static str)) {
+        self.registers[side].push(register);
+    }
+
+    /// Returns the design as a template. Channels without messages are omitted.
     fn template(
         self,
         channels: &[(&'static str, &'static str)],
         shared: String,
-        size: (u16, u8, u8),
+        size: SystemSize,
     ) -> Template {
         let messages = messages(&self.messages);
         let is_used = |name: &str| messages.iter().any(|message| message.channel == name);
         let mut all_rows = rows(&messages, false, &self.remote);
         all_rows.extend(rows(&messages, true, &self.home));
         let [remote_variables, variables] = self.variables;
-        let (remotes, lines, homes) = size;
         Template {
             channels: channels.iter().copied().filter(|c| is_used(c.0)).collect(),
             orders: &[&[]],
@@ -90,20 +97,25 @@ impl Parts {
             invariants: &[],
             registers: self.registers,
             shared,
-            size: Some((remotes, lines, homes)),
+            size: Some(size),
             messages,
         }
     }
 }
 
-/// Numbers of remotes, lines and homes of a design.
-fn size(random: &mut Random, lines: u8, small: bool) -> (u16, u8, u8) {
+/// Chooses the numbers of remotes, lines and homes of a design. A `small` design, with few states, may have two remotes
+/// on two lines.
+fn size(random: &mut Random, lines: u8, small: bool) -> SystemSize {
     let remotes = match (lines, small) {
         (1, _) => random.of(&[1, 2, 2, 2, 2, 3]),
         (_, true) => random.of(&[1, 2, 2]),
         _ => random.of(&[1, 1, 1, 2]),
     };
-    (remotes, lines, 1 + random.below(usize::from(lines)) as u8)
+    SystemSize {
+        remotes,
+        lines,
+        homes: 1 + random.below(usize::from(lines)) as u8,
+    }
 }
 
 /// Chooses orders and networks, with a capacity in place of `CAP`. Those in `sound` are sufficient for the design;
@@ -122,153 +134,65 @@ fn shared(random: &mut Random, sound: &[&str], alternatives: &[&str]) -> String 
     chosen.replace("CAP", capacity)
 }
 
+/// Choices for a design in which the home performs all stores in memory.
+struct MemoryDesign {
+    /// True if it has posted stores.
+    post: bool,
+    /// True if it has stores that are acknowledged, and that their core waits for.
+    slow: bool,
+    /// True if it has atomic accesses.
+    swap: bool,
+    /// True if it has loads.
+    read: bool,
+    /// True if the credits of posted stores are in a register, which all lines share.
+    register: bool,
+    /// True if the home defers posted stores until the remote confirms them.
+    deferred: bool,
+    /// True if the home has a single buffer for deferred stores, which all lines share.
+    slot: bool,
+    /// True if posted stores need credits.
+    counted: bool,
+    /// Number of credits.
+    credits: &'static str,
+}
+
 /// Stores that the home performs in memory: posted, awaited, and atomic ones.
 fn memory(random: &mut Random, lines: u8) -> Template {
     let (post, slow) = (random.below(4) > 0, random.once_in(2));
     let swap = random.once_in(3) || !(post || slow);
     let read = random.below(4) > 0;
-    let services = [post, slow, swap, read].into_iter().filter(|&s| s).count();
     let register = lines > 1 || random.once_in(2);
     let deferred = post && random.once_in(2);
     let slot = deferred && register && random.once_in(2);
-    let mut parts = Parts {
-        remote_states: vec!["I"],
-        home_states: vec!["L"],
-        ..Parts::default()
+    let design = MemoryDesign {
+        post,
+        slow,
+        swap,
+        read,
+        register,
+        deferred,
+        slot,
+        // Posted stores without credits need back-pressure.
+        counted: random.below(6) > 0,
+        credits: random.of(&["1", "1", "2"]),
     };
-    for (is_present, state) in [
-        (read, "R waits Data"),
-        (slow && slot, "T waits Done Nack"),
-        (slow && !slot, "T waits Done"),
-        (swap, "U waits Old"),
+    let mut parts = design.rows(random);
+    let mut requests = Vec::new();
+    for (is_present, request) in [
+        (post, "Post"),
+        (slow, "Slow"),
+        (swap, "Swap"),
+        (read, "Get"),
     ] {
         if is_present {
-            parts.remote_states.push(state);
+            requests.push(request);
         }
-    }
-    let names = parts.remote_states.iter().map(|state| &state[..1]);
-    let all_states = names.collect::<Vec<_>>().join(" ");
-    let mut stays: Vec<&str> = Vec::new();
-    // Posted stores without credits need back-pressure.
-    let counted = random.below(6) > 0;
-    let credits = random.of(&["1", "1", "2"]);
-    if post {
-        parts.messages.push(("put", "Post", "partial store"));
-        stays.push("Post");
-        if counted {
-            parts.messages.push(("reply", "Free", ""));
-            let credit = match credits {
-                "1" => ("free", "0..1 = 1"),
-                _ => ("free", "0..2 = 2"),
-            };
-            parts.declare(0, register, credit);
-            parts.remote("I | store if free > 0 | send Post, free -= 1 | stay");
-            parts.remote(&format!("{all_states} | Free | free += 1 | stay"));
-            if register {
-                parts.remote(&format!("- | fence if free == {credits} | | -"));
-            }
-        } else {
-            parts.remote("I | store | send Post | stay");
-        }
-        let [immediate_credit, deferred_credit] = match counted {
-            true => [", send Free", ", send Free to writer"],
-            false => ["", ""],
-        };
-        if deferred {
-            parts.messages.push(("reply", "Half", ""));
-            parts.messages.push(("go", "Go", ""));
-            parts.declare(1, false, ("writer", "remote"));
-            parts.home_states.push("A waits Go");
-            parts.remote(&format!("{all_states} | Half | send Go | stay"));
-            let (guard, take_action, release_action) = match slot {
-                true => {
-                    parts.declare(1, true, ("busy", "bool"));
-                    (" if not busy", ", busy := true", ", busy := false")
-                }
-                false => ("", "", ""),
-            };
-            parts.home(&format!(
-                "L | Post{guard} | defer{take_action}, send Half, writer := sender | A"
-            ));
-            if slot {
-                parts.home("L | Post | stall");
-            }
-            parts.home(&format!(
-                "A | Go | write deferred{release_action}{deferred_credit}, writer := none | L"
-            ));
-        } else {
-            parts.home(&format!("L | Post | write{immediate_credit} | stay"));
-        }
-    }
-    if slow {
-        parts.messages.push(("put", "Slow", "partial store"));
-        parts.messages.push(("reply", "Done", ""));
-        stays.push("Slow");
-        parts.remote("I | write_partial | send Slow | T");
-        if post && counted && random.once_in(3) {
-            parts.remote(&format!("I | release if free == {credits} | send Slow | T"));
-        }
-        parts.remote("T | Done | done | I");
-        if slot {
-            parts.messages.push(("reply", "Nack", ""));
-            parts.remote("T | Nack | | I");
-            parts.home("L | Slow if busy | send Nack | stay");
-        }
-        parts.home("L | Slow | write, send Done | stay");
-    }
-    if swap {
-        parts.messages.push(("put", "Swap", "partial store"));
-        parts.messages.push(("reply", "Old", "line"));
-        stays.push("Swap");
-        parts.remote("I | atomic | send Swap | U");
-        parts.remote("U | Old | done | I");
-        parts.home("L | Swap | send Old, write | stay");
-    }
-    if read {
-        parts.messages.push(("read", "Get", ""));
-        parts.messages.push(("reply", "Data", "line"));
-        stays.push("Get");
-        parts.remote("I | load | send Get | R");
-        parts.remote("R | Data | done | I");
-        parts.home("L | Get | send Data | stay");
     }
     if deferred {
-        parts.home(&format!("A | {} | stall", stays.join(" ")));
+        parts.home(&format!("A | {} | stall", requests.join(" ")));
     }
-    let requests = match read {
-        true => "put, read",
-        false => "put",
-    };
-    let queue = format!("network requests CAP {{ {requests} }}");
-    let bounded_queue = queue.replace("CAP", " capacity 2");
-    let order = format!("ordered {requests}");
-    let per_line = format!("ordered {requests} per line");
-    let backed = format!("{queue}\n  network replies CAP {{ reply }}");
-    let shared_network = format!("network requests CAP {{ {requests}, go }}");
-    let separate_networks = match read {
-        true => "network puts CAP { put }\n  network gets { read }",
-        false => "network puts CAP { put }",
-    };
-    let shared = match (post && !counted, deferred) {
-        (true, _) => shared(
-            random,
-            &[&bounded_queue],
-            &[
-                &bounded_queue,
-                &separate_networks.replace("CAP", " capacity 2"),
-            ],
-        ),
-        (_, true) => shared(
-            random,
-            &[&order, &order, &per_line, &queue],
-            &["", &shared_network, separate_networks, &backed],
-        ),
-        (_, false) => shared(
-            random,
-            &[&order, &order, &per_line, &queue, &backed],
-            &["", separate_networks],
-        ),
-    };
+    let shared = design.shared(random);
+    let small = requests.len() < 3 && design.credits == "1" && !slot;
     parts.template(
         &[
             ("put", "remote -> home"),
@@ -277,8 +201,162 @@ fn memory(random: &mut Random, lines: u8) -> Template {
             ("reply", "home -> remote"),
         ],
         shared,
-        size(random, lines, services < 3 && credits == "1" && !slot),
+        size(random, lines, small),
     )
+}
+
+impl MemoryDesign {
+    /// Returns the states, messages and rows.
+    fn rows(&self, random: &mut Random) -> Parts {
+        let mut parts = Parts {
+            remote_states: vec!["I"],
+            home_states: vec!["L"],
+            ..Parts::default()
+        };
+        for (is_present, state) in [
+            (self.read, "R waits Data"),
+            (self.slow && self.slot, "T waits Done Nack"),
+            (self.slow && !self.slot, "T waits Done"),
+            (self.swap, "U waits Old"),
+        ] {
+            if is_present {
+                parts.remote_states.push(state);
+            }
+        }
+        if self.post {
+            self.add_posted_stores(&mut parts);
+        }
+        if self.slow {
+            self.add_awaited_stores(random, &mut parts);
+        }
+        if self.swap {
+            parts.messages.push(("put", "Swap", "partial store"));
+            parts.messages.push(("reply", "Old", "line"));
+            parts.remote("I | atomic | send Swap | U");
+            parts.remote("U | Old | done | I");
+            parts.home("L | Swap | send Old, write | stay");
+        }
+        if self.read {
+            parts.messages.push(("read", "Get", ""));
+            parts.messages.push(("reply", "Data", "line"));
+            parts.remote("I | load | send Get | R");
+            parts.remote("R | Data | done | I");
+            parts.home("L | Get | send Data | stay");
+        }
+        parts
+    }
+
+    /// Adds posted stores, with credits or without, performed at once or deferred.
+    fn add_posted_stores(&self, parts: &mut Parts) {
+        // The first letter of a declaration is the name of the state.
+        let names = parts.remote_states.iter().map(|state| &state[..1]);
+        let all_states = names.collect::<Vec<_>>().join(" ");
+        let credits = self.credits;
+        parts.messages.push(("put", "Post", "partial store"));
+        if self.counted {
+            parts.messages.push(("reply", "Free", ""));
+            let credit = match credits {
+                "1" => ("free", "0..1 = 1"),
+                _ => ("free", "0..2 = 2"),
+            };
+            match self.register {
+                true => parts.declare_register(REMOTE, credit),
+                false => parts.declare(REMOTE, credit),
+            }
+            parts.remote("I | store if free > 0 | send Post, free -= 1 | stay");
+            parts.remote(&format!("{all_states} | Free | free += 1 | stay"));
+            if self.register {
+                parts.remote(&format!("- | fence if free == {credits} | | -"));
+            }
+        } else {
+            parts.remote("I | store | send Post | stay");
+        }
+        let [immediate_credit, deferred_credit] = match self.counted {
+            true => [", send Free", ", send Free to writer"],
+            false => ["", ""],
+        };
+        if !self.deferred {
+            parts.home(&format!("L | Post | write{immediate_credit} | stay"));
+            return;
+        }
+        parts.messages.push(("reply", "Half", ""));
+        parts.messages.push(("go", "Go", ""));
+        parts.declare(HOME, ("writer", "remote"));
+        parts.home_states.push("A waits Go");
+        parts.remote(&format!("{all_states} | Half | send Go | stay"));
+        let (guard, take_action, release_action) = match self.slot {
+            true => {
+                parts.declare_register(HOME, ("busy", "bool"));
+                (" if not busy", ", busy := true", ", busy := false")
+            }
+            false => ("", "", ""),
+        };
+        parts.home(&format!(
+            "L | Post{guard} | defer{take_action}, send Half, writer := sender | A"
+        ));
+        if self.slot {
+            parts.home("L | Post | stall");
+        }
+        parts.home(&format!(
+            "A | Go | write deferred{release_action}{deferred_credit}, writer := none | L"
+        ));
+    }
+
+    /// Adds stores that the home acknowledges. They are rejected while the buffer for deferred stores is in use.
+    fn add_awaited_stores(&self, random: &mut Random, parts: &mut Parts) {
+        let credits = self.credits;
+        parts.messages.push(("put", "Slow", "partial store"));
+        parts.messages.push(("reply", "Done", ""));
+        parts.remote("I | write_partial | send Slow | T");
+        if self.post && self.counted && random.once_in(3) {
+            parts.remote(&format!("I | release if free == {credits} | send Slow | T"));
+        }
+        parts.remote("T | Done | done | I");
+        if self.slot {
+            parts.messages.push(("reply", "Nack", ""));
+            parts.remote("T | Nack | | I");
+            parts.home("L | Slow if busy | send Nack | stay");
+        }
+        parts.home("L | Slow | write, send Done | stay");
+    }
+
+    /// Chooses the orders and networks of the channels.
+    fn shared(&self, random: &mut Random) -> String {
+        let requests = match self.read {
+            true => "put, read",
+            false => "put",
+        };
+        let queue = format!("network requests CAP {{ {requests} }}");
+        let bounded_queue = queue.replace("CAP", " capacity 2");
+        let order = format!("ordered {requests}");
+        let per_line = format!("ordered {requests} per line");
+        let backed = format!("{queue}\n  network replies CAP {{ reply }}");
+        let shared_network = format!("network requests CAP {{ {requests}, go }}");
+        let separate_networks = match self.read {
+            true => "network puts CAP { put }\n  network gets { read }",
+            false => "network puts CAP { put }",
+        };
+        match (self.post && !self.counted, self.deferred) {
+            (true, _) => shared(
+                random,
+                &[&bounded_queue],
+                &[
+                    &bounded_queue,
+                    &separate_networks.replace("CAP", " capacity 2"),
+                ],
+            ),
+            (_, true) => shared(
+                random,
+                &[&order, &order, &per_line, &queue],
+                &["", &shared_network, separate_networks, &backed],
+            ),
+            (_, false) => shared(
+                random,
+                &[&order, &order, &per_line, &queue, &backed],
+                &["", separate_networks],
+            ),
+        }
+    }
 }
 
 /// One copy with all permissions, which the home recalls.
@@ -307,8 +385,8 @@ fn owner(random: &mut Random, lines: u8) -> Template {
         true => "B waits Back Put",
         false => "B waits Back",
     });
-    parts.declare(1, false, ("owner", "remote"));
-    parts.declare(1, false, ("wants", "remote"));
+    parts.declare(HOME, ("owner", "remote"));
+    parts.declare(HOME, ("wants", "remote"));
     let accesses = match atomic {
         true => "load store atomic",
         false => "load store",
@@ -318,7 +396,7 @@ fn owner(random: &mut Random, lines: u8) -> Template {
     }
     let (guard, take_action, release_action) = match has_credit {
         true => {
-            parts.declare(0, true, ("room", "0..1 = 1"));
+            parts.declare_register(REMOTE, ("room", "0..1 = 1"));
             (" if room > 0", ", room -= 1", "room += 1")
         }
         false => ("", "", ""),
@@ -333,7 +411,7 @@ fn owner(random: &mut Random, lines: u8) -> Template {
     }
     parts.remote("V | Recall | send Back | I");
     if slot {
-        parts.declare(1, true, ("entries", "0..1 = 1"));
+        parts.declare_register(HOME, ("entries", "0..1 = 1"));
         parts.home("I | Get if entries > 0 | send Data, entries -= 1, owner := sender | V");
         parts.home(match nack {
             true => "I | Get | send Nack | stay",
@@ -412,7 +490,7 @@ fn sharers(random: &mut Random) -> Template {
         ("wants", "remote"),
         ("one", "remote"),
     ] {
-        parts.declare(1, false, variable);
+        parts.declare(HOME, variable);
     }
     let mut stays = vec!["GetS"];
     parts.remote(
@@ -449,7 +527,7 @@ fn sharers(random: &mut Random) -> Template {
         stays.push("Part");
         parts.remote_states.push("X waits Written");
         parts.home_states.push("D waits Gone");
-        parts.declare(1, false, ("left", "count"));
+        parts.declare(HOME, ("left", "count"));
         parts.remote(
             "I | write_partial | send Part | X
              X | Written | done | I
@@ -491,12 +569,16 @@ fn sharers(random: &mut Random) -> Template {
             ("dn", "any -> remote"),
         ],
         shared,
-        (remotes, 1, 1),
+        SystemSize {
+            remotes,
+            lines: 1,
+            homes: 1,
+        },
     )
 }
 
 /// One of the other templates, with some of its channels in one network.
-fn older(random: &mut Random) -> Template {
+fn template_in_network(random: &mut Random) -> Template {
     let mut template = match random.below(5) {
         0 => chatter(),
         1 => token(),
@@ -518,7 +600,11 @@ fn older(random: &mut Random) -> Template {
         template.shared += &format!("\n  ordered {}", in_order.join(", "));
     }
     template.orders = &[&[]];
-    template.size = Some((random.of(&[1, 2, 2]), 1, 1));
+    template.size = Some(SystemSize {
+        remotes: random.of(&[1, 2, 2]),
+        lines: 1,
+        homes: 1,
+    });
     template
 }
 
@@ -536,7 +622,7 @@ fn mutate(random: &mut Random, template: &mut Template) -> bool {
         .collect();
     let agents = template.variables.iter().filter(|v| v.1 == "remote");
     let agents: Vec<&str> = agents.map(|v| v.0).chain(["sender"]).collect();
-    let waits = original.next.is_empty();
+    let stalls = original.next.is_empty();
     let row = &mut template.rows[index];
     let random_action = |random: &mut Random, row: &Row| random.below(row.actions.len().max(1));
     match random.below(9) {
@@ -544,7 +630,7 @@ fn mutate(random: &mut Random, template: &mut Template) -> bool {
             let removed = random_action(random, row);
             row.actions.remove(removed);
         }
-        1 if !waits && row.states != "-" => row.next = random.of(&nexts),
+        1 if !stalls && row.states != "-" => row.next = random.of(&nexts),
         2 => row.guard = random.of(&guards),
         3 => {
             template.rows.remove(index);

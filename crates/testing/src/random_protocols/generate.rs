@@ -3,7 +3,7 @@
 
 use super::designs::design;
 use super::random::Random;
-use super::templates::{blocking, chatter, posted, through, token, Row, Template};
+use super::templates::{blocking, chatter, posted, through, token, Row, SystemSize, Template};
 
 /// Type of a variable or field in the protocol language.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -119,7 +119,7 @@ pub fn protocol(seed: u64) -> String {
         .then(|| 1 + (seed % 2) as u8);
     let remotes = match (coupled_homes, template.size) {
         (Some(_), _) => 1,
-        (None, Some((remotes, ..))) => remotes,
+        (None, Some(size)) => size.remotes,
         (None, None) => 1 + random.of(&[1, 1, 1, 1, 0, 2]),
     };
     let home_variables = template.variables.iter().map(|(name, ty)| TypedName {
@@ -136,7 +136,8 @@ pub fn protocol(seed: u64) -> String {
         has_arrays: (ARRAYS..COUPLED_LINES).contains(&seed),
         coupled_homes,
         in_registers,
-        homes_are_numbered: coupled_homes.is_some() || matches!(template.size, Some((_, _, 2..))),
+        homes_are_numbered: coupled_homes.is_some()
+            || matches!(template.size, Some(SystemSize { homes: 2.., .. })),
     };
     // Registers, lines and networks make enough states by themselves.
     if template.size.is_none() || generator.random.once_in(3) {
@@ -237,105 +238,23 @@ impl Generator {
         if let Some(homes) = self.coupled_homes {
             out += &format!("size homes {homes}\n");
         }
-        if let Some((_, _, homes @ 2..)) = template.size {
+        if let Some(SystemSize {
+            homes: homes @ 2.., ..
+        }) = template.size
+        {
             out += &format!("size homes {homes}\n");
         }
-        out += "channels {\n";
-        if self.coupled_homes.is_some() {
-            out += "  tick remote -> home\n  hand home -> home\n  tock home -> remote\n";
-        }
-        for (name, ends) in &template.channels {
-            out += &format!("  {name} {ends}\n");
-        }
-        let order = self.random.of(template.orders);
-        if !order.is_empty() {
-            // Without another draw, so that a seed keeps its protocol.
-            let per_line = match out.len() % 3 {
-                0 => " per line",
-                _ => "",
-            };
-            out += &format!("  ordered {}{per_line}\n", order.join(", "));
-        }
-        if !template.shared.is_empty() {
-            out += &format!("  {}\n", template.shared.trim());
-        }
-        out += "}\nmessages {\n";
-        if self.coupled_homes.is_some() {
-            out += "  tick: Tick (t: 0..1, at: home)\n  hand: Hand (t: 0..1, whose: remote)\n  tock: Tock\n";
-        }
-        for (i, message) in template.messages.iter().enumerate() {
-            let carries = (!message.carries.is_empty()).then(|| message.carries.to_string());
-            let declared_fields = message
-                .fields
-                .iter()
-                .map(|(name, ty)| format!("{name}: {ty}"));
-            let extra_fields = self.fields[i].iter();
-            let extra_fields =
-                extra_fields.map(|field| format!("{}: {}", field.name, field.ty.format()));
-            let content: Vec<String> = carries
-                .into_iter()
-                .chain(declared_fields)
-                .chain(extra_fields)
-                .collect();
-            let content = match content.is_empty() {
-                true => String::new(),
-                false => format!(" ({})", content.join(", ")),
-            };
-            out += &format!("  {}: {}{content}\n", message.channel, message.name);
-        }
-        out += "}\n";
+        self.append_channels(&template, &mut out);
+        self.append_messages(&template, &mut out);
         if self.random.once_in(4) {
             out += &format!("bounds {{ in_flight {} }}\n", 4 + self.random.below(8));
         }
         for home in [false, true] {
-            let (head, states) = match home {
-                false => ("remote cache", &template.remote),
-                true => ("home directory", &template.home),
-            };
-            out += &format!("{head} {{\n  states {{ {states} }}\n");
-            let declared = match home {
-                true => &template.variables,
-                false => &template.remote_variables,
-            };
-            let declared = declared.iter().map(|(name, ty)| format!("{name}: {ty}"));
-            let extra = self.variables[usize::from(home)].iter();
-            let extra = extra.map(|v| format!("{}: {}", v.name, v.ty.format()));
-            let array = (self.has_arrays && home)
-                .then(|| "w: 0..wide per remote = wide; u: 0..wide per 2".to_string());
-            if self.coupled_homes.is_some() {
-                // Variables of each line, and registers that couple lines.
-                let extra: Vec<String> = extra.collect();
-                let declared: Vec<String> = declared.collect();
-                if !declared.is_empty() {
-                    out += &format!("  variables {{ {} }}\n", declared.join("; "));
-                }
-                out += &self.format_registers(home, &extra);
-            } else {
-                let registers = template.registers[usize::from(home)].iter();
-                let mut registers: Vec<String> = registers
-                    .map(|(name, ty)| format!("{name}: {ty}"))
-                    .collect();
-                let mut variables: Vec<String> = declared.collect();
-                match self.in_registers {
-                    true => registers.extend(extra),
-                    false => variables.extend(extra),
-                }
-                variables.extend(array);
-                if !registers.is_empty() {
-                    out += &format!("  registers {{ {} }}\n", registers.join("; "));
-                }
-                if !variables.is_empty() {
-                    out += &format!("  variables {{ {} }}\n", variables.join("; "));
-                }
-            }
-            for row in template.rows.clone().iter().filter(|row| row.home == home) {
-                out += &self.format_rows(row, &template);
-            }
-            out += "}\n";
+            self.append_agent(&template, home, &mut out);
         }
         let lines = match (self.coupled_homes, template.size) {
             (Some(_), _) => 2,
-            (None, Some((_, lines, _))) => lines,
+            (None, Some(size)) => size.lines,
             (None, None) => 1,
         };
         out += &format!(
@@ -348,6 +267,102 @@ impl Generator {
             }
         }
         out
+    }
+
+    /// Appends the block `channels`, with one of the template's alternatives of orders.
+    fn append_channels(&mut self, template: &Template, out: &mut String) {
+        *out += "channels {\n";
+        if self.coupled_homes.is_some() {
+            *out += "  tick remote -> home\n  hand home -> home\n  tock home -> remote\n";
+        }
+        for (name, ends) in &template.channels {
+            *out += &format!("  {name} {ends}\n");
+        }
+        let order = self.random.of(template.orders);
+        if !order.is_empty() {
+            // Without another draw, so that a seed keeps its protocol.
+            let per_line = match out.len() % 3 {
+                0 => " per line",
+                _ => "",
+            };
+            *out += &format!("  ordered {}{per_line}\n", order.join(", "));
+        }
+        if !template.shared.is_empty() {
+            *out += &format!("  {}\n", template.shared.trim());
+        }
+        *out += "}\n";
+    }
+
+    /// Appends the block `messages`, with the fields of the template and those of the decoration.
+    fn append_messages(&self, template: &Template, out: &mut String) {
+        *out += "messages {\n";
+        if self.coupled_homes.is_some() {
+            *out += "  tick: Tick (t: 0..1, at: home)\n  hand: Hand (t: 0..1, whose: remote)\n  tock: Tock\n";
+        }
+        for (message, extra_fields) in template.messages.iter().zip(&self.fields) {
+            let carries = (!message.carries.is_empty()).then(|| message.carries.to_string());
+            let declared_fields = message
+                .fields
+                .iter()
+                .map(|(name, ty)| format!("{name}: {ty}"));
+            let extra_fields = extra_fields
+                .iter()
+                .map(|field| format!("{}: {}", field.name, field.ty.format()));
+            let content: Vec<String> = carries
+                .into_iter()
+                .chain(declared_fields)
+                .chain(extra_fields)
+                .collect();
+            let content = match content.is_empty() {
+                true => String::new(),
+                false => format!(" ({})", content.join(", ")),
+            };
+            *out += &format!("  {}: {}{content}\n", message.channel, message.name);
+        }
+        *out += "}\n";
+    }
+
+    /// Appends the block of the home or of the remote: states, variables, registers and rows.
+    fn append_agent(&mut self, template: &Template, home: bool, out: &mut String) {
+        let (head, states, declared) = match home {
+            false => ("remote cache", &template.remote, &template.remote_variables),
+            true => ("home directory", &template.home, &template.variables),
+        };
+        *out += &format!("{head} {{\n  states {{ {states} }}\n");
+        let declared = declared.iter().map(|(name, ty)| format!("{name}: {ty}"));
+        let mut variables: Vec<String> = declared.collect();
+        let extra = self.variables[usize::from(home)].iter();
+        let extra: Vec<String> = extra
+            .map(|variable| format!("{}: {}", variable.name, variable.ty.format()))
+            .collect();
+        let mut append_block = |name: &str, entries: &[String]| {
+            if !entries.is_empty() {
+                *out += &format!("  {name} {{ {} }}\n", entries.join("; "));
+            }
+        };
+        if self.coupled_homes.is_some() {
+            // Variables of each line, and registers that couple lines.
+            append_block("variables", &variables);
+            *out += &self.format_registers(home, &extra);
+        } else {
+            let registers = template.registers[usize::from(home)].iter();
+            let mut registers: Vec<String> = registers
+                .map(|(name, ty)| format!("{name}: {ty}"))
+                .collect();
+            match self.in_registers {
+                true => registers.extend(extra),
+                false => variables.extend(extra),
+            }
+            if self.has_arrays && home {
+                variables.push("w: 0..wide per remote = wide; u: 0..wide per 2".to_string());
+            }
+            append_block("registers", &registers);
+            append_block("variables", &variables);
+        }
+        for row in template.rows.iter().filter(|row| row.home == home) {
+            *out += &self.format_rows(row, template);
+        }
+        *out += "}\n";
     }
 
     /// Registers, and rows about no line that change them and pass messages on between homes.
@@ -487,9 +502,9 @@ impl Generator {
         let guard = match (row.guard.as_str(), extra_guard) {
             ("", "") => String::new(),
             ("", only_guard) | (only_guard, "") => format!(" if {only_guard}"),
-            (a, b) => match self.random.once_in(2) {
-                true => format!(" if {a} and ({b})"),
-                false => format!(" if ({b}) and {a}"),
+            (own, extra) => match self.random.once_in(2) {
+                true => format!(" if {own} and ({extra})"),
+                false => format!(" if ({extra}) and {own}"),
             },
         };
         if row.next.is_empty() {
@@ -548,7 +563,7 @@ impl Generator {
             return action.to_string();
         };
         let name = send.split(' ').next().unwrap_or(send);
-        let Some(i) = template
+        let Some(message) = template
             .messages
             .iter()
             .position(|message| message.name == name)
@@ -563,7 +578,7 @@ impl Generator {
             fields.push(declared_fields.to_string());
             rest = remainder.trim();
         }
-        for field in self.fields[i].clone() {
+        for field in self.fields[message].clone() {
             let value = self.value(field.ty, scope, 1);
             fields.push(format!("{} = {value}", field.name));
         }

@@ -11,6 +11,7 @@ use cohkit_engine::search::Engine;
 use cohkit_engine::{check, Options, Outcome, Property, Report};
 use cohkit_murphi::{print, read, Dialect, Style};
 use cohkit_protocol::controller::Controller;
+use cohkit_protocol::execute::Configuration;
 use cohkit_protocol::protocol::{Home, Permission, Protocol, Type};
 use cohkit_protocol::remotes::Remotes;
 use cohkit_protocol::text::parse;
@@ -91,7 +92,7 @@ pub fn safety(
     Ok(model)
 }
 
-/// Number of lines of the protocol's own system.
+/// Number of lines of the protocol's first system, which is judged.
 fn lines_of(protocol: &Protocol) -> u8 {
     protocol.systems[0].lines
 }
@@ -140,9 +141,9 @@ fn check_agreement(
     found: &Found,
     report: &Report,
 ) -> Result<AgreedVerdict, JudgeError> {
-    let any_is = |errors: &[StepError], violated: bool| {
-        (errors.iter()).any(|error| matches!(error, StepError::Violated(_)) == violated)
-    };
+    let is_violation = |error: &StepError| matches!(error, StepError::Violated(_));
+    let any_violation = |errors: &[StepError]| errors.iter().any(is_violation);
+    let any_excess = |errors: &[StepError]| !errors.iter().all(is_violation);
     let agreed = match (found, &report.outcome) {
         (
             Found::Safe {
@@ -158,12 +159,12 @@ fn check_agreement(
             Some(AgreedVerdict::Verified(states.len()))
         }
         (Found::Violated { errors, path }, Outcome::Violated { trace, .. })
-            if any_is(errors, true) && path.len() == trace.steps.len() =>
+            if any_violation(errors) && path.len() == trace.steps.len() =>
         {
             Some(AgreedVerdict::Violated)
         }
         (Found::Violated { errors, path }, Outcome::Exceeded { trace, .. })
-            if any_is(errors, false) && path.len() == trace.steps.len() =>
+            if any_excess(errors) && path.len() == trace.steps.len() =>
         {
             Some(AgreedVerdict::Undecided)
         }
@@ -279,9 +280,8 @@ fn accesses_can_begin_again(case: &Case, states: &[SystemState<Current>]) -> boo
     }
     begins.into_iter().all(|((line, remote, access), begins)| {
         let mut reached = vec![false; states.len()];
-        let permitted = (0..states.len()).filter(|&system_state| {
-            let remote =
-                &states[system_state].lines[usize::from(line)].remotes[usize::from(remote)];
+        let permitted = (0..states.len()).filter(|&number| {
+            let remote = &states[number].lines[usize::from(line)].remotes[usize::from(remote)];
             let permission =
                 protocol.remote.states[usize::from(remote.configuration.state)].permission;
             match access {
@@ -291,9 +291,9 @@ fn accesses_can_begin_again(case: &Case, states: &[SystemState<Current>]) -> boo
             }
         });
         let mut work: Vec<usize> = permitted.chain(begins).collect();
-        while let Some(system_state) = work.pop() {
-            if !std::mem::replace(&mut reached[system_state], true) {
-                work.extend(&predecessors[system_state]);
+        while let Some(number) = work.pop() {
+            if !std::mem::replace(&mut reached[number], true) {
+                work.extend(&predecessors[number]);
             }
         }
         reached.iter().all(|&reached| reached)
@@ -555,12 +555,12 @@ fn check_quiescence(
     Ok(())
 }
 
-/// The agents of a state, by the checker's names, without initial values.
+/// Values of the agents of a state's first line, by the name of the model's variable.
 fn agents(protocol: &Protocol, system_state: &SystemState<Current>) -> BTreeMap<String, String> {
     let line = &system_state.lines[0];
     let mut values = BTreeMap::new();
     let mut agent = |controller: &Controller,
-                     configuration: &cohkit_protocol::execute::Configuration,
+                     configuration: &Configuration,
                      (index, register_index): (&str, &str)| {
         let name = &controller.name;
         let state = &controller.states[usize::from(configuration.state)].name;
@@ -651,9 +651,9 @@ fn compare_states(
     let mut lowered: Vec<BTreeMap<String, String>> = Vec::new();
     for (number, state) in graph.states.iter().enumerate() {
         let mut values = initial.clone();
-        for setting in state.values.iter().filter(|_| number > 0) {
-            if let Some(value) = values.get_mut(&setting.variable) {
-                value.clone_from(&setting.value);
+        for assignment in state.values.iter().filter(|_| number > 0) {
+            if let Some(value) = values.get_mut(&assignment.variable) {
+                value.clone_from(&assignment.value);
             }
         }
         lowered.push(values);

@@ -32,6 +32,17 @@ pub struct Message {
     pub fields: &'static [(&'static str, &'static str)],
 }
 
+/// Numbers of agents and lines of a system.
+#[derive(Clone, Copy, Debug)]
+pub struct SystemSize {
+    /// Number of remotes.
+    pub remotes: u16,
+    /// Number of lines, at least that of homes.
+    pub lines: u8,
+    /// Number of homes.
+    pub homes: u8,
+}
+
 /// A protocol before it is decorated.
 #[derive(Clone, Debug)]
 pub struct Template {
@@ -57,8 +68,8 @@ pub struct Template {
     pub registers: [Vec<(&'static str, &'static str)>; 2],
     /// Further orders, and networks, in the protocol language.
     pub shared: String,
-    /// Remotes, lines and homes of the system, if they are part of the design.
-    pub size: Option<(u16, u8, u8)>,
+    /// Size of the system, if it is part of the design.
+    pub size: Option<SystemSize>,
 }
 
 /// Creates messages from channel, name and contents. `Forward` and `Fetch` have a field for the requestor.

@@ -1,6 +1,16 @@
 //! The `remote` and `home` blocks: states, variables, rows, and the statements of a policy.
 
-use super::*;
+use super::{is_reserved, Parse, ParseError, Parser, ACCEPTANCES, LOCK_CONFLICTS, STALLS};
+use crate::controller::Operator;
+use crate::policy::Acceptance;
+use crate::text::aliases::KeywordContext;
+use crate::text::ast::{
+    Action, ActionKind, Agent, AgentItem, Block, Condition, Goal, LocalItem, Name, PolicyItem, Row,
+    StateItem, StatePermission, VariableItem,
+};
+use crate::text::diagnostic::{Code, Diagnostic};
+use crate::text::lexer::Token;
+use cohkit_diagnostics::{suggestion, Span};
 
 impl<'a> Parser<'a, '_> {
     /// Parses the names and the body of an agent, after its keyword. `remote` is false for a home,

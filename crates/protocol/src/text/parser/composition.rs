@@ -1,6 +1,9 @@
 //! Statements of files that compose others.
 
-use super::*;
+use super::{Parse, Parser};
+use crate::text::ast::{AgentCount, Item, Name, Number, Part, Use};
+use crate::text::lexer::Token;
+use cohkit_diagnostics::Span;
 
 impl<'a> Parser<'a, '_> {
     /// `use "FILE" as NAME`.

@@ -1,7 +1,10 @@
 //! Expressions of rows, and the claims of invariants.
 
-use super::*;
-use crate::controller::MEMORY_WRITES;
+use super::{Parse, ParseError, Parser, COMPARISONS};
+use crate::controller::{Operator, MEMORY_WRITES};
+use crate::text::ast::{Amount, Claim, Expr, ExprKind};
+use crate::text::diagnostic::{Code, Diagnostic};
+use crate::text::lexer::Token;
 
 /// Maximum number of parts (names, numbers, operators, parentheses) of one expression. It bounds the depth of recursion
 /// here and in every later traversal.

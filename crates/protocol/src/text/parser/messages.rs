@@ -1,6 +1,11 @@
 //! Channels, and the messages that travel on them.
 
-use super::*;
+use super::{Parse, ParseError, Parser, CLASSES};
+use crate::protocol::{Carries, End};
+use crate::text::ast::{ChannelItem, EndItem, Group, MessageItem};
+use crate::text::diagnostic::{Code, Diagnostic};
+use crate::text::lexer::Token;
+use cohkit_base::words::nearest;
 
 impl<'a> Parser<'a, '_> {
     /// Parses one entry of a `channels` block: a channel, `ordered ...` or `network ...`.

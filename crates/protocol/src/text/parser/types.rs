@@ -1,6 +1,13 @@
 //! Sizes and the types of variables and fields.
 
-use super::*;
+use super::{Parse, ParseError, Parser, HOMES, MAX_HOMES};
+use crate::protocol::Type;
+use crate::terms::{Element, IndexDomain};
+use crate::text::ast::Number;
+use crate::text::diagnostic::{Code, Diagnostic};
+use crate::text::lexer::Token;
+use crate::text::Mention;
+use cohkit_diagnostics::suggestion;
 
 impl<'a> Parser<'a, '_> {
     /// Value of the current word, if it is the name of a size.

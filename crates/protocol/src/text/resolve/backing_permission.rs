@@ -1,6 +1,9 @@
 //! Systems with a backing permission (`parent any`).
 
-use super::*;
+use crate::protocol as p;
+use crate::protocol::{Home, Protocol};
+use crate::text::ast::{File, Item, SystemItem};
+use crate::text::diagnostic::{Code, Diagnostic, Sink};
 
 /// Reports such systems if no local operation could give the permission back, or if lines are not independent.
 pub(super) fn check_parent_any(file: &File, protocol: &Protocol, sink: &mut Sink) {

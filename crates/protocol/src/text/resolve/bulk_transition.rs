@@ -1,8 +1,12 @@
 //! Bulk transitions: `every STATE becomes STATE`, for all lines of an agent.
 
 use super::scope::{AgentTable, Scope, Side};
-use super::*;
+use super::Resolver;
 use crate::controller::{State, Statement};
+use crate::protocol::MessageId;
+use crate::text::ast::Name;
+use crate::text::diagnostic::{Code, Diagnostic};
+use cohkit_diagnostics::Span;
 
 impl<'a> Resolver<'a, '_> {
     /// Resolves the action, if the row may have it and no line loses anything by it.

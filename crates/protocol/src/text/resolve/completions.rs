@@ -3,10 +3,10 @@
 //! A remote's rows do not name their pending access. [`crate::pending_access`] derives it from the paths to the row. A
 //! file is invalid if the pending access is ambiguous, or if its bytes are missing.
 
-use super::*;
 use crate::controller::{Access, Controller, Effect, Event, Rule, Statement};
 use crate::pending_access::{Accesses, CompletionKind, PendingAccess};
 use crate::protocol::{Carries, Message};
+use crate::text::diagnostic::{Code, Diagnostic, Sink};
 
 /// Reports rows that complete an access without bytes, or send the bytes of a write where none is pending.
 pub(super) fn check(controller: &Controller, messages: &[Message], sink: &mut Sink) {

@@ -1,7 +1,13 @@
 //! Resolution of a file that composes protocols to a [`Composition`].
 
-use super::*;
+use super::{number_in_range, report_unknown, set_once, Names};
 use crate::composition::{Composition, JointSystem, LevelBinding, Node, Place, Space};
+use crate::protocol as p;
+use crate::protocol::{Home, Protocol};
+use crate::remotes::{KindId, Remotes};
+use crate::text::ast::{AgentCount, Block, File, Item, Name, Number, Part, Use};
+use crate::text::diagnostic::{Code, Diagnostic, Sink};
+use cohkit_diagnostics::suggestion;
 
 /// Loader of used files: returns the protocol of a file, given its name, or a sentence on why it cannot.
 pub(in crate::text) type Load<'l> = dyn FnMut(&str) -> Result<Protocol, String> + 'l;
@@ -427,6 +433,7 @@ struct SystemCounts {
 }
 
 impl SystemCounts {
+    /// Adds a stated number of remotes of a kind in a space.
     fn add(&mut self, space: usize, kind: KindId, count: u32) {
         *self.remotes[space][kind.index()].get_or_insert(0) += count;
     }

@@ -2,17 +2,21 @@
 
 mod actions;
 
-use super::expression::Operand;
-use super::scope::{AgentTable, Kind, Scope, Side};
-use super::*;
+use super::scope::{AgentTable, Kind, Side};
+use super::{completions, pending, report_too_many, report_unknown, set_once, Names, Resolver};
 use crate::controller::{
-    Access, Controller, Effect, Event, Expression, Initial, Local, Rule, State, Statement, Target,
-    Value, Variable, MEMORY_WRITES,
+    Access, Controller, Effect, Event, Initial, Local, Rule, State, Statement, Variable,
+    MEMORY_WRITES,
 };
 use crate::policy::LocalPolicy;
-use crate::protocol::{Carries, Permission, Type};
+use crate::protocol::{MessageId, Permission, StateId, Type};
 use crate::remotes::KindId;
-use rustc_hash::FxHashSet;
+use crate::text::ast::{
+    Agent, AgentItem, Block, LocalItem, Name, Row, StateItem, StatePermission, VariableItem,
+};
+use crate::text::diagnostic::{Code, Diagnostic};
+use cohkit_diagnostics::Span;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Maximum number of rows for one state and event. A traversal of a row recurses into all rows before it, and this
 /// depth takes a small part of a thread's stack.
@@ -143,44 +147,26 @@ impl<'a> Resolver<'a, '_> {
             permission_conditions: Vec::new(),
             controller: std::mem::replace(controller, empty_controller(name.span)),
         };
+        let prefix = match one_of_several {
+            true => format!("{}.", name.text),
+            false => String::new(),
+        };
         for item in states.iter().flat_map(|block| &block.items) {
-            if table.states.declare(item.name, self.sink).is_some() {
-                let mut state = self.resolve_state(item, side, table.kind);
-                if one_of_several {
-                    state.name = format!("{}.{}", name.text, state.name);
-                }
-                if table.controller.states.len() == usize::from(u16::MAX) {
-                    report_too_many("state", item.name.span, usize::from(u16::MAX), self.sink);
-                    break;
-                }
-                table.controller.states.push(state);
+            if !self.declare_state(item, &prefix, &mut table) {
+                break;
             }
         }
         for (block, register) in [(variables, false), (registers, true)] {
             for item in block.iter().flat_map(|block| &block.items) {
-                let full_name = match one_of_several {
-                    true => format!("{}.{}", name.text, item.name.text),
-                    false => item.name.text.to_string(),
-                };
+                let full_name = format!("{prefix}{}", item.name.text);
                 self.declare_variable(item, full_name, register, &mut table);
             }
         }
-        if side == Side::Home && agent.memory_writes {
-            self.declare_memory_writes(name.span, &mut table);
-        }
         if side == Side::Home {
-            table.locals = self.resolve_locals(agent, remote);
-            table.unlock = agent
-                .body
-                .items
-                .iter()
-                .any(|item| matches!(item, AgentItem::Unlock(_)));
-            let to_local = |local: &LocalPolicy| Local {
-                name: local.name.clone(),
-                ensures: local.ensure,
-                locks: local.lock,
-            };
-            table.controller.locals = table.locals.iter().map(to_local).collect();
+            if agent.memory_writes {
+                self.declare_memory_writes(name.span, &mut table);
+            }
+            self.declare_locals(agent, remote, &mut table);
         }
         for item in states.iter().flat_map(|block| &block.items) {
             let state = table.states.index.get(item.name.text);
@@ -324,6 +310,44 @@ impl<'a> Resolver<'a, '_> {
                 span,
             });
         }
+    }
+
+    /// Declares a state, with a prefix of its name. Returns false if the agent has too many states.
+    fn declare_state(
+        &mut self,
+        item: &StateItem<'a>,
+        prefix: &str,
+        table: &mut AgentTable<'a>,
+    ) -> bool {
+        if table.states.declare(item.name, self.sink).is_none() {
+            return true;
+        }
+        let mut state = self.resolve_state(item, table.side, table.kind);
+        state.name.insert_str(0, prefix);
+        if table.controller.states.len() == usize::from(u16::MAX) {
+            report_too_many("state", item.name.span, usize::from(u16::MAX), self.sink);
+            return false;
+        }
+        table.controller.states.push(state);
+        true
+    }
+
+    /// Declares the local operations of a home.
+    fn declare_locals(
+        &mut self,
+        agent: &Agent<'a>,
+        remote: Option<(&Controller, &Names<'a>)>,
+        table: &mut AgentTable<'a>,
+    ) {
+        table.locals = self.resolve_locals(agent, remote);
+        let mut items = agent.body.items.iter();
+        table.unlock = items.any(|item| matches!(item, AgentItem::Unlock(_)));
+        let to_local = |local: &LocalPolicy| Local {
+            name: local.name.clone(),
+            ensures: local.ensure,
+            locks: local.lock,
+        };
+        table.controller.locals = table.locals.iter().map(to_local).collect();
     }
 
     /// Declares a variable or register.
@@ -547,11 +571,8 @@ impl<'a> Resolver<'a, '_> {
                 let state_of = |id: StateId| &table.controller.states[id.index()];
                 if let (Side::Remote, Effect::Take { body, next }) = (table.side, effect) {
                     // For states that are split, this check runs after the split.
-                    if ![Some(state), *next]
-                        .iter()
-                        .flatten()
-                        .any(|&s| table.is_split(s))
-                    {
+                    let mut states = std::iter::once(state).chain(*next);
+                    if !states.any(|state| table.is_split(state)) {
                         let (state, next) = (state_of(state), next.map(state_of));
                         self.check_data_flow(row.span, state, event, body, next);
                     }

@@ -1,12 +1,15 @@
 //! Types of expressions, and the expressions themselves.
 
 use super::scope::{Kind, Scope, Side};
-use super::*;
+use super::{number_in_range, report_unknown, Resolver};
 use crate::controller::{
     Expression, HomeSet, HomeSetQuery, Initial, Operator, Set, Value, MEMORY_WRITES,
 };
-use crate::protocol::{Type, VariableId};
+use crate::protocol::{End, System, Type, VariableId};
 use crate::remotes::KindId;
+use crate::text::ast::{Expr, ExprKind, Name, Number};
+use crate::text::diagnostic::{Code, Diagnostic};
+use crate::text::Mention;
 
 /// Resolved expression: a single value with its kind, or a set.
 #[derive(Debug)]
@@ -20,6 +23,7 @@ pub(super) enum Operand {
 }
 
 impl Operand {
+    /// Returns the kind of the value.
     fn kind(&self) -> Kind {
         match self {
             Operand::Single(_, kind) => *kind,
@@ -66,12 +70,13 @@ fn operator_typing(operator: Operator) -> OperatorTyping {
 const CYCLE_NOTE: &str =
     "a `cycle` number can be copied, compared by `==` and `!=` with another of its size, and incremented by `+= 1`";
 
-/// Largest value of a numeric type, as far as it is known without the system.
+/// Largest value of a numeric type, as far as it is known without the system. A count is that of remotes, of which a
+/// system has at most [`System::MAX_REMOTES`].
 fn max_value(ty: Type) -> u16 {
     match ty.single() {
         Type::Range { max } => max,
         Type::Cycle { size } => size - 1,
-        Type::Count => 8,
+        Type::Count => System::MAX_REMOTES.into(),
         _ => u16::MAX,
     }
 }
@@ -265,55 +270,69 @@ impl<'a> Resolver<'a, '_> {
                 Expression::Not(Box::new(self.resolve_typed(inner, Kind::Bool, scope)?)),
                 Kind::Bool,
             ),
-            ExprKind::In(element, set) => {
-                let member = self.resolve_expression(element, scope);
-                if let Some(Operand::Single(home, Kind::Home)) = member {
-                    let membership =
-                        homes_query(HomeSetQuery::In(home, self.resolve_home_set(set, scope)?));
-                    return Some(Operand::Single(membership, Kind::Bool));
-                }
-                let element = match member {
-                    Some(Operand::Single(remote, Kind::Remote)) => Some(remote),
-                    Some(other) => self.kind_mismatch(element, Kind::Remote, other.kind()),
-                    None => None,
-                };
-                let set = self.resolve_set(set, scope);
-                (
-                    Expression::In(Box::new(element?), Box::new(set?)),
-                    Kind::Bool,
-                )
-            }
+            ExprKind::In(element, set) => return self.resolve_membership(element, set, scope),
             ExprKind::Binary(operator, left, right) => {
-                let OperatorTyping::SingleKind(kind) = operator_typing(*operator) else {
-                    let Some(left_operand) = self.resolve_expression(left, scope) else {
-                        self.resolve_expression(right, scope);
-                        return None;
-                    };
-                    if let (
-                        OperatorTyping::Combination(_),
-                        Kind::Bool | Kind::Remote | Kind::Home | Kind::Cycle(_),
-                    ) = (operator_typing(*operator), left_operand.kind())
-                    {
-                        let kind = left_operand.kind().words();
-                        let message =
-                            format!("expected a number or a set of remotes, found {kind}");
-                        self.sink.push(
-                            Diagnostic::new(Code::Type, left.span, message)
-                                .label(format!("this is {kind}")),
-                        );
-                        return None;
-                    }
-                    return self.apply_operator(*operator, left_operand, right, scope);
-                };
-                let left = self.resolve_typed(left, kind, scope);
-                let right = self.resolve_typed(right, kind, scope);
-                (
-                    Expression::Binary(*operator, Box::new(left?), Box::new(right?)),
-                    Kind::Bool,
-                )
+                return self.resolve_binary(*operator, left, right, scope)
             }
         };
         Some(Operand::Single(single, kind))
+    }
+
+    /// Resolves `ELEMENT in SET`, for a remote or a home.
+    fn resolve_membership(
+        &mut self,
+        element: &Expr<'a>,
+        set: &Expr<'a>,
+        scope: &Scope<'a, '_>,
+    ) -> Option<Operand> {
+        let member = self.resolve_expression(element, scope);
+        if let Some(Operand::Single(home, Kind::Home)) = member {
+            let membership =
+                homes_query(HomeSetQuery::In(home, self.resolve_home_set(set, scope)?));
+            return Some(Operand::Single(membership, Kind::Bool));
+        }
+        let element = match member {
+            Some(Operand::Single(remote, Kind::Remote)) => Some(remote),
+            Some(other) => self.kind_mismatch(element, Kind::Remote, other.kind()),
+            None => None,
+        };
+        // Errors in the set are reported even if the element has some.
+        let set = self.resolve_set(set, scope);
+        let membership = Expression::In(Box::new(element?), Box::new(set?));
+        Some(Operand::Single(membership, Kind::Bool))
+    }
+
+    /// Resolves `LEFT OPERATOR RIGHT`. Errors in both operands are reported.
+    fn resolve_binary(
+        &mut self,
+        operator: Operator,
+        left: &Expr<'a>,
+        right: &Expr<'a>,
+        scope: &Scope<'a, '_>,
+    ) -> Option<Operand> {
+        if let OperatorTyping::SingleKind(kind) = operator_typing(operator) {
+            let left = self.resolve_typed(left, kind, scope);
+            let right = self.resolve_typed(right, kind, scope);
+            let result = Expression::Binary(operator, Box::new(left?), Box::new(right?));
+            return Some(Operand::Single(result, Kind::Bool));
+        }
+        let Some(left_operand) = self.resolve_expression(left, scope) else {
+            self.resolve_expression(right, scope);
+            return None;
+        };
+        if let (
+            OperatorTyping::Combination(_),
+            Kind::Bool | Kind::Remote | Kind::Home | Kind::Cycle(_),
+        ) = (operator_typing(operator), left_operand.kind())
+        {
+            let kind = left_operand.kind().words();
+            let message = format!("expected a number or a set of remotes, found {kind}");
+            self.sink.push(
+                Diagnostic::new(Code::Type, left.span, message).label(format!("this is {kind}")),
+            );
+            return None;
+        }
+        self.apply_operator(operator, left_operand, right, scope)
     }
 
     /// Resolves an expression that must be a set of homes.
@@ -348,14 +367,13 @@ impl<'a> Resolver<'a, '_> {
                 Some(Operand::Single(expression, result))
             }
             Operand::Set(left) => {
-                let (left, permission_set) =
-                    (Box::new(left), Box::new(self.resolve_set(right, scope)?));
+                let (left, right_set) = (Box::new(left), Box::new(self.resolve_set(right, scope)?));
                 match operator_typing(operator) {
-                    OperatorTyping::Combination(make) => {
-                        Some(Operand::Set(make(left, permission_set)))
+                    OperatorTyping::Combination(combine) => {
+                        Some(Operand::Set(combine(left, right_set)))
                     }
                     OperatorTyping::Comparison(compare) => {
-                        Some(Operand::Single(compare(left, permission_set), Kind::Bool))
+                        Some(Operand::Single(compare(left, right_set), Kind::Bool))
                     }
                     OperatorTyping::SingleKind(kind) => self.kind_mismatch(right, kind, Kind::Set),
                 }
@@ -464,59 +482,21 @@ impl<'a> Resolver<'a, '_> {
 
     /// Resolves a variable, a field of the current message, or a word of the language.
     fn resolve_word(&mut self, name: Name<'a>, scope: &Scope<'a, '_>) -> Option<Operand> {
-        let single = |expression, kind| Some(Operand::Single(expression, kind));
-        let misplaced = |message: &str, label: &str| {
-            Some(Diagnostic::new(Code::Misplaced, name.span, message).label(label))
-        };
         if let Some((each, kind)) = scope.each.filter(|(each, _)| each.text == name.text) {
             self.sink.mentions.push(Mention {
                 span: name.span,
                 declaration: each.span,
                 kind: "agent of a loop",
             });
-            return single(Expression::Each, kind);
+            return Some(Operand::Single(Expression::Each, kind));
         }
-        let sender_end = scope.message.map(|message| self.channel_of(message).from);
-        let from_home =
-            self.homes_declared && sender_end == Some(End::Home) && scope.side == Side::Remote;
-        let problem = match (name.text, scope.side) {
-            ("none", _) => return single(Expression::None, Kind::Remote),
-            ("true", _) => return single(Expression::Constant(1), Kind::Bool),
-            ("false", _) => return single(Expression::Constant(0), Kind::Bool),
-            ("self", Side::Remote) => return single(Expression::Own, Kind::Remote),
-            ("sender", _) if from_home => return single(self.home(), Kind::Home),
-            ("home", _) if self.homes_declared && (!scope.lineless || from_home) => {
-                return single(self.home(), Kind::Home)
+        match self.reserved_word(name, scope) {
+            Some(Ok(operand)) => return Some(operand),
+            Some(Err(diagnostic)) => {
+                self.sink.push(diagnostic);
+                return None;
             }
-            ("home", Side::Home) if self.homes_declared => return single(self.home(), Kind::Home),
-            ("home", _) if self.homes_declared => misplaced(
-                "no line, so no `home`",
-                "a row about no line, and no message from a home",
-            ),
-            ("sender", Side::Home) if sender_end == Some(End::Home) => misplaced(
-                "`sender` of a message between homes",
-                "no remote sent it; put the home in a field of the message: `from: home`",
-            ),
-            ("sender", _) if scope.message.is_some() => {
-                return single(Expression::Sender, Kind::Remote)
-            }
-            ("self", Side::Home) => {
-                misplaced("`self` in the home", "only a remote is one of the remotes")
-            }
-            ("sender", _) => misplaced(
-                "no message, so no `sender`",
-                "this row's event is not a message",
-            ),
-            (MEMORY_WRITES, Side::Remote) => misplaced(
-                "`memory writes` in a remote",
-                "the memory is behind the home",
-            ),
-            ("home", _) => misplaced("`home` is not a value", "only a message can be sent to it"),
-            _ => None,
-        };
-        if let Some(problem) = problem {
-            self.sink.push(problem);
-            return None;
+            None => {}
         }
         let variable = scope.variables.get(name, self.sink);
         let message = scope.message.map(|message| &self.messages[message.index()]);
@@ -581,28 +561,83 @@ impl<'a> Resolver<'a, '_> {
                 .map(|kind| Operand::Set(Set::All(kind))),
             (None, None) if scope.variables.partial => None,
             (None, None) => {
-                let fields = message.map_or(&[][..], |message| &message.fields);
-                let known_names = scope
-                    .variables
-                    .list
-                    .iter()
-                    .map(|known| known.text)
-                    .chain(fields.iter().map(|field| field.name.as_str()));
-                // A single kind of remotes is seldom the intended name.
-                match &self.kind_names.list[..] {
-                    kinds @ [_, _, ..] => {
-                        let known_names = known_names.chain(kinds.iter().map(|kind| kind.text));
-                        report_unknown(
-                            "variable, field or kind of remotes",
-                            name,
-                            known_names,
-                            self.sink,
-                        );
-                    }
-                    _ => report_unknown("variable or field", name, known_names, self.sink),
-                }
+                self.report_unknown_operand(name, scope);
                 None
             }
+        }
+    }
+
+    /// Returns the value of a reserved word, or the error if it has none in this scope. `None` for any other word.
+    fn reserved_word(
+        &self,
+        name: Name<'a>,
+        scope: &Scope<'a, '_>,
+    ) -> Option<Result<Operand, Diagnostic>> {
+        let single = |expression, kind| Some(Ok(Operand::Single(expression, kind)));
+        let misplaced = |message: &str, label: &str| {
+            let diagnostic = Diagnostic::new(Code::Misplaced, name.span, message);
+            Some(Err(diagnostic.label(label)))
+        };
+        let sender_end = scope.message.map(|message| self.channel_of(message).from);
+        let from_home =
+            self.homes_declared && sender_end == Some(End::Home) && scope.side == Side::Remote;
+        match (name.text, scope.side) {
+            ("none", _) => single(Expression::None, Kind::Remote),
+            ("true", _) => single(Expression::Constant(1), Kind::Bool),
+            ("false", _) => single(Expression::Constant(0), Kind::Bool),
+            ("self", Side::Remote) => single(Expression::Own, Kind::Remote),
+            ("sender", _) if from_home => single(self.home(), Kind::Home),
+            ("home", _) if self.homes_declared && (!scope.lineless || from_home) => {
+                single(self.home(), Kind::Home)
+            }
+            ("home", Side::Home) if self.homes_declared => single(self.home(), Kind::Home),
+            ("home", _) if self.homes_declared => misplaced(
+                "no line, so no `home`",
+                "a row about no line, and no message from a home",
+            ),
+            ("sender", Side::Home) if sender_end == Some(End::Home) => misplaced(
+                "`sender` of a message between homes",
+                "no remote sent it; put the home in a field of the message: `from: home`",
+            ),
+            ("sender", _) if scope.message.is_some() => single(Expression::Sender, Kind::Remote),
+            ("self", Side::Home) => {
+                misplaced("`self` in the home", "only a remote is one of the remotes")
+            }
+            ("sender", _) => misplaced(
+                "no message, so no `sender`",
+                "this row's event is not a message",
+            ),
+            (MEMORY_WRITES, Side::Remote) => misplaced(
+                "`memory writes` in a remote",
+                "the memory is behind the home",
+            ),
+            ("home", _) => misplaced("`home` is not a value", "only a message can be sent to it"),
+            _ => None,
+        }
+    }
+
+    /// Reports a word that is neither a variable nor a field nor a kind of remotes.
+    fn report_unknown_operand(&mut self, name: Name<'a>, scope: &Scope<'a, '_>) {
+        let message = scope.message.map(|message| &self.messages[message.index()]);
+        let fields = message.map_or(&[][..], |message| &message.fields);
+        let known_names = scope
+            .variables
+            .list
+            .iter()
+            .map(|known| known.text)
+            .chain(fields.iter().map(|field| field.name.as_str()));
+        // A single kind of remotes is seldom the intended name.
+        match &self.kind_names.list[..] {
+            kinds @ [_, _, ..] => {
+                let known_names = known_names.chain(kinds.iter().map(|kind| kind.text));
+                report_unknown(
+                    "variable, field or kind of remotes",
+                    name,
+                    known_names,
+                    self.sink,
+                );
+            }
+            _ => report_unknown("variable or field", name, known_names, self.sink),
         }
     }
 

@@ -1,6 +1,8 @@
 //! Features that `guarantee none` excludes.
 
-use super::*;
+use super::{policy, Resolver};
+use crate::text::ast::{Agent, AgentItem};
+use crate::text::diagnostic::{Code, Diagnostic};
 
 impl Resolver<'_, '_> {
     /// Reports parts of a home that depend on the permissions of other agents, in a protocol with `guarantee none`.

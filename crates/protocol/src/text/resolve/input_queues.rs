@@ -1,7 +1,10 @@
 //! Capacity of the input queues of networks.
 
-use super::*;
+use super::Resolver;
 use crate::controller::{Controller, Effect, Event, Rule, Statement, Target};
+use crate::protocol as p;
+use crate::protocol::ChannelId;
+use crate::text::diagnostic::{Code, Diagnostic};
 
 impl Resolver<'_, '_> {
     /// Reports accesses that send more messages to the home than its input queue can hold: they could never start. A

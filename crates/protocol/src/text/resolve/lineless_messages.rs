@@ -1,7 +1,11 @@
 //! Messages about no line: those taken by rows about no line.
 
-use super::*;
+use super::Resolver;
 use crate::controller::{Controller, Statement};
+use crate::protocol as p;
+use crate::protocol::{ChannelId, End};
+use crate::text::diagnostic::{Code, Diagnostic};
+use cohkit_diagnostics::Span;
 
 impl Resolver<'_, '_> {
     /// Decides for each message whether it is about a line, and reports contradictions.

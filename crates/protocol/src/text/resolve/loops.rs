@@ -5,12 +5,15 @@
 
 use super::expression::Operand;
 use super::scope::{AgentTable, Kind, Scope, Side};
-use super::*;
+use super::{number_in_range, Resolver};
 use crate::controller::{
     Event, Expression, HomeSet, HomeSetQuery, Operator, Set, Statement, Target, Value,
 };
 use crate::protocol::{Carries, Type, VariableId};
 use crate::terms::IndexDomain;
+use crate::text::ast::{Action, ActionKind, Expr, Name, Number};
+use crate::text::diagnostic::{Code, Diagnostic};
+use cohkit_diagnostics::Span;
 
 impl<'a> Resolver<'a, '_> {
     /// Resolves an element of an array; returns it with the array's type.

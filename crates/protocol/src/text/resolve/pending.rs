@@ -5,10 +5,11 @@
 //! complete.
 
 use super::controller::taken_messages;
-use super::*;
 use crate::controller::{Access, Controller, Effect, Event, Rule, State, Statement};
-use crate::pending_access::{self, bulk_transitions};
+use crate::pending_access;
+use crate::pending_access::bulk_transitions;
 use crate::protocol::{Channel, Class, Message, Permission, StateId};
+use crate::text::diagnostic::{Code, Diagnostic, Sink};
 use cohkit_base::words::with_article;
 use rustc_hash::FxHashSet;
 
@@ -228,6 +229,8 @@ impl<'c> Accesses<'c> {
         state == StateId(0) || self.controller.rules.iter().any(restarts)
     }
 
+    /// Returns true if an access may begin in this state: the state is initial, or waits for nothing and has a row for
+    /// an access.
     fn can_start_from(&self, id: StateId) -> bool {
         let state: &State = &self.controller.states[id.index()];
         let starts_access = |row: &Rule| row.state == id && matches!(row.event, Event::Access(_));

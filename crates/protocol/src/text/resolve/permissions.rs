@@ -7,11 +7,15 @@
 
 use super::loops::VariableUses;
 use super::scope::{AgentTable, Kind as ValueKind, PermissionCondition, Scope, Side};
-use super::*;
+use super::{report_too_many, Resolver};
 use crate::controller::{
     Access, Controller, Effect, Event, Expression, Initial, Operator, Rule, Statement,
 };
-use crate::protocol::{Permission, Type, VariableId};
+use crate::protocol as p;
+use crate::protocol::{Permission, StateId, Type, VariableId};
+use crate::text::ast::{Agent, Expr, StateItem, StatePermission};
+use crate::text::diagnostic::{Code, Diagnostic};
+use cohkit_diagnostics::Span;
 use rustc_hash::FxHashSet;
 
 /// Maximum number of value combinations of the variables of a condition, and of those that the analysis of a row
@@ -503,6 +507,7 @@ impl<'d> SplitRows<'d> {
     }
 
     /// Adds the split rows of a row: one from each state in which it can be taken, to each state that it can lead to.
+    /// Returns an error if the row does not determine which state it leads to.
     fn split_rule(
         &mut self,
         rule: &Rule,
@@ -567,32 +572,49 @@ impl<'d> SplitRows<'d> {
                     Some(permission) => condition.condition_for(permission, &effects),
                     None => Expression::Constant(1),
                 };
-                if !may_hold(
-                    &conjunction(enabled.clone(), target_condition.clone()),
+                let split_rule = rule_to_state(
+                    rule,
+                    [split_state.state, target_state.state],
+                    &enabled,
+                    target_condition,
                     &mut assumed,
-                ) {
-                    continue;
-                }
-                let otherwise = conjunction(enabled.clone(), negation(target_condition.clone()));
-                let guard = match (&rule.guard, may_hold(&otherwise, &mut assumed)) {
-                    (guard, false) => guard.clone(),
-                    (None, true) => Some(target_condition),
-                    (Some(guard), true) => Some(conjunction(guard.clone(), target_condition)),
-                };
-                let mut rule = Rule {
-                    state: split_state.state,
-                    guard,
-                    ..rule.clone()
-                };
-                if let Effect::Take { next, .. } = &mut rule.effect {
-                    *next = (next.is_some() || target_state.state != split_state.state)
-                        .then_some(target_state.state);
-                }
-                self.rules.push(rule);
+                );
+                self.rules.extend(split_rule);
             }
         }
         None
     }
+}
+
+/// Returns the part of a row that leads from one split state to another. `enabled` is the condition under which the row
+/// is taken, and `target_condition` the one under which it leads to this target; the guard of the result includes the
+/// latter where it is needed. Returns `None` if the two conditions cannot hold together.
+fn rule_to_state(
+    rule: &Rule,
+    [source, target]: [StateId; 2],
+    enabled: &Expression,
+    target_condition: Expression,
+    assumed: &mut [AssumedValue],
+) -> Option<Rule> {
+    let both = conjunction(enabled.clone(), target_condition.clone());
+    if !may_hold(&both, assumed) {
+        return None;
+    }
+    let otherwise = conjunction(enabled.clone(), negation(target_condition.clone()));
+    let guard = match (&rule.guard, may_hold(&otherwise, assumed)) {
+        (guard, false) => guard.clone(),
+        (None, true) => Some(target_condition),
+        (Some(guard), true) => Some(conjunction(guard.clone(), target_condition)),
+    };
+    let mut split_rule = Rule {
+        state: source,
+        guard,
+        ..rule.clone()
+    };
+    if let Effect::Take { next, .. } = &mut split_rule.effect {
+        *next = (next.is_some() || target != source).then_some(target);
+    }
+    Some(split_rule)
 }
 
 /// Returns an error if the row leaves a variable of the target's conditions unknown.

@@ -1,12 +1,16 @@
 //! Homes written as a policy.
 
-use super::*;
+use super::{report_too_many, report_unknown, set_once, Names, Resolver};
 use crate::controller::{Controller, State};
 use crate::policy::{
     Acceptance, AcknowledgementRule, DowngradeRule, Expectation, Grant, GrantCondition,
     LocalPolicy, LockConflict, Policy, RequestPolicy, Stall,
 };
-use crate::protocol::{Carries, Permission};
+use crate::protocol::{Carries, Class, End, MessageId, Permission};
+use crate::text::ast::{Agent, AgentItem, Block, Condition, Goal, Name, PolicyItem};
+use crate::text::diagnostic::{Code, Diagnostic, Sink};
+use cohkit_diagnostics::{suggestion, Span};
+use rustc_hash::FxHashMap;
 
 /// Returns true if a home is a policy: it has neither states nor rows.
 pub(super) fn is_policy(agent: &Agent) -> bool {
@@ -63,6 +67,33 @@ fn named_permission(
         return None;
     }
     Some(state.permission)
+}
+
+/// Spans of the statements that a policy may have at most once.
+#[derive(Default)]
+struct StatementSpans {
+    /// `stall`.
+    stall: Option<Span>,
+    /// `accept local`.
+    accept: Option<Span>,
+    /// `under lock`.
+    under_lock: Option<Span>,
+    /// `serve under forwards`.
+    serve_under_forwards: Option<Span>,
+}
+
+/// Results of the statements of a policy that were resolved so far, for checks across statements.
+struct PolicyProgress<'n, 'a> {
+    /// States of the remotes, which name permissions.
+    states: &'n [State],
+    /// Names of these states.
+    names: &'n Names<'a>,
+    /// Statements that may not be repeated.
+    spans: StatementSpans,
+    /// Served requests, with the spans of their names.
+    served: FxHashMap<MessageId, Span>,
+    /// Permissions that goals ensure, with their spans; each needs a forward.
+    goals: Vec<(Permission, Span)>,
 }
 
 impl<'a> Resolver<'a, '_> {
@@ -175,113 +206,135 @@ impl<'a> Resolver<'a, '_> {
             expectations: Vec::new(),
             span: agent.body.keyword,
         };
-        let mut statement_spans: [Option<Span>; 4] = [None; 4];
-        let mut served: FxHashMap<MessageId, Span> = FxHashMap::default();
-        // Permissions that goals ensure, with their spans; each needs a forward.
-        let mut goals: Vec<(Permission, Span)> = Vec::new();
+        let mut progress = PolicyProgress {
+            states,
+            names,
+            spans: StatementSpans::default(),
+            served: FxHashMap::default(),
+            goals: Vec::new(),
+        };
         for item in &agent.body.items {
-            let (item, span) = match item {
-                AgentItem::Policy(item, span) => (item, *span),
-                AgentItem::Local(local) => {
-                    goals.extend(
-                        named_permission(local.ensure, states, names, self.sink)
-                            .map(|permission| (permission, local.ensure.span)),
-                    );
-                    continue;
+            match item {
+                AgentItem::Policy(item, span) => {
+                    self.resolve_policy_item(item, *span, &mut progress, &mut policy);
                 }
+                AgentItem::Local(local) => progress.goals.extend(
+                    named_permission(local.ensure, states, names, self.sink)
+                        .map(|permission| (permission, local.ensure.span)),
+                ),
                 AgentItem::Variables(block) => {
                     let message = "variables in a policy";
                     self.sink.push(
                         Diagnostic::new(Code::Misplaced, block.keyword, message)
                             .label("only a home with rows has variables"),
                     );
-                    continue;
                 }
-                _ => continue,
-            };
-            let mut check_once = |index: usize, description: &str, sink: &mut Sink| {
-                set_once(
-                    &mut statement_spans[index],
-                    span,
-                    |span| *span,
-                    description,
-                    sink,
-                )
-            };
-            let permissions = (states, names);
-            match item {
-                PolicyItem::On {
-                    message: name,
-                    goals: statements,
-                } => {
-                    let message = self.message_named(*name);
-                    let request = self.resolve_request(
-                        *name,
-                        message,
-                        statements,
-                        span,
-                        permissions,
-                        &mut goals,
-                    );
-                    if message.is_none_or(|message| self.record_served(*name, message, &mut served))
-                    {
-                        policy.requests.extend(request);
-                    }
-                }
-                PolicyItem::Reach {
-                    permission,
-                    forward,
-                } => {
-                    let downgrade = self.resolve_reach(
-                        *permission,
-                        *forward,
-                        span,
-                        permissions,
-                        &policy.downgrades,
-                    );
-                    policy.downgrades.extend(downgrade);
-                }
-                PolicyItem::Stall(stall) => {
-                    check_once(0, "`stall`", self.sink);
-                    policy.stall = *stall;
-                }
-                PolicyItem::Accept(acceptance) => {
-                    check_once(1, "`accept local`", self.sink);
-                    policy.acceptance = *acceptance;
-                }
-                PolicyItem::UnderLock(lock_conflict) => {
-                    check_once(2, "`under lock`", self.sink);
-                    policy.lock_conflict = *lock_conflict;
-                }
-                PolicyItem::ServePast(victims) => {
-                    let passable = victims
-                        .iter()
-                        .filter_map(|&victim| self.resolve_passable_victim(victim));
-                    policy.serve_past.extend(passable);
-                }
-                PolicyItem::ServeUnderForwards => {
-                    check_once(3, "`serve under forwards`", self.sink);
-                    policy.serve_under_forwards = true;
-                }
-                PolicyItem::Await {
-                    acknowledgement,
-                    grants,
-                } => {
-                    let rule = self.resolve_await(*acknowledgement, grants, span);
-                    policy.acknowledgement_rules.extend(rule);
-                }
-                PolicyItem::Expect { answer, permission } => {
-                    let expectation =
-                        self.resolve_expectation(*answer, *permission, span, permissions);
-                    policy.expectations.extend(expectation);
-                }
+                _ => {}
             }
         }
         if !agent.body.broken {
-            self.report_unserved(agent, &served);
-            self.report_unreached(&policy, states, &goals);
+            self.report_unserved(agent, &progress.served);
+            self.report_unreached(&policy, states, &progress.goals);
         }
         policy
+    }
+
+    /// Resolves a statement of a policy, and adds it to the policy.
+    fn resolve_policy_item(
+        &mut self,
+        item: &PolicyItem<'a>,
+        span: Span,
+        progress: &mut PolicyProgress<'_, 'a>,
+        policy: &mut Policy,
+    ) {
+        let permissions = (progress.states, progress.names);
+        let spans = &mut progress.spans;
+        let span_of = |span: &Span| *span;
+        match item {
+            PolicyItem::On {
+                message: name,
+                goals: statements,
+            } => {
+                let message = self.message_named(*name);
+                let request = self.resolve_request(
+                    *name,
+                    message,
+                    statements,
+                    span,
+                    permissions,
+                    &mut progress.goals,
+                );
+                let served = &mut progress.served;
+                if message.is_none_or(|message| self.record_served(*name, message, served)) {
+                    policy.requests.extend(request);
+                }
+            }
+            PolicyItem::Reach {
+                permission,
+                forward,
+            } => {
+                let downgrade = self.resolve_reach(
+                    *permission,
+                    *forward,
+                    span,
+                    permissions,
+                    &policy.downgrades,
+                );
+                policy.downgrades.extend(downgrade);
+            }
+            PolicyItem::Stall(stall) => {
+                set_once(&mut spans.stall, span, span_of, "`stall`", self.sink);
+                policy.stall = *stall;
+            }
+            PolicyItem::Accept(acceptance) => {
+                set_once(
+                    &mut spans.accept,
+                    span,
+                    span_of,
+                    "`accept local`",
+                    self.sink,
+                );
+                policy.acceptance = *acceptance;
+            }
+            PolicyItem::UnderLock(lock_conflict) => {
+                set_once(
+                    &mut spans.under_lock,
+                    span,
+                    span_of,
+                    "`under lock`",
+                    self.sink,
+                );
+                policy.lock_conflict = *lock_conflict;
+            }
+            PolicyItem::ServePast(victims) => {
+                let passable = victims
+                    .iter()
+                    .filter_map(|&victim| self.resolve_passable_victim(victim));
+                policy.serve_past.extend(passable);
+            }
+            PolicyItem::ServeUnderForwards => {
+                let description = "`serve under forwards`";
+                set_once(
+                    &mut spans.serve_under_forwards,
+                    span,
+                    span_of,
+                    description,
+                    self.sink,
+                );
+                policy.serve_under_forwards = true;
+            }
+            PolicyItem::Await {
+                acknowledgement,
+                grants,
+            } => {
+                let rule = self.resolve_await(*acknowledgement, grants, span);
+                policy.acknowledgement_rules.extend(rule);
+            }
+            PolicyItem::Expect { answer, permission } => {
+                let expectation = self.resolve_expectation(*answer, *permission, span, permissions);
+                policy.expectations.extend(expectation);
+            }
+        }
     }
 
     /// Resolves `await ACK after GRANT, ...`.

@@ -1,11 +1,15 @@
 //! Scopes: the names that rows and expressions of an agent may use, and the agent's table while
 //! its rows are resolved.
 
-use super::*;
+use super::Names;
 use crate::controller::{Controller, Event, Expression, State, Variable};
 use crate::policy::LocalPolicy;
-use crate::protocol::{Type, VariableId};
+use crate::protocol::{End, MessageId, StateId, Type, VariableId};
 use crate::remotes::KindId;
+use crate::text::ast::Name;
+use crate::text::diagnostic::Sink;
+use cohkit_diagnostics::Span;
+use rustc_hash::FxHashMap;
 
 /// Agent whose rows are resolved.
 #[derive(Clone, Copy, PartialEq, Eq)]

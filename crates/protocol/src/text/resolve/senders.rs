@@ -3,8 +3,10 @@
 //! A message on a channel between any agents reaches a remote from the home or from another remote. `sender` is then
 //! either `none` or a remote, and a message to it has no receiver or one.
 
-use super::*;
+use super::Resolver;
 use crate::controller::{Controller, Effect, Event, Expression, Operator, Rule, Statement, Target};
+use crate::text::diagnostic::{Code, Diagnostic};
+use cohkit_diagnostics::Span;
 
 impl Resolver<'_, '_> {
     /// Reports rows of the remote that send to the sender of a message if that may be the home.

@@ -1,6 +1,13 @@
 //! Systems and invariants.
 
-use super::*;
+use super::{number_in_range, report_unknown, set_once, Names, Resolver};
+use crate::protocol as p;
+use crate::protocol::StateId;
+use crate::remotes::Remotes;
+use crate::text::ast::{Amount, Block, Claim, File, Item, Name, Number, SystemItem};
+use crate::text::diagnostic::{Code, Diagnostic};
+use crate::text::parser::{HOMES, MAX_HOMES};
+use crate::text::Mention;
 
 /// Subject of diagnostics about the number of remotes.
 const REMOTE_COUNT_SUBJECT: &str = "the number of remotes is";
@@ -56,8 +63,8 @@ impl<'a> Resolver<'a, '_> {
         let several_tables = self.tables.len() > 1;
         let mut sizes: Vec<Option<(String, u16)>> = Vec::new();
         for item in &block.items {
-            let entry = match *item {
-                SystemItem::Has(name, number) => &(name, number),
+            let (stated, number) = match *item {
+                SystemItem::Has(name, number) => (name, number),
                 SystemItem::ParentAny(span) => {
                     set_once(
                         &mut parent_any,
@@ -69,53 +76,29 @@ impl<'a> Resolver<'a, '_> {
                     continue;
                 }
             };
-            let kind = self.kind_names.get(entry.0, self.sink);
-            let slot = match (entry.0.text, kind) {
+            let kind = self.kind_names.get(stated, self.sink);
+            let slot = match (stated.text, kind) {
                 ("lines", _) => &mut lines,
                 ("remotes", _) if !several_tables => &mut remotes,
                 (_, Some(kind)) if several_tables => &mut counts[usize::from(kind)],
                 (_, Some(_)) => &mut remotes,
                 (size, None) if file_sizes.iter().any(|known| known.text == size) => {
-                    let (min, max) = match size == HOMES {
-                        true => (1, MAX_HOMES),
-                        false => (0, u16::MAX.into()),
-                    };
-                    let declared = file_sizes.iter().find(|known| known.text == size);
-                    self.sink.mentions.extend(declared.map(|declared| Mention {
-                        span: entry.0.span,
-                        declaration: declared.span,
-                        kind: "size",
-                    }));
-                    let value = number_in_range(entry.1, min, max, "the size is", self.sink);
-                    let is_duplicate = sizes.iter().flatten().any(|(stated, _)| stated == size);
-                    let value = value.map(|value| (size.to_string(), value as u16));
-                    sizes.push(value.filter(|_| !is_duplicate));
-                    if is_duplicate {
-                        let message = format!("a second `{size}`");
-                        let diagnostic = Diagnostic::new(Code::Duplicate, entry.0.span, message);
-                        self.sink.push(diagnostic.label("may occur only once"));
-                    }
+                    self.resolve_size(stated, number, file_sizes, &mut sizes);
                     continue;
                 }
                 _ => {
-                    let keywords = if several_tables {
-                        &["lines", "parent any"][..]
-                    } else {
-                        &["remotes", "lines", "parent any"]
-                    };
-                    let kinds = self.kind_names.list.iter().map(|kind| kind.text);
-                    let sizes = file_sizes.iter().map(|size| size.text);
-                    report_unknown(
-                        "part of a system",
-                        entry.0,
-                        keywords.iter().copied().chain(kinds).chain(sizes),
-                        self.sink,
-                    );
+                    self.report_unknown_part(stated, file_sizes);
                     return None;
                 }
             };
-            let description = format!("`{}`", entry.0.text);
-            set_once(slot, *entry, |entry| entry.0.span, &description, self.sink);
+            let description = format!("`{}`", stated.text);
+            set_once(
+                slot,
+                (stated, number),
+                |(name, _)| name.span,
+                &description,
+                self.sink,
+            );
         }
         if !block.broken {
             let kinds = several_tables.then_some(&counts[..]);
@@ -159,6 +142,49 @@ impl<'a> Resolver<'a, '_> {
             resized_protocol: None,
             span: name.span,
         })
+    }
+
+    /// Resolves the value of a size of the file in a system, and adds it to `sizes`. A wrong or repeated value is added
+    /// as `None`.
+    fn resolve_size(
+        &mut self,
+        size: Name<'a>,
+        number: Number,
+        file_sizes: &[Name<'a>],
+        sizes: &mut Vec<Option<(String, u16)>>,
+    ) {
+        let (min, max) = match size.text == HOMES {
+            true => (1, MAX_HOMES),
+            false => (0, u16::MAX.into()),
+        };
+        let declared = file_sizes.iter().find(|known| known.text == size.text);
+        self.sink.mentions.extend(declared.map(|declared| Mention {
+            span: size.span,
+            declaration: declared.span,
+            kind: "size",
+        }));
+        let value = number_in_range(number, min, max, "the size is", self.sink);
+        let mut earlier = sizes.iter().flatten();
+        let is_duplicate = earlier.any(|(stated, _)| stated == size.text);
+        let value = value.map(|value| (size.text.to_string(), value as u16));
+        sizes.push(value.filter(|_| !is_duplicate));
+        if is_duplicate {
+            let message = format!("a second `{}`", size.text);
+            let diagnostic = Diagnostic::new(Code::Duplicate, size.span, message);
+            self.sink.push(diagnostic.label("may occur only once"));
+        }
+    }
+
+    /// Reports a word that is no part of a system.
+    fn report_unknown_part(&mut self, name: Name<'a>, file_sizes: &[Name<'a>]) {
+        let keywords = match self.tables.len() > 1 {
+            true => &["lines", "parent any"][..],
+            false => &["remotes", "lines", "parent any"],
+        };
+        let kinds = self.kind_names.list.iter().map(|kind| kind.text);
+        let sizes = file_sizes.iter().map(|size| size.text);
+        let known = keywords.iter().copied().chain(kinds).chain(sizes);
+        report_unknown("part of a system", name, known, self.sink);
     }
 
     /// Resolves the number of remotes of each kind in a system.

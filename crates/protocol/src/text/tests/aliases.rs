@@ -1,9 +1,12 @@
 //! Tests of aliases: former spellings of keywords mean the same as the keywords, are documented, and are unused in
 //! shipped files.
 
-use super::super::aliases::{Alias, KeywordContext, ALIASES};
-use super::super::lexer::{lex, Token};
-use super::*;
+use super::{reference, MSI};
+use crate::text::aliases::{Alias, KeywordContext, ALIASES};
+use crate::text::diagnostic::{Code, Sink};
+use crate::text::lexer::{lex, Token};
+use crate::text::parse;
+use cohkit_diagnostics::Span;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -121,6 +124,7 @@ fn former_spellings_give_the_same_protocol() {
     assert_eq!(used, keywords, "keywords with aliases that the files use");
 }
 
+/// A name must not change its meaning when an alias is removed.
 #[test]
 fn former_spellings_of_actions_cannot_be_names() {
     let actions = ALIASES

@@ -1,7 +1,8 @@
 //! Analysis of protocol files for editors: mentions of names, and blocks, also in files with errors.
 
-use super::super::*;
 use super::{ECI, MSI};
+use crate::text::{analyse, analyse_composing, parse, Mention};
+use cohkit_diagnostics::Span;
 
 /// Returns the name of each mention, with the name at its declaration.
 fn mention_names(text: &str, mentions: &[Mention]) -> Vec<(String, String)> {
@@ -12,6 +13,7 @@ fn mention_names(text: &str, mentions: &[Mention]) -> Vec<(String, String)> {
         .collect()
 }
 
+/// An editor jumps from each mention of a name to its declaration.
 #[test]
 fn mention_refers_to_its_declaration() {
     for text in [ECI, MSI] {

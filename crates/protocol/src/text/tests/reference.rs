@@ -1,8 +1,10 @@
 //! Consistency of the language reference and the parser: the examples are parsed, and the grammar has exactly the
 //! productions and words of the parser.
 
-use super::*;
+use super::load_shipped;
 use crate::controller::Access;
+use crate::text::diagnostic::{Diagnostic, Sink};
+use crate::text::{compose, composes, lexer, parse, parser};
 use std::collections::BTreeSet;
 
 /// Language reference, from which examples and grammar are taken.
@@ -50,6 +52,7 @@ fn grammar_words() -> BTreeSet<&'static str> {
         .collect()
 }
 
+/// Fails if `docs/language.md` shows an example that the parser rejects.
 #[test]
 fn reference_examples_have_no_errors() {
     assert!(fenced_blocks("coh").len() >= 6);

@@ -4,7 +4,7 @@ use cohkit_protocol::controller::{Access, Effect, Event, Statement};
 use cohkit_protocol::execute::{Act, Outcome, Receiver};
 use cohkit_protocol::protocol::Permission;
 
-use super::network_room::blocked_without_room;
+use super::network_capacity::blocked_without_capacity;
 use super::row_owner::{trigger, RowOwner};
 use super::CompletedAccess;
 use crate::data::{Data, Extent};
@@ -35,7 +35,7 @@ impl<D: Data> SystemState<D> {
                 && rule.state.0 == state
         });
         if row || !access.is_performed_in_place() || permission < access.needs() {
-            return blocked_without_room(
+            return blocked_without_capacity(
                 self.access(system, line, remote, access, value, completed),
             );
         }
@@ -87,7 +87,7 @@ impl<D: Data> SystemState<D> {
         let outcome = system
             .remote_machine()
             .step(&mut next, trigger, &mut tables);
-        let outcome = outcome.map_err(|i| self.interrupted(system, line, owner, &i))?;
+        let outcome = outcome.map_err(|error| self.interrupted(system, line, owner, &error))?;
         let Outcome::Taken { rule, acts } = outcome else {
             if access == Access::Load
                 && hits(&system.protocol.remote, self.state(line, remote), access)
@@ -96,7 +96,7 @@ impl<D: Data> SystemState<D> {
             }
             return Ok(false);
         };
-        self.check_room(system, line, owner, &acts)?;
+        self.check_capacity(system, line, owner, &acts)?;
         let plan = &system.plans[0][rule];
         if !self.may_start_access(system, (line, remote), &acts) {
             return Ok(false);

@@ -5,7 +5,7 @@ use cohkit_protocol::protocol::{Permission, StateId};
 use super::CompletedAccess;
 use crate::agent::{self, Bytes, HomeContext, MemoryOp, OutgoingMessage, RemoteContext, Violation};
 use crate::data::{Data, Extent};
-use crate::state::{DeferredStore, Line, Lock, Operation, StepError, System, SystemState};
+use crate::state::{DeferredStore, Line, Lock, Operation, Remote, StepError, System, SystemState};
 use crate::stores::{self, StoreSend, Ticket};
 
 /// Environment of a remote.
@@ -33,7 +33,8 @@ pub(super) struct SystemRemoteContext<'w, 's, 'p, D: Data> {
 }
 
 impl<D: Data> SystemRemoteContext<'_, '_, '_, D> {
-    fn remote_state(&mut self) -> &mut crate::state::Remote<D> {
+    /// State of the executing remote for the line.
+    fn remote_state(&mut self) -> &mut Remote<D> {
         &mut self.system_state.line(self.line).remotes[usize::from(self.remote)]
     }
 
@@ -180,6 +181,7 @@ impl ConsumedStore {
 }
 
 impl<D: Data> SystemHomeContext<'_, '_, '_, D> {
+    /// State of the line.
     fn line_state(&mut self) -> &mut Line<D> {
         self.system_state.line(self.line)
     }
@@ -335,7 +337,7 @@ impl<D: Data> HomeContext for SystemHomeContext<'_, '_, '_, D> {
         let permissions = line_state
             .remotes
             .iter()
-            .map(|r| system.permission(&r.configuration));
+            .map(|remote| system.permission(&remote.configuration));
         if permissions.max() > Some(local_operation.ensures) {
             let description = format!(
                 "a remote still has a permission that it must not have when {name} is acknowledged"

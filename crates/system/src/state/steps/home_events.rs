@@ -94,13 +94,13 @@ impl<D: Data> SystemState<D> {
             sender: None,
             carried_copy: Some(&copy),
         };
-        let answer = self.apply_home_event(
+        let reaction = self.apply_home_event(
             system,
             line,
             trigger(event, None, system.home_of(line)),
             input,
         )?;
-        Ok(answer == Answer::Taken)
+        Ok(reaction == HomeReaction::Taken)
     }
 
     /// Applies an event that the home must handle.
@@ -122,9 +122,11 @@ impl<D: Data> SystemState<D> {
             trigger(event, None, system.home_of(line)),
             input,
         )? {
-            Answer::Taken => Ok(true),
-            Answer::Waits => Ok(false),
-            Answer::Refused | Answer::None => Err(RowOwner::Home.unexpected(system, event)),
+            HomeReaction::Taken => Ok(true),
+            HomeReaction::Stalled => Ok(false),
+            HomeReaction::Rejected | HomeReaction::NoRow => {
+                Err(RowOwner::Home.unexpected(system, event))
+            }
         }
     }
 
@@ -140,19 +142,19 @@ impl<D: Data> SystemState<D> {
         };
         let busy = line_state.accepted.replace(local);
         let event = trigger(Event::Local(local), None, system.home_of(line));
-        let answer = self.apply_home_event(system, line, event, empty_input())?;
-        match (answer, busy) {
-            (Answer::Taken, Some(_)) => Err(Violation::new(
+        let reaction = self.apply_home_event(system, line, event, empty_input())?;
+        match (reaction, busy) {
+            (HomeReaction::Taken, Some(_)) => Err(Violation::new(
                 "one local operation at a time",
                 "the home accepts a local operation while another one is in progress",
             )
             .into()),
-            (Answer::Taken, None) => Ok(true),
-            (Answer::Refused, _) => {
+            (HomeReaction::Taken, None) => Ok(true),
+            (HomeReaction::Rejected, _) => {
                 self.line(line).accepted = busy;
                 Ok(true)
             }
-            (Answer::Waits | Answer::None, _) => Ok(false),
+            (HomeReaction::Stalled | HomeReaction::NoRow, _) => Ok(false),
         }
     }
 
@@ -164,23 +166,25 @@ impl<D: Data> SystemState<D> {
         if was_locked {
             line_state.lock = Lock::Unlocking;
         }
-        let answer = self.apply_home_event(
+        let reaction = self.apply_home_event(
             system,
             line,
             trigger(Event::Unlock, None, system.home_of(line)),
             empty_input(),
         )?;
         let violation = |description: &str| Err(Violation::new("lock", description).into());
-        match (answer, was_locked) {
-            (Answer::Taken, true) => Ok(true),
-            (Answer::Taken, false) => {
+        match (reaction, was_locked) {
+            (HomeReaction::Taken, true) => Ok(true),
+            (HomeReaction::Taken, false) => {
                 violation("the home takes an unlock of a line that is not locked")
             }
-            (Answer::Refused, true) => {
+            (HomeReaction::Rejected, true) => {
                 violation("the home refuses an unlock of a line that is locked")
             }
             // A home that refuses an unlock of an unlocked line changes nothing.
-            (Answer::Refused, false) | (Answer::Waits | Answer::None, _) => Ok(false),
+            (HomeReaction::Rejected, false) | (HomeReaction::Stalled | HomeReaction::NoRow, _) => {
+                Ok(false)
+            }
         }
     }
 
@@ -196,14 +200,14 @@ impl<D: Data> SystemState<D> {
         true
     }
 
-    /// Applies an event to the home.
+    /// Applies an event without a store to the home.
     fn apply_home_event(
         &mut self,
         system: &System,
         line: u8,
         trigger: Trigger,
         input: HomeInput<D::Copy>,
-    ) -> Result<Answer, StepError> {
+    ) -> Result<HomeReaction, StepError> {
         self.apply_home_event_with(system, line, trigger, input, (None, 0))
     }
 
@@ -216,19 +220,21 @@ impl<D: Data> SystemState<D> {
         trigger: Trigger,
         input: HomeInput<D::Copy>,
         (ticket, choice): (Option<Ticket>, u16),
-    ) -> Result<Answer, StepError> {
+    ) -> Result<HomeReaction, StepError> {
         let mut next = self.lines[usize::from(line)].home.clone();
         let mut tables = system.home;
         let machine = system.home_machine();
         let outcome = machine.step_choosing(&mut next, trigger, &mut tables, choice);
-        let acts = match outcome.map_err(|i| self.interrupted(system, line, RowOwner::Home, &i))? {
+        let acts = match outcome
+            .map_err(|error| self.interrupted(system, line, RowOwner::Home, &error))?
+        {
             Outcome::Taken { acts, .. } => {
-                self.check_room(system, line, RowOwner::Home, &acts)?;
+                self.check_capacity(system, line, RowOwner::Home, &acts)?;
                 acts
             }
-            Outcome::Stall => return Ok(Answer::Waits),
-            Outcome::Refuse => return Ok(Answer::Refused),
-            Outcome::Unexpected => return Ok(Answer::None),
+            Outcome::Stall => return Ok(HomeReaction::Stalled),
+            Outcome::Refuse => return Ok(HomeReaction::Rejected),
+            Outcome::Unexpected => return Ok(HomeReaction::NoRow),
         };
         let mut context = SystemHomeContext {
             system_state: self,
@@ -240,27 +246,27 @@ impl<D: Data> SystemState<D> {
         agent::home(system.protocol, &system.facts, acts, input, &mut context)?;
         if context
             .consumed_store
-            .is_some_and(|consumed_store| consumed_store.loses_store())
+            .is_some_and(ConsumedStore::loses_store)
         {
             return Err(lost_store(system));
         }
         self.line(line).home = next;
         self.copy_home_registers(system, line);
-        Ok(Answer::Taken)
+        Ok(HomeReaction::Taken)
     }
 }
 
 /// Reaction of a home to an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Answer {
+pub(super) enum HomeReaction {
     /// A row has taken the event.
     Taken,
     /// The event stalls.
-    Waits,
+    Stalled,
     /// The home rejects the event.
-    Refused,
+    Rejected,
     /// No row applies, or the row is `unreachable`.
-    None,
+    NoRow,
 }
 
 /// Violation: a posted store is lost.

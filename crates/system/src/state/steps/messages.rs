@@ -1,11 +1,12 @@
-//! Messages of a step: their reception, their room in networks, and their sending.
+//! Messages of a step: reception, capacity of networks, and sending.
 
+use cohkit_base::words::counted;
 use cohkit_protocol::controller::Event;
 use cohkit_protocol::execute::{Act, Outcome, Receiver, RowError, Trigger};
 use cohkit_protocol::protocol::MessageId;
 
-use super::home_events::{lost_store, Answer};
-use super::network_room::no_room;
+use super::home_events::{lost_store, HomeReaction};
+use super::network_capacity::lack_of_capacity;
 use super::row_owner::RowOwner;
 use super::CompletedAccess;
 use crate::agent::{Bytes, HomeInput, OutgoingMessage, Violation};
@@ -63,9 +64,11 @@ impl<D: Data> SystemState<D> {
                 input,
                 (ticket, choice),
             )? {
-                Answer::Taken => Ok(true),
-                Answer::Waits => Ok(false),
-                Answer::Refused | Answer::None => Err(RowOwner::Home.unexpected(system, event)),
+                HomeReaction::Taken => Ok(true),
+                HomeReaction::Stalled => Ok(false),
+                HomeReaction::Rejected | HomeReaction::NoRow => {
+                    Err(RowOwner::Home.unexpected(system, event))
+                }
             };
         };
         let remote_state = &self.lines[usize::from(flight.line)].remotes[usize::from(remote)];
@@ -74,9 +77,9 @@ impl<D: Data> SystemState<D> {
         let owner = RowOwner::Remote(remote);
         let machine = system.remote_machine();
         let outcome = machine.step_choosing(&mut next, trigger, &mut tables, choice);
-        match outcome.map_err(|i| self.interrupted(system, flight.line, owner, &i))? {
+        match outcome.map_err(|error| self.interrupted(system, flight.line, owner, &error))? {
             Outcome::Taken { rule, acts } => {
-                self.check_room(system, flight.line, owner, &acts)?;
+                self.check_capacity(system, flight.line, owner, &acts)?;
                 if matches!(flight.carried, Payload::Write(_, ticket) if ticket.is_posted()) {
                     return Err(lost_store(system));
                 }
@@ -93,7 +96,7 @@ impl<D: Data> SystemState<D> {
         }
     }
 
-    /// The result of an interrupted row: blocked if one of its messages finds no room in a network, otherwise a
+    /// The result of an interrupted row: blocked if a network has no capacity for one of its messages, otherwise a
     /// violation.
     pub(super) fn interrupted(
         &self,
@@ -103,15 +106,15 @@ impl<D: Data> SystemState<D> {
         error: &RowError,
     ) -> StepError {
         let acts = error.acts.iter().chain(&error.later);
-        match self.check_room(system, row_line, owner, acts) {
+        match self.check_capacity(system, row_line, owner, acts) {
             Ok(()) => owner.row_fault(system, error),
-            Err(no_room) => no_room,
+            Err(blocked) => blocked,
         }
     }
 
-    /// Returns an error if one of the messages that a row sends finds no room in a network. A row waits for all of its
-    /// room before it does anything.
-    pub(super) fn check_room<'a>(
+    /// Returns an error if a network has no capacity for one of the messages that a row sends. A row waits until all of
+    /// its messages can be sent.
+    pub(super) fn check_capacity<'a>(
         &self,
         system: &System,
         row_line: u8,
@@ -133,8 +136,8 @@ impl<D: Data> SystemState<D> {
             };
             let home = sending_home(system, row_line, (sender, to), message);
             let order = order_of(protocol, message, (sender, to), (line, home));
-            if order.is_some_and(|order| !network.has_room(protocol, order)) {
-                return Err(no_room());
+            if order.is_some_and(|order| !network.has_capacity(protocol, order)) {
+                return Err(lack_of_capacity());
             }
             network.put(
                 protocol,
@@ -154,7 +157,8 @@ impl<D: Data> SystemState<D> {
         Ok(())
     }
 
-    /// Sends a message, if there is room for it.
+    /// Sends a message of a row of `line`, with the value and the ticket of its store. Checks the capacity of its
+    /// channel.
     pub(super) fn send(
         &mut self,
         system: &System,
@@ -195,7 +199,9 @@ impl<D: Data> SystemState<D> {
             },
         };
         match order_of(protocol, message, (from, to), (line, home)) {
-            Some(order) if !self.network.has_room(protocol, order) => return Err(no_room()),
+            Some(order) if !self.network.has_capacity(protocol, order) => {
+                return Err(lack_of_capacity())
+            }
             Some(order) => {
                 let lines = match protocol.per_line[order.0] {
                     true => 1,
@@ -205,7 +211,7 @@ impl<D: Data> SystemState<D> {
                 if self.network.queued(order) >= capacity {
                     return Err(StepError::Exceeded(format!(
                         "more than {} in one ordered channel",
-                        cohkit_base::words::counted(capacity as u64, "message")
+                        counted(capacity as u64, "message")
                     )));
                 }
             }
@@ -267,7 +273,6 @@ impl System<'_> {
     /// The capacity for equal unordered messages of a type, and the property that a further message violates, if the
     /// protocol file declares a bound.
     fn capacity_of(&self, message: MessageId) -> (u16, Option<String>) {
-        use cohkit_base::words::counted;
         let bounds = &self.protocol.bounds;
         let message_bound = bounds.per_message.iter().find(|(m, _)| *m == message);
         let name = &self.protocol.message(message).name;

@@ -143,7 +143,7 @@ impl<D: Data> SystemState<D> {
         let deferred = self.lines[usize::from(line)].deferred_store.as_ref();
         let ticket = deferred
             .filter(|deferred| deferred.from == remote)
-            .map(|a| a.ticket);
+            .map(|deferred| deferred.ticket);
         if ticket.is_some_and(|ticket| change(ticket) != ticket) {
             if let Some(deferred) = &mut self.line(line).deferred_store {
                 deferred.ticket = change(deferred.ticket);

@@ -31,7 +31,7 @@ impl Generator {
             // This rule is always enabled. Without it, most searches would find only a deadlock.
             if let Some((place, _)) = self
                 .place(|_, t| t == 0, true)
-                .filter(|p| !p.1.fragile && !p.0.contains('['))
+                .filter(|p| !p.1.may_be_undefined && !p.0.contains('['))
             {
                 self.open("rule \"tick\"");
                 self.line("begin");
@@ -136,13 +136,13 @@ impl Generator {
             bits += self.bits(ty);
             let text = format!("v{i}");
             self.line(&format!("{text}: {};", self.type_name(ty)));
-            let fragile = self.has_symmetric(ty) || self.random.once_in(5);
+            let may_be_undefined = self.has_symmetric(ty) || self.random.once_in(5);
             self.scope.push(TypedName {
                 text,
                 ty,
                 writable: true,
                 bound: false,
-                fragile,
+                may_be_undefined,
             });
         }
         self.indent -= 1;
@@ -176,7 +176,7 @@ impl Generator {
                 ty,
                 writable: var,
                 bound: false,
-                fragile: true,
+                may_be_undefined: true,
             });
         }
         let header = header.join("; ");
@@ -207,7 +207,7 @@ impl Generator {
                 ty,
                 writable: true,
                 bound: false,
-                fragile: false,
+                may_be_undefined: false,
             });
         } else {
             self.separator_line("begin");
@@ -268,7 +268,7 @@ impl Generator {
                 ty: other,
                 writable: true,
                 bound: false,
-                fragile: true,
+                may_be_undefined: true,
             });
             parameters.push((true, other));
             self.statements(2, 1);
@@ -315,7 +315,7 @@ impl Generator {
             self.separator_line("begin");
             for variable in 0..globals {
                 let variable = self.scope[variable].clone();
-                let leaves_undefined = variable.fragile && self.random.once_in(3);
+                let leaves_undefined = variable.may_be_undefined && self.random.once_in(3);
                 if !leaves_undefined {
                     self.initialise(&variable.text, variable.ty);
                 }

@@ -1,6 +1,14 @@
 //! Effects and actions of rows.
 
-use super::*;
+use crate::controller::{Effect, Event, Expression, Operator, Statement, Target, Value};
+use crate::protocol::{Carries, End, MessageId, Permission, StateId, Type};
+use crate::text::ast::{Action, ActionKind, Expr, ExprKind, Name, Row};
+use crate::text::diagnostic::{Code, Diagnostic};
+use crate::text::resolve::expression::Operand;
+use crate::text::resolve::scope::{AgentTable, Kind, Scope, Side};
+use crate::text::resolve::{report_unknown, Resolver};
+use crate::text::Mention;
+use cohkit_diagnostics::{suggestion, Span};
 
 impl<'a> Resolver<'a, '_> {
     /// Resolves the effect of a row on one of its events.
@@ -18,45 +26,7 @@ impl<'a> Resolver<'a, '_> {
             )
         });
         if let Some(action) = exclusive {
-            let is_local = matches!(event, Event::Local(_) | Event::Unlock);
-            let is_message = matches!(event, Event::Message(_));
-            let (effect, word, is_allowed, allowed_events) = match action.kind {
-                ActionKind::Stall => (
-                    Effect::Stall,
-                    "stall",
-                    is_local || is_message,
-                    "a message or a local operation",
-                ),
-                ActionKind::Unreachable => (Effect::Never, "unreachable", is_message, "a message"),
-                _ => (Effect::Refuse, "refuse", is_local, "a local operation"),
-            };
-            if !is_allowed {
-                let message = format!("`{word}` does not fit `{}`", event_name.text);
-                self.sink.push(
-                    Diagnostic::new(Code::Misplaced, action.span, message)
-                        .label(format!("only {allowed_events}"))
-                        .note_at(event_name.span, "the event"),
-                );
-                return None;
-            }
-            if row.actions.len() > 1 {
-                self.sink.push(
-                    Diagnostic::new(
-                        Code::Misplaced,
-                        action.span,
-                        format!("`{word}` must be the only action"),
-                    )
-                    .label("remove the other actions"),
-                );
-                return None;
-            }
-            if let Some(next) = row.next {
-                self.sink.push(
-                    Diagnostic::new(Code::Next, next.span, format!("`{word}` keeps the state"))
-                        .label("leave this cell empty"),
-                );
-            }
-            return Some(effect);
+            return self.resolve_exclusive_effect(row, action, event_name, event);
         }
         let mut done_actions = row
             .actions
@@ -83,7 +53,70 @@ impl<'a> Resolver<'a, '_> {
             .iter()
             .map(|action| self.resolve_action(action, event, &scope, table))
             .collect();
-        let next = match row.next {
+        let next = self.resolve_next_state(row, table);
+        Some(Effect::Take {
+            body: body.into_iter().collect::<Option<_>>()?,
+            next: next?,
+        })
+    }
+
+    /// Resolves `stall`, `unreachable` or `refuse`, which must be the only action of its row.
+    fn resolve_exclusive_effect(
+        &mut self,
+        row: &Row<'a>,
+        action: &Action<'a>,
+        event_name: Name<'a>,
+        event: Event,
+    ) -> Option<Effect> {
+        let is_local = matches!(event, Event::Local(_) | Event::Unlock);
+        let is_message = matches!(event, Event::Message(_));
+        let (effect, word, is_allowed, allowed_events) = match action.kind {
+            ActionKind::Stall => (
+                Effect::Stall,
+                "stall",
+                is_local || is_message,
+                "a message or a local operation",
+            ),
+            ActionKind::Unreachable => (Effect::Never, "unreachable", is_message, "a message"),
+            _ => (Effect::Refuse, "refuse", is_local, "a local operation"),
+        };
+        if !is_allowed {
+            let message = format!("`{word}` does not fit `{}`", event_name.text);
+            self.sink.push(
+                Diagnostic::new(Code::Misplaced, action.span, message)
+                    .label(format!("only {allowed_events}"))
+                    .note_at(event_name.span, "the event"),
+            );
+            return None;
+        }
+        if row.actions.len() > 1 {
+            self.sink.push(
+                Diagnostic::new(
+                    Code::Misplaced,
+                    action.span,
+                    format!("`{word}` must be the only action"),
+                )
+                .label("remove the other actions"),
+            );
+            return None;
+        }
+        if let Some(next) = row.next {
+            self.sink.push(
+                Diagnostic::new(Code::Next, next.span, format!("`{word}` keeps the state"))
+                    .label("leave this cell empty"),
+            );
+        }
+        Some(effect)
+    }
+
+    /// Resolves the next state of a row: `Some(None)` if the line keeps its state, `None` after an error.
+    fn resolve_next_state(
+        &mut self,
+        row: &Row<'a>,
+        table: &AgentTable<'a>,
+    ) -> Option<Option<StateId>> {
+        let lineless = row.states.is_empty();
+        match row.next {
             Some(name) if name.text == "stay" => Some(None),
             Some(name) if lineless => {
                 let text = "a row about no line leads nowhere";
@@ -94,10 +127,10 @@ impl<'a> Resolver<'a, '_> {
                 None
             }
             None if lineless => Some(None),
-            Some(name) => table
-                .states
-                .find(name, self.sink)
-                .map(|state| Some(StateId(table.base.0 + state))),
+            Some(name) => {
+                let state = table.states.find(name, self.sink)?;
+                Some(Some(StateId(table.base.0 + state)))
+            }
             None => {
                 let end = Span {
                     start: row.span.end,
@@ -109,11 +142,7 @@ impl<'a> Resolver<'a, '_> {
                 );
                 None
             }
-        };
-        Some(Effect::Take {
-            body: body.into_iter().collect::<Option<_>>()?,
-            next: next?,
-        })
+        }
     }
 
     /// Resolves one action of a row or loop.
@@ -124,12 +153,9 @@ impl<'a> Resolver<'a, '_> {
         scope: &Scope<'a, '_>,
         table: &AgentTable<'a>,
     ) -> Option<Statement> {
-        let carries = scope
-            .message
-            .map(|message| self.messages[message.index()].carries);
-        let mut reject = |code, message: &str, label: &str| {
-            self.sink
-                .push(Diagnostic::new(code, action.span, message).label(label));
+        let mut reject = |message: &str, label: &str| {
+            let diagnostic = Diagnostic::new(Code::Misplaced, action.span, message);
+            self.sink.push(diagnostic.label(label));
             None
         };
         let needs_line = !matches!(
@@ -144,7 +170,6 @@ impl<'a> Resolver<'a, '_> {
         );
         if scope.lineless && needs_line {
             return reject(
-                Code::Misplaced,
                 "a row about no line",
                 "it has no line: it can send, change registers, or move every line of one state to another",
             );
@@ -156,58 +181,13 @@ impl<'a> Resolver<'a, '_> {
                 to,
             } => self.resolve_send(*message, fields, to.as_ref(), action.span, scope),
             ActionKind::Assign(name, operator, value) => {
-                let variable = scope.variables.find(*name, self.sink)?;
-                let ty = scope.types[usize::from(variable)];
-                let id = scope.variable(variable);
-                self.require_line(*name, variable, scope)?;
-                if ty.is_home_set() {
-                    return self.assign_homes(id, *operator, value, scope);
-                }
-                if ty.is_array() {
-                    return self.assign_all_elements(action, (*name, id, ty), scope);
-                }
-                let value = match *operator {
-                    None => self.resolve_stored(value, ty, scope)?,
-                    Some(operator) => {
-                        self.compound_value(*name, operator, (id, ty), value, scope)?
-                    }
-                };
-                Some(match value {
-                    Value::Single(value, _) => Statement::Assign(id, value),
-                    Value::Set(set) => Statement::AssignSet(id, set),
-                })
+                self.resolve_assignment(action, (*name, *operator, value), scope)
             }
             ActionKind::Choose(..) if scope.message.is_none() => reject(
-                Code::Misplaced,
                 "a choice without a message",
                 "only a row that takes a message chooses one of a set",
             ),
-            ActionKind::Choose(name, set) => {
-                let variable = scope.variables.find(*name, self.sink)?;
-                self.require_line(*name, variable, scope)?;
-                if scope.types[usize::from(variable)] != Type::Remote {
-                    let text = format!("`{}` is not a remote", name.text);
-                    let diagnostic = Diagnostic::new(Code::Type, name.span, text);
-                    let declared = scope.variables.list[usize::from(variable)].span;
-                    self.sink.push(
-                        diagnostic
-                            .label("becomes one of a set of remotes")
-                            .note_at(declared, "declared here"),
-                    );
-                    return None;
-                }
-                match self.resolve_expression(set, scope)? {
-                    Operand::Set(set) => Some(Statement::Choose(scope.variable(variable), set)),
-                    Operand::Single(_, kind) => self.kind_mismatch(set, Kind::Set, kind),
-                    Operand::Homes(_) => {
-                        self.sink.push(
-                            Diagnostic::new(Code::Type, set.span, "a set of homes")
-                                .label("one of a `set of remote` is chosen"),
-                        );
-                        None
-                    }
-                }
-            }
+            ActionKind::Choose(name, set) => self.resolve_choice(*name, set, scope),
             ActionKind::AssignElement(name, index, operator, value) => {
                 self.assign_element(*name, index, *operator, value, scope)
             }
@@ -217,46 +197,16 @@ impl<'a> Resolver<'a, '_> {
             ActionKind::BulkTransition(from, to) => {
                 self.resolve_bulk_transition((*from, *to), action.span, scope, table)
             }
-            ActionKind::Defer => match (scope.side, carries) {
-                (Side::Home, Some(Carries::Store | Carries::PartialStore)) => {
-                    Some(Statement::DeferStore)
-                }
-                _ => reject(
-                    Code::Misplaced,
-                    "no write to defer",
-                    "only a home defers, and only the bytes of a `(store)` or `(partial store)`",
-                ),
-            },
-            ActionKind::Write { deferred: true } => match scope.side {
-                Side::Home => Some(Statement::CommitDeferred),
-                Side::Remote => reject(
-                    Code::Misplaced,
-                    "`write deferred` in the remote",
-                    "only the home writes to memory",
-                ),
-            },
-            ActionKind::Write { deferred: false } => match (scope.side, carries) {
-                (Side::Remote, _) => reject(
-                    Code::Misplaced,
-                    "`write` in the remote",
-                    "only the home writes to memory",
-                ),
-                (Side::Home, None | Some(Carries::Nothing)) => reject(
-                    Code::Carries,
-                    "nothing to write",
-                    "this row's event carries no line",
-                ),
-                (Side::Home, Some(_)) => Some(Statement::WriteMemory),
-            },
+            ActionKind::Defer | ActionKind::Write { .. } => {
+                self.resolve_memory_write(action, scope)
+            }
             ActionKind::Done => match (scope.side, event) {
                 (Side::Home, _) => reject(
-                    Code::Misplaced,
                     "`done` in the home",
                     "only a remote has accesses to perform",
                 ),
                 (Side::Remote, Event::Message(_)) => Some(Statement::Done),
                 (Side::Remote, _) => reject(
-                    Code::Misplaced,
                     "`done` without a message",
                     "it performs the pending access with the bytes of a message",
                 ),
@@ -267,7 +217,6 @@ impl<'a> Resolver<'a, '_> {
                 }
                 Event::Access(access) if !access.about_line() => Some(Statement::Retry),
                 _ => reject(
-                    Code::Misplaced,
                     "nothing to try again",
                     "`retry` is only for accesses that read or write, or are about no line",
                 ),
@@ -276,29 +225,134 @@ impl<'a> Resolver<'a, '_> {
                 Some(Statement::AcknowledgeUnlock)
             }
             ActionKind::AcknowledgeUnlock => reject(
-                Code::Misplaced,
                 "nothing can be unlocked here",
                 "declare `local unlock` in the home",
             ),
-            ActionKind::Acknowledge(name) => match table
-                .locals
-                .iter()
-                .position(|local| local.name == name.text)
-            {
-                Some(local) => Some(Statement::Acknowledge(local as u8)),
-                None => {
-                    report_unknown(
-                        "local operation",
-                        *name,
-                        table.locals.iter().map(|local| local.name.as_str()),
-                        self.sink,
-                    );
-                    None
-                }
-            },
+            ActionKind::Acknowledge(name) => self.resolve_acknowledgement(*name, table),
             // Reported by `resolve_effect`, which does not call this function for them.
             ActionKind::Stall | ActionKind::Unreachable | ActionKind::Refuse => None,
         }
+    }
+
+    /// Resolves `NAME := VALUE`, `NAME += VALUE` or `NAME -= VALUE`, where `NAME` may be an array.
+    fn resolve_assignment(
+        &mut self,
+        action: &Action<'a>,
+        (name, operator, value): (Name<'a>, Option<Operator>, &Expr<'a>),
+        scope: &Scope<'a, '_>,
+    ) -> Option<Statement> {
+        let variable = scope.variables.find(name, self.sink)?;
+        let ty = scope.types[usize::from(variable)];
+        let id = scope.variable(variable);
+        self.require_line(name, variable, scope)?;
+        if ty.is_home_set() {
+            return self.assign_homes(id, operator, value, scope);
+        }
+        if ty.is_array() {
+            return self.assign_all_elements(action, (name, id, ty), scope);
+        }
+        let value = match operator {
+            None => self.resolve_stored(value, ty, scope)?,
+            Some(operator) => self.compound_value(name, operator, (id, ty), value, scope)?,
+        };
+        Some(match value {
+            Value::Single(value, _) => Statement::Assign(id, value),
+            Value::Set(set) => Statement::AssignSet(id, set),
+        })
+    }
+
+    /// Resolves the choice of one remote of a set into a variable.
+    fn resolve_choice(
+        &mut self,
+        name: Name<'a>,
+        set: &Expr<'a>,
+        scope: &Scope<'a, '_>,
+    ) -> Option<Statement> {
+        let variable = scope.variables.find(name, self.sink)?;
+        self.require_line(name, variable, scope)?;
+        if scope.types[usize::from(variable)] != Type::Remote {
+            let text = format!("`{}` is not a remote", name.text);
+            let diagnostic = Diagnostic::new(Code::Type, name.span, text);
+            let declared = scope.variables.list[usize::from(variable)].span;
+            self.sink.push(
+                diagnostic
+                    .label("becomes one of a set of remotes")
+                    .note_at(declared, "declared here"),
+            );
+            return None;
+        }
+        match self.resolve_expression(set, scope)? {
+            Operand::Set(set) => Some(Statement::Choose(scope.variable(variable), set)),
+            Operand::Single(_, kind) => self.kind_mismatch(set, Kind::Set, kind),
+            Operand::Homes(_) => {
+                self.sink.push(
+                    Diagnostic::new(Code::Type, set.span, "a set of homes")
+                        .label("one of a `set of remote` is chosen"),
+                );
+                None
+            }
+        }
+    }
+
+    /// Resolves `write`, `defer` or `write deferred`: actions of the home on the bytes of a message. Returns `None` for
+    /// other actions.
+    fn resolve_memory_write(
+        &mut self,
+        action: &Action<'a>,
+        scope: &Scope<'a, '_>,
+    ) -> Option<Statement> {
+        let carries = scope
+            .message
+            .map(|message| self.messages[message.index()].carries);
+        let mut reject = |code, message: &str, label: &str| {
+            self.sink
+                .push(Diagnostic::new(code, action.span, message).label(label));
+            None
+        };
+        match (&action.kind, scope.side) {
+            (ActionKind::Defer, side) => match (side, carries) {
+                (Side::Home, Some(Carries::Store | Carries::PartialStore)) => {
+                    Some(Statement::DeferStore)
+                }
+                _ => reject(
+                    Code::Misplaced,
+                    "no write to defer",
+                    "only a home defers, and only the bytes of a `(store)` or `(partial store)`",
+                ),
+            },
+            (ActionKind::Write { deferred: true }, Side::Home) => Some(Statement::CommitDeferred),
+            (ActionKind::Write { deferred }, Side::Remote) => {
+                let message = match deferred {
+                    true => "`write deferred` in the remote",
+                    false => "`write` in the remote",
+                };
+                reject(Code::Misplaced, message, "only the home writes to memory")
+            }
+            (ActionKind::Write { deferred: false }, Side::Home) => match carries {
+                None | Some(Carries::Nothing) => reject(
+                    Code::Carries,
+                    "nothing to write",
+                    "this row's event carries no line",
+                ),
+                Some(_) => Some(Statement::WriteMemory),
+            },
+            _ => None,
+        }
+    }
+
+    /// Resolves `acknowledge NAME` of a local operation.
+    fn resolve_acknowledgement(
+        &mut self,
+        name: Name<'a>,
+        table: &AgentTable<'a>,
+    ) -> Option<Statement> {
+        let mut locals = table.locals.iter();
+        let local = locals.position(|local| local.name == name.text);
+        if local.is_none() {
+            let known = table.locals.iter().map(|local| local.name.as_str());
+            report_unknown("local operation", name, known, self.sink);
+        }
+        local.map(|local| Statement::Acknowledge(local as u8))
     }
 
     /// Resolves `send MESSAGE (FIELDS) to TARGET`, and checks the direction of the channel.

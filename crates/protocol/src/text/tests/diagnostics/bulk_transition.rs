@@ -1,9 +1,10 @@
 //! Rows that change every line, and protocols without the single-writer guarantee.
 
-use super::*;
+use super::{check, GET, POLICY, REACH, ROWS};
+use expect_test::expect;
 
 #[test]
-fn every_line_of_a_state() {
+fn misuses_of_bulk_transitions_are_reported() {
     let states = [("states", "D reads dirty; H holds; V reads, waits Data")];
     check(
         ROWS,
@@ -49,7 +50,7 @@ fn every_line_of_a_state() {
 }
 
 #[test]
-fn every_line_of_a_home() {
+fn bulk_transitions_of_homes_are_reported() {
     check(
         ROWS,
         "home",
@@ -64,7 +65,7 @@ fn every_line_of_a_home() {
 }
 
 #[test]
-fn goals_speak_of_one_line() {
+fn policies_with_bulk_transitions_are_reported() {
     let text = POLICY
         .replace("W waits Done }", "W waits Done; H holds }")
         .replace("  I   | store ", "  %row%\n  I   | store ");

@@ -1,9 +1,10 @@
 //! Errors in files that compose others.
 
-use super::*;
+use super::check_text;
+use expect_test::expect;
 
 #[test]
-fn missing_parts_of_compositions() {
+fn missing_parts_of_compositions_are_reported() {
     check_text(expect![[r#"
           protocol both
           use "eci.coh" as far
@@ -21,7 +22,7 @@ fn missing_parts_of_compositions() {
 }
 
 #[test]
-fn each_space_has_a_home_lines_and_remotes() {
+fn spaces_without_home_lines_or_remotes_are_reported() {
     check_text(expect![[r#"
           protocol both
           system early { remotes 1; lines 1 }
@@ -56,7 +57,7 @@ fn each_space_has_a_home_lines_and_remotes() {
 }
 
 #[test]
-fn levels_are_a_home_over_the_caches_of_another_text() {
+fn levels_of_a_wrong_form_are_reported() {
     check_text(expect![[r#"
           protocol levels
           use "mesi.coh" as outer

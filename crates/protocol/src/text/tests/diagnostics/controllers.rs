@@ -1,9 +1,12 @@
 //! Errors in types, channels and the rows of a controller.
 
-use super::*;
+use super::{
+    check, check_channels, check_home, check_messages, check_remote, check_states, check_text, ROWS,
+};
+use expect_test::expect;
 
 #[test]
-fn types() {
+fn type_errors_are_reported() {
     check_remote(expect![[r#"
           I | store if n | n := who, who := all, all += who, flag := 1, flag += true | I
         #              ^ type: expected a truth value, found a number
@@ -27,7 +30,7 @@ fn types() {
 }
 
 #[test]
-fn fields() {
+fn wrong_fields_are_reported() {
     check_home(expect![[r#"
           J | Get | send Data | stay
         #                ^^^^ fields: `Data` lacks its field `acks`
@@ -40,7 +43,7 @@ fn fields() {
 }
 
 #[test]
-fn directions() {
+fn messages_against_their_direction_are_reported() {
     check_remote(expect![[r#"
           I | store | send Data (acks = 0) | I
         #                  ^^^^ direction: the remote cannot send `Data`
@@ -55,7 +58,7 @@ fn directions() {
 
 /// The checker accepted a second `done`, which meant nothing to the simulator.
 #[test]
-fn done_twice_in_one_row() {
+fn done_twice_in_one_row_is_reported() {
     check_remote(expect![[r#"
           I | Data | done, n := 1, done | M
         # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ never-performed: `done` in `I`, where no access is outstanding
@@ -89,7 +92,7 @@ fn sender_that_may_be_the_home_is_rejected_as_receiver() {
 }
 
 #[test]
-fn home_directions() {
+fn wrong_directions_at_the_home_are_reported() {
     check_home(expect![[r#"
           J | Get | send Get, send Data (acks = 0) to home | stay
         #                ^^^ direction: the home cannot send `Get`
@@ -100,7 +103,7 @@ fn home_directions() {
 }
 
 #[test]
-fn directions_of_channels() {
+fn channel_directions_are_checked() {
     check_channels(expect![[r#"
           loop home -> home
         # ^^^^^^^^^^^^^^^^^ direction: `loop` leads from the home to the home
@@ -110,7 +113,7 @@ fn directions_of_channels() {
 }
 
 #[test]
-fn never_sent() {
+fn messages_never_sent_are_reported() {
     check_messages(expect![[r#"
           grant: Never
         #        ^^^^^ never-sent: no agent sends `Never`
@@ -118,7 +121,7 @@ fn never_sent() {
 }
 
 #[test]
-fn never_received() {
+fn messages_never_received_are_reported() {
     let rows = [(
         "remote",
         "M | store | send Lost | stay; I | store | send Dead to who | stay; M | Dead | unreachable |",
@@ -136,7 +139,7 @@ fn never_received() {
 }
 
 #[test]
-fn pending_accesses() {
+fn accesses_that_are_lost_are_reported() {
     check_text(expect![[r#"
           protocol test
           line 64 bytes
@@ -161,7 +164,7 @@ fn pending_accesses() {
 }
 
 #[test]
-fn waiting() {
+fn waits_without_a_row_are_reported() {
     check_states(expect![[r#"
           A waits Ask
         # ^ waits-in-vain: `A` waits for `Ask` but has no row that takes it
@@ -173,7 +176,7 @@ fn waiting() {
 }
 
 #[test]
-fn redundant_holds() {
+fn redundant_holds_is_reported() {
     check_states(expect![[r#"
           A holds reads
         #   ^^^^^ redundant-holds: `A` holds the line anyway
@@ -185,7 +188,7 @@ fn redundant_holds() {
 }
 
 #[test]
-fn unreachable_rows() {
+fn unreachable_rows_are_reported() {
     check_remote(expect![[r#"
           I S | load | send Get | W
         # ^^^^^^^^^^^^^^^^^^^^^^^^^ unreachable-row: this row is never reached for `I`
@@ -200,7 +203,7 @@ fn unreachable_rows() {
 }
 
 #[test]
-fn misplaced_in_the_remote() {
+fn actions_misplaced_in_the_remote_are_reported() {
     check_remote(expect![[r#"
           I | store | write, done, unlocked, acknowledge clean | I
         #             ^^^^^ misplaced: `write` in the remote
@@ -227,7 +230,7 @@ fn misplaced_in_the_remote() {
 }
 
 #[test]
-fn misplaced_in_the_home() {
+fn actions_misplaced_in_the_home_are_reported() {
     check_home(expect![[r#"
           J | Get | done, n := self | stay
         #           ^^^^ misplaced: `done` in the home
@@ -244,7 +247,7 @@ fn misplaced_in_the_home() {
 }
 
 #[test]
-fn home_as_a_value() {
+fn home_as_a_value_is_reported() {
     check_home(expect![[r#"
           J | Get | send Data (acks = 0) to home | stay
         #                                   ^^^^ direction: the home cannot send to itself
@@ -254,7 +257,7 @@ fn home_as_a_value() {
 }
 
 #[test]
-fn next_states() {
+fn wrong_next_states_are_reported() {
     check_remote(expect![[r#"
           I | store | send Get |
         #                       ^ next: the row has no next state
@@ -266,7 +269,7 @@ fn next_states() {
 }
 
 #[test]
-fn local_operations() {
+fn wrong_local_operations_are_reported() {
     check_home(expect![[r#"
           local clean [lock] { ensure all <= S }
           local flush lock { ensure all == I }
@@ -280,7 +283,7 @@ fn local_operations() {
 }
 
 #[test]
-fn carrying() {
+fn invalid_message_contents_are_reported() {
     check_messages(expect![[r#"
           peer: A (line, line), B (dirty), C (store, line), D (partial), E (partial store), F (lines)
         #                ^^^^ carries: `A` cannot carry this
@@ -291,7 +294,7 @@ fn carrying() {
 }
 
 #[test]
-fn carried() {
+fn lines_kept_without_bytes_are_reported() {
     check_remote(expect![[r#"
           I | store | send Put | I
         # ^^^^^^^^^^^^^^^^^^^^^^^^ carries: `I` does not hold the line that `Put` carries
@@ -301,7 +304,7 @@ fn carried() {
 }
 
 #[test]
-fn written() {
+fn writes_without_bytes_are_reported() {
     check_home(expect![[r#"
           J | Get | write | stay
         #           ^^^^^ carries: nothing to write

@@ -1,6 +1,7 @@
 //! Registers, rows about no line, and several homes.
 
-use super::*;
+use super::check;
+use expect_test::{expect, Expect};
 
 /// A template with two homes, and with places for a case.
 const HOMES: &str = "protocol test
@@ -39,7 +40,7 @@ fn check_homes(place: &str, case: Expect) {
 }
 
 #[test]
-fn invalid_actions_of_lineless_rows() {
+fn invalid_actions_of_lineless_rows_are_reported() {
     check_homes(
         "cache",
         expect![[r#"
@@ -93,7 +94,7 @@ fn invalid_actions_of_lineless_rows() {
 }
 
 #[test]
-fn homes_as_values() {
+fn misuses_of_homes_as_values_are_reported() {
     check_homes(
         "cache",
         expect![[r#"
@@ -132,7 +133,7 @@ fn homes_as_values() {
 }
 
 #[test]
-fn misplaced_homes_and_registers() {
+fn misplaced_homes_and_registers_are_reported() {
     check_homes(
         "channels",
         expect![[r#"

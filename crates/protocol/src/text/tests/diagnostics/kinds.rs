@@ -1,6 +1,7 @@
 //! Several kinds of remotes, initial values of variables, and messages that stay behind others.
 
-use super::*;
+use super::{check, check_text};
+use expect_test::{expect, Expect};
 
 /// A template with two kinds of remotes, two kinds that share rows, and places for a case.
 const KINDS: &str = "protocol test
@@ -39,7 +40,7 @@ fn check_kinds(place: &str, case: Expect) {
 }
 
 #[test]
-fn rows_of_another_kind() {
+fn rows_with_messages_of_another_kind_are_reported() {
     check_kinds(
         "device",
         expect![[r#"
@@ -51,7 +52,7 @@ fn rows_of_another_kind() {
     );
 }
 #[test]
-fn kinds_that_share_rows() {
+fn kinds_that_share_rows_are_not_distinguished() {
     check_kinds(
         "home",
         expect![[r#"
@@ -64,7 +65,7 @@ fn kinds_that_share_rows() {
     );
 }
 #[test]
-fn ends_that_share_rows() {
+fn channel_ends_that_share_rows_are_reported() {
     check_kinds(
         "channels",
         expect![[r#"
@@ -76,7 +77,7 @@ fn ends_that_share_rows() {
     );
 }
 #[test]
-fn initial_values_of_variables() {
+fn wrong_initial_values_are_reported() {
     check_kinds(
         "variables",
         expect![[r#"
@@ -102,7 +103,7 @@ fn initial_values_of_variables() {
     );
 }
 #[test]
-fn invalid_message_orders() {
+fn invalid_message_orders_are_reported() {
     check_kinds(
         "channels",
         expect![[r#"
@@ -123,7 +124,7 @@ fn invalid_message_orders() {
     );
 }
 #[test]
-fn sizes_of_several_kinds() {
+fn systems_need_a_number_of_each_kind() {
     check_kinds(
         "file",
         expect![[r#"
@@ -141,7 +142,7 @@ fn sizes_of_several_kinds() {
     );
 }
 #[test]
-fn goals_of_several_tables() {
+fn goals_refer_to_one_table_only() {
     check_text(expect![[r#"
           protocol two
           line 64 bytes
@@ -156,7 +157,7 @@ fn goals_of_several_tables() {
 }
 
 #[test]
-fn cycle_numbers() {
+fn misuses_of_cycle_numbers_are_reported() {
     check_kinds(
         "home",
         expect![[r#"
@@ -180,7 +181,7 @@ fn cycle_numbers() {
 }
 
 #[test]
-fn arrays_and_loops() {
+fn misuses_of_arrays_and_loops_are_reported() {
     check_kinds(
         "home",
         expect![[r#"
@@ -216,7 +217,7 @@ fn arrays_and_loops() {
 
 /// Loops whose result would differ if the remotes were numbered differently.
 #[test]
-fn loops_that_depend_on_the_order_of_remotes() {
+fn loops_that_depend_on_the_order_of_remotes_are_reported() {
     check_kinds(
         "home",
         expect![[r#"
@@ -246,7 +247,7 @@ fn loops_that_depend_on_the_order_of_remotes() {
 }
 
 #[test]
-fn sizes_by_name() {
+fn misuses_of_named_sizes_are_reported() {
     check_text(expect![[r#"
           protocol sizes
           line 64 bytes
@@ -275,7 +276,7 @@ fn sizes_by_name() {
 
 /// A file must be correct with the sizes of each of its systems.
 #[test]
-fn sizes_of_a_system() {
+fn invalid_sizes_of_a_system_are_reported() {
     check_text(expect![[r#"
           protocol sizes
           line 64 bytes
@@ -295,7 +296,7 @@ fn sizes_of_a_system() {
 }
 
 #[test]
-fn arrays_over_numbers() {
+fn misuses_of_arrays_over_numbers_are_reported() {
     check_kinds(
         "home",
         expect![[r#"
@@ -332,7 +333,7 @@ fn arrays_over_numbers() {
 }
 
 #[test]
-fn parent_any() {
+fn misuses_of_parent_any_are_reported() {
     check_kinds(
         "file",
         expect![[r#"

@@ -13,7 +13,9 @@ mod orders;
 mod permissions;
 mod policies;
 
-use super::*;
+use super::{load_shipped, parse_valid, ECI};
+use crate::text::diagnostic::{Code, Diagnostic};
+use crate::text::{compose, composes, parse, MAX_FILE_BYTES};
 use cohkit_diagnostics::line_column;
 use expect_test::{expect, Expect};
 
@@ -231,7 +233,7 @@ fn every_kind_of_diagnostic_has_a_case() {
 }
 
 #[test]
-fn inputs_without_a_protocol() {
+fn inputs_without_a_protocol_are_reported_once() {
     let codes = |text: &str| {
         parse(text)
             .expect_err("not a protocol")

@@ -1,9 +1,13 @@
 //! Errors in words, blocks, numbers and names.
 
-use super::*;
+use super::{
+    check, check_channels, check_file, check_messages, check_remote, check_states, check_text,
+    check_variables, ROWS,
+};
+use expect_test::expect;
 
 #[test]
-fn words() {
+fn unknown_words_are_reported() {
     check_text(expect![[r#"
           protocol p
           line 64 bytes $ ++
@@ -13,7 +17,7 @@ fn words() {
 }
 
 #[test]
-fn titles() {
+fn invalid_titles_are_reported() {
     check_text(expect![[r#"
           protocol p "without an end
         #            ^^^^^^^^^^^^^^^ unclosed-title: a quoted title without its closing `"`
@@ -21,7 +25,7 @@ fn titles() {
 }
 
 #[test]
-fn long_names() {
+fn long_names_are_reported() {
     check_file(expect![[r#"
           system xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx { remotes 1; lines 1 }
         #        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ name-too-long: a name of 76 characters
@@ -29,7 +33,7 @@ fn long_names() {
 }
 
 #[test]
-fn syntax_of_blocks() {
+fn syntax_errors_in_blocks_are_reported() {
     check_file(expect![[r#"
           chanels { a remote -> home }
         # ^^^^^^^ syntax: expected a block, found `chanels`
@@ -48,7 +52,7 @@ fn syntax_of_blocks() {
 
 /// If the head of a block is missing, its lines give a single error.
 #[test]
-fn lines_in_no_block() {
+fn lines_in_no_block_are_reported() {
     check_file(expect![[r#"
           states { I S }
         # ^^^^^^ syntax: expected a block, found `states`
@@ -66,7 +70,7 @@ fn lines_in_no_block() {
 }
 
 #[test]
-fn syntax_of_rows() {
+fn syntax_errors_in_rows_are_reported() {
     check_remote(expect![[r#"
           I | store | send | W
         #                  ^ syntax: expected a message, found `|`
@@ -86,7 +90,7 @@ fn syntax_of_rows() {
 }
 
 #[test]
-fn missing_separators() {
+fn missing_separators_are_reported() {
     check_messages(expect![[r#"
           request: A B (line), C
         #            ^ syntax: expected `,` before another message, found `B`
@@ -111,7 +115,7 @@ fn independent_errors_are_all_reported() {
 }
 
 #[test]
-fn unclosed_blocks() {
+fn unclosed_blocks_are_reported() {
     check_text(expect![[r#"
           protocol p
           line 64 bytes
@@ -132,7 +136,7 @@ fn unclosed_blocks() {
 }
 
 #[test]
-fn long_expressions() {
+fn long_expressions_are_reported() {
     check_remote(expect![[r#"
           I | store if n == 1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1 | | I
         #                                                                                                                                                                                                                         ^ nesting: this expression is too long
@@ -140,7 +144,7 @@ fn long_expressions() {
 }
 
 #[test]
-fn reserved_names() {
+fn reserved_names_are_reported() {
     check_states(expect![[r#"
           load; stay; home reads; fine
         # ^^^^ reserved-name: `load` is a keyword
@@ -150,7 +154,7 @@ fn reserved_names() {
 }
 
 #[test]
-fn numbers() {
+fn invalid_numbers_are_reported() {
     check_file(expect![[r#"
           system a { remotes 0; lines 1 }
         #                    ^ out-of-range: the number of remotes is out of range
@@ -169,7 +173,7 @@ fn numbers() {
 }
 
 #[test]
-fn line_sizes() {
+fn line_sizes_out_of_range_are_reported() {
     check_text(expect![[r#"
           protocol p
           line 4 bytes
@@ -179,7 +183,7 @@ fn line_sizes() {
 }
 
 #[test]
-fn lines_are_powers_of_two() {
+fn line_sizes_that_are_no_powers_of_two_are_reported() {
     check_text(expect![[r#"
           protocol p
           line 96 bytes
@@ -189,7 +193,7 @@ fn lines_are_powers_of_two() {
 }
 
 #[test]
-fn ranges() {
+fn invalid_ranges_are_reported() {
     check_variables(expect![[r#"
           a: 0..65536; b: 1..4; c: 0..65535; d: 0..99999999999; e: set of home; f: int
         #       ^^^^^ out-of-range: a range ends at 65535 at most
@@ -200,7 +204,7 @@ fn ranges() {
 }
 
 #[test]
-fn values_out_of_range() {
+fn values_out_of_range_are_reported() {
     check_remote(expect![[r#"
           I | store | n := 8, n := 70000, n := 7, who := 1 | I
         #                  ^ out-of-range: 8 is out of range
@@ -212,7 +216,7 @@ fn values_out_of_range() {
 }
 
 #[test]
-fn missing_blocks() {
+fn missing_blocks_are_reported() {
     check_text(expect![[r#"
           protocol p
           line 64 bytes
@@ -221,7 +225,7 @@ fn missing_blocks() {
 }
 
 #[test]
-fn missing_header() {
+fn missing_header_is_reported() {
     check_text(expect![[r#"
           line 64 bytes
           protocol p
@@ -230,7 +234,7 @@ fn missing_header() {
 }
 
 #[test]
-fn missing_states() {
+fn missing_states_are_reported() {
     check_text(expect![[r#"
           protocol p
           line 64 bytes
@@ -243,7 +247,7 @@ fn missing_states() {
 }
 
 #[test]
-fn missing_sizes() {
+fn missing_sizes_are_reported() {
     check_file(expect![[r#"
           system a { lines 1 }
         #        ^ missing-block: `a` lacks `remotes N`
@@ -253,7 +257,7 @@ fn missing_sizes() {
 }
 
 #[test]
-fn duplicates() {
+fn duplicate_blocks_are_reported() {
     check_file(expect![[r#"
           line 64 bytes
         #      ^^ duplicate: a second `line`
@@ -269,7 +273,7 @@ fn duplicates() {
 }
 
 #[test]
-fn duplicate_names() {
+fn duplicate_names_are_reported() {
     check_file(expect![[r#"
           system a { remotes 1; lines 1 }
           system a { remotes 1; lines 1 }
@@ -281,7 +285,7 @@ fn duplicate_names() {
 }
 
 #[test]
-fn duplicate_channels() {
+fn duplicate_channels_are_reported() {
     check_channels(expect![[r#"
           request remote -> home
         # ^^^^^^^ duplicate-name: a second channel `request`
@@ -292,7 +296,7 @@ fn duplicate_channels() {
 }
 
 #[test]
-fn duplicate_states() {
+fn duplicate_states_are_reported() {
     check_states(expect![[r#"
           I; X; X
         # ^ duplicate-name: a second state `I`
@@ -301,7 +305,7 @@ fn duplicate_states() {
 }
 
 #[test]
-fn duplicate_messages() {
+fn duplicate_messages_are_reported() {
     check_messages(expect![[r#"
           grant: Get
         #        ^^^ duplicate-name: a second message `Get`
@@ -311,7 +315,7 @@ fn duplicate_messages() {
 }
 
 #[test]
-fn unknown_names() {
+fn unknown_names_are_reported() {
     check_remote(expect![[r#"
           J | load | send Gte | Sx
         # ^ unknown-name: unknown state `J`
@@ -326,7 +330,7 @@ fn unknown_names() {
 }
 
 #[test]
-fn unknown_channels() {
+fn unknown_channels_are_reported() {
     check_messages(expect![[r#"
           requests: Other
         # ^^^^^^^^ unknown-name: unknown channel `requests`
@@ -334,7 +338,7 @@ fn unknown_channels() {
 }
 
 #[test]
-fn unknown_in_invariants() {
+fn unknown_names_in_invariants_are_reported() {
     check_file(expect![[r#"
           invariant i: count(X) == 0 or in_flight(data) <= 1
         #                    ^ unknown-name: unknown state `X`
@@ -343,7 +347,7 @@ fn unknown_in_invariants() {
 }
 
 #[test]
-fn ambiguous_names() {
+fn ambiguous_names_are_reported() {
     let messages = [("messages", "peer: Count (n: count)")];
     check(
         ROWS,

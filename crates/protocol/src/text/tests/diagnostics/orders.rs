@@ -1,6 +1,8 @@
 //! Orders of accesses, and guarantees.
 
-use super::*;
+use super::check;
+use crate::text::diagnostic::Diagnostic;
+use expect_test::{expect, Expect};
 
 /// A protocol without errors, and a place for blocks about program order.
 const ORDERS: &str = "protocol test
@@ -24,7 +26,7 @@ fn check_orders(case: Expect) {
 }
 
 #[test]
-fn orders_and_guarantees() {
+fn invalid_orders_and_guarantees_are_reported() {
     check_orders(expect![[r#"
           accesses { load after everything; fench before all; store }
         #                       ^^^^^^^^^^ unknown-name: unknown access with an order `everything`

@@ -1,9 +1,10 @@
 //! Conditional permissions.
 
-use super::*;
+use super::{check, POLICY, REACH, ROWS};
+use expect_test::expect;
 
 #[test]
-fn conditions_on_permissions() {
+fn invalid_conditions_on_permissions_are_reported() {
     let fillings = [
         ("variables", "a: 0..1 per remote; c: count"),
         ("remote", "registers { r: 0..1 }"),
@@ -37,7 +38,7 @@ fn conditions_on_permissions() {
 }
 
 #[test]
-fn invalid_permission_conditions() {
+fn conditions_on_other_values_are_reported() {
     check(
         ROWS,
         "states",
@@ -52,7 +53,7 @@ fn invalid_permission_conditions() {
 }
 
 #[test]
-fn too_many_values() {
+fn conditions_on_too_many_values_are_reported() {
     let fillings = [("variables", "x: 0..999; y: 0..999")];
     check(
         ROWS,
@@ -66,7 +67,7 @@ fn too_many_values() {
 }
 
 #[test]
-fn rows_of_states_with_conditional_permission() {
+fn rows_that_leave_a_condition_unknown_are_reported() {
     let fillings = [
         (
             "states",
@@ -101,7 +102,7 @@ fn rows_of_states_with_conditional_permission() {
 }
 
 #[test]
-fn goals_and_operations_name_fixed_permissions() {
+fn goals_need_states_with_a_fixed_permission() {
     let states = "W waits Done; V reads if n == 1 }\n  variables { n: 0..1 }";
     let template = POLICY.replace("W waits Done }", states);
     check(

@@ -1,9 +1,12 @@
 //! Errors in a home that is written as a policy.
 
-use super::*;
+use super::{
+    check, check_file, check_policy, check_policy_on, check_policy_reach, GET, POLICY, REACH,
+};
+use expect_test::expect;
 
 #[test]
-fn policy_channels() {
+fn channels_without_a_class_are_reported() {
     check(
         POLICY,
         "channels",
@@ -20,7 +23,7 @@ fn policy_channels() {
 }
 
 #[test]
-fn policy_messages() {
+fn fields_and_stores_in_a_policy_are_reported() {
     check(
         POLICY,
         "messages",
@@ -34,7 +37,7 @@ fn policy_messages() {
 }
 
 #[test]
-fn classes() {
+fn messages_of_another_class_are_reported() {
     check_policy(expect![[r#"
           on Data(r) { ensure others(r) == I; grant r M with Inv }
         #    ^^^^ wrong-class: `Data` is no request
@@ -52,7 +55,7 @@ fn classes() {
 }
 
 #[test]
-fn past_a_dirty_victim() {
+fn service_past_a_dirty_victim_is_reported() {
     check_policy(expect![[r#"
           serve past Put
         #            ^^^ carries: requests cannot be served past `Put`
@@ -60,7 +63,7 @@ fn past_a_dirty_victim() {
 }
 
 #[test]
-fn class_of_bounds() {
+fn invalid_bounds_are_reported() {
     check_file(expect![[r#"
           bounds { Get 1; Get 2 }
         #          ^^^ wrong-class: `Get` is no victim
@@ -69,7 +72,7 @@ fn class_of_bounds() {
 }
 
 #[test]
-fn unserved() {
+fn unserved_requests_are_reported() {
     check_policy_on(expect![[r#"
           reach M with Inv
         # 5:21 unserved: the home does not serve `Get`
@@ -77,7 +80,7 @@ fn unserved() {
 }
 
 #[test]
-fn grants() {
+fn incomplete_grants_are_reported() {
     check_policy_on(expect![[r#"
           on Get(r) { grant r M with Data if held(r) }
         #    ^^^ grants: `Get` ensures nothing
@@ -86,7 +89,7 @@ fn grants() {
 }
 
 #[test]
-fn grants_in_order() {
+fn unreachable_grants_are_reported() {
     check_policy_on(expect![[r#"
           on Get(r) { ensure others(r) == I; ensure others(r) == I; grant r M with Data; grant r I with Data if others(r) == M; answer r with Done }
         #                                    ^^^^^^^^^^^^^^^^^^^^^ duplicate: a second `ensure`
@@ -96,7 +99,7 @@ fn grants_in_order() {
 }
 
 #[test]
-fn no_grant() {
+fn requests_without_a_grant_are_reported() {
     check_policy_on(expect![[r#"
           on Get(r) { ensure others(q) == I; write }
         #                           ^ unknown-name: `q` is not the requester
@@ -104,7 +107,7 @@ fn no_grant() {
 }
 
 #[test]
-fn lost_stores() {
+fn lost_stores_are_reported() {
     check_policy(expect![[r#"
           on Write(r) { ensure others(r) == I; answer r with Done }
         #    ^^^^^ duplicate: `Write` is served twice
@@ -113,7 +116,7 @@ fn lost_stores() {
 }
 
 #[test]
-fn permissions() {
+fn states_that_name_no_permission_are_reported() {
     check_policy_on(expect![[r#"
           on Get(r) { ensure others(r) == G; grant r X with Data }
         #                                 ^ not-a-right: `G` is not a stable state
@@ -122,7 +125,7 @@ fn permissions() {
 }
 
 #[test]
-fn unreached() {
+fn goals_without_a_forward_are_reported() {
     check_policy_reach(expect![[r#"
           stall possible
           stall proven
@@ -134,7 +137,7 @@ fn unreached() {
 }
 
 #[test]
-fn locks_without_unlock() {
+fn locks_without_unlock_are_reported() {
     check_policy(expect![[r#"
           local clean lock { ensure all == I }
         # ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ unlock: `clean` takes a lock that nothing releases
@@ -148,7 +151,7 @@ fn locks_without_unlock() {
 }
 
 #[test]
-fn unlock_without_locks() {
+fn unlock_without_locks_is_reported() {
     check_policy(expect![[r#"
           local unlock
         # ^^^^^^^^^^^^ unlock: no local operation takes a lock
@@ -158,7 +161,7 @@ fn unlock_without_locks() {
 }
 
 #[test]
-fn policy_syntax() {
+fn syntax_errors_in_a_policy_are_reported() {
     check_policy(expect![[r#"
           accept local sometimes
         #              ^^^^^^^^^ syntax: expected an acceptance mode (`always`, `between`, `when`), found `sometimes`

@@ -1,4 +1,4 @@
-//! The drain check: quiescence is reachable from every state without new spontaneous actions.
+//! The quiescence check: quiescence is reachable from every state without new spontaneous actions.
 //!
 //! It explores the product of a constructed home, its remotes and a device that requests local operations, without
 //! data. The property is stronger than "some quiescent state is reachable by any moves": a wait for a victim that the
@@ -6,38 +6,47 @@
 //! same controllers.
 
 use super::environment::{ConfigurationId, Environment, Move};
-use super::explain::Drawing;
-use super::explain::Input;
+use super::explain::{Drawing, Input};
 use super::explore::{Cell, HomeGraph};
 use super::fault::{Fault, FaultKind, Note};
 use super::program::{CURRENT_REQUEST, LOCAL, LOCKED, MEMORY};
 use crate::controller::Event;
 use crate::execute::{Act, Receiver};
-use crate::protocol::{Class, MessageId};
+use crate::protocol::{Class, MessageId, VariableId};
 use cohkit_base::exploration::{Exploration, Limits, TransitionSystem};
 use cohkit_base::sequence::{Action, Sequence, Step};
+use cohkit_base::words::counted;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Result of the drain check.
+/// Result of the quiescence check.
 #[derive(Debug)]
-pub struct Drain {
+pub struct QuiescenceReport {
     /// Number of states of the product.
     pub states: usize,
     /// Number of states from which quiescence cannot be reached.
     pub stuck: usize,
     /// Maximum number of messages in flight between one remote and the home.
     pub in_flight: usize,
-    /// Transitions of the home that never occur in the product, as (state, position in its cells).
-    pub unexercised: Vec<(u32, u32)>,
-    /// Transitions of the home that send a forward again in a loop that only fairness ends,
-    /// as (state, position in its cells).
-    pub resends: Vec<(u32, u32)>,
+    /// Transitions of the home that never occur in the product.
+    pub unexercised: Vec<HomeTransition>,
+    /// Transitions of the home that send a forward again in a loop that only fairness ends.
+    pub resends: Vec<HomeTransition>,
     /// The fault, if a state is stuck.
     pub fault: Option<Box<Fault>>,
     /// The assumption of fairness, if there is such a loop.
     pub note: Option<Note>,
+}
+
+/// Reaction of the home to an input in a state.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct HomeTransition {
+    /// Index of the home's state in its [`HomeGraph`].
+    pub state: u32,
+    /// Position of the reaction in [`HomeGraph::cells`] of this state.
+    pub position: u32,
 }
 
 /// A state of the product of home, remotes and device.
@@ -56,8 +65,8 @@ struct ProductState {
 enum Label {
     /// Silent move of a remote: its index, its configuration before the move, and the move.
     Silent(u16, ConfigurationId, Move),
-    /// Reaction of the home: its state before, and the position of the reaction in the cells of this state.
-    Home(u32, u32),
+    /// Reaction of the home.
+    Home(HomeTransition),
     /// The device requests this local operation, an index into the policy's local operations.
     RequestLocal(u8),
 }
@@ -71,6 +80,14 @@ impl Label {
             Label::RequestLocal(_) => true,
         }
     }
+}
+
+/// Move from a state of the product.
+struct Edge {
+    /// Number of the state after the move.
+    to: u32,
+    /// The move.
+    label: Label,
 }
 
 /// Visitor of the successors of a state.
@@ -88,12 +105,12 @@ struct Product<'p, 'a> {
     to_home: Vec<MessageId>,
 }
 
-/// Runs the drain check on a home. Returns `None` if `cancel` is set in the meantime.
-pub fn drain(
+/// Runs the quiescence check on a home. Returns `None` if `cancel` is set in the meantime.
+pub fn check_quiescence(
     environment: &mut Environment,
     graph: &HomeGraph,
     cancel: &AtomicBool,
-) -> Option<Drain> {
+) -> Option<QuiescenceReport> {
     let mut cells = FxHashMap::default();
     for (state, row) in graph.cells.iter().enumerate() {
         for (position, (input, _)) in row.iter().enumerate() {
@@ -122,7 +139,7 @@ pub fn drain(
         max_states: usize::MAX,
         should_continue: &mut || !cancel.load(Ordering::Relaxed),
     };
-    let mut edges: Vec<Vec<(u32, Label)>> = Vec::new();
+    let mut edges: Vec<Vec<Edge>> = Vec::new();
     let mut exercised = FxHashSet::default();
     let mut in_flight = 0;
     while let Some(from) = exploration.next(&mut limits).ok()? {
@@ -137,10 +154,10 @@ pub fn drain(
         }
         let mut row = Vec::new();
         exploration.expand(&mut product, |label, to| {
-            if let Label::Home(state, position) = label {
-                exercised.insert((state, position));
+            if let Label::Home(transition) = label {
+                exercised.insert(transition);
             }
-            row.extend(to.map(|to| (to, label)));
+            row.extend(to.map(|to| Edge { to, label }));
         });
         edges.push(row);
     }
@@ -152,7 +169,7 @@ pub fn drain(
     });
     let (resends, cycle) = product.resends(&edges);
     let note = cycle.map(|cycle| {
-        let sequence = product.draw(cycle.iter().map(|(_, label)| label));
+        let sequence = product.draw(cycle.iter());
         Note {
             text: format!(
                 "assumes fairness: the home may resend a forward in a loop (in {} of the home's transitions); the verdict holds if no message is overtaken forever",
@@ -161,15 +178,19 @@ pub fn drain(
             sequence: Some(sequence),
         }
     });
-    let is_taken =
-        |state: usize, position: usize| matches!(graph.cells[state][position].1, Cell::Take { .. });
-    let unexercised = (0..graph.states().len())
-        .flat_map(|state| (0..graph.cells[state].len()).map(move |position| (state, position)))
-        .filter(|&(state, position)| is_taken(state, position))
-        .map(|(state, position)| (state as u32, position as u32))
-        .filter(|transition| !exercised.contains(transition))
-        .collect();
-    Some(Drain {
+    let mut unexercised = Vec::new();
+    for (state, cells) in graph.cells.iter().enumerate() {
+        for (position, (_, cell)) in cells.iter().enumerate() {
+            let transition = HomeTransition {
+                state: state as u32,
+                position: position as u32,
+            };
+            if matches!(cell, Cell::Take { .. }) && !exercised.contains(&transition) {
+                unexercised.push(transition);
+            }
+        }
+    }
+    Some(QuiescenceReport {
         states: exploration.states().len(),
         stuck: lost.len(),
         in_flight,
@@ -237,7 +258,7 @@ impl TransitionSystem<ProductState> for Product<'_, '_> {
     fn quiescent(&self, product_state: &ProductState) -> bool {
         let slots = &self.graph.states()[product_state.home as usize].slots;
         let remotes = self.graph.remotes as usize;
-        let slot = |variable: crate::protocol::VariableId| slots[variable.index() + remotes - 1];
+        let slot = |variable: VariableId| slots[variable.index() + remotes - 1];
         [CURRENT_REQUEST, LOCAL, MEMORY, LOCKED]
             .iter()
             .all(|&variable| slot(variable) == 0)
@@ -262,7 +283,10 @@ impl Product<'_, '_> {
         let Some(&position) = self.cells.get(&(successor.home, input)) else {
             return;
         };
-        let label = Label::Home(successor.home, position);
+        let label = Label::Home(HomeTransition {
+            state: successor.home,
+            position,
+        });
         match &self.graph.cells[successor.home as usize][position as usize].1 {
             Cell::Stall => return,
             // A rejected local operation is gone; a rejected unlock changes nothing.
@@ -286,13 +310,12 @@ impl Product<'_, '_> {
         visit(label, Ok(successor));
     }
 
-    /// Describes a state from which quiescence is unreachable.
-    /// `dead_end` is true if the state has no successor at all; otherwise the sequence ends with a loop that repeats
-    /// forever. `stuck` is the number of all such states.
+    /// Describes a state from which quiescence is unreachable. `dead_end` is true if the state has no successor at all;
+    /// otherwise the sequence ends with a loop that repeats forever. `stuck` is the number of all such states.
     fn stuck_fault(
         &mut self,
         exploration: &Exploration<ProductState>,
-        edges: &[Vec<(u32, Label)>],
+        edges: &[Vec<Edge>],
         state: u32,
         dead_end: bool,
         stuck: usize,
@@ -305,7 +328,7 @@ impl Product<'_, '_> {
             path.extend(find_cycle(edges, state as usize).into_iter().cloned());
             let full_sequence = self.draw(path.iter());
             let loop_start = sequence.steps.len();
-            let notice = Action::Does {
+            let remark = Action::Does {
                 what: "the following steps repeat forever".into(),
             };
             sequence = full_sequence;
@@ -313,7 +336,7 @@ impl Product<'_, '_> {
                 loop_start,
                 Step {
                     agent: agents.min(self.graph.remotes as usize),
-                    action: notice,
+                    action: remark,
                     line: None,
                     visible: true,
                 },
@@ -340,7 +363,7 @@ impl Product<'_, '_> {
             text: format!(
                 "{summary} in {}: {waits}; {stuck} of {} cannot become quiescent",
                 configurations.join(" and "),
-                cohkit_base::words::counted(exploration.states().len() as u64, "state")
+                counted(exploration.states().len() as u64, "state")
             ),
             remedy: None,
             span: self.environment.policy().span,
@@ -348,7 +371,7 @@ impl Product<'_, '_> {
         })
     }
 
-    /// Describes the wait-for relations in a state that cannot drain, one clause each.
+    /// Describes the wait-for relations in a state from which quiescence is unreachable, one clause each.
     fn describe_waits(&self, product_state: &ProductState) -> Vec<String> {
         let protocol = self.environment.protocol;
         let policy = self.environment.policy();
@@ -397,9 +420,8 @@ impl Product<'_, '_> {
             }
         }
         let slots = &self.graph.states()[product_state.home as usize].slots;
-        let slot = |variable: crate::protocol::VariableId| {
-            slots[variable.index() + product_state.configurations.len() - 1]
-        };
+        let slot =
+            |variable: VariableId| slots[variable.index() + product_state.configurations.len() - 1];
         if let Some(request) = (slot(CURRENT_REQUEST) as usize).checked_sub(1) {
             waits.push(format!(
                 "the home has `{}` in progress",
@@ -431,8 +453,8 @@ impl Product<'_, '_> {
                 Label::Silent(remote, configuration, step) => {
                     drawing.silent(*remote, &[(*configuration, step.clone())])
                 }
-                Label::Home(state, position) => {
-                    let (input, cell) = &self.graph.cells[*state as usize][*position as usize];
+                Label::Home(transition) => {
+                    let (input, cell) = self.reaction(*transition);
                     match cell {
                         Cell::Take { acts, .. } => drawing.home(*input, acts),
                         _ => drawing.push(
@@ -454,86 +476,93 @@ impl Product<'_, '_> {
     }
 
     /// Home transitions that send a forward inside a loop of moves that are not spontaneous, and one such loop.
-    #[allow(clippy::type_complexity)]
-    fn resends(&self, edges: &[Vec<(u32, Label)>]) -> (Vec<(u32, u32)>, Option<Vec<(u32, Label)>>) {
+    fn resends(&self, edges: &[Vec<Edge>]) -> (Vec<HomeTransition>, Option<Vec<Label>>) {
         let component = components(edges);
-        let is_inside = |from: usize, to: u32| component[from] == component[to as usize];
         let mut resends = FxHashSet::default();
         let mut first_resend = None;
         for (from, row) in edges.iter().enumerate() {
-            for (to, label) in row {
-                let Label::Home(state, position) = *label else {
+            for edge in row {
+                let Label::Home(transition) = edge.label else {
                     continue;
                 };
-                let Cell::Take { acts, .. } =
-                    &self.graph.cells[state as usize][position as usize].1
-                else {
+                let (_, Cell::Take { acts, .. }) = self.reaction(transition) else {
                     continue;
                 };
                 let forwards = acts.iter().any(|act| {
                     matches!(act, Act::Send { message, .. } if self.environment.class(*message) == Class::Forward)
                 });
-                if forwards && is_inside(from, *to) {
-                    resends.insert((state, position));
-                    first_resend.get_or_insert((from as u32, *to, label.clone()));
+                if forwards && component[from] == component[edge.to as usize] {
+                    resends.insert(transition);
+                    first_resend.get_or_insert((from as u32, edge));
                 }
             }
         }
         let mut resends: Vec<_> = resends.into_iter().collect();
         resends.sort_unstable();
-        let cycle = first_resend.map(|(from, to, label)| {
-            // Return from `to` to `from` by a shortest path inside the component.
-            let mut parents: FxHashMap<u32, (u32, Label)> = FxHashMap::default();
-            let mut queue = std::collections::VecDeque::from([to]);
-            while let Some(state) = queue.pop_front() {
-                if state == from {
-                    break;
-                }
-                for (next, label) in &edges[state as usize] {
-                    let is_unvisited = *next != to && !parents.contains_key(next);
-                    if is_unvisited && !label.is_spontaneous() && is_inside(state as usize, *next) {
-                        parents.insert(*next, (state, label.clone()));
-                        queue.push_back(*next);
-                    }
-                }
-            }
-            let mut cycle = Vec::new();
-            let mut state = from;
-            while state != to {
-                let Some((parent, label)) = parents.get(&state) else {
-                    break;
-                };
-                cycle.push((*parent, label.clone()));
-                state = *parent;
-            }
-            cycle.push((from, label));
-            cycle.rotate_right(1);
-            cycle[1..].reverse();
-            cycle
-        });
+        let cycle = first_resend.map(|(from, edge)| cycle_through(edges, &component, from, edge));
         (resends, cycle)
+    }
+
+    /// Input of a transition of the home, and the reaction to it.
+    fn reaction(&self, transition: HomeTransition) -> &(Input, Cell) {
+        &self.graph.cells[transition.state as usize][transition.position as usize]
     }
 }
 
+/// Returns the labels of a cycle that begins with an edge from `from` and returns there by a shortest path inside the
+/// component of `from`. The edge leads to a state of the same component.
+fn cycle_through(edges: &[Vec<Edge>], component: &[u32], from: u32, edge: &Edge) -> Vec<Label> {
+    // Breadth-first search; `parents` has the state before each visited state, and the label between the two.
+    let mut parents: FxHashMap<u32, (u32, &Label)> = FxHashMap::default();
+    let mut queue = VecDeque::from([edge.to]);
+    while let Some(state) = queue.pop_front() {
+        if state == from {
+            break;
+        }
+        for next in &edges[state as usize] {
+            let is_unvisited = next.to != edge.to && !parents.contains_key(&next.to);
+            let is_inside = component[state as usize] == component[next.to as usize];
+            if is_unvisited && !next.label.is_spontaneous() && is_inside {
+                parents.insert(next.to, (state, &next.label));
+                queue.push_back(next.to);
+            }
+        }
+    }
+    let mut backwards = Vec::new();
+    let mut state = from;
+    while state != edge.to {
+        let Some(&(parent, label)) = parents.get(&state) else {
+            break;
+        };
+        backwards.push(label.clone());
+        state = parent;
+    }
+    let path_back = backwards.into_iter().rev();
+    std::iter::once(edge.label.clone())
+        .chain(path_back)
+        .collect()
+}
+
 /// Moves that are not spontaneous, from a state until a state repeats.
-fn find_cycle(edges: &[Vec<(u32, Label)>], start: usize) -> Vec<&Label> {
+fn find_cycle(edges: &[Vec<Edge>], start: usize) -> Vec<&Label> {
     let mut visited = FxHashSet::default();
     let (mut state, mut labels) = (start, Vec::new());
     while visited.insert(state) {
-        let Some((to, label)) = edges[state]
+        let Some(edge) = edges[state]
             .iter()
-            .find(|(_, label)| !label.is_spontaneous())
+            .find(|edge| !edge.label.is_spontaneous())
         else {
             break;
         };
-        labels.push(label);
-        state = *to as usize;
+        labels.push(&edge.label);
+        state = edge.to as usize;
     }
     labels
 }
 
-/// Strongly connected components of the moves that are not spontaneous (Tarjan, without recursion).
-fn components(edges: &[Vec<(u32, Label)>]) -> Vec<u32> {
+/// Number of the strongly connected component of each state, by moves that are not spontaneous (Tarjan's algorithm,
+/// without recursion).
+fn components(edges: &[Vec<Edge>]) -> Vec<u32> {
     /// Mark of states without an index or a component.
     const UNSEEN: u32 = u32::MAX;
     let count = edges.len();
@@ -545,6 +574,8 @@ fn components(edges: &[Vec<(u32, Label)>]) -> Vec<u32> {
         if index[root] != UNSEEN {
             continue;
         }
+        // Nodes of the current path, each with the number of its edges that were followed: the call stack of the
+        // recursive form.
         let mut calls = vec![(root, 0)];
         while let Some((node, position)) = calls.last_mut() {
             let node = *node;
@@ -554,10 +585,10 @@ fn components(edges: &[Vec<(u32, Label)>]) -> Vec<u32> {
                 next_index += 1;
                 stack.push(node);
             }
-            if let Some((to, label)) = edges[node].get(*position) {
+            if let Some(edge) = edges[node].get(*position) {
                 *position += 1;
-                let to = *to as usize;
-                if label.is_spontaneous() {
+                let to = edge.to as usize;
+                if edge.label.is_spontaneous() {
                     continue;
                 }
                 if index[to] == UNSEEN {

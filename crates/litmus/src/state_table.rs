@@ -1,7 +1,7 @@
-//! Compressed storage of system states (worlds), each as a row of the numbers of its components.
+//! Compressed storage of system states, each as a row of the numbers of its components.
 //!
-//! A step changes a line and one or two messages, so thousands of worlds share each component. The values of all lines,
-//! the lines, and the messages in flight are therefore stored once each, and numbered.
+//! A step changes a line and one or two messages, so thousands of system states share each component. The values of all
+//! lines, the lines, and the messages in flight are therefore stored once each, and numbered.
 
 use cohkit_base::interner::Interner;
 use cohkit_system::state::{CopyOnWrite, InFlightMessage, Line, Network, System, SystemState};
@@ -9,10 +9,11 @@ use smallvec::SmallVec;
 
 use crate::values::Values;
 
-/// Numbered worlds. With two levels of caches, a number stands for the world of the upper level and those below it.
+/// Numbered system states. With two levels of caches, a number stands for the system state of the upper level and those
+/// below it.
 #[derive(Default)]
-pub struct Worlds {
-    /// Values of all lines of a world.
+pub struct StateTable {
+    /// Values of all lines of a system state.
     data: Interner<Values>,
     /// States of single lines.
     lines: Interner<CopyOnWrite<Line<Values>>>,
@@ -22,42 +23,50 @@ pub struct Worlds {
     rows: Interner<Row>,
 }
 
-/// Per world: its values, its lines, the number of its messages in flight, and these messages.
+/// Per system state: its values, its lines, the number of its messages in flight, and these messages.
 type Row = SmallVec<[u32; 8]>;
 
-impl Worlds {
+impl StateTable {
     /// Returns how many numbers are in use.
     pub fn count(&self) -> usize {
         self.rows.len()
     }
 
-    /// Returns the number of these worlds together, and true if it is new.
+    /// Returns the number of these system states together, and true if it is new.
     pub fn number<'w>(
         &mut self,
-        worlds: impl Iterator<Item = &'w SystemState<Values>>,
+        system_states: impl Iterator<Item = &'w SystemState<Values>>,
     ) -> (u32, bool) {
         let mut row = Row::new();
-        for world in worlds {
-            row.push(self.data.add_clone(&world.data).0);
-            row.extend(world.lines.iter().map(|line| self.lines.add_clone(line).0));
+        for system_state in system_states {
+            row.push(self.data.add_clone(&system_state.data).0);
+            row.extend(
+                system_state
+                    .lines
+                    .iter()
+                    .map(|line| self.lines.add_clone(line).0),
+            );
             let count_index = row.len();
             row.push(0);
-            let flights = world.network.shared();
+            let flights = system_state.network.shared();
             row.extend(flights.map(|flight| self.flights.add_clone(flight).0));
             row[count_index] = (row.len() - count_index - 1) as u32;
         }
         self.rows.add(row)
     }
 
-    /// Reconstructs the worlds of a number, one per system.
-    pub fn worlds<'s, 'p: 's>(
+    /// Reconstructs the system states of a number, one per system.
+    pub fn system_states<'s, 'p: 's>(
         &self,
         number: u32,
         systems: impl Iterator<Item = &'s System<'p>>,
     ) -> Vec<SystemState<Values>> {
         let mut row = self.rows[number].iter().copied();
-        let mut next = || row.next().expect("a row has all parts of its worlds");
-        let world = |system: &System| {
+        let mut next = || {
+            row.next()
+                .expect("a row has all parts of its system states")
+        };
+        let system_state = |system: &System| {
             let data = self.data[next()].clone();
             let lines = (0..system.lines).map(|_| self.lines[next()].clone());
             let lines = lines.collect();
@@ -72,10 +81,10 @@ impl Worlds {
                 network,
             }
         };
-        systems.map(world).collect()
+        systems.map(system_state).collect()
     }
 
-    /// Returns the values of the first world of a number.
+    /// Returns the values of the first system state of a number.
     pub fn data(&self, number: u32) -> &Values {
         &self.data[self.rows[number][0]]
     }
@@ -83,11 +92,12 @@ impl Worlds {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::StateTable;
     use crate::machine::{Machine, MachineState};
+    use crate::values::Values;
     use cohkit_protocol::protocol::{Home, Protocol};
     use cohkit_protocol::text::parse;
-    use cohkit_system::state::{LevelStep, Levels};
+    use cohkit_system::state::{LevelStep, Levels, System};
     use std::collections::HashSet;
 
     fn system(protocol: &Protocol, remotes: u16, lines: u8) -> System<'_> {
@@ -100,20 +110,20 @@ mod tests {
     /// Checks the first `limit` reachable states: each is reconstructed from its number, and two have the same number
     /// if and only if they are equal.
     fn round_trips(machine: &Machine, limit: usize) {
-        let mut worlds = Worlds::default();
+        let mut table = StateTable::default();
         let mut states: Vec<MachineState<Values>> = vec![machine.initial_state()];
         let mut visited = HashSet::from([machine.initial_state()]);
         let mut next = 0;
         while let Some(state) = states.get(next).cloned() {
-            let (number, new) = worlds.number(state.worlds());
+            let (number, new) = table.number(state.system_states());
             assert_eq!((number as usize, new), (next, true));
-            assert_eq!(worlds.number(state.worlds()), (number, false));
+            assert_eq!(table.number(state.system_states()), (number, false));
             next += 1;
-            let rebuilt = worlds.worlds(number, machine.systems());
+            let rebuilt = table.system_states(number, machine.systems());
             assert_eq!(machine.state(rebuilt.into_iter()), state);
             let steps = match (machine, &state) {
-                (Machine::OneLevel(system, _), MachineState::OneLevel(world)) => {
-                    let steps = world.steps(system).into_iter();
+                (Machine::OneLevel(system, _), MachineState::OneLevel(system_state)) => {
+                    let steps = system_state.steps(system).into_iter();
                     steps.map(LevelStep::Outer).collect()
                 }
                 (Machine::TwoLevels(levels, _), MachineState::TwoLevels(clusters)) => {
@@ -130,11 +140,12 @@ mod tests {
                 }
             }
         }
-        assert_eq!((states.len(), worlds.count()), (limit, limit));
+        assert_eq!((states.len(), table.count()), (limit, limit));
     }
 
+    /// A state that is stored and rebuilt is the same, and equal states have equal numbers.
     #[test]
-    fn worlds_round_trip_through_their_numbers() {
+    fn system_states_round_trip_through_their_numbers() {
         for text in [
             include_str!("../../../ordering/cord.coh"),
             include_str!("../../../ordering/mp.coh"),
@@ -147,8 +158,9 @@ mod tests {
         }
     }
 
+    /// One number stands for the states of all systems of a machine.
     #[test]
-    fn worlds_of_two_levels_have_one_number() {
+    fn system_states_of_two_levels_have_one_number() {
         let [outer, inner] = [
             include_str!("../../../protocols/mesi.coh"),
             include_str!("../../../protocols/mesi-l1.coh"),

@@ -65,9 +65,8 @@ pub struct MutantSelection {
     pub every: usize,
 }
 
-/// Judges the selected mutants of a protocol file on this number of threads. `name` is the file's
-/// name in the list of equivalent mutants. A protocol that is not verified without a mutation is
-/// itself a problem.
+/// Judges the selected mutants of a protocol file on this number of threads. `name` is the file's name in the list of
+/// equivalent mutants. A protocol that is not verified without a mutation is itself a problem.
 pub fn judge(
     name: &str,
     text: &str,
@@ -76,7 +75,7 @@ pub fn judge(
     threads: usize,
 ) -> JudgedSelection {
     let mut problems = Vec::new();
-    let kinds = BTreeMap::new();
+    let mut kinds: BTreeMap<_, BTreeMap<_, usize>> = BTreeMap::new();
     let judge = match Judge::new(text) {
         Ok(judge) => judge,
         Err(reason) => {
@@ -87,45 +86,16 @@ pub fn judge(
         }
     };
     let mutants = mutants(text);
-    let key = |mutant: &Mutant| format!("{name}: {}", mutant.description);
-    let mut names = BTreeSet::new();
-    for mutant in &mutants {
-        if !names.insert(key(mutant)) {
-            problems.push(format!("{}: two mutants are called so", key(mutant)));
-        }
-    }
-    let listed_entries: BTreeSet<&str> =
-        names.iter().filter_map(|name| known.entry(name)).collect();
-    let missing = known
-        .of_file(name)
-        .filter(|entry| !listed_entries.contains(entry));
-    problems.extend(missing.map(|entry| format!("{entry}: listed, but there is no such mutant")));
-    let of_kind = |number: &usize| match &selection.kinds {
+    check_list(name, &mutants, known, &mut problems);
+    let is_selected = |number: &usize| match &selection.kinds {
         Some(kinds) => kinds.iter().any(|kind| kind == mutants[*number].kind),
         None => true,
     };
     let numbers = (selection.from..mutants.len()).step_by(selection.every.max(1));
-    let chosen: Vec<usize> = numbers.filter(of_kind).collect();
-    let next = AtomicUsize::new(0);
-    let verdicts = Mutex::new(BTreeMap::new());
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| loop {
-                let Some(&number) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) else {
-                    return;
-                };
-                let verdict = judge.verdict(&mutants[number]);
-                verdicts
-                    .lock()
-                    .expect("no worker panicked")
-                    .insert(number, verdict);
-            });
-        }
-    });
-    let mut kinds: BTreeMap<_, BTreeMap<_, usize>> = kinds;
-    for (number, verdict) in verdicts.into_inner().expect("no worker panicked") {
+    let selected: Vec<usize> = numbers.filter(is_selected).collect();
+    for (number, verdict) in verdicts(&judge, &mutants, &selected, threads) {
         let mutant = &mutants[number];
-        let key = key(mutant);
+        let key = key(name, mutant);
         let listed = known.entry(&key);
         let lists_whole_row = listed.is_some_and(|entry| entry.ends_with(": *"));
         let category = match (verdict, listed) {
@@ -152,4 +122,55 @@ pub fn judge(
             .or_default() += 1;
     }
     JudgedSelection { kinds, problems }
+}
+
+/// Returns the entry of a mutant in the list of equivalent mutants.
+fn key(file: &str, mutant: &Mutant) -> String {
+    format!("{file}: {}", mutant.description)
+}
+
+/// Reports mutants with equal descriptions, and entries of the list without a mutant.
+fn check_list(
+    file: &str,
+    mutants: &[Mutant],
+    known: &EquivalentMutants,
+    problems: &mut Vec<String>,
+) {
+    let mut keys = BTreeSet::new();
+    for mutant in mutants {
+        if !keys.insert(key(file, mutant)) {
+            problems.push(format!("{}: two mutants are called so", key(file, mutant)));
+        }
+    }
+    let listed_entries: BTreeSet<&str> = keys.iter().filter_map(|key| known.entry(key)).collect();
+    let missing = known
+        .of_file(file)
+        .filter(|entry| !listed_entries.contains(entry));
+    problems.extend(missing.map(|entry| format!("{entry}: listed, but there is no such mutant")));
+}
+
+/// Judges the selected mutants on several threads. Returns the verdicts by number of the mutant.
+fn verdicts(
+    judge: &Judge,
+    mutants: &[Mutant],
+    selected: &[usize],
+    threads: usize,
+) -> BTreeMap<usize, MutantVerdict> {
+    let next = AtomicUsize::new(0);
+    let verdicts = Mutex::new(BTreeMap::new());
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| loop {
+                let Some(&number) = selected.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                    return;
+                };
+                let verdict = judge.verdict(&mutants[number]);
+                verdicts
+                    .lock()
+                    .expect("no worker panicked")
+                    .insert(number, verdict);
+            });
+        }
+    });
+    verdicts.into_inner().expect("no worker panicked")
 }
