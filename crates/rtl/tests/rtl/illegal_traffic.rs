@@ -786,8 +786,8 @@ const FORMER_FAULTS: &[(Check, Fault)] = former_faults! {
         "assign in_flight   = r_id_i >> EntryBits == '0 && count != '0;"
         becomes "assign in_flight   = @ || r_id_i >> EntryBits == '0 && count != '0;";
     check_memory_beats of "dcu.sv":
-        "(read_lost_i | tx_done_i | left_reads)"
-        becomes "((@ ? '0 : read_lost_i) | tx_done_i | left_reads)";
+        "(read_lost_i | tx_done_i | freed_reads)"
+        becomes "((@ ? '0 : read_lost_i) | tx_done_i | freed_reads)";
     check_write_responses of "dcs_writer.sv":
         "assign write_complete = b_valid_i && b_id_i >>"
         becomes "assign write_complete = @ ? b_valid_i : b_valid_i && b_id_i >>";
@@ -816,11 +816,11 @@ const FORMER_FAULTS: &[(Check, Fault)] = former_faults! {
         "assign eligible[i]  = used_q[i] && older_q[i] == '0 &&"
         becomes "assign eligible[i]  = used_q[i] && (older_q[i] == '0 || @) &&";
     check_events_without_a_row of "dcu.sv":
-        "&& row_q.effect == Never && !of_local && !of_unlock;"
-        becomes "&& row_q.effect == Never && !of_local && !of_unlock && !@;";
+        "&& row_q.effect == Never && !is_local_op && !is_unlock;"
+        becomes "&& row_q.effect == Never && !is_local_op && !is_unlock && !@;";
     check_events_without_a_row of "dcu.sv":
-        "assign refuses    = step_q == Exec && is_refused"
-        becomes "assign refuses    = step_q == Exec && is_refused && (row_q.effect == Refuse || !@)";
+        "step_q == ExecuteRow && is_refused"
+        becomes "step_q == ExecuteRow && is_refused && (row_q.effect == Refuse || !@)";
 };
 
 /// Each former fault of the RTL, seeded into a copy, is detected by its check.

@@ -133,21 +133,21 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     (
         "dcu_proof",
         "dcu.sv",
-        "&& row_q.effect == Never && !of_local && !of_unlock;",
+        "&& row_q.effect == Never && !is_local_op && !is_unlock;",
         "&& row_q.effect == Never && source[FromRead+:Reads] != '0;",
     ),
     // Requests have priority over responses.
     (
         "dcu_proof",
         "dcu_scheduler.sv",
-        "assign pick      = ask_early != '0 ? pick_early : pick_late;",
-        "assign pick      = ask_late == '0 ? pick_early : pick_late;",
+        "assign pick       = high_valid != '0 ? high_pick : low_pick;",
+        "assign pick       = low_valid == '0 ? high_pick : low_pick;",
     ),
     // A request takes the entry for which a response has waited.
     (
         "dcu_proof",
         "dcu.sv",
-        "!writes_full && !yields_q",
+        "!writes_full && !yield_to_response_q",
         "!writes_full",
     ),
     // Stalled events are forgotten.
@@ -161,8 +161,8 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     (
         "dcu_proof",
         "dcu_lookup.sv",
-        "    group_d   = group_q;\n",
-        "    group_d   = next_group;\n",
+        "    compared_group_d = compared_group_q;\n",
+        "    compared_group_d = next_group;\n",
     ),
 ];
 
