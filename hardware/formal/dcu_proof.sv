@@ -1,17 +1,17 @@
-// Proof that a directory controller unit (DCU) blocks no event for ever. The argument has five steps; the claims of each are
-// proven by induction:
-// 1. Each event completes within seven cycles after it was picked (`completes_soon`). An event without a ROM row is dropped and
-//    reported; the report ends when the slice accepts it (`report_ends`).
-// 2. An idle unit picks an event if any is pending (`idle_unit_picks`), and a response or a memory completion before all others
-//    (`high_priority_first`). The choice among equals is round-robin, as rr_pick_proof.sv proves.
+// Proof that a directory controller unit (DCU) blocks no event for ever. The argument has five steps; the claims of
+// each are proven by induction:
+// 1. Each event completes within seven cycles after it was picked (`completes_soon`). An event without a ROM row is
+//    dropped and reported; the report ends when the slice accepts it (`report_ends`).
+// 2. An idle unit picks an event if any is pending (`idle_unit_picks`), and a response or a memory completion before
+//    all others (`high_priority_first`). The choice among equals is round-robin, as rr_pick_proof.sv proves.
 // 3. A memory completion never stalls (`completion_never_stalls`), so reads and writes end if memory responds.
-// 4. A response stalls only if all write entries are in use (`response_lacks_only_write_entry`), and no event that may stall
-//    gets one while a response is pending (`write_entry_reserved_for_response`).
+// 4. A response stalls only if all write entries are in use (`response_lacks_only_write_entry`), and no event that may
+//    stall gets one while a response is pending (`write_entry_reserved_for_response`).
 // 5. A blocked event is retried after a change, and until then an operation is outstanding whose end causes one
 //    (`blocked_response_awaits_write`, `blocked_event_awaits_operation`).
 //
-// The rows are arbitrary except for the properties that crates/rtl/src/rom.rs verifies (`is_legal_row`), so the proof covers
-// every protocol. The unit has one entry of each kind and one group of ways.
+// The rows are arbitrary except for the properties that crates/rtl/src/rom verifies (`is_legal_row`), so the proof
+// covers every protocol. The unit has one entry of each kind and one group of ways.
 
 `include "assertions.svh"
 
@@ -377,8 +377,8 @@ module dcu_proof #(
     !u_dcu.u_scheduler.blocked_q[3] || u_dcu.u_scheduler.unblock_q || u_dcu.u_writes.used_q)
   `ASSERT(blocked_response_is_pending, !u_dcu.u_scheduler.blocked_q[3] || !u_dcu.rx_ready_o[1] || u_dcu.u_scheduler.unblock_q)
   `ASSERT(current_is_not_blocked, !in_progress || in_forward || (source & u_dcu.u_scheduler.blocked_q) == '0)
-  // Sources of blocked events that lacked a resource. An event that lacks a write entry reserved for a response waits for the
-  // response.
+  // Sources of blocked events that lacked a resource. An event that lacks a write entry reserved for a response waits
+  // for the response.
   logic [Sources-1:0] lacking_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni || u_dcu.u_scheduler.unblock_q) begin

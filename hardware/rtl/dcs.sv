@@ -189,8 +189,8 @@ module dcs #(
   logic [Units-1:0][NumTx-1:0][ReadWidth-1:0]     tx_slot;
   logic [Units-1:0][Reads-1:0]                    tx_done;
 
-  // After reset, all units clear their directories at the same time, one word per cycle. The extra top bit of the counter is
-  // set when all words are clear.
+  // After reset, all units clear their directories at the same time, one word per cycle. The extra top bit of the
+  // counter is set when all words are clear.
   localparam int unsigned InitAddrWidth = $clog2(2 ** SetWidth * Ways / WaysPerStep);
   logic [InitAddrWidth:0] init_addr_q;
   logic               init_busy;
@@ -933,10 +933,10 @@ module dcs #(
     ("dcs: a local operation was not stable until it was taken"))
   `ASSUME_STABLE(stable_unlock, unlock_valid_i, unlock_ready_o, unlock_line_i,
     ("dcs: an unlock was not stable until it was taken"))
-  `NOTICE_OR(operation_known, !local_req_valid_i || 8'(local_req_i.operation) < Protocol.locals,
+  `REPORT_OR(operation_known, !local_req_valid_i || 8'(local_req_i.operation) < Protocol.locals,
     ("dcs: there is no local operation %0d", local_req_i.operation))
-  `NOTICE_OR(line_of_local, !local_req_valid_i || is_in_slice(local_req_i.line),
+  `REPORT_OR(line_of_local, !local_req_valid_i || is_in_slice(local_req_i.line),
     ("dcs: line %0d of a local operation lies outside the range of slice %0d", local_req_i.line, Slice))
-  `NOTICE_OR(line_of_unlock, !unlock_valid_i || is_in_slice(unlock_line_i),
+  `REPORT_OR(line_of_unlock, !unlock_valid_i || is_in_slice(unlock_line_i),
     ("dcs: line %0d of an unlock lies outside the range of slice %0d", unlock_line_i, Slice))
 endmodule : dcs

@@ -1,5 +1,5 @@
-// Registers of a directory controller slice (DCS) behind AXI-Lite: one read and one write at a time. hardware/registers.md
-// lists the addresses.
+// Registers of a directory controller slice (DCS) behind AXI-Lite: one read and one write at a time.
+// hardware/registers.md lists the addresses.
 
 `include "assertions.svh"
 

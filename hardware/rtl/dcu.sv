@@ -1,19 +1,19 @@
 // Directory controller unit (DCU): executes the protocol for its lines, one event at a time.
 //
-// Steps of an event: the scheduler picks it (dcu_scheduler), its line is looked up in the directory (dcu_lookup), the protocol
-// ROM returns the row for the line's state and the event, and the row is executed. This module sequences the steps and
-// decides the outcome.
+// Steps of an event: the scheduler picks it (dcu_scheduler), its line is looked up in the directory (dcu_lookup), the
+// protocol ROM returns the row for the line's state and the event, and the row is executed. This module sequences the
+// steps and decides the outcome.
 //
 // Operations of several cycles have entries, so that the unit continues with other events: memory reads and writes
-// (dcu_accesses), local operations (dcu_locals), deferred requests (dcu_messages), and the recall that frees a directory way
-// (dcu_recall). Messages to the remote leave through queues (dcu_tx).
+// (dcu_accesses), local operations (dcu_locals), deferred requests (dcu_messages), and the recall that frees a
+// directory way (dcu_recall). Messages to the remote leave through queues (dcu_tx).
 //
-// The unit never blocks a response for ever. A response can lack only a write entry, and writes complete by themselves. An
-// entry produces at most one message to the remote and one response to the device, and the queues are deep enough for all
-// entries. The ROM sends a forward only for a local operation in progress (verified by crates/rtl/src/rom.rs).
+// The unit never blocks a response for ever. A response can lack only a write entry, and writes complete by themselves.
+// An entry produces at most one message to the remote and one response to the device, and the queues are deep enough
+// for all entries. The ROM sends a forward only for a local operation in progress (verified by crates/rtl/src/rom).
 //
-// An event that lacks a resource is retried when a resource changes. An event without a ROM row is dropped and reported: its
-// resources are freed, and the state of its line is unchanged.
+// An event that lacks a resource is retried when a resource changes. An event without a ROM row is dropped and
+// reported: its resources are freed, and the state of its line is unchanged.
 
 `include "assertions.svh"
 
@@ -109,8 +109,8 @@ module dcu #(
   output logic [1:0]                       drop_circuit_o,
   output logic [SlotWidth-1:0]             drop_slot_o,
 
-  // Messages to the remote, one stream per circuit. If a message carries the line, `tx_slot_o` is the read entry of its data,
-  // which `tx_done_i` frees when the data has been sent.
+  // Messages to the remote, one stream per circuit. If a message carries the line, `tx_slot_o` is the read entry of its
+  // data, which `tx_done_i` frees when the data has been sent.
   output logic  [NumTx-1:0]                tx_valid_o,
   input  logic  [NumTx-1:0]                tx_ready_i,
   output send_e [NumTx-1:0]                tx_send_o,
@@ -391,8 +391,8 @@ module dcu #(
 
   assign lacks_way  = !hit && row_keeps_entry_q && !has_free_way;
   assign is_refused = row_q.effect == Refuse || row_q.effect == Never;
-  // A response may lack a write entry. While a response is pending, no event that may stall gets one; otherwise such events
-  // could get every free entry before the response.
+  // A response may lack a write entry. While a response is pending, no event that may stall gets one; otherwise such
+  // events could get every free entry before the response.
   assign has_resources = (!row_starts_read_q || !reads_full)
                       && (row_q.memory != MemoryWrite || !writes_full && !yield_to_response_q)
                       && (!is_local_op || !locals_full)
@@ -699,7 +699,7 @@ module dcu #(
     idle_o <= step_q == Idle && reads_idle && writes_idle && messages_idle && locals_idle && tx_idle && !recall_active;
   end
 
-  `NOTICE_OR(event_expected, step_q != ExecuteRow || row_q.effect != Never,
+  `REPORT_OR(event_expected, step_q != ExecuteRow || row_q.effect != Never,
     ("dcu: the ROM has no row for event %0d in state %0d", current.event_id, current.state))
   `ASSERT(stalls_only_if_allowed,
     step_q != ExecuteRow || row_q.effect != Stall || is_local_op || (is_message && may_stall) || is_deferred)

@@ -1,8 +1,8 @@
-// Memory accesses of a directory controller unit (DCU): either its reads or its writes. Each access in flight has an entry,
-// and requests to memory are queued.
+// Memory accesses of a directory controller unit (DCU): either its reads or its writes. Each access in flight has an
+// entry, and requests to memory are queued.
 //
-// The completion of an access is an event of the unit. It frees the entry, or, if it sends a grant, the departure of the
-// grant does. The request queue has room for all entries, so starting an access never stalls.
+// The completion of an access is an event of the unit. It frees the entry, or, if it sends a grant, the departure of
+// the grant does. The request queue has room for all entries, so starting an access never stalls.
 
 `include "assertions.svh"
 

@@ -1,5 +1,5 @@
-// Local operations of a directory controller unit (DCU): the received operation and unlock, the operations in progress, the
-// number of locks, and the responses to the device.
+// Local operations of a directory controller unit (DCU): the received operation and unlock, the operations in progress,
+// the number of locks, and the responses to the device.
 //
 // A recall by the directory is a local operation too, but the device gets no response to it.
 
@@ -227,7 +227,8 @@ module dcu_locals #(
     end
   end
 
-  // A line with an operation in progress is not in the initial state, so the directory holds it; set and way identify it.
+  // A line with an operation in progress is not in the initial state, so the directory holds it; set and way identify
+  // it.
   always_ff @(posedge clk_i) begin
     local_q      <= local_d;
     sent_rsp_q   <= first_rsp;

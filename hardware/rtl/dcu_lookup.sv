@@ -1,7 +1,8 @@
 // Directory look-up of a directory controller unit (DCU), which also holds the current event.
 //
-// The ways of a set are read in groups of `WaysPerStep`. Each group passes through three pipeline stages: read, compare,
-// evaluate. A memory completion needs no look-up. A recall has no line but a way, and looks up the line in this way.
+// The ways of a set are read in groups of `WaysPerStep`. Each group passes through three pipeline stages: read,
+// compare, evaluate. A memory completion needs no look-up. A recall has no line but a way, and looks up the line in
+// this way.
 
 module dcu_lookup #(
   parameter type         trigger_t   = logic,  // an event with its context

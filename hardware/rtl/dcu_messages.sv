@@ -1,8 +1,8 @@
 // Messages to a directory controller unit (DCU): one received message per circuit, and the deferred requests.
 //
-// A request that stalls is deferred, so that later messages of its circuit can proceed. It is retried after a state change of
-// any line in its directory set, or, if the set was full, after any way was freed. Comparing sets instead of whole line
-// numbers costs some useless retries, but less logic.
+// A request that stalls is deferred, so that later messages of its circuit can proceed. It is retried after a state
+// change of any line in its directory set, or, if the set was full, after any way was freed. Comparing sets instead of
+// whole line numbers costs some useless retries, but less logic.
 
 module dcu_messages #(
   parameter home_pkg::protocol_t Protocol = '0,

@@ -1,8 +1,8 @@
-// Recall of a directory controller unit (DCU): recalls a line from the remote to free a way of a full directory set. The ways
-// of the set are tried in turn.
+// Recall of a directory controller unit (DCU): recalls a line from the remote to free a way of a full directory set.
+// The ways of the set are tried in turn.
 //
-// A remote cache with the same sets evicts a line itself when it requests another one, but its victim message may arrive
-// later. The recall is therefore delayed, so that the remote loses no line without need.
+// A remote cache with the same sets evicts a line itself when it requests another one, but its victim message may
+// arrive later. The recall is therefore delayed, so that the remote loses no line without need.
 
 module dcu_recall #(
   parameter type         trigger_t = logic,  // an event with its context

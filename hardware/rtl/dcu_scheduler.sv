@@ -77,8 +77,8 @@ module dcu_scheduler #(
       if (low_pick[i]) low_picked |= trigger_i[i];
     end
     picked_o = high_valid != '0 ? high_picked : low_picked;
-    // A completion carries its way. All other events get the way of the recall; the look-up overwrites it unless the event
-    // is the recall.
+    // A completion carries its way. All other events get the way of the recall; the look-up overwrites it unless the
+    // event is the recall.
     picked_o.way = is_completion_o ? high_picked.way : recall_way_i;
   end
 

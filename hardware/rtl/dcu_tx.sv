@@ -1,5 +1,5 @@
-// Messages of a directory controller unit (DCU) to the remote: one queue per circuit. A message that has been sent may free a
-// read or write entry.
+// Messages of a directory controller unit (DCU) to the remote: one queue per circuit. A message that has been sent may
+// free a read or write entry.
 //
 // The queues have room for all messages that the unit's entries can produce, so queueing a message never stalls.
 
@@ -19,8 +19,8 @@ module dcu_tx #(
   input  logic                             clk_i,
   input  logic                             rst_ni,
 
-  // Messages of an executed row: the grant with `execute_i`, then the forward with `send_forward_i`. A row without grant sends
-  // its forward with `execute_i`.
+  // Messages of an executed row: the grant with `execute_i`, then the forward with `send_forward_i`. A row without
+  // grant sends its forward with `execute_i`.
   input  logic                             execute_i,
   input  logic                             send_forward_i,
   input  logic                             grant_valid_i,
