@@ -10,8 +10,8 @@ use cohkit_rtl::lockstep::bench::Run;
 use cohkit_rtl::lockstep::setup::{Check, Mismatch};
 use cohkit_rtl::lockstep::setup::{RunError, Setup};
 use cohkit_rtl::lockstep::shapes::Shape;
-use homes::seeded::{argument, seeded, Fault};
-use homes::{compiled, Built};
+use homes::seeded::{build_with_faults, fault_argument, Fault};
+use homes::{compile_shipped, Built};
 
 /// A fault, and the check that must detect it.
 struct NamedFault {
@@ -156,13 +156,13 @@ const ILLEGAL_TRAFFIC_FAULTS: usize = 7;
 /// Builds the home of a protocol with all faults of the list, inactive.
 fn faulty(file: &str) -> Option<Built> {
     let faults = FAULTS.iter().map(|fault| &fault.fault);
-    seeded(compiled(file), Shape::default(), faults)
+    build_with_faults(compile_shipped(file), Shape::default(), faults)
 }
 
 /// Returns the first of 20 seeds whose run detects a failure, and that failure. `number` is that of the enabled fault,
 /// from 1; 0 enables none. The runs have low latencies, so that deadlocks are detected soon.
 fn find_mismatch(built: &Built, number: usize) -> Option<(u64, Box<Mismatch>)> {
-    let argument = argument(number);
+    let argument = fault_argument(number);
     let setup = Setup {
         argument: &argument,
         ..built.setup()
@@ -170,10 +170,10 @@ fn find_mismatch(built: &Built, number: usize) -> Option<(u64, Box<Mismatch>)> {
     let run = |seed| {
         let run = Run::new(seed, 2000);
         Run {
-            memory: run.memory.min(30),
-            delay: run.delay.min(60),
+            max_memory_latency: run.max_memory_latency.min(30),
+            max_message_latency: run.max_message_latency.min(60),
             // The last faults show only with illegal traffic.
-            illegal_inputs: if number + ILLEGAL_TRAFFIC_FAULTS > FAULTS.len() {
+            illegal_rate: if number + ILLEGAL_TRAFFIC_FAULTS > FAULTS.len() {
                 20
             } else {
                 0
