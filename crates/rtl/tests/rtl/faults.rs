@@ -208,6 +208,7 @@ fn check_detection(name: &str) {
     assert_eq!(check, FAULTS[index].detected_by, "{name}: {description}");
 }
 
+/// The home with all faults, none of them active, passes the runs in which faults are detected.
 #[test]
 fn inactive_faults_have_no_effect() {
     let Some(built) = faulty("eci.coh") else {
