@@ -1,5 +1,5 @@
-// Coherent memory: a block RAM at the AXI port of a slice of the home. After reset it clears itself; then it responds in
-// order.
+// Coherent memory: a block RAM at the AXI port of a slice of the home. After reset it clears itself; then it responds
+// in order.
 //
 // The RAM address is the line number without the slice bit. A simulation stops at an address beyond the last line;
 // hardware ignores the upper bits.

@@ -1,5 +1,5 @@
-// Invalidation engine: recalls a range of lines of a slice from the remote, with one local operation per line and as many
-// outstanding operations as the home accepts.
+// Invalidation engine: recalls a range of lines of a slice from the remote, with one local operation per line and as
+// many outstanding operations as the home accepts.
 //
 // Dirty lines are written back. Afterwards memory has the current data of the range, and the remote has no copy of it.
 
@@ -73,5 +73,5 @@ module invalidation_engine #(
   `ASSERT_STABLE(stable_local, local_req_valid_o, local_req_ready_i, local_req_o)
   `ASSERT_STABLE(stable_done, done_valid_o, done_ready_i, done_refused_o)
   `ASSUME_OR(completion_expected, !rsp_fire || busy_q && outstanding_q != '0,
-    ("invalidation_engine: an answer that nobody waits for"))
+    ("invalidation_engine: an unexpected response"))
 endmodule : invalidation_engine

@@ -1,14 +1,14 @@
-// Sequential prefetcher between a slice of the home and its memory: reads ahead into block buffers, and serves reads of the
-// home from them.
+// Sequential prefetcher between a slice of the home and its memory: reads ahead into block buffers, and serves reads of
+// the home from them.
 //
 // - A read that misses all blocks claims a block: it fetches the requested line first, then the whole block as a burst.
 // - A read in the second half of a block claims a buffer for the next block.
-// - The replaced block is the least recently used one without pending operations. Without such a block, the read bypasses
-//   the blocks.
+// - The replaced block is the least recently used one without pending operations. Without such a block, the read
+//   bypasses the blocks.
 // - Writes of the home go to memory, and also into their block.
 //
-// A block holds only lines of this slice, contiguous in memory. With two slices, each has one half of a range of twice the
-// size. The data of every read passes through the block RAM.
+// A block holds only lines of this slice, contiguous in memory. With two slices, each has one half of a range of twice
+// the size. The data of every read passes through the block RAM.
 
 `include "assertions.svh"
 
@@ -97,8 +97,8 @@ module prefetcher #(
     $error("prefetcher: MaxReads must be a power of two up to 32, and Blocks up to 32");
   end
 
-  // Kind of a memory read, in the upper bits of its AXI ID: burst of a block; the demanded line of a claimed block; a line that
-  // bypasses the blocks.
+  // Kind of a memory read, in the upper bits of its AXI ID: burst of a block; the demanded line of a claimed block; a
+  // line that bypasses the blocks.
   typedef enum logic [1:0] {
     Burst,
     Demand,
@@ -612,6 +612,6 @@ module prefetcher #(
   `ASSERT_STABLE(stable_ar, mem_ar_valid_o, mem_ar_ready_i, {mem_ar_id_o, mem_ar_addr_o, mem_ar_lines_o})
   `ASSERT_STABLE(stable_aw, mem_aw_valid_o, mem_aw_ready_i, {mem_aw_id_o, mem_aw_addr_o})
   `ASSERT_STABLE(stable_w, mem_w_valid_o, mem_w_ready_i, {mem_w_data_o, mem_w_strb_o, mem_w_last_o})
-  `ASSUME_OR(in_region, !ar_valid_i || req_line < lines_i, ("prefetcher: a line behind the region"))
-  `ASSUME_OR(blocks_fit, blocks_i <= CountWidth'(Blocks), ("prefetcher: more blocks than there are"))
+  `ASSUME_OR(in_region, !ar_valid_i || req_line < lines_i, ("prefetcher: a line outside the region"))
+  `ASSUME_OR(blocks_fit, blocks_i <= CountWidth'(Blocks), ("prefetcher: more than `Blocks` blocks"))
 endmodule : prefetcher

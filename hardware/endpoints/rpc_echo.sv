@@ -1,9 +1,9 @@
 // Remote procedure calls over lines of a slice. Client and device pass ownership of the lines to each other.
 //
-// Each context has two sides of `payload_i` lines. The remote owns one side: it writes the arguments there, and then reads
-// the other side. That read is the call. The device delays the read response until local operations have invalidated the
-// argument lines at the remote and the results are computed. Then the two sides swap their roles. The procedure is that of
-// crates/application/src/rpc.rs: each word times 3, plus 1.
+// Each context has two sides of `payload_i` lines. The remote owns one side: it writes the arguments there, and then
+// reads the other side. That read is the call. The device delays the read response until local operations have
+// invalidated the argument lines at the remote and the results are computed. Then the two sides swap their roles. The
+// procedure is that of crates/application/src/rpc.rs: each word times 3, plus 1.
 //
 // Sides start at multiples of MaxPayload lines of the slice: context c has sides 2c and 2c+1.
 
@@ -378,8 +378,8 @@ module rpc_echo #(
   `ASSERT_STABLE(stable_local, local_req_valid_o, local_req_ready_i, local_req_o)
   `ASSUME_OR(lines_in_contexts, (!ar_valid_i || ar_addr_i >> LineShift < AxiAddrWidth'(2 * Contexts * MaxPayload))
     && (!aw_valid_i || aw_addr_i >> LineShift < AxiAddrWidth'(2 * Contexts * MaxPayload)),
-    ("rpc_echo: a line that is none of a context"))
+    ("rpc_echo: a line outside all contexts"))
   `ASSUME_OR(payload_legal, payload_i - 1'b1 <= CountWidth'(OffsetMask), ("rpc_echo: a side has 1 to MaxPayload lines"))
   `ASSUME_OR(completion_expected, !local_rsp_valid_i || call_busy_q[rsp_slot.context_index] && !local_rsp_i.refused,
-    ("rpc_echo: an answer that nobody waits for"))
+    ("rpc_echo: an unexpected response"))
 endmodule : rpc_echo

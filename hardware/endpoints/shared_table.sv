@@ -1,9 +1,9 @@
-// Increment engine of the device for a table in coherent memory, for one slice. CPU and device increment the rows of the
-// table; each row is one line.
+// Increment engine of the device for a table in coherent memory, for one slice. CPU and device increment the rows of
+// the table; each row is one line.
 //
-// The engine repeatedly increments a configured share of the rows, in order. For each row it locks and recalls the line from
-// the remote, reads the first word from memory, writes back the incremented word, and unlocks the line. Row numbers are line
-// numbers, so a slice has every second row. The engine has its own port to the memory of the home.
+// The engine repeatedly increments a configured share of the rows, in order. For each row it locks and recalls the line
+// from the remote, reads the first word from memory, writes back the incremented word, and unlocks the line. Row
+// numbers are line numbers, so a slice has every second row. The engine has its own port to the memory of the home.
 
 `include "assertions.svh"
 
@@ -108,7 +108,8 @@ module shared_table #(
 
   // ------------------------------------------------------------------ the next row
 
-  // `share_q` is the row number times `contended_i`, modulo 1000. A row is incremented if adding `contended_i` reaches 1000.
+  // `share_q` is the row number times `contended_i`, modulo 1000. A row is incremented if adding `contended_i` reaches
+  // 1000.
   logic                 started_q, advance, has_rows, row_wanted, row_found;
   logic [LineWidth-1:0] next_q;
   logic [31:0]          increments_left_q;
@@ -275,5 +276,5 @@ module shared_table #(
   `ASSUME_OR(parameters_legal, contended_i <= 10'd1000 && outstanding_i <= CountWidth'(Workers),
     ("shared_table: at most 1000 of a thousand rows, and Workers of them at a time"))
   `ASSUME_OR(completion_expected, !local_rsp_valid_i || !local_rsp_i.refused && (local_rsp_i.unlock || granted.valid),
-    ("shared_table: an answer that nobody waits for"))
+    ("shared_table: an unexpected response"))
 endmodule : shared_table

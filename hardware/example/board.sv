@@ -1,8 +1,8 @@
-// Integration example: the home of ECI with 64 units, coherent memory at its AXI ports, and the invalidation engine at its
-// ports for local operations. docs/integration.md explains each part.
+// Integration example: the home of ECI with 64 units, coherent memory at its AXI ports, and the invalidation engine at
+// its ports for local operations. docs/integration.md explains each part.
 //
-// Board-specific logic connects to the ports: the link layer that frames messages, and the processor or bridge that reads
-// registers and requests the invalidation of ranges.
+// Board-specific logic connects to the ports: the link layer that frames messages, and the processor or bridge that
+// reads registers and requests the invalidation of ranges.
 
 module board #(
   parameter int unsigned Units       = 32,   // per slice

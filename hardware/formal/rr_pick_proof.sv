@@ -1,5 +1,5 @@
-// Proof of rr_pick: a requester is picked if there is a request, and each other requester is picked at most once before a
-// persistent one.
+// Proof of rr_pick: a requester is picked if there is a request, and each other requester is picked at most once before
+// a persistent one.
 
 `include "assertions.svh"
 

@@ -1,5 +1,6 @@
 // Applications behind a slice. The simulation argument `+application=` selects one: 1 RPC, 2 the shared table, 3 the
-// prefetcher. Further arguments are their parameters. With `+seed=`, all streams between home and application stall at random.
+// prefetcher. Further arguments are their parameters. With `+seed=`, all streams between home and application stall at
+// random.
 
 module applications #(
   parameter home_pkg::protocol_t Protocol = '0,
@@ -17,13 +18,13 @@ module applications #(
   output device_side_pkg::to_home_t     home_o,
 
   // Memory port of the home, for applications that do not serve the home's memory accesses.
-  input  device_side_pkg::axi_slave_t   pins_i,
+  input  device_side_pkg::axi_subordinate_t   pins_i,
   output logic                          pins_b_ready_o,
   output logic                          pins_r_ready_o,
 
   // Memory port of the application.
-  input  device_side_pkg::axi_slave_t   memory_i,
-  output device_side_pkg::axi_master_t  memory_o
+  input  device_side_pkg::axi_subordinate_t   memory_i,
+  output device_side_pkg::axi_manager_t  memory_o
 );
   localparam int unsigned Beats   = 32'(Protocol.line_bytes) / 64;
   localparam int unsigned Payload = 8;   // maximum lines per side of a call
@@ -108,7 +109,7 @@ module applications #(
   // ------------------------------------------------------------------ selection
 
   device_side_pkg::to_home_t    to_rpc, to_table, to_prefetcher;
-  device_side_pkg::axi_master_t table_memory, prefetcher_memory;
+  device_side_pkg::axi_manager_t table_memory, prefetcher_memory;
   logic                    table_busy;
 
   assign busy_o         = stall_busy != '0 || table_busy;

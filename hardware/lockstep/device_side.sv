@@ -1,10 +1,12 @@
-// Device side of a slice in lockstep: either an endpoint, or none, so that the slice's ports are the pins of the test bench.
+// Device side of a slice in lockstep: either an endpoint, or none, so that the slice's ports are the pins of the test
+// bench.
 //
-// With an endpoint, the AXI pins are idle. With the invalidation engine, a local operation at the pins requests a range: it
-// has the first line, and the number of lines in bits 63 to 40. Its response is sent when the range is complete.
+// With an endpoint, the AXI pins are idle. With the invalidation engine, a local operation at the pins requests a
+// range: it has the first line, and the number of lines in bits 63 to 40. Its response is sent when the range is
+// complete.
 //
-// Applications have separate memory pins. The pins of the home's memory are used only by an application that does not serve
-// the home's memory accesses.
+// Applications have separate memory pins. The pins of the home's memory are used only by an application that does not
+// serve the home's memory accesses.
 
 module device_side #(
   parameter home_pkg::protocol_t Protocol = '0,
@@ -87,8 +89,8 @@ module device_side #(
   input  logic                          start_i,
   input  logic                          stop_i,
   output logic                          busy_o,
-  input  device_side_pkg::axi_slave_t   memory_i,
-  output device_side_pkg::axi_master_t  memory_o
+  input  device_side_pkg::axi_subordinate_t   memory_i,
+  output device_side_pkg::axi_manager_t  memory_o
 );
   if (Endpoint != 4) begin : gen_no_application
     assign home_unlock_valid_o = pin_unlock_valid_i;
@@ -101,33 +103,33 @@ module device_side #(
   end
 
   if (Endpoint == 0) begin : gen_pins
-    assign pin_aw_valid_o           = home_aw_valid_i;
-    assign home_aw_ready_o          = pin_aw_ready_i;
-    assign pin_aw_id_o              = home_aw_id_i;
-    assign pin_aw_addr_o            = home_aw_addr_i;
-    assign pin_w_valid_o            = home_w_valid_i;
-    assign home_w_ready_o           = pin_w_ready_i;
-    assign pin_w_data_o             = home_w_data_i;
-    assign pin_w_strb_o             = home_w_strb_i;
-    assign pin_w_last_o             = home_w_last_i;
-    assign home_b_valid_o           = pin_b_valid_i;
-    assign pin_b_ready_o            = home_b_ready_i;
-    assign home_b_id_o              = pin_b_id_i;
-    assign pin_ar_valid_o           = home_ar_valid_i;
-    assign home_ar_ready_o          = pin_ar_ready_i;
-    assign pin_ar_id_o              = home_ar_id_i;
-    assign pin_ar_addr_o            = home_ar_addr_i;
-    assign home_r_valid_o           = pin_r_valid_i;
-    assign pin_r_ready_o            = home_r_ready_i;
-    assign home_r_id_o              = pin_r_id_i;
-    assign home_r_data_o            = pin_r_data_i;
-    assign home_r_last_o            = pin_r_last_i;
+    assign pin_aw_valid_o  = home_aw_valid_i;
+    assign home_aw_ready_o = pin_aw_ready_i;
+    assign pin_aw_id_o     = home_aw_id_i;
+    assign pin_aw_addr_o   = home_aw_addr_i;
+    assign pin_w_valid_o   = home_w_valid_i;
+    assign home_w_ready_o  = pin_w_ready_i;
+    assign pin_w_data_o    = home_w_data_i;
+    assign pin_w_strb_o    = home_w_strb_i;
+    assign pin_w_last_o    = home_w_last_i;
+    assign home_b_valid_o  = pin_b_valid_i;
+    assign pin_b_ready_o   = home_b_ready_i;
+    assign home_b_id_o     = pin_b_id_i;
+    assign pin_ar_valid_o  = home_ar_valid_i;
+    assign home_ar_ready_o = pin_ar_ready_i;
+    assign pin_ar_id_o     = home_ar_id_i;
+    assign pin_ar_addr_o   = home_ar_addr_i;
+    assign home_r_valid_o  = pin_r_valid_i;
+    assign pin_r_ready_o   = home_r_ready_i;
+    assign home_r_id_o     = pin_r_id_i;
+    assign home_r_data_o   = pin_r_data_i;
+    assign home_r_last_o   = pin_r_last_i;
     logic unused;
     assign unused = ^{clk_i, rst_ni};
   end else if (Endpoint == 4) begin : gen_applications
     device_side_pkg::from_home_t from_home;
     device_side_pkg::to_home_t   to_home;
-    device_side_pkg::axi_slave_t pins;
+    device_side_pkg::axi_subordinate_t pins;
 
     assign from_home = '{
       axi: '{
@@ -198,36 +200,36 @@ module device_side #(
     assign home_unlock_line_o     = to_home.unlock_line;
     assign home_local_rsp_ready_o = to_home.local_rsp_ready;
 
-    assign pin_aw_valid_o         = 1'b0;
-    assign pin_aw_id_o            = home_aw_id_i;
-    assign pin_aw_addr_o          = home_aw_addr_i;
-    assign pin_w_valid_o          = 1'b0;
-    assign pin_w_data_o           = home_w_data_i;
-    assign pin_w_strb_o           = home_w_strb_i;
-    assign pin_w_last_o           = home_w_last_i;
-    assign pin_ar_valid_o         = 1'b0;
-    assign pin_ar_id_o            = home_ar_id_i;
-    assign pin_ar_addr_o          = home_ar_addr_i;
-    assign pin_local_req_ready_o  = 1'b0;
-    assign pin_local_rsp_valid_o  = 1'b0;
-    assign pin_local_rsp_o        = home_local_rsp_i;
-    assign pin_unlock_ready_o     = 1'b0;
+    assign pin_aw_valid_o        = 1'b0;
+    assign pin_aw_id_o           = home_aw_id_i;
+    assign pin_aw_addr_o         = home_aw_addr_i;
+    assign pin_w_valid_o         = 1'b0;
+    assign pin_w_data_o          = home_w_data_i;
+    assign pin_w_strb_o          = home_w_strb_i;
+    assign pin_w_last_o          = home_w_last_i;
+    assign pin_ar_valid_o        = 1'b0;
+    assign pin_ar_id_o           = home_ar_id_i;
+    assign pin_ar_addr_o         = home_ar_addr_i;
+    assign pin_local_req_ready_o = 1'b0;
+    assign pin_local_rsp_valid_o = 1'b0;
+    assign pin_local_rsp_o       = home_local_rsp_i;
+    assign pin_unlock_ready_o    = 1'b0;
     logic unused;
     assign unused = ^{pin_aw_ready_i, pin_w_ready_i, pin_ar_ready_i, pin_local_req_valid_i, pin_local_req_i, pin_local_rsp_ready_i,
                       pin_unlock_valid_i, pin_unlock_line_i};
   end else begin : gen_endpoint
-    assign pin_aw_valid_o           = '0;
-    assign pin_aw_id_o              = '0;
-    assign pin_aw_addr_o            = '0;
-    assign pin_w_valid_o            = '0;
-    assign pin_w_data_o             = '0;
-    assign pin_w_strb_o             = '0;
-    assign pin_w_last_o             = '0;
-    assign pin_b_ready_o            = '0;
-    assign pin_ar_valid_o           = '0;
-    assign pin_ar_id_o              = '0;
-    assign pin_ar_addr_o            = '0;
-    assign pin_r_ready_o            = '0;
+    assign pin_aw_valid_o = '0;
+    assign pin_aw_id_o    = '0;
+    assign pin_aw_addr_o  = '0;
+    assign pin_w_valid_o  = '0;
+    assign pin_w_data_o   = '0;
+    assign pin_w_strb_o   = '0;
+    assign pin_w_last_o   = '0;
+    assign pin_b_ready_o  = '0;
+    assign pin_ar_valid_o = '0;
+    assign pin_ar_id_o    = '0;
+    assign pin_ar_addr_o  = '0;
+    assign pin_r_ready_o  = '0;
     logic unused;
     assign unused = ^{pin_aw_ready_i, pin_w_ready_i, pin_b_valid_i, pin_b_id_i, pin_ar_ready_i, pin_r_valid_i, pin_r_id_i, pin_r_data_i, pin_r_last_i};
 
@@ -339,12 +341,12 @@ module device_side #(
 
   // Without an endpoint that uses them, the device's ports are the pins.
   if (Endpoint <= 1) begin : gen_device
-    assign home_local_req_valid_o   = pin_local_req_valid_i;
-    assign pin_local_req_ready_o    = home_local_req_ready_i;
-    assign home_local_req_o         = $bits(home_pkg::local_req_t)'(pin_local_req_i);
-    assign pin_local_rsp_valid_o    = home_local_rsp_valid_i;
-    assign home_local_rsp_ready_o   = pin_local_rsp_ready_i;
-    assign pin_local_rsp_o          = home_local_rsp_i;
+    assign home_local_req_valid_o = pin_local_req_valid_i;
+    assign pin_local_req_ready_o  = home_local_req_ready_i;
+    assign home_local_req_o       = $bits(home_pkg::local_req_t)'(pin_local_req_i);
+    assign pin_local_rsp_valid_o  = home_local_rsp_valid_i;
+    assign home_local_rsp_ready_o = pin_local_rsp_ready_i;
+    assign pin_local_rsp_o        = home_local_rsp_i;
     logic unused_local;
     assign unused_local = ^pin_local_req_i;
   end

@@ -17,7 +17,7 @@ package device_side_pkg;
     logic [35:0]  ar_addr;
     logic [7:0]   ar_lines;
     logic         r_ready;
-  } axi_master_t;
+  } axi_manager_t;
 
   // Outputs of an AXI subordinate.
   typedef struct packed {
@@ -30,11 +30,11 @@ package device_side_pkg;
     logic [7:0]   r_id;
     logic [511:0] r_data;
     logic         r_last;
-  } axi_slave_t;
+  } axi_subordinate_t;
 
   // Outputs of a slice of the home to the device side.
   typedef struct packed {
-    axi_master_t          axi;
+    axi_manager_t          axi;
     logic                 local_req_ready;
     logic                 unlock_ready;
     logic                 local_rsp_valid;
@@ -43,7 +43,7 @@ package device_side_pkg;
 
   // Inputs of a slice of the home from the device side.
   typedef struct packed {
-    axi_slave_t                     axi;
+    axi_subordinate_t                     axi;
     logic                           local_req_valid;
     home_pkg::local_req_t           local_req;
     logic                           unlock_valid;

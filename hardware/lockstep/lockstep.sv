@@ -19,7 +19,7 @@ module lockstep #(
   parameter int unsigned ChangeDepth     = 2,
   parameter int unsigned UnitsPerPort    = 8,
   parameter int unsigned PayloadWidth    = 512,   // with an endpoint behind the home, 512
-  parameter int unsigned Endpoint        = 0,   // the device side of the home; see device_side.sv
+  parameter int unsigned Endpoint        = 0,     // the device side of the home; see device_side.sv
   parameter int unsigned MemoryLines     = 64,
   parameter int unsigned RecallDelayLog2 = 8,
 
@@ -124,15 +124,15 @@ module lockstep #(
 
   // Handshakes between the home and its device side in this cycle, from bit 0: last beat read, write response,
   // local operation, unlock, response to the device, read address, write address, write beat.
-  output logic [1:0][7:0]                  passes_o,
+  output logic [1:0][7:0]                  handshakes_o,
   // Details of these handshakes, each valid with its bit: AXI ID and data of a beat read, and the beat's own
   // handshake; AXI ID of the write response; local operation; line of the unlock.
-  output logic [1:0][7:0]                  passes_r_id_o,
-  output logic [1:0][PayloadWidth-1:0]     passes_r_data_o,
-  output logic [1:0]                       passes_r_o,
-  output logic [1:0][7:0]                  passes_b_id_o,
-  output logic [1:0][63:0]                 passes_local_o,
-  output logic [1:0][63:0]                 passes_unlock_o
+  output logic [1:0][7:0]                  handshake_r_id_o,
+  output logic [1:0][PayloadWidth-1:0]     handshake_r_data_o,
+  output logic [1:0]                       handshake_r_o,
+  output logic [1:0][7:0]                  handshake_b_id_o,
+  output logic [1:0][63:0]                 handshake_local_o,
+  output logic [1:0][63:0]                 handshake_unlock_o
 );
   localparam int unsigned AxiAddrWidth = 36;
 
@@ -175,8 +175,8 @@ module lockstep #(
   logic [1:0]                     home_unlock_ready;
   logic [1:0][home_pkg::LineWidth-1:0] home_unlock_line;
   logic [1:0]                     home_idle, app_busy;
-  device_side_pkg::axi_slave_t   [1:0] from_memory;
-  device_side_pkg::axi_master_t  [1:0] to_memory;
+  device_side_pkg::axi_subordinate_t   [1:0] from_memory;
+  device_side_pkg::axi_manager_t  [1:0] to_memory;
 
   for (genvar s = 0; s < 2; s++) begin : gen_slice
     device_side #(
@@ -189,71 +189,71 @@ module lockstep #(
     ) u_device_side (
       .clk_i,
       .rst_ni,
-      .home_aw_valid_i         (home_aw_valid[s]),
-      .home_aw_ready_o         (home_aw_ready[s]),
-      .home_aw_id_i            (home_aw_id[s]),
-      .home_aw_addr_i          (home_aw_addr[s]),
-      .home_w_valid_i          (home_w_valid[s]),
-      .home_w_ready_o          (home_w_ready[s]),
-      .home_w_data_i           (home_w_data[s]),
-      .home_w_strb_i           (home_w_strb[s]),
-      .home_w_last_i           (home_w_last[s]),
-      .home_b_valid_o          (home_b_valid[s]),
-      .home_b_ready_i          (home_b_ready[s]),
-      .home_b_id_o             (home_b_id[s]),
-      .home_ar_valid_i         (home_ar_valid[s]),
-      .home_ar_ready_o         (home_ar_ready[s]),
-      .home_ar_id_i            (home_ar_id[s]),
-      .home_ar_addr_i          (home_ar_addr[s]),
-      .home_r_valid_o          (home_r_valid[s]),
-      .home_r_ready_i          (home_r_ready[s]),
-      .home_r_id_o             (home_r_id[s]),
-      .home_r_data_o           (home_r_data[s]),
-      .home_r_last_o           (home_r_last[s]),
-      .home_local_req_valid_o  (home_local_req_valid[s]),
-      .home_local_req_ready_i  (home_local_req_ready[s]),
-      .home_local_req_o        (local_req[s]),
-      .home_local_rsp_valid_i  (home_local_rsp_valid[s]),
-      .home_local_rsp_ready_o  (home_local_rsp_ready[s]),
-      .home_local_rsp_i        (local_rsp[s]),
-      .home_unlock_valid_o     (home_unlock_valid[s]),
-      .home_unlock_ready_i     (home_unlock_ready[s]),
-      .home_unlock_line_o      (home_unlock_line[s]),
-      .pin_aw_valid_o          (axi_aw_valid_o[s]),
-      .pin_aw_ready_i          (axi_aw_ready_i[s]),
-      .pin_aw_id_o             (axi_aw_id_o[s]),
-      .pin_aw_addr_o           (aw_addr[s]),
-      .pin_w_valid_o           (axi_w_valid_o[s]),
-      .pin_w_ready_i           (axi_w_ready_i[s]),
-      .pin_w_data_o            (axi_w_data_o[s]),
-      .pin_w_strb_o            (axi_w_strb_o[s]),
-      .pin_w_last_o            (axi_w_last_o[s]),
-      .pin_b_valid_i           (axi_b_valid_i[s]),
-      .pin_b_ready_o           (axi_b_ready_o[s]),
-      .pin_b_id_i              (axi_b_id_i[s]),
-      .pin_ar_valid_o          (axi_ar_valid_o[s]),
-      .pin_ar_ready_i          (axi_ar_ready_i[s]),
-      .pin_ar_id_o             (axi_ar_id_o[s]),
-      .pin_ar_addr_o           (ar_addr[s]),
-      .pin_r_valid_i           (axi_r_valid_i[s]),
-      .pin_r_ready_o           (axi_r_ready_o[s]),
-      .pin_r_id_i              (axi_r_id_i[s]),
-      .pin_r_data_i            (axi_r_data_i[s]),
-      .pin_r_last_i            (axi_r_last_i[s]),
-      .pin_local_req_valid_i   (local_req_valid_i[s]),
-      .pin_local_req_ready_o   (local_req_ready_o[s]),
-      .pin_local_req_i         (local_req_i[s]),
-      .pin_local_rsp_valid_o   (local_rsp_valid_o[s]),
-      .pin_local_rsp_ready_i   (local_rsp_ready_i[s]),
-      .pin_local_rsp_o         (local_rsp_pin[s]),
-      .pin_unlock_valid_i      (unlock_valid_i[s]),
-      .pin_unlock_ready_o      (unlock_ready_o[s]),
-      .pin_unlock_line_i       (unlock_line[s]),
+      .home_aw_valid_i       (home_aw_valid[s]),
+      .home_aw_ready_o       (home_aw_ready[s]),
+      .home_aw_id_i          (home_aw_id[s]),
+      .home_aw_addr_i        (home_aw_addr[s]),
+      .home_w_valid_i        (home_w_valid[s]),
+      .home_w_ready_o        (home_w_ready[s]),
+      .home_w_data_i         (home_w_data[s]),
+      .home_w_strb_i         (home_w_strb[s]),
+      .home_w_last_i         (home_w_last[s]),
+      .home_b_valid_o        (home_b_valid[s]),
+      .home_b_ready_i        (home_b_ready[s]),
+      .home_b_id_o           (home_b_id[s]),
+      .home_ar_valid_i       (home_ar_valid[s]),
+      .home_ar_ready_o       (home_ar_ready[s]),
+      .home_ar_id_i          (home_ar_id[s]),
+      .home_ar_addr_i        (home_ar_addr[s]),
+      .home_r_valid_o        (home_r_valid[s]),
+      .home_r_ready_i        (home_r_ready[s]),
+      .home_r_id_o           (home_r_id[s]),
+      .home_r_data_o         (home_r_data[s]),
+      .home_r_last_o         (home_r_last[s]),
+      .home_local_req_valid_o(home_local_req_valid[s]),
+      .home_local_req_ready_i(home_local_req_ready[s]),
+      .home_local_req_o      (local_req[s]),
+      .home_local_rsp_valid_i(home_local_rsp_valid[s]),
+      .home_local_rsp_ready_o(home_local_rsp_ready[s]),
+      .home_local_rsp_i      (local_rsp[s]),
+      .home_unlock_valid_o   (home_unlock_valid[s]),
+      .home_unlock_ready_i   (home_unlock_ready[s]),
+      .home_unlock_line_o    (home_unlock_line[s]),
+      .pin_aw_valid_o        (axi_aw_valid_o[s]),
+      .pin_aw_ready_i        (axi_aw_ready_i[s]),
+      .pin_aw_id_o           (axi_aw_id_o[s]),
+      .pin_aw_addr_o         (aw_addr[s]),
+      .pin_w_valid_o         (axi_w_valid_o[s]),
+      .pin_w_ready_i         (axi_w_ready_i[s]),
+      .pin_w_data_o          (axi_w_data_o[s]),
+      .pin_w_strb_o          (axi_w_strb_o[s]),
+      .pin_w_last_o          (axi_w_last_o[s]),
+      .pin_b_valid_i         (axi_b_valid_i[s]),
+      .pin_b_ready_o         (axi_b_ready_o[s]),
+      .pin_b_id_i            (axi_b_id_i[s]),
+      .pin_ar_valid_o        (axi_ar_valid_o[s]),
+      .pin_ar_ready_i        (axi_ar_ready_i[s]),
+      .pin_ar_id_o           (axi_ar_id_o[s]),
+      .pin_ar_addr_o         (ar_addr[s]),
+      .pin_r_valid_i         (axi_r_valid_i[s]),
+      .pin_r_ready_o         (axi_r_ready_o[s]),
+      .pin_r_id_i            (axi_r_id_i[s]),
+      .pin_r_data_i          (axi_r_data_i[s]),
+      .pin_r_last_i          (axi_r_last_i[s]),
+      .pin_local_req_valid_i (local_req_valid_i[s]),
+      .pin_local_req_ready_o (local_req_ready_o[s]),
+      .pin_local_req_i       (local_req_i[s]),
+      .pin_local_rsp_valid_o (local_rsp_valid_o[s]),
+      .pin_local_rsp_ready_i (local_rsp_ready_i[s]),
+      .pin_local_rsp_o       (local_rsp_pin[s]),
+      .pin_unlock_valid_i    (unlock_valid_i[s]),
+      .pin_unlock_ready_o    (unlock_ready_o[s]),
+      .pin_unlock_line_i     (unlock_line[s]),
       .start_i,
       .stop_i,
-      .busy_o                  (app_busy[s]),
-      .memory_i                (from_memory[s]),
-      .memory_o                (to_memory[s])
+      .busy_o                (app_busy[s]),
+      .memory_i              (from_memory[s]),
+      .memory_o              (to_memory[s])
     );
 
     assign from_memory[s] = '{
@@ -282,8 +282,8 @@ module lockstep #(
     assign app_r_ready_o[s]  = to_memory[s].r_ready;
     assign idle_o[s]         = home_idle[s] && !app_busy[s];
 
-    assign passes_r_o[s]      = home_r_valid[s] && home_r_ready[s];
-    assign passes_o[s]        = {
+    assign handshake_r_o[s] = home_r_valid[s] && home_r_ready[s];
+    assign handshakes_o[s]  = {
       home_w_valid[s] && home_w_ready[s],
       home_aw_valid[s] && home_aw_ready[s],
       home_ar_valid[s] && home_ar_ready[s],
@@ -291,13 +291,13 @@ module lockstep #(
       home_unlock_valid[s] && home_unlock_ready[s],
       home_local_req_valid[s] && home_local_req_ready[s],
       home_b_valid[s] && home_b_ready[s],
-      passes_r_o[s] && home_r_last[s]
+      handshake_r_o[s] && home_r_last[s]
     };
-    assign passes_r_id_o[s]   = home_r_id[s];
-    assign passes_r_data_o[s] = home_r_data[s];
-    assign passes_b_id_o[s]   = home_b_id[s];
-    assign passes_local_o[s]  = 64'(local_req[s]);
-    assign passes_unlock_o[s] = 64'(home_unlock_line[s]);
+    assign handshake_r_id_o[s]   = home_r_id[s];
+    assign handshake_r_data_o[s] = home_r_data[s];
+    assign handshake_b_id_o[s]   = home_b_id[s];
+    assign handshake_local_o[s]  = 64'(local_req[s]);
+    assign handshake_unlock_o[s] = 64'(home_unlock_line[s]);
 
     logic unused;
     for (genvar c = 0; c < NumRx; c++) begin : gen_rx
@@ -345,49 +345,49 @@ module lockstep #(
     .rst_ni,
     .rx_valid_i,
     .rx_ready_o,
-    .rx_header_i   (rx_header),
+    .rx_header_i      (rx_header),
     .rx_data_i,
     .rx_last_i,
     .tx_valid_o,
     .tx_ready_i,
-    .tx_header_o   (tx_header),
+    .tx_header_o      (tx_header),
     .tx_data_o,
     .tx_last_o,
     .local_req_valid_i(home_local_req_valid),
     .local_req_ready_o(home_local_req_ready),
-    .local_req_i    (local_req),
-    .unlock_valid_i(home_unlock_valid),
-    .unlock_ready_o(home_unlock_ready),
-    .unlock_line_i (home_unlock_line),
+    .local_req_i      (local_req),
+    .unlock_valid_i   (home_unlock_valid),
+    .unlock_ready_o   (home_unlock_ready),
+    .unlock_line_i    (home_unlock_line),
     .local_rsp_valid_o(home_local_rsp_valid),
     .local_rsp_ready_i(home_local_rsp_ready),
-    .local_rsp_o    (local_rsp),
+    .local_rsp_o      (local_rsp),
     .change_valid_o,
     .change_ready_i,
-    .change_o      (change),
-    .axi_aw_valid_o (home_aw_valid),
-    .axi_aw_ready_i (home_aw_ready),
-    .axi_aw_id_o    (home_aw_id),
-    .axi_aw_addr_o  (home_aw_addr),
+    .change_o         (change),
+    .axi_aw_valid_o   (home_aw_valid),
+    .axi_aw_ready_i   (home_aw_ready),
+    .axi_aw_id_o      (home_aw_id),
+    .axi_aw_addr_o    (home_aw_addr),
     .axi_aw_user_o,
-    .axi_w_valid_o  (home_w_valid),
-    .axi_w_ready_i  (home_w_ready),
-    .axi_w_data_o   (home_w_data),
-    .axi_w_strb_o   (home_w_strb),
-    .axi_w_last_o   (home_w_last),
-    .axi_b_valid_i  (home_b_valid),
-    .axi_b_ready_o  (home_b_ready),
-    .axi_b_id_i     (home_b_id),
-    .axi_ar_valid_o (home_ar_valid),
-    .axi_ar_ready_i (home_ar_ready),
-    .axi_ar_id_o    (home_ar_id),
-    .axi_ar_addr_o  (home_ar_addr),
+    .axi_w_valid_o    (home_w_valid),
+    .axi_w_ready_i    (home_w_ready),
+    .axi_w_data_o     (home_w_data),
+    .axi_w_strb_o     (home_w_strb),
+    .axi_w_last_o     (home_w_last),
+    .axi_b_valid_i    (home_b_valid),
+    .axi_b_ready_o    (home_b_ready),
+    .axi_b_id_i       (home_b_id),
+    .axi_ar_valid_o   (home_ar_valid),
+    .axi_ar_ready_i   (home_ar_ready),
+    .axi_ar_id_o      (home_ar_id),
+    .axi_ar_addr_o    (home_ar_addr),
     .axi_ar_user_o,
-    .axi_r_valid_i  (home_r_valid),
-    .axi_r_ready_o  (home_r_ready),
-    .axi_r_id_i     (home_r_id),
-    .axi_r_data_i   (home_r_data),
-    .axi_r_last_i   (home_r_last),
+    .axi_r_valid_i    (home_r_valid),
+    .axi_r_ready_o    (home_r_ready),
+    .axi_r_id_i       (home_r_id),
+    .axi_r_data_i     (home_r_data),
+    .axi_r_last_i     (home_r_last),
     .cfg_aw_valid_i,
     .cfg_aw_ready_o,
     .cfg_aw_addr_i,
@@ -406,8 +406,8 @@ module lockstep #(
     .cfg_r_data_o,
     .cfg_r_resp_o,
     .step_valid_o,
-    .step_o        (step),
+    .step_o           (step),
     .busy_o,
-    .idle_o        (home_idle)
+    .idle_o           (home_idle)
   );
 endmodule : lockstep

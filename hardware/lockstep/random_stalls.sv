@@ -1,5 +1,5 @@
-// Random stalls of a stream: a buffer of one entry that accepts data with probability 1/2, or 1/16 in every fourth interval of
-// 256 cycles. If disabled, the stream passes unchanged.
+// Random stalls of a stream: a buffer of one entry that accepts data with probability 1/2, or 1/16 in every fourth
+// interval of 256 cycles. If disabled, the stream passes unchanged.
 
 `include "assertions.svh"
 

@@ -21,9 +21,9 @@
 
 // Illegal input that the module tolerates: a simulator reports it; a prover assumes nothing about it.
 `ifdef FORMAL
-`define NOTICE_OR(label, condition, message)
+`define REPORT_OR(label, condition, message)
 `else
-`define NOTICE_OR(label, condition, message) `ASSERT_OR(label, condition, message)
+`define REPORT_OR(label, condition, message) `ASSERT_OR(label, condition, message)
 `endif
 
 // Stability of a stream: valid and data are stable until the transfer.

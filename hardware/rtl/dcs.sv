@@ -123,17 +123,17 @@ module dcs #(
 
   localparam int unsigned EventWidth    = $bits(event_e);
   localparam int unsigned StateWidth    = $bits(state_e);
-  localparam int unsigned UnitBits      = $clog2(Units);           // bits of a line number that select the unit
-  localparam int unsigned UnitWidth     = bits(Units);             // width of a unit's number, at least 1
-  localparam int unsigned UnitLineWidth = TagWidth + SetWidth;     // width of a line index within a unit
-  localparam int unsigned LineShift     = 1 + UnitBits;            // a line number is {line of the unit, unit, slice}
+  localparam int unsigned UnitBits      = $clog2(Units);         // bits of a line number that select the unit
+  localparam int unsigned UnitWidth     = bits(Units);           // width of a unit's number, at least 1
+  localparam int unsigned UnitLineWidth = TagWidth + SetWidth;   // width of a line index within a unit
+  localparam int unsigned LineShift     = 1 + UnitBits;          // a line number is {line of the unit, unit, slice}
   localparam int unsigned SlotWidth     = bits(StoreSlots);
   localparam int unsigned ReadWidth     = bits(Reads);
   localparam int unsigned WriteWidth    = bits(Writes);
   localparam int unsigned LineBits      = 32'(Protocol.line_bytes) * 8;
-  localparam int unsigned Beats         = LineBits / PayloadWidth; // payload beats per line
+  localparam int unsigned Beats         = LineBits / PayloadWidth;  // payload beats per line
   localparam int unsigned BeatWidth     = bits(Beats);
-  localparam int unsigned MaskWidth     = 16 / Beats;              // bits of the store mask per beat
+  localparam int unsigned MaskWidth     = 16 / Beats;   // bits of the store mask per beat
 
   if (2 ** UnitBits != Units || Units > 256) begin : gen_invalid_units
     $error("dcs: Units must be a power of two up to 256");
@@ -162,7 +162,7 @@ module dcs #(
   logic [NumRx-1:0][UnitLineWidth-1:0]            rx_line;
   logic [NumRx-1:0][SlotWidth-1:0]                rx_slot;
   logic [Units-1:0]                               local_valid, local_ready, locks_full, local_returned, unlock_valid, unlock_ready;
-  local_req_t                                     local_req, unit_req;    // from the port; offered to a unit
+  local_req_t                                     local_req, unit_req;   // from the port; offered to a unit
   logic                                           local_req_valid, unlock_req_valid, locals_idle;
   event_e                                         local_event;
   logic [home_pkg::LineWidth-1:0]                 unlock_line;
@@ -189,16 +189,17 @@ module dcs #(
   logic [Units-1:0][NumTx-1:0][ReadWidth-1:0]     tx_slot;
   logic [Units-1:0][Reads-1:0]                    tx_done;
 
-  // After reset, all units clear their directories at the same time, one word per cycle.
-  localparam int unsigned SweepBits = $clog2(2 ** SetWidth * Ways / WaysPerStep);
-  logic [SweepBits:0] sweep_q;
-  logic               sweep_valid;
+  // After reset, all units clear their directories at the same time, one word per cycle. The extra top bit of the
+  // counter is set when all words are clear.
+  localparam int unsigned InitAddrWidth = $clog2(2 ** SetWidth * Ways / WaysPerStep);
+  logic [InitAddrWidth:0] init_addr_q;
+  logic               init_busy;
 
-  assign sweep_valid = !sweep_q[SweepBits];
+  assign init_busy = !init_addr_q[InitAddrWidth];
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni)          sweep_q <= '0;
-    else if (sweep_valid) sweep_q <= sweep_q + 1'b1;
+    if (!rst_ni)          init_addr_q <= '0;
+    else if (init_busy) init_addr_q <= init_addr_q + 1'b1;
   end
 
   logic   [Units-1:0]                    unit_idle, evicted, change_valid, change_ready, change_lost;
@@ -214,7 +215,7 @@ module dcs #(
 
   always_ff @(posedge clk_i) begin
     rx_idle_q <= rx_idle;
-    idle_o <= rst_ni && unit_idle == '1 && rx_idle_q == '1 && tx_valid_o == '0 && !axi_aw_valid_o && !axi_w_valid_o
+    idle_o    <= rst_ni && unit_idle == '1 && rx_idle_q == '1 && tx_valid_o == '0 && !axi_aw_valid_o && !axi_w_valid_o
            && !axi_ar_valid_o && !local_req_valid && locals_idle && !unlock_req_valid && !local_rsp_valid_o && reject_idle;
   end
 
@@ -246,8 +247,8 @@ module dcs #(
     ) u_dcu (
       .clk_i,
       .rst_ni,
-      .sweep_valid_i        (sweep_valid),
-      .sweep_addr_i         (SweepBits'(sweep_q)),
+      .init_busy_i          (init_busy),
+      .init_addr_i          (InitAddrWidth'(init_addr_q)),
       .rx_valid_i           (rx_unit_valid[u]),
       .rx_ready_o           (rx_unit_ready[u]),
       .rx_event_i           (rx_event),
@@ -800,11 +801,11 @@ module dcs #(
   ) u_changes (
     .clk_i,
     .rst_ni,
-    .unit_valid_i (change_valid),
-    .unit_ready_o (change_ready),
-    .unit_from_i  (change_from),
-    .unit_to_i    (change_to),
-    .unit_line_i  (change_line),
+    .unit_valid_i(change_valid),
+    .unit_ready_o(change_ready),
+    .unit_from_i (change_from),
+    .unit_to_i   (change_to),
+    .unit_line_i (change_line),
     .change_valid_o,
     .change_ready_i,
     .change_o
@@ -917,7 +918,7 @@ module dcs #(
     .first_reject_i    (first_reject),
     .first_unexpected_i(first_unexpected),
     .idle_i            (idle_o),
-    .swept_i           (!sweep_valid),
+    .init_done_i       (!init_busy),
     .count_enable_o    (counters_enable),
     .clear_o           (counters_clear),
     .rd_req_o          (counter_rd_req),
@@ -932,10 +933,10 @@ module dcs #(
     ("dcs: a local operation was not stable until it was taken"))
   `ASSUME_STABLE(stable_unlock, unlock_valid_i, unlock_ready_o, unlock_line_i,
     ("dcs: an unlock was not stable until it was taken"))
-  `NOTICE_OR(operation_known, !local_req_valid_i || 8'(local_req_i.operation) < Protocol.locals,
+  `REPORT_OR(operation_known, !local_req_valid_i || 8'(local_req_i.operation) < Protocol.locals,
     ("dcs: there is no local operation %0d", local_req_i.operation))
-  `NOTICE_OR(line_of_local, !local_req_valid_i || is_in_slice(local_req_i.line),
+  `REPORT_OR(line_of_local, !local_req_valid_i || is_in_slice(local_req_i.line),
     ("dcs: line %0d of a local operation lies outside the range of slice %0d", local_req_i.line, Slice))
-  `NOTICE_OR(line_of_unlock, !unlock_valid_i || is_in_slice(unlock_line_i),
+  `REPORT_OR(line_of_unlock, !unlock_valid_i || is_in_slice(unlock_line_i),
     ("dcs: line %0d of an unlock lies outside the range of slice %0d", unlock_line_i, Slice))
 endmodule : dcs

@@ -1,5 +1,5 @@
-// Permission changes of a directory controller slice (DCS): merges the changes of all units round-robin into a queue for an
-// optional observer.
+// Permission changes of a directory controller slice (DCS): merges the changes of all units round-robin into a queue
+// for an optional observer.
 //
 // Units never stall on this path: a change that occurs while the unit's previous change is pending is lost and counted.
 

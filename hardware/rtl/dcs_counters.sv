@@ -1,8 +1,9 @@
-// Performance counters of a directory controller slice (DCS), in one memory block. The counters are updated in turn: each
-// visit adds the counter's recent events to its word.
+// Performance counters of a directory controller slice (DCS), in one memory block. The counters are updated in turn:
+// each visit adds the counter's recent events to its word.
 //
-// Between two visits, a few flip-flops count the recent events; counters that the protocol does not use have none. A read
-// is served at the counter's next visit: it needs no memory port, and the value includes all events until that visit.
+// Between two visits, a few flip-flops count the recent events; counters that the protocol does not use have none. A
+// read is served at the counter's next visit: it needs no memory port, and the value includes all events until that
+// visit.
 
 `include "assertions.svh"
 
@@ -74,7 +75,8 @@ module dcs_counters #(
   // ------------------------------------------------------------------ events of one cycle
 
   logic [Places-1:0] events;
-  // For `StallsLine` to `Busy`, each unit contributes one event per cycle. All other events occur at most once per cycle.
+  // For `StallsLine` to `Busy`, each unit contributes one event per cycle. All other events occur at most once per
+  // cycle.
   logic [Busy:StallsLine][Units-1:0] unit_events;
 
   always_comb begin

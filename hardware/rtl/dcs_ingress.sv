@@ -1,12 +1,12 @@
-// Receive side of one circuit at a directory controller slice (DCS): dispatches headers to the units and buffers payload
-// for memory.
+// Receive side of one circuit at a directory controller slice (DCS): dispatches headers to the units and buffers
+// payload for memory.
 //
-// The first beat of a message carries the header and, for a message with payload, the first payload beat. The other payload
-// beats follow, and the last beat is marked. The header is dispatched with the last beat. A message with payload needs a
-// free slot of its unit; without one, the circuit stalls at the first beat.
+// The first beat of a message carries the header and, for a message with payload, the first payload beat. The other
+// payload beats follow, and the last beat is marked. The header is dispatched with the last beat. A message with
+// payload needs a free slot of its unit; without one, the circuit stalls at the first beat.
 //
-// An illegal message (wrong circuit, remote, line or number of beats) is dropped: all its beats up to the marked one are
-// accepted, and no unit sees it. So no payload beat is ever decoded as a header, even after an illegal header.
+// An illegal message (wrong circuit, remote, line or number of beats) is dropped: all its beats up to the marked one
+// are accepted, and no unit sees it. So no payload beat is ever decoded as a header, even after an illegal header.
 
 `include "assertions.svh"
 
@@ -258,13 +258,13 @@ module dcs_ingress #(
     ("dcs: the bytes on circuit %0d were not stable until they were taken", Circuit))
   `ASSUME_STABLE(stable_last, rx_valid_i, rx_ready_o, rx_last_i,
     ("dcs: the mark of the last beat on circuit %0d was not stable until it was taken", Circuit))
-  `NOTICE_OR(message_legal, reject_o != RejectMessage,
+  `REPORT_OR(message_legal, reject_o != RejectMessage,
     ("dcs: message %0d does not come by circuit %0d", header_q.message, Circuit))
-  `NOTICE_OR(length_legal, reject_o != RejectLength,
+  `REPORT_OR(length_legal, reject_o != RejectLength,
     ("dcs: message %0d on circuit %0d has a wrong number of beats", header_q.message, Circuit))
-  `NOTICE_OR(remote_legal, reject_o != RejectRemote, ("dcs: there is no remote %0d", header_q.remote))
-  `NOTICE_OR(line_of_slice, reject_o != RejectLine || header_q.line[0] == 1'(Slice),
+  `REPORT_OR(remote_legal, reject_o != RejectRemote, ("dcs: there is no remote %0d", header_q.remote))
+  `REPORT_OR(line_of_slice, reject_o != RejectLine || header_q.line[0] == 1'(Slice),
     ("dcs: line %0d belongs to the other slice", header_q.line))
-  `NOTICE_OR(line_in_range, reject_o != RejectLine || header_q.line[0] != 1'(Slice),
+  `REPORT_OR(line_in_range, reject_o != RejectLine || header_q.line[0] != 1'(Slice),
     ("dcs: line %0d lies outside the home's range", header_q.line))
 endmodule : dcs_ingress

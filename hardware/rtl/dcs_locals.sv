@@ -1,10 +1,10 @@
-// Queue of the device's local operations in front of the units of a directory controller slice (DCS). An operation that its
-// unit cannot accept is deferred here, and later operations may overtake it.
+// Queue of the device's local operations in front of the units of a directory controller slice (DCS). An operation that
+// its unit cannot accept is deferred here, and later operations may overtake it.
 //
-// - An operation is offered to its unit at once if the unit is free, unless it takes a lock and all locks of the unit are
-//   in use. Only the device frees a lock, and it may need other operations before that.
-// - A deferred locking operation is tried once without a free lock, because the unit may refuse it for another reason. The
-//   unit returns it if only a lock is missing.
+// - An operation is offered to its unit at once if the unit is free, unless it takes a lock and all locks of the unit
+//   are in use. Only the device frees a lock, and it may need other operations before that.
+// - A deferred locking operation is tried once without a free lock, because the unit may refuse it for another reason.
+//   The unit returns it if only a lock is missing.
 // - Deferred operations are retried round-robin. An operation for a unit with deferred operations is deferred too.
 // - Operations on one line keep their order.
 

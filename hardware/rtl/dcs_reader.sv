@@ -1,10 +1,11 @@
-// AXI reads of a directory controller slice (DCS): sends the reads of all units round-robin, and buffers the lines until they
-// are sent to the remote.
+// AXI reads of a directory controller slice (DCS): sends the reads of all units round-robin, and buffers the lines
+// until they are sent to the remote.
 //
-// Each read that a unit may have in flight has an entry, so responses are always accepted, in any order and interleaved.
+// Each read that a unit may have in flight has an entry, so responses are always accepted, in any order and
+// interleaved.
 //
-// A beat without an outstanding read is dropped. A read whose response has more or fewer beats than a line is lost: its data
-// is unreliable, so it is not sent, and its entry is freed. Both errors are reported.
+// A beat without an outstanding read is dropped. A read whose response has more or fewer beats than a line is lost: its
+// data is unreliable, so it is not sent, and its entry is freed. Both errors are reported.
 
 `include "assertions.svh"
 
@@ -104,8 +105,8 @@ module dcs_reader #(
   assign ar_user_o = {Protocol.writes[6'(job.event_id)], Protocol.reads[6'(job.event_id)] && !Protocol.writes[6'(job.event_id)],
                       6'(job.event_id)};
 
-  // Beat counter per entry, because responses may be interleaved: 0 until memory accepts the read address, then 1 + beats
-  // received, up to the first surplus beat.
+  // Beat counter per entry, because responses may be interleaved: 0 until memory accepts the read address, then 1 +
+  // beats received, up to the first surplus beat.
   localparam int unsigned CountWidth = bits(Beats + 2);
 
   logic [Entries-1:0][CountWidth-1:0] count_q;
@@ -169,7 +170,7 @@ module dcs_reader #(
     end
   end
 
-  `NOTICE_OR(read_id_legal, reject_o != RejectRead, ("dcs: memory answered a read that is not in flight"))
-  `NOTICE_OR(burst_length_legal, reject_o != RejectBurst,
+  `REPORT_OR(read_id_legal, reject_o != RejectRead, ("dcs: memory answered a read that is not in flight"))
+  `REPORT_OR(burst_length_legal, reject_o != RejectBurst,
     ("dcs: memory answered a read with another number of beats than %0d", Beats))
 endmodule : dcs_reader

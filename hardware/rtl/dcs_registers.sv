@@ -1,5 +1,5 @@
-// Registers of a directory controller slice (DCS) behind AXI-Lite: one read and one write at a time. hardware/registers.md
-// lists the addresses.
+// Registers of a directory controller slice (DCS) behind AXI-Lite: one read and one write at a time.
+// hardware/registers.md lists the addresses.
 
 `include "assertions.svh"
 
@@ -43,7 +43,7 @@ module dcs_registers #(
   input  home_pkg::reject_t     first_reject_i,
   input  home_pkg::unexpected_t first_unexpected_i,
   input  logic                  idle_i,
-  input  logic                  swept_i,
+  input  logic                  init_done_i,
 
   // Counters: enable, clear, and read port.
   output logic                  count_enable_o,
@@ -139,7 +139,7 @@ module dcs_registers #(
       About:           value = {16'd0, Protocol.line_bytes, Protocol.tx_circuits, Protocol.rx_circuits, Protocol.locals, Protocol.messages};
       Shape:           value = {8'(Slice), 8'(MaxDeferred), 8'(Reads), 8'(TagWidth), 8'(SetWidth), 8'(Ways), 16'(Units)};
       Control:         value = {63'd0, count_enable_o};
-      Status:          value = {62'd0, swept_i, idle_i};
+      Status:          value = {62'd0, init_done_i, idle_i};
       FirstWrong:      value = first_reject_i;
       FirstImpossible: value = first_unexpected_i;
       default:         begin

@@ -1,8 +1,8 @@
-// Rejected input of a directory controller slice (DCS): records the first rejection for software, and sends rejections to
-// the device.
+// Rejected input of a directory controller slice (DCS): records the first rejection for software, and sends rejections
+// to the device.
 //
-// An illegal message is dropped at ingress. An illegal local operation or unlock is rejected here; its response is merged
-// with those of the units. An event without a ROM row is dropped by its unit.
+// An illegal message is dropped at ingress. An illegal local operation or unlock is rejected here; its response is
+// merged with those of the units. An event without a ROM row is dropped by its unit.
 
 `include "assertions.svh"
 

@@ -1,7 +1,8 @@
-// AXI writes of a directory controller slice (DCS): sends the writes of all units round-robin, with the payload of a slot.
+// AXI writes of a directory controller slice (DCS): sends the writes of all units round-robin, with the payload of a
+// slot.
 //
-// A response is dropped and reported if its write is not in flight, or if memory lacks its address or a part of its data.
-// So a line is never read before memory has the written data.
+// A response is dropped and reported if its write is not in flight, or if memory lacks its address or a part of its
+// data. So a line is never read before memory has the written data.
 
 `include "assertions.svh"
 
@@ -231,7 +232,7 @@ module dcs_writer #(
     end
   end
 
-  `NOTICE_OR(write_id_legal, reject_o != RejectWrite, ("dcs: memory answered a write that is not in flight"))
+  `REPORT_OR(write_id_legal, reject_o != RejectWrite, ("dcs: memory answered a write that is not in flight"))
   `ASSERT_STABLE(stable_aw, aw_valid_o, aw_ready_i, {aw_id_o, aw_addr_o, aw_user_o})
   `ASSERT_STABLE(stable_w, w_valid_o, w_ready_i, {w_data_o, w_strb_o, w_last_o})
 endmodule : dcs_writer

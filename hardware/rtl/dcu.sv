@@ -1,15 +1,19 @@
-// A directory controller unit: executes the protocol for the lines that belong to it, one event at a time.
+// Directory controller unit (DCU): executes the protocol for its lines, one event at a time.
 //
-// An event is picked (dcu_scheduler), its line is looked up in the directory (dcu_lookup), the protocol ROM returns the row,
-// and the row is executed. Messages to the remote leave by their queues (dcu_tx). Longer operations are kept in entries
-// while the unit continues: reads and writes of memory (dcu_accesses), local operations (dcu_locals), deferred requests
-// (dcu_messages), and the recall that frees a way (dcu_recall). This module has the steps of an event and its outcome.
+// Steps of an event: the scheduler picks it (dcu_scheduler), its line is looked up in the directory (dcu_lookup), the
+// protocol ROM returns the row for the line's state and the event, and the row is executed. This module sequences the
+// steps and decides the outcome.
 //
-// An event that may not wait always finds an entry, so the unit blocks no response for ever:
-// each entry holds at most one message to the remote and one answer to the device, and has room for them in
-// the queues; and the ROM sends a forward only for a local operation in progress (see crates/rtl/src/rom.rs).
-// An event that lacks an entry is retried after a change.
-// An illegal event is dropped and reported: its resources are freed, and the line's state is unchanged.
+// Operations of several cycles have entries, so that the unit continues with other events: memory reads and writes
+// (dcu_accesses), local operations (dcu_locals), deferred requests (dcu_messages), and the recall that frees a
+// directory way (dcu_recall). Messages to the remote leave through queues (dcu_tx).
+//
+// The unit never blocks a response for ever. A response can lack only a write entry, and writes complete by themselves.
+// An entry produces at most one message to the remote and one response to the device, and the queues are deep enough
+// for all entries. The ROM sends a forward only for a local operation in progress (verified by crates/rtl/src/rom).
+//
+// An event that lacks a resource is retried when a resource changes. An event without a ROM row is dropped and
+// reported: its resources are freed, and the state of its line is unchanged.
 
 `include "assertions.svh"
 
@@ -19,16 +23,16 @@ module dcu #(
   parameter type                 event_e  = logic,
   parameter type                 send_e   = logic,
   parameter type                 row_t    = logic,
-  parameter int unsigned         TagWidth    = 16,
-  parameter int unsigned         SetWidth    = 7,
-  parameter int unsigned         Ways        = 16,
-  parameter int unsigned         WaysPerStep = 4,  // ways compared per cycle of a look-up
-  parameter int unsigned         Reads       = 2,  // reads of memory in flight
-  parameter int unsigned         Writes      = 2,  // writes of memory in flight
-  parameter int unsigned         Locals      = 2,  // local operations in progress
-  parameter int unsigned         MaxDeferred     = 2,  // deferred requests, and maximum number of locked lines
-  parameter int unsigned         StoreSlots  = 2,  // payload slots per circuit whose messages may wait
-  parameter int unsigned         RecallDelayLog2    = 8,  // recall delay: log2 of the cycles in which a full set may free a way
+  parameter int unsigned         TagWidth        = 16,  // bits of a directory tag
+  parameter int unsigned         SetWidth        = 7,   // log2 of the directory sets
+  parameter int unsigned         Ways            = 16,  // ways of a directory set
+  parameter int unsigned         WaysPerStep     = 4,   // ways compared per cycle of a look-up
+  parameter int unsigned         Reads           = 2,   // memory reads in flight
+  parameter int unsigned         Writes          = 2,   // memory writes in flight
+  parameter int unsigned         Locals          = 2,   // local operations in progress
+  parameter int unsigned         MaxDeferred     = 2,   // deferred requests, and maximum number of locked lines
+  parameter int unsigned         StoreSlots      = 2,   // payload slots of a circuit whose messages may be deferred
+  parameter int unsigned         RecallDelayLog2 = 8,   // log2 of the cycles before a full set recalls a line
 
   localparam int unsigned NumRx      = int'(Protocol.rx_circuits),
   localparam int unsigned NumTx      = int'(Protocol.tx_circuits),
@@ -38,31 +42,31 @@ module dcu #(
   localparam int unsigned SlotWidth  = home_pkg::bits(StoreSlots),
   localparam int unsigned ReadWidth  = home_pkg::bits(Reads),
   localparam int unsigned WriteWidth = home_pkg::bits(Writes),
-  localparam int unsigned Groups     = Ways / WaysPerStep,
+  localparam int unsigned Groups     = Ways / WaysPerStep,   // groups of ways per set, each one word of the directory
   localparam int unsigned AddrWidth  = $clog2(2 ** SetWidth * Groups)
 ) (
   input  logic clk_i,
   input  logic rst_ni,
 
-  // After reset the directory is cleared, one word per cycle.
-  input  logic                             sweep_valid_i,
-  input  logic [AddrWidth-1:0]             sweep_addr_i,
+  // Initialisation after reset: the directory is cleared, one word per cycle.
+  input  logic                             init_busy_i,
+  input  logic [AddrWidth-1:0]             init_addr_i,
 
-  // Messages to the home, one stream per circuit. Their payload stays outside, in the given slot.
+  // Headers of messages to the home, one stream per circuit. The payload stays in a slot of dcs_ingress.
   input  logic [NumRx-1:0]                 rx_valid_i,
   output logic [NumRx-1:0]                 rx_ready_o,
   input  logic [NumRx-1:0][EventWidth-1:0] rx_event_i,
   input  logic [NumRx-1:0][LineWidth-1:0]  rx_line_i,
   input  logic [NumRx-1:0][SlotWidth-1:0]  rx_slot_i,
 
-  // Local operations of the device, its unlocks, and the answers to both.
+  // Local operations and unlocks of the device, and the responses to both.
   input  logic                             local_valid_i,
   output logic                             local_ready_o,
   input  logic [2:0]                       local_operation_i,
-  input  event_e                           local_event_i,     // the number of the operation among events
+  input  event_e                           local_event_i,   // event number of the operation
   input  logic [LineWidth-1:0]             local_line_i,
-  output logic                             locks_full_o,      // no operation that takes a lock can proceed before an unlock
-  output logic                             local_returned_o,      // so the current operation was returned in the cycle before
+  output logic                             locks_full_o,       // all locks are in use
+  output logic                             local_returned_o,   // an operation was returned for lack of a lock; one cycle late
   input  logic                             unlock_valid_i,
   output logic                             unlock_ready_o,
   input  logic [LineWidth-1:0]             unlock_line_i,
@@ -73,40 +77,40 @@ module dcu #(
   output logic [2:0]                       local_rsp_operation_o,
   output logic [LineWidth-1:0]             local_rsp_line_o,
 
-  // The protocol ROM.
+  // Protocol ROM: request, and the row in a later cycle.
   output logic                             rom_valid_o,
   input  logic                             rom_ready_i,
   output logic [StateWidth+EventWidth-1:0] rom_addr_o,
   input  logic                             row_valid_i,
   input  row_t                             row_i,
 
-  // Reads of memory: request, and later completion. The bytes stay outside, in the slot of the read.
+  // Memory reads: request, and completion by entry. The data stays in the line buffer of dcs_reader.
   output logic                             read_valid_o,
   input  logic                             read_ready_i,
   output logic [LineWidth-1:0]             read_line_o,
   output logic [ReadWidth-1:0]             read_slot_o,
   output event_e                           read_event_o,
   input  logic [Reads-1:0]                 read_done_i,
-  input  logic [Reads-1:0]                 read_lost_i,   // lost: its entry is freed, its line waits for ever
+  input  logic [Reads-1:0]                 read_lost_i,   // the response was illegal: the entry is freed, the line is stuck
 
-  // Writes of memory: request, and later completion. The bytes are those of a slot of a circuit.
+  // Memory writes: request with the location of the payload, and completion by entry.
   output logic                             write_valid_o,
   input  logic                             write_ready_i,
   output logic [LineWidth-1:0]             write_line_o,
   output logic [WriteWidth-1:0]            write_slot_o,
   output event_e                           write_event_o,
-  output home_pkg::permission_e                 write_permission_o,   // permission that the remote keeps
+  output home_pkg::permission_e            write_permission_o,   // permission that the remote keeps
   output logic [1:0]                       write_circuit_o,
   output logic [SlotWidth-1:0]             write_payload_slot_o,
   input  logic [Writes-1:0]                write_done_i,
 
-  // Slot of a circuit whose payload is not needed.
+  // Payload slot of a message that ends without a write; the slot is freed.
   output logic                             drop_valid_o,
   output logic [1:0]                       drop_circuit_o,
   output logic [SlotWidth-1:0]             drop_slot_o,
 
-  // Messages to the remote, by circuit, in order per circuit. If they carry the line, it is in the slot of the read,
-  // which is free again once its bytes have left.
+  // Messages to the remote, one stream per circuit. If a message carries the line, `tx_slot_o` is the read entry of its
+  // data, which `tx_done_i` frees when the data has been sent.
   output logic  [NumTx-1:0]                tx_valid_o,
   input  logic  [NumTx-1:0]                tx_ready_i,
   output send_e [NumTx-1:0]                tx_send_o,
@@ -114,14 +118,14 @@ module dcu #(
   output logic  [NumTx-1:0][ReadWidth-1:0] tx_slot_o,
   input  logic [Reads-1:0]                 tx_done_i,
 
-  // An event without a ROM row was dropped; the report stays until it is taken.
+  // Report of an event without a ROM row, which was dropped.
   output logic                             unexpected_valid_o,
   input  logic                             unexpected_ready_i,
   output event_e                           unexpected_event_o,
   output state_e                           unexpected_state_o,
   output logic [LineWidth-1:0]             unexpected_line_o,
 
-  // The step of this cycle.
+  // Row executed or stalled in this cycle, for lockstep tests and proofs.
   output logic                             step_valid_o,
   output logic                             step_blocked_o,
   output logic                             step_evict_o,
@@ -131,27 +135,28 @@ module dcu #(
   output state_e                           step_next_o,
   output logic [LineWidth-1:0]             step_line_o,
 
-  // For counters: the step of the cycle before.
+  // Performance counters, one cycle late: reason of a stall; a line was recalled to free a way.
   output home_pkg::stall_e                 stall_o,
   output logic                             evicted_o,
 
-  // Change of the remote's permission for a line. A change is lost while the previous one waits.
+  // Change of the remote's permission for a line. A change is lost if the previous one is still stalled.
   output logic                             change_valid_o,
   input  logic                             change_ready_i,
-  output home_pkg::permission_e                 change_from_o,
-  output home_pkg::permission_e                 change_to_o,
+  output home_pkg::permission_e            change_from_o,
+  output home_pkg::permission_e            change_to_o,
   output logic [LineWidth-1:0]             change_line_o,
-  output logic                             change_lost_o,   // in the cycle before
+  output logic                             change_lost_o,   // one cycle late
 
-  // In the cycle before, no event was in progress, queued or waiting.
+  // No event is in progress, queued or deferred; one cycle late.
   output logic                             idle_o
 );
   import home_pkg::*;
 
   localparam int unsigned WayWidth = bits(Ways);
 
-  // Ways are counted in eight bits.
-  if (Ways % WaysPerStep != 0 || 2 ** $clog2(Ways) != Ways || 2 ** $clog2(WaysPerStep) != WaysPerStep || Ways > 128) begin : gen_invalid_ways
+  // `incremented` of home_pkg counts ways in eight bits.
+  if (Ways % WaysPerStep != 0 || 2 ** $clog2(Ways) != Ways || 2 ** $clog2(WaysPerStep) != WaysPerStep
+      || Ways > 128) begin : gen_invalid_ways
     $error("dcu: Ways and WaysPerStep must be powers of two up to 128, and Ways a multiple of WaysPerStep");
   end
   if (MaxDeferred >= Ways || MaxDeferred < 1) begin : gen_invalid_max_deferred
@@ -173,24 +178,24 @@ module dcu #(
   typedef struct packed {
     event_e               event_id;
     logic [LineWidth-1:0] line;
-    logic [1:0]           circuit;  // and slot: location of the payload, if it is a message
-    logic [SlotWidth-1:0] slot;
-    state_e               state;    // and way: known in advance for memory completions
-    logic [WayWidth-1:0]  way;
+    logic [1:0]           circuit;  // of a message
+    logic [SlotWidth-1:0] slot;     // of the payload of a message, in its circuit
+    state_e               state;    // of the line; before the look-up, valid for memory completions only
+    logic [WayWidth-1:0]  way;      // of the line; before the look-up, valid for memory completions and recalls only
   } trigger_t;
 
   typedef enum logic [2:0] {
-    Sweep,  // the directory is cleared after reset
-    Idle,   // the next event is picked
-    Read,   // the first group of ways is read; the ROM is read as for a miss
-    Look,   // a group of ways is compared, while the previous one is evaluated
-    Ask,    // the ROM is read, and returns the row
-    Exec,   // the row is executed
-    Second, // a second message is put into its queue
-    Report  // a dropped event is reported
+    Init,          // clear the directory after reset
+    Idle,          // pick the next event
+    ReadWays,      // read the first group of ways; read the ROM speculatively, with the initial state
+    CompareWays,   // compare a group of ways, and evaluate the comparison of the previous group
+    AwaitRow,      // wait for the row from the ROM
+    ExecuteRow,    // execute the row
+    QueueForward,  // put the second message of the row, the forward, into its queue
+    Report         // report a dropped event
   } step_e;
 
-  // Sources of events.
+  // Sources of events: the position of the first of each kind.
   localparam int unsigned FromWrite    = 0;
   localparam int unsigned FromRead     = FromWrite + Writes;
   localparam int unsigned FromRx       = FromRead + Reads;
@@ -199,89 +204,96 @@ module dcu #(
   localparam int unsigned FromLocal    = FromUnlock + 1;
   localparam int unsigned FromRecall   = FromLocal + 1;
   localparam int unsigned Sources      = FromRecall + 1;
-  // Events that may not wait: completions of memory and responses.
-  localparam logic [NumRx-1:0]   Responses = ~Protocol.rx_waits[NumRx-1:0];
-  localparam logic [Sources-1:0] Early     = Sources'({Responses, {(Reads + Writes){1'b1}}});
+  // Sources whose events must not stall: memory completions and responses. The scheduler picks them first.
+  localparam logic [NumRx-1:0]   Responses    = ~Protocol.rx_waits[NumRx-1:0];
+  localparam logic [Sources-1:0] HighPriority = Sources'({Responses, {(Reads + Writes){1'b1}}});
 
+  // Request of a memory write, besides line and entry.
   typedef struct packed {
     event_e               event_id;
     permission_e          permission;  // permission that the remote keeps
-    logic [1:0]           circuit;     // and slot: location of the payload
+    logic [1:0]           circuit;     // circuit and slot of the payload
     logic [SlotWidth-1:0] slot;
   } write_t;
 
   step_e    step_d, step_q;
-  trigger_t now;                     // the current event
-  logic     hit, room;               // the directory holds its line; its set has a free way
-  logic     found, missed, vacated;  // results of the look-up
-  logic     pick_valid, pick_of_memory;
+  trigger_t current;                                // the current event
+  logic     hit, has_free_way;                      // the directory holds its line; without a hit, its set has a free way
+  logic     lookup_hit, lookup_miss, lookup_empty;  // result of the look-up; `lookup_empty`: the way to be recalled is empty
+  logic     pick_valid, pick_is_completion;
   trigger_t picked;
 
-  // The ROM's row.
+  // Row from the ROM.
   row_t     row_q;
-  logic     row_stays_q;             // its next state is not the initial one
-  logic     row_reads_q;             // it begins a read
-  logic     row_takes_q;             // its effect is `Take`
-  logic     is_refused;              // it has a refusal, or is illegal
-  logic     known_d, known_q;        // `row_q` is the row of the current state and event
-  logic     asks_d, asks_q;          // the ROM is read
+  logic     row_keeps_entry_q;              // the next state is not the initial one, so the line needs a directory entry
+  logic     row_starts_read_q;              // the row starts a memory read
+  logic     row_is_take_q;                  // the effect of the row is `Take`
+  logic     is_refused;                     // the effect of the row is `Refuse` or `Never`
+  logic     row_current_d, row_current_q;   // `row_q` belongs to the current event and its state
+  logic     rom_valid_d, rom_valid_q;       // a ROM request is pending
 
   // Outcome of the event.
-  logic     takes, drops;            // the row is executed; or the event is dropped silently
-  logic     ends;                    // so the event leaves its source
-  logic     reads, writes, grants;   // the executed row begins a read or a write of memory; it sends a grant
-  logic     refuses, returns;        // a refusal is reported to the device; a local operation returns to its queue to wait for a lock
-  logic     defers, skips, blocks;   // a message is deferred; a recall tries another way; the event lacks a resource
+  logic     execute;       // the row is executed
+  logic     start_read;    // the executed row starts a memory read
+  logic     start_write;   // the executed row starts a memory write
+  logic     send_grant;    // the executed row sends a grant
+  logic     drop;          // the event is dropped without a response to the device
+  logic     retire;        // `execute` or `drop`: the event leaves its source
+  logic     refuse;        // the device's request is refused
+  logic     return_op;     // a local operation returns to dcs_locals for lack of a lock
+  logic     defer;         // a request is deferred
+  logic     skip_way;      // the recall tries the next way
+  logic     block;         // the event lacks a resource
 
   // Resources that the event may lack.
-  logic     needs_room, has_entries, lacks_lock, lacks_tx;
+  logic     lacks_way, has_resources, lacks_lock, immediate_full;
   logic     reads_full, writes_full, locals_full, deferred_full;
-  logic     unblock;                 // one of them has changed
-  logic     yields_q;                // a response is pending, and the current event is none
+  logic     unblock;               // a resource has changed
+  logic     yield_to_response_q;   // a response is pending, and the current event may stall
 
-  // The sources of events, and that of the current event.
-  logic     [Sources-1:0]  ask;
-  trigger_t [Sources-1:0]  offered;
+  // Events offered by the sources, and the source of the current event, one-hot.
+  logic     [Sources-1:0]  trigger_valid;
+  trigger_t [Sources-1:0]  triggers;
   logic     [Sources-1:0]  source;
-  logic                    of_message, of_deferred, of_unlock, of_device, of_recall, of_local, may_wait;
-  logic                    recall_used, recall_last;
+  logic                    is_message, is_deferred, is_unlock, is_device_op, is_recall, is_local_op, may_stall;
+  logic                    recall_active, recall_last_way;
   logic     [WayWidth-1:0] recall_way;
   logic                    reads_idle, writes_idle, messages_idle, locals_idle, tx_idle;
   write_t                  write_request;
-  // An answer or a message has left, and the entries whose message it was.
-  logic                    answered, tx_left;
-  logic     [Reads-1:0]    left_reads;
-  logic     [Writes-1:0]   left_writes;
+  // One cycle late: a response or a message has been sent, and the memory accesses whose entries it frees.
+  logic                    rsp_sent, tx_sent;
+  logic     [Reads-1:0]    freed_reads;
+  logic     [Writes-1:0]   freed_writes;
 
   // ------------------------------------------------------------------ the current event
 
-  assign of_message  = source[FromRx+:NumRx] != '0;
-  assign of_deferred = source[FromDeferred+:MaxDeferred] != '0;
-  assign of_unlock   = source[FromUnlock];
-  assign of_device   = source[FromLocal];
-  assign of_recall   = source[FromRecall];
-  assign of_local    = of_device || of_recall;
-  assign may_wait    = (source & Early) == '0;
+  assign is_message   = source[FromRx+:NumRx] != '0;
+  assign is_deferred  = source[FromDeferred+:MaxDeferred] != '0;
+  assign is_unlock    = source[FromUnlock];
+  assign is_device_op = source[FromLocal];
+  assign is_recall    = source[FromRecall];
+  assign is_local_op  = is_device_op || is_recall;
+  assign may_stall    = (source & HighPriority) == '0;
 
   dcu_scheduler #(
-    .trigger_t(trigger_t),
-    .Sources  (Sources),
-    .Memory   (Writes + Reads),
-    .Early    (Early),
-    .WayWidth (WayWidth)
+    .trigger_t   (trigger_t),
+    .Sources     (Sources),
+    .Completions (Writes + Reads),
+    .HighPriority(HighPriority),
+    .WayWidth    (WayWidth)
   ) u_scheduler (
     .clk_i,
     .rst_ni,
-    .ask_i       (ask),
-    .offered_i   (offered),
-    .recall_way_i(recall_way),
-    .idle_i      (step_q == Idle),
-    .valid_o     (pick_valid),
-    .of_memory_o (pick_of_memory),
-    .picked_o    (picked),
-    .source_o    (source),
-    .block_i     (blocks),
-    .unblock_i   (unblock)
+    .trigger_valid_i(trigger_valid),
+    .trigger_i      (triggers),
+    .recall_way_i   (recall_way),
+    .load_i         (step_q == Idle),
+    .valid_o        (pick_valid),
+    .is_completion_o(pick_is_completion),
+    .picked_o       (picked),
+    .source_o       (source),
+    .block_i        (block),
+    .unblock_i      (unblock)
   );
 
   dcu_lookup #(
@@ -293,62 +305,63 @@ module dcu #(
     .WaysPerStep(WaysPerStep)
   ) u_lookup (
     .clk_i,
-    .clear_i     (step_q == Sweep),
-    .clear_addr_i(sweep_addr_i),
-    .idle_i      (step_q == Idle),
-    .read_i      (step_q == Read),
-    .look_i      (step_q == Look),
-    .picked_i    (picked),
-    .of_memory_i (pick_of_memory),
-    .of_recall_i (of_recall),
-    .found_o     (found),
-    .missed_o    (missed),
-    .vacated_o   (vacated),
-    .wr_en_i     (takes && (hit || row_stays_q)),
-    .wr_held_i   (row_stays_q),
-    .wr_state_i  (row_q.next),
-    .now_o       (now),
-    .hit_o       (hit),
-    .room_o      (room)
+    .clear_i        (step_q == Init),
+    .clear_addr_i   (init_addr_i),
+    .load_i         (step_q == Idle),
+    .read_i         (step_q == ReadWays),
+    .compare_i      (step_q == CompareWays),
+    .picked_i       (picked),
+    .is_completion_i(pick_is_completion),
+    .is_recall_i    (is_recall),
+    .lookup_hit_o   (lookup_hit),
+    .lookup_miss_o  (lookup_miss),
+    .lookup_empty_o (lookup_empty),
+    .wr_en_i        (execute && (hit || row_keeps_entry_q)),
+    .wr_allocated_i (row_keeps_entry_q),
+    .wr_state_i     (row_q.next),
+    .current_o      (current),
+    .hit_o          (hit),
+    .has_free_way_o (has_free_way)
   );
 
-  assign rom_valid_o = asks_q;
-  assign rom_addr_o  = {now.state, now.event_id};
+  assign rom_valid_o = rom_valid_q;
+  assign rom_addr_o  = {current.state, current.event_id};
 
   always_comb begin
-    step_d  = step_q;
-    // A row that arrives while the ROM is read again belongs to a guess.
-    known_d = known_q || row_valid_i && !asks_q;
-    asks_d  = asks_q && !rom_ready_i;
+    step_d = step_q;
+    // A row that arrives while another request is pending belongs to the speculative read.
+    row_current_d = row_current_q || row_valid_i && !rom_valid_q;
+    rom_valid_d   = rom_valid_q && !rom_ready_i;
     case (step_q)
-      Sweep: if (!sweep_valid_i) step_d = Idle;
+      Init: if (!init_busy_i) step_d = Idle;
       Idle: begin
-        known_d = 1'b0;
-        // For other events than memory completions this is a guess: most lines are not held, and then the row is there in time.
-        asks_d  = pick_valid;
-        if (pick_valid) step_d = pick_of_memory ? Ask : Read;
+        row_current_d = 1'b0;
+        // Speculative read with the initial state, unless the event is a memory completion, whose state is known. Most
+        // events concern lines that the directory does not hold; their row is then available when the look-up ends.
+        rom_valid_d = pick_valid;
+        if (pick_valid) step_d = pick_is_completion ? AwaitRow : ReadWays;
       end
-      Read: step_d = Look;
-      Look: begin
-        if (found) begin
-          step_d  = Ask;
-          asks_d  = 1'b1;
-          known_d = 1'b0;
-        end else if (vacated) begin
-          step_d  = Idle;
-          asks_d  = 1'b0;
-          known_d = 1'b0;
-        end else if (missed) begin
-          step_d  = known_d ? Exec : Ask;
+      ReadWays: step_d = CompareWays;
+      CompareWays: begin
+        if (lookup_hit) begin
+          step_d        = AwaitRow;
+          rom_valid_d   = 1'b1;
+          row_current_d = 1'b0;
+        end else if (lookup_empty) begin
+          step_d        = Idle;
+          rom_valid_d   = 1'b0;
+          row_current_d = 1'b0;
+        end else if (lookup_miss) begin
+          step_d  = row_current_d ? ExecuteRow : AwaitRow;
         end
       end
-      Ask: if (known_d) step_d = Exec;
-      Exec: begin
+      AwaitRow: if (row_current_d) step_d = ExecuteRow;
+      ExecuteRow: begin
         step_d = Idle;
-        if (takes && row_q.grant_valid && row_q.forward_valid) step_d = Second;
-        if (row_q.effect == Never && (!of_device || refuses)) step_d = Report;
+        if (execute && row_q.grant_valid && row_q.forward_valid) step_d = QueueForward;
+        if (row_q.effect == Never && (!is_device_op || refuse)) step_d = Report;
       end
-      Second: step_d = Idle;
+      QueueForward: step_d = Idle;
       Report: if (unexpected_ready_i) step_d = Idle;
       default: step_d = Idle;
     endcase
@@ -356,63 +369,63 @@ module dcu #(
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      step_q <= Sweep;
-      asks_q <= 1'b0;
+      step_q      <= Init;
+      rom_valid_q <= 1'b0;
     end else begin
-      step_q <= step_d;
-      asks_q <= asks_d;
+      step_q      <= step_d;
+      rom_valid_q <= rom_valid_d;
     end
   end
 
   always_ff @(posedge clk_i) begin
-    known_q <= known_d;
-    if (row_valid_i && !asks_q) begin
-      row_q       <= row_i;
-      row_stays_q <= row_i.next != state_e'(0);
-      row_reads_q <= row_i.memory == MemoryRead;
-      row_takes_q <= row_i.effect == Take;
+    row_current_q <= row_current_d;
+    if (row_valid_i && !rom_valid_q) begin
+      row_q             <= row_i;
+      row_keeps_entry_q <= row_i.next != state_e'(0);
+      row_starts_read_q <= row_i.memory == MemoryRead;
+      row_is_take_q     <= row_i.effect == Take;
     end
   end
 
-  // ------------------------------------------------------------------ its outcome
+  // ------------------------------------------------------------------ outcome of the event
 
-  assign needs_room = !hit && row_stays_q && !room;
+  assign lacks_way  = !hit && row_keeps_entry_q && !has_free_way;
   assign is_refused = row_q.effect == Refuse || row_q.effect == Never;
-  // A response may lack the entry of a write. No other event takes one while a response is pending: otherwise others could
-  // take it before the response every time.
-  assign has_entries = (!row_reads_q || !reads_full)
-                    && (row_q.memory != MemoryWrite || !writes_full && !yields_q)
-                    && (!of_local || !locals_full)
-                    && !lacks_lock
-                    && !lacks_tx
-                    && !needs_room;
-  assign takes      = step_q == Exec && row_takes_q && has_entries;
-  // The device gets an answer even to an illegal request. The directory itself asks again.
-  assign refuses    = step_q == Exec && is_refused && (of_device ? !locals_full : of_unlock);
-  assign returns    = step_q == Exec && row_takes_q && lacks_lock;
-  assign drops      = step_q == Exec && row_q.effect == Never && !of_local && !of_unlock;
-  assign ends       = takes || drops;
-  assign reads      = takes && row_q.memory == MemoryRead;
-  assign writes     = takes && row_q.memory == MemoryWrite;
-  assign grants     = takes && row_q.grant_valid;
+  // A response may lack a write entry. While a response is pending, no event that may stall gets one; otherwise such
+  // events could get every free entry before the response.
+  assign has_resources = (!row_starts_read_q || !reads_full)
+                      && (row_q.memory != MemoryWrite || !writes_full && !yield_to_response_q)
+                      && (!is_local_op || !locals_full)
+                      && !lacks_lock
+                      && !immediate_full
+                      && !lacks_way;
+  assign execute = step_q == ExecuteRow && row_is_take_q && has_resources;
+  // The device gets a response even to a request without a ROM row. The directory retries its own recall instead.
+  assign refuse      = step_q == ExecuteRow && is_refused && (is_device_op ? !locals_full : is_unlock);
+  assign return_op   = step_q == ExecuteRow && row_is_take_q && lacks_lock;
+  assign drop        = step_q == ExecuteRow && row_q.effect == Never && !is_local_op && !is_unlock;
+  assign retire      = execute || drop;
+  assign start_read  = execute && row_q.memory == MemoryRead;
+  assign start_write = execute && row_q.memory == MemoryWrite;
+  assign send_grant  = execute && row_q.grant_valid;
 
   always_comb begin
-    {skips, defers, blocks} = '0;
-    if (step_q == Exec && !ends && !refuses && !returns) begin
-      if (of_recall && row_q.effect != Take) begin
-        skips  = 1'b1;
-        blocks = recall_last;
-      end else if ((row_q.effect == Stall || needs_room) && (of_message && !deferred_full || of_deferred)) begin
-        defers = 1'b1;
+    {skip_way, defer, block} = '0;
+    if (step_q == ExecuteRow && !retire && !refuse && !return_op) begin
+      if (is_recall && row_q.effect != Take) begin
+        skip_way = 1'b1;
+        block    = recall_last_way;
+      end else if ((row_q.effect == Stall || lacks_way) && (is_message && !deferred_full || is_deferred)) begin
+        defer = 1'b1;
       end else begin
-        blocks = 1'b1;
+        block = 1'b1;
       end
     end
   end
 
-  assign unblock = ends || vacated || read_lost_i != '0 || tx_done_i != '0 || tx_left || answered;
+  assign unblock = retire || lookup_empty || read_lost_i != '0 || tx_done_i != '0 || tx_sent || rsp_sent;
 
-  always_ff @(posedge clk_i) yields_q <= (ask[FromRx+:NumRx] & Responses) != '0 && may_wait;
+  always_ff @(posedge clk_i) yield_to_response_q <= (trigger_valid[FromRx+:NumRx] & Responses) != '0 && may_stall;
 
   // ------------------------------------------------------------------ sources of events, and outputs
 
@@ -430,19 +443,19 @@ module dcu #(
     .clk_i,
     .rst_ni,
     .done_i         (read_done_i),
-    .ask_o          (ask[FromRead+:Reads]),
-    .offered_o      (offered[FromRead+:Reads]),
+    .trigger_valid_o(trigger_valid[FromRead+:Reads]),
+    .trigger_o      (triggers[FromRead+:Reads]),
     .source_i       (source[FromRead+:Reads]),
-    .ends_i         (ends),
-    .grants_i       (grants),
-    .free_i         (read_lost_i | tx_done_i | left_reads),
-    .line_i         (now.line),
-    .way_i          (now.way),
+    .retire_i       (retire),
+    .grant_sent_i   (send_grant),
+    .free_i         (read_lost_i | tx_done_i | freed_reads),
+    .line_i         (current.line),
+    .way_i          (current.way),
     .hit_i          (hit),
-    .takes_i        (takes),
+    .execute_i      (execute),
     .next_i         (row_q.next),
-    .begins_i       (reads),
-    .request_i      (now.event_id),
+    .start_i        (start_read),
+    .request_i      (current.event_id),
     .full_o         (reads_full),
     .request_valid_o(read_valid_o),
     .request_ready_i(read_ready_i),
@@ -466,19 +479,19 @@ module dcu #(
     .clk_i,
     .rst_ni,
     .done_i         (write_done_i),
-    .ask_o          (ask[FromWrite+:Writes]),
-    .offered_o      (offered[FromWrite+:Writes]),
+    .trigger_valid_o(trigger_valid[FromWrite+:Writes]),
+    .trigger_o      (triggers[FromWrite+:Writes]),
     .source_i       (source[FromWrite+:Writes]),
-    .ends_i         (ends),
-    .grants_i       (grants),
-    .free_i         (left_writes),
-    .line_i         (now.line),
-    .way_i          (now.way),
+    .retire_i       (retire),
+    .grant_sent_i   (send_grant),
+    .free_i         (freed_writes),
+    .line_i         (current.line),
+    .way_i          (current.way),
     .hit_i          (hit),
-    .takes_i        (takes),
+    .execute_i      (execute),
     .next_i         (row_q.next),
-    .begins_i       (writes),
-    .request_i      ('{now.event_id, row_q.to, now.circuit, now.slot}),
+    .start_i        (start_write),
+    .request_i      ('{current.event_id, row_q.to, current.circuit, current.slot}),
     .full_o         (writes_full),
     .request_valid_o(write_valid_o),
     .request_ready_i(write_ready_i),
@@ -494,14 +507,14 @@ module dcu #(
   assign write_payload_slot_o = write_request.slot;
 
   dcu_messages #(
-    .Protocol (Protocol),
-    .trigger_t(trigger_t),
-    .event_e  (event_e),
-    .state_e  (state_e),
-    .MaxDeferred  (MaxDeferred),
-    .LineWidth(LineWidth),
-    .SetWidth (SetWidth),
-    .SlotWidth(SlotWidth)
+    .Protocol   (Protocol),
+    .trigger_t  (trigger_t),
+    .event_e    (event_e),
+    .state_e    (state_e),
+    .MaxDeferred(MaxDeferred),
+    .LineWidth  (LineWidth),
+    .SetWidth   (SetWidth),
+    .SlotWidth  (SlotWidth)
   ) u_messages (
     .clk_i,
     .rst_ni,
@@ -510,25 +523,25 @@ module dcu #(
     .rx_event_i,
     .rx_line_i,
     .rx_slot_i,
-    .ask_o         (ask[FromRx+:NumRx+MaxDeferred]),
-    .offered_o     (offered[FromRx+:NumRx+MaxDeferred]),
-    .source_i      (source[FromRx+:NumRx+MaxDeferred]),
-    .event_i       (now.event_id),
-    .line_i        (now.line),
-    .circuit_i     (now.circuit),
-    .slot_i        (now.slot),
-    .ends_i        (ends),
-    .takes_i       (takes),
-    .initial_i     (!row_stays_q),
-    .writes_i      (writes),
-    .vacated_i     (vacated),
-    .defers_i      (defers),
-    .needs_room_i  (needs_room),
-    .full_o        (deferred_full),
+    .trigger_valid_o(trigger_valid[FromRx+:NumRx+MaxDeferred]),
+    .trigger_o      (triggers[FromRx+:NumRx+MaxDeferred]),
+    .source_i       (source[FromRx+:NumRx+MaxDeferred]),
+    .event_id_i     (current.event_id),
+    .line_i         (current.line),
+    .circuit_i      (current.circuit),
+    .slot_i         (current.slot),
+    .retire_i       (retire),
+    .execute_i      (execute),
+    .to_initial_i   (!row_keeps_entry_q),
+    .start_write_i  (start_write),
+    .lookup_empty_i (lookup_empty),
+    .defer_i        (defer),
+    .lacks_way_i    (lacks_way),
+    .full_o         (deferred_full),
     .drop_valid_o,
     .drop_circuit_o,
     .drop_slot_o,
-    .idle_o        (messages_idle)
+    .idle_o         (messages_idle)
   );
 
   dcu_locals #(
@@ -552,55 +565,55 @@ module dcu #(
     .unlock_valid_i,
     .unlock_ready_o,
     .unlock_line_i,
-    .ask_o             (ask[FromUnlock+:2]),
-    .offered_o         (offered[FromUnlock+:2]),
-    .of_unlock_i       (of_unlock),
-    .of_device_i       (of_device),
-    .of_recall_i       (of_recall),
-    .line_i            (now.line),
-    .way_i             (now.way),
-    .hit_i             (hit),
-    .takes_i           (takes),
-    .acknowledge_i     (row_q.acknowledge),
-    .is_refused_i      (is_refused),
-    .refuses_i         (refuses),
-    .returns_i         (returns),
-    .full_o            (locals_full),
+    .trigger_valid_o(trigger_valid[FromUnlock+:2]),
+    .trigger_o      (triggers[FromUnlock+:2]),
+    .is_unlock_i    (is_unlock),
+    .is_device_op_i (is_device_op),
+    .is_recall_i    (is_recall),
+    .line_i         (current.line),
+    .way_i          (current.way),
+    .hit_i          (hit),
+    .execute_i      (execute),
+    .acknowledge_i  (row_q.acknowledge),
+    .is_refused_i   (is_refused),
+    .refuse_i       (refuse),
+    .return_i       (return_op),
+    .full_o         (locals_full),
     .locks_full_o,
-    .lacks_lock_o      (lacks_lock),
+    .lacks_lock_o   (lacks_lock),
     .local_rsp_valid_o,
     .local_rsp_ready_i,
     .local_rsp_unlock_o,
     .local_rsp_refused_o,
     .local_rsp_operation_o,
     .local_rsp_line_o,
-    .answered_o        (answered),
-    .idle_o            (locals_idle)
+    .rsp_sent_o     (rsp_sent),
+    .idle_o         (locals_idle)
   );
 
   dcu_recall #(
-    .trigger_t(trigger_t),
-    .event_e  (event_e),
-    .state_e  (state_e),
-    .Event    (int'(Protocol.evict)),
-    .LineWidth(LineWidth),
-    .SetWidth (SetWidth),
-    .Ways     (Ways),
-    .RecallDelayLog2 (RecallDelayLog2)
+    .trigger_t      (trigger_t),
+    .event_e        (event_e),
+    .state_e        (state_e),
+    .Event          (int'(Protocol.evict)),
+    .LineWidth      (LineWidth),
+    .SetWidth       (SetWidth),
+    .Ways           (Ways),
+    .RecallDelayLog2(RecallDelayLog2)
   ) u_recall (
     .clk_i,
     .rst_ni,
-    .ask_o     (ask[FromRecall]),
-    .offered_o (offered[FromRecall]),
-    .way_o     (recall_way),
-    .used_o    (recall_used),
-    .last_o    (recall_last),
-    .set_i     (now.line[SetWidth-1:0]),
-    .needs_i   (step_q == Exec && row_q.effect == Take && needs_room),
-    .recalled_i(takes && of_recall),
-    .frees_i   (takes && hit && !row_stays_q),
-    .vacated_i (vacated),
-    .skips_i   (skips)
+    .trigger_valid_o  (trigger_valid[FromRecall]),
+    .trigger_o        (triggers[FromRecall]),
+    .way_o            (recall_way),
+    .active_o         (recall_active),
+    .last_way_o       (recall_last_way),
+    .set_i            (current.line[SetWidth-1:0]),
+    .way_needed_i     (step_q == ExecuteRow && row_q.effect == Take && lacks_way),
+    .recall_executed_i(execute && is_recall),
+    .way_freed_i      (execute && hit && !row_keeps_entry_q),
+    .lookup_empty_i   (lookup_empty),
+    .skip_i           (skip_way)
   );
 
   dcu_tx #(
@@ -613,82 +626,82 @@ module dcu #(
   ) u_tx (
     .clk_i,
     .rst_ni,
-    .takes_i        (takes),
-    .second_i       (step_q == Second),
-    .grant_valid_i  (row_q.grant_valid),
-    .grant_i        (row_q.grant),
-    .forward_valid_i(row_q.forward_valid),
-    .forward_i      (row_q.forward),
-    .line_i         (now.line),
-    .of_reads_i     (source[FromRead+:Reads]),
-    .of_writes_i    (source[FromWrite+:Writes]),
-    .lacks_room_o   (lacks_tx),
+    .execute_i        (execute),
+    .send_forward_i   (step_q == QueueForward),
+    .grant_valid_i    (row_q.grant_valid),
+    .grant_i          (row_q.grant),
+    .forward_valid_i  (row_q.forward_valid),
+    .forward_i        (row_q.forward),
+    .line_i           (current.line),
+    .completed_read_i (source[FromRead+:Reads]),
+    .completed_write_i(source[FromWrite+:Writes]),
+    .immediate_full_o (immediate_full),
     .tx_valid_o,
     .tx_ready_i,
     .tx_send_o,
     .tx_line_o,
     .tx_slot_o,
-    .left_o         (tx_left),
-    .left_reads_o   (left_reads),
-    .left_writes_o  (left_writes),
-    .idle_o         (tx_idle)
+    .sent_o           (tx_sent),
+    .freed_reads_o    (freed_reads),
+    .freed_writes_o   (freed_writes),
+    .idle_o           (tx_idle)
   );
 
-  // ------------------------------------------------------------------ observers and assertions
+  // ------------------------------------------------------------------ observation and assertions
 
-  assign step_valid_o  = step_q == Exec;
-  assign step_blocked_o   = row_q.effect == Take && !takes
-                      || row_q.effect == Refuse && !refuses
-                      || row_q.effect == Never && of_device && !refuses;
-  assign step_evict_o  = of_recall;
-  assign step_event_o  = now.event_id;
-  assign step_state_o  = now.state;
+  assign step_valid_o   = step_q == ExecuteRow;
+  assign step_blocked_o = row_q.effect == Take && !execute
+                      || row_q.effect == Refuse && !refuse
+                      || row_q.effect == Never && is_device_op && !refuse;
+  assign step_evict_o  = is_recall;
+  assign step_event_o  = current.event_id;
+  assign step_state_o  = current.state;
   assign step_effect_o = row_q.effect;
   assign step_next_o   = row_q.next;
-  assign step_line_o   = now.line;
+  assign step_line_o   = current.line;
 
   assign unexpected_valid_o = step_q == Report;
-  assign unexpected_event_o = now.event_id;
-  assign unexpected_state_o = now.state;
-  assign unexpected_line_o  = now.line;
+  assign unexpected_event_o = current.event_id;
+  assign unexpected_state_o = current.state;
+  assign unexpected_line_o  = current.line;
 
-  logic changes, change_waits;
-  assign changes      = takes && row_q.from != row_q.to;
-  assign change_waits = change_valid_o && !change_ready_i;
+  logic permission_changes, change_stalled;
+  assign permission_changes = execute && row_q.from != row_q.to;
+  assign change_stalled     = change_valid_o && !change_ready_i;
 
   always_ff @(posedge clk_i) begin
-    change_valid_o <= rst_ni && (changes || change_waits);
-    change_lost_o  <= rst_ni && changes && change_waits;
+    change_valid_o <= rst_ni && (permission_changes || change_stalled);
+    change_lost_o  <= rst_ni && permission_changes && change_stalled;
   end
   always_ff @(posedge clk_i) begin
-    if (!change_waits) begin
+    if (!change_stalled) begin
       change_from_o <= row_q.from;
       change_to_o   <= row_q.to;
-      change_line_o <= now.line;
+      change_line_o <= current.line;
     end
   end
 
   always_ff @(posedge clk_i) begin
-    evicted_o    <= rst_ni && takes && of_recall;
-    local_returned_o <= rst_ni && returns;
-    if (!rst_ni || step_q != Exec || takes)           stall_o <= StallNone;
-    else if (refuses || drops)                        stall_o <= StallNone;
-    else if (of_device && is_refused)                 stall_o <= StallLocal;
-    else if (row_q.effect != Take)                    stall_o <= StallLine;
-    else if (needs_room)                              stall_o <= StallRoom;
-    else if (row_reads_q && reads_full)               stall_o <= StallRead;
-    else if (of_local && (locals_full || lacks_lock)) stall_o <= StallLocal;
-    else if (lacks_tx)                                stall_o <= StallSend;
-    else                                              stall_o <= StallWrite;
+    evicted_o        <= rst_ni && execute && is_recall;
+    local_returned_o <= rst_ni && return_op;
+    if (!rst_ni || step_q != ExecuteRow || execute)      stall_o <= StallNone;
+    else if (refuse || drop)                             stall_o <= StallNone;
+    else if (is_device_op && is_refused)                 stall_o <= StallLocal;
+    else if (row_q.effect != Take)                       stall_o <= StallLine;
+    else if (lacks_way)                                  stall_o <= StallRoom;
+    else if (row_starts_read_q && reads_full)            stall_o <= StallRead;
+    else if (is_local_op && (locals_full || lacks_lock)) stall_o <= StallLocal;
+    else if (immediate_full)                             stall_o <= StallSend;
+    else                                                 stall_o <= StallWrite;
   end
 
   always_ff @(posedge clk_i) begin
-    idle_o <= step_q == Idle && reads_idle && writes_idle && messages_idle && locals_idle && tx_idle && !recall_used;
+    idle_o <= step_q == Idle && reads_idle && writes_idle && messages_idle && locals_idle && tx_idle && !recall_active;
   end
 
-  `NOTICE_OR(event_expected, step_q != Exec || row_q.effect != Never,
-    ("dcu: the ROM has no row for event %0d in state %0d", now.event_id, now.state))
-  `ASSERT(leaves_what_may_wait,
-    step_q != Exec || row_q.effect != Stall || of_local || (of_message && may_wait) || of_deferred)
-  `ASSERT(refuses_what_is_the_device_s, step_q != Exec || row_q.effect != Refuse || of_local || of_unlock)
+  `REPORT_OR(event_expected, step_q != ExecuteRow || row_q.effect != Never,
+    ("dcu: the ROM has no row for event %0d in state %0d", current.event_id, current.state))
+  `ASSERT(stalls_only_if_allowed,
+    step_q != ExecuteRow || row_q.effect != Stall || is_local_op || (is_message && may_stall) || is_deferred)
+  `ASSERT(refuses_only_device_events, step_q != ExecuteRow || row_q.effect != Refuse || is_local_op || is_unlock)
 endmodule : dcu

@@ -1,8 +1,8 @@
-// Directory of a directory controller unit (DCU): tags and states of the lines that are not in the initial state, in sets of
-// several ways.
+// Directory of a directory controller unit (DCU): tags and states of the lines that are not in the initial state, in
+// sets of several ways.
 //
-// A word holds the ways that are compared in one cycle. Cycle 0 has the address; in cycle 1 the word is read and compared;
-// in cycle 2 the result is valid. The word is stable until the next read.
+// A word holds the ways that are compared in one cycle. Cycle 0 has the address; in cycle 1 the word is read and
+// compared; in cycle 2 the result is valid. The word is stable until the next read.
 
 module dcu_directory #(
   // Words: number of words, that is, sets times the groups of ways of a set.

@@ -1,83 +1,85 @@
-// Scheduler of a unit: chooses the next event among the sources that offer one.
+// Event scheduler of a directory controller unit (DCU): picks the next event from the sources that offer one.
 //
-// Early sources (responses and completions of memory) come before all others; within each class the choice is round-robin.
-// An event that lacked a resource is blocked until a resource has changed.
+// Sources with high priority (memory completions and responses) come before all others; within each class the choice is
+// round-robin. An event that lacked a resource is blocked until a resource changes.
 
 `include "assertions.svh"
 
 module dcu_scheduler #(
   parameter type                trigger_t = logic,  // an event with its context
   parameter int unsigned        Sources   = 8,
-  parameter int unsigned        Memory    = 2,      // the first sources are completions of memory
-  parameter logic [Sources-1:0] Early     = '0,     // by source: its events may not wait
+  parameter int unsigned        Completions    = 2,      // the first sources offer memory completions
+  parameter logic [Sources-1:0] HighPriority     = '0,   // by source: its events must not stall
   parameter int unsigned        WayWidth  = 4
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,
 
-  input  logic     [Sources-1:0]  ask_i,
-  input  trigger_t [Sources-1:0]  offered_i,
+  // Events offered by the sources; way of the recall.
+  input  logic     [Sources-1:0]  trigger_valid_i,
+  input  trigger_t [Sources-1:0]  trigger_i,
   input  logic     [WayWidth-1:0] recall_way_i,
 
-  // The choice. It becomes the current event if the unit is idle.
-  input  logic                    idle_i,
+  // Picked event. With `load_i`, it becomes the current event in the next cycle.
+  input  logic                    load_i,
   output logic                    valid_o,
-  output logic                    of_memory_o,
+  output logic                    is_completion_o,
   output trigger_t                picked_o,
 
   // Source of the current event, one-hot.
   output logic     [Sources-1:0]  source_o,
   input  logic                    block_i,    // the current event lacks a resource
-  input  logic                    unblock_i   // a resource that an event may lack has changed; effective a cycle later
+  input  logic                    unblock_i   // a resource has changed; effective one cycle later
 );
-  logic [Sources-1:0] ask_early, ask_late, pick_early, pick_late, pick;
-  logic [Sources-1:0] blocked_d, blocked_q;  // tried, and lacked a resource
+  logic [Sources-1:0] high_valid, low_valid, high_pick, low_pick, pick;
+  logic [Sources-1:0] blocked_d, blocked_q;  // the event of the source lacked a resource
   logic               unblock_q;
-  trigger_t           picked_early, picked_late;
-  logic [home_pkg::bits(Sources)-1:0] unused_early, unused_late;
+  trigger_t           high_picked, low_picked;
+  logic [home_pkg::bits(Sources)-1:0] unused_high, unused_low;
 
   rr_pick #(
-    .Size   (Sources),
+    .Size     (Sources),
     .GroupSize(Sources)
-  ) u_pick_early (
+  ) u_pick_high (
     .clk_i,
     .rst_ni,
-    .req_i  (ask_early),
-    .accept_i(idle_i),
-    .pick_o (pick_early),
-    .index_o(unused_early)
+    .req_i   (high_valid),
+    .accept_i(load_i),
+    .pick_o  (high_pick),
+    .index_o (unused_high)
   );
 
   rr_pick #(
-    .Size   (Sources),
+    .Size     (Sources),
     .GroupSize(Sources)
-  ) u_pick_late (
+  ) u_pick_low (
     .clk_i,
     .rst_ni,
-    .req_i  (ask_late),
-    .accept_i(idle_i && ask_early == '0),
-    .pick_o (pick_late),
-    .index_o(unused_late)
+    .req_i   (low_valid),
+    .accept_i(load_i && high_valid == '0),
+    .pick_o  (low_pick),
+    .index_o (unused_low)
   );
 
-  assign ask_early = ask_i & Early & ~blocked_q;
-  assign ask_late  = ask_i & ~Early & ~blocked_q;
-  assign pick      = ask_early != '0 ? pick_early : pick_late;
+  assign high_valid = trigger_valid_i & HighPriority & ~blocked_q;
+  assign low_valid  = trigger_valid_i & ~HighPriority & ~blocked_q;
+  assign pick       = high_valid != '0 ? high_pick : low_pick;
 
-  assign valid_o     = ask_early != '0 || ask_late != '0;
-  assign of_memory_o = pick_early[Memory-1:0] != '0;
+  assign valid_o         = high_valid != '0 || low_valid != '0;
+  assign is_completion_o = high_pick[Completions-1:0] != '0;
 
-  // Both are precomputed; a later signal selects between them.
+  // The events of both classes are selected in parallel; the late signal `high_valid` then chooses between them.
   always_comb begin
-    picked_early = '0;
-    picked_late  = '0;
+    high_picked = '0;
+    low_picked  = '0;
     for (int unsigned i = 0; i < Sources; i++) begin
-      if (pick_early[i]) picked_early |= offered_i[i];
-      if (pick_late[i]) picked_late |= offered_i[i];
+      if (high_pick[i]) high_picked |= trigger_i[i];
+      if (low_pick[i]) low_picked |= trigger_i[i];
     end
-    picked_o = ask_early != '0 ? picked_early : picked_late;
-    // Completions of memory carry their way, a recall has its own; for all other events the look-up determines the way.
-    picked_o.way = of_memory_o ? picked_early.way : recall_way_i;
+    picked_o = high_valid != '0 ? high_picked : low_picked;
+    // A completion carries its way. All other events get the way of the recall; the look-up overwrites it unless the
+    // event is the recall.
+    picked_o.way = is_completion_o ? high_picked.way : recall_way_i;
   end
 
   always_comb begin
@@ -92,7 +94,7 @@ module dcu_scheduler #(
       blocked_q <= '0;
       unblock_q <= 1'b0;
     end else begin
-      if (idle_i) source_o <= pick;
+      if (load_i) source_o <= pick;
       blocked_q <= blocked_d;
       unblock_q <= unblock_i;
     end

@@ -41,7 +41,8 @@ module fifo #(
     localparam int unsigned IndexWidth = $clog2(Depth);
 
     data_t                 entries_q [Depth];
-    // Equal indices mean empty or full. The register `rd_valid_o` distinguishes the two; without it, an extra index bit does.
+    // Equal indices mean empty or full. The register `rd_valid_o` distinguishes the two; without it, an extra index bit
+    // does.
     localparam int unsigned CountWidth = IndexWidth + (RegisterValid ? 0 : 1);
     logic [CountWidth-1:0] wr_index_q, rd_index_q, rd_index_next;
     logic                  full, wr, rd;

@@ -1,6 +1,6 @@
-// The first free entry of several, known a cycle late; the last entry if no other is free.
+// Index of the first free entry, one cycle late; the last entry if no other one is free.
 //
-// The delay is safe in a unit: only the unit takes entries, and at most one in several cycles.
+// The delay is safe in a directory controller unit, because the unit allocates at most one entry in several cycles.
 
 module first_free #(
   parameter int unsigned Size = 2,

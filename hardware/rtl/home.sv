@@ -122,8 +122,8 @@ module home #(
     $error("home: NumRemotes must be 1: the protocol ROM is that of a home which knows one remote");
   end
 
-  // With illegal parameters, tools would first report errors inside the slices, or would not terminate, so no slices are
-  // generated then.
+  // With illegal parameters, tools would first report errors inside the slices, or would not terminate, so no slices
+  // are generated then.
   localparam int unsigned RowBits = 11 + 2 * $bits(send_e) + $bits(state_e);
 
   localparam bit InvalidProtocol = LineBits == 0 || $bits(row_t) != RowBits || 2 ** $bits(event_e) <= 32'(Protocol.memory_done);

@@ -1,7 +1,7 @@
 // Round-robin arbiter: picks the first requester after the last one served.
 //
-// More than `GroupSize` requesters are arbitrated in two parallel levels: among groups of that size, and within each group.
-// A persistent requester is picked after at most `Size - 1` others (`Size` rounded up to full groups).
+// More than `GroupSize` requesters are arbitrated in two parallel levels: among groups of that size, and within each
+// group. A persistent requester is picked after at most `Size - 1` others (`Size` rounded up to full groups).
 
 module rr_pick #(
   parameter int unsigned Size      = 2,

@@ -1,7 +1,7 @@
 // Merges streams into one, round-robin. A stream is chosen in one cycle, and its data passes in the next.
 //
-// The choice is the only state; it is stable until the transfer. A stream can be chosen again one cycle after its transfer,
-// so a single active stream has half of the maximum rate.
+// The choice is the only state; it is stable until the transfer. A stream can be chosen again one cycle after its
+// transfer, so a single active stream has half of the maximum rate.
 
 `include "assertions.svh"
 

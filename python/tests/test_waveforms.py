@@ -81,7 +81,7 @@ def write_faulty_verilator(folder: Path) -> None:
         f"""#!/bin/sh
 [ "$1" = --version ] && exec {real} --version
 [ -e {built_library} ] && exec cp {built_library} lockstep.so
-sed -i 's/takes && (hit || row_stays_q)/takes \\&\\& row_stays_q/' dcu.sv
+sed -i 's/execute && (hit || row_keeps_entry_q)/execute \\&\\& row_keeps_entry_q/' dcu.sv
 {real} "$@" --trace-fst --trace-structs -MAKEFLAGS "OPT_FAST=-O0 OPT_GLOBAL=-O0" && cp lockstep.so {built_library}
 """
     )

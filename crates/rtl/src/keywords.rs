@@ -1,7 +1,7 @@
 //! The reserved words of SystemVerilog (IEEE 1800-2017, annex B), which printed names must avoid.
 
 /// True if a word is reserved in SystemVerilog. The comparison is case-sensitive.
-pub fn reserved(word: &str) -> bool {
+pub fn is_reserved(word: &str) -> bool {
     WORDS
         .split_ascii_whitespace()
         .any(|reserved| reserved == word)

@@ -1,12 +1,12 @@
 //! Text forms of a ROM: the SystemVerilog package with its names, and the image that initialises it.
 
-use crate::keywords::reserved;
-use crate::rom::{Rom, MAX_CIRCUITS};
+use crate::keywords::is_reserved;
+use crate::rom::{Circuit, Rom, Row, MAX_CIRCUITS};
 use crate::sources::HOME;
 use cohkit_diagnostics::line_column;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::{Permission, Protocol};
-use cohkit_protocol::rows::{rows, Row as Words};
+use cohkit_protocol::rows::{rows, Row as DescribedRow};
 use std::fmt::Write;
 
 /// Origin of a ROM, for the header of printed files.
@@ -55,67 +55,46 @@ pub fn package(protocol: &Protocol, rom: &Rom, origin: &Origin) -> String {
     let mut text = origin.header(&format!(
         "The home of {name}: types and constants of its protocol ROM."
     ));
-    let push_line = |text: &mut String, line: &str| {
-        text.push_str(line);
-        text.push('\n');
-    };
-    push_line(&mut text, &format!("package {name}_pkg;"));
-    push_line(
-        &mut text,
-        "  // States of a line. The first is that of lines which the directory does not hold.",
-    );
-    enumeration(&mut text, "state_e", rom.state_bits(), rom.states.iter());
-    push_line(&mut text, "");
-    push_line(
-        &mut text,
-        "  // Events of a unit. Messages to the home come first, with their numbers in headers.",
-    );
-    enumeration(
-        &mut text,
-        "event_e",
-        rom.event_bits(),
-        rom.events.iter().map(|event| &event.name),
-    );
-    push_line(&mut text, "");
-    push_line(
-        &mut text,
-        "  // Messages to the remote, with their numbers in headers.",
-    );
-    enumeration(
-        &mut text,
-        "send_e",
-        rom.send_bits(),
-        rom.sends.iter().map(|sent| &sent.name),
-    );
+    text += &format!("package {name}_pkg;\n");
+    text +=
+        "  // States of a line. The first is that of lines which the directory does not hold.\n";
+    push_enumeration(&mut text, "state_e", rom.state_bits(), rom.states.iter());
+    text += "\n  // Events of a unit. Messages to the home come first, with their numbers in headers.\n";
+    let event_names = rom.events.iter().map(|event| &event.name);
+    push_enumeration(&mut text, "event_e", rom.event_bits(), event_names);
+    text += "\n  // Messages to the remote, with their numbers in headers.\n";
+    let send_names = rom.sends.iter().map(|sent| &sent.name);
+    push_enumeration(&mut text, "send_e", rom.send_bits(), send_names);
     text += ROW_TYPE;
-    let circuits = |circuits: &[crate::rom::Circuit]| {
-        let names: Vec<String> = circuits
-            .iter()
-            .enumerate()
-            .map(|(index, circuit)| format!("{index} {}", circuit.name))
-            .collect();
-        names.join(", ")
-    };
-    push_line(
-        &mut text,
-        &format!(
-            "  // Circuits to the home: {}; to the remote: {}.",
-            circuits(&rom.rx),
-            circuits(&rom.tx)
-        ),
+    text += &format!(
+        "  // Circuits to the home: {}; to the remote: {}.\n",
+        circuit_list(&rom.rx),
+        circuit_list(&rom.tx)
     );
-    push_line(&mut text, "  localparam home_pkg::protocol_t Protocol = '{");
-    let fields = fields(protocol, rom);
+    push_protocol(&mut text, protocol, rom);
+    text += &format!("endpackage : {name}_pkg\n");
+    text
+}
+
+/// Returns the numbers and names of circuits.
+fn circuit_list(circuits: &[Circuit]) -> String {
+    let names: Vec<String> = circuits
+        .iter()
+        .enumerate()
+        .map(|(index, circuit)| format!("{index} {}", circuit.name))
+        .collect();
+    names.join(", ")
+}
+
+/// Appends the parameter `Protocol`, with the properties of messages that the hardware needs.
+fn push_protocol(text: &mut String, protocol: &Protocol, rom: &Rom) {
+    *text += "  localparam home_pkg::protocol_t Protocol = '{\n";
+    let fields = protocol_fields(protocol, rom);
     for (index, (field, value)) in fields.iter().enumerate() {
         let comma = if index + 1 < fields.len() { "," } else { "" };
-        push_line(
-            &mut text,
-            &format!("    {:14}{value}{comma}", format!("{field}:")),
-        );
+        *text += &format!("    {:14}{value}{comma}\n", format!("{field}:"));
     }
-    push_line(&mut text, "  };");
-    push_line(&mut text, &format!("endpackage : {name}_pkg"));
-    text
+    *text += "  };\n";
 }
 
 /// Parameters of `home` that one printed package determines.
@@ -136,15 +115,15 @@ pub fn top(protocol: &Protocol, origin: &Origin) -> String {
         .lines()
         .skip_while(|line| !line.starts_with("module "))
         .take_while(|line| *line != ");");
-    let mut connected = String::new();
+    // Parameters of the top that are passed on to `home`.
+    let mut connections = String::new();
     for line in header {
-        let parameter_name = parameter(line);
-        if parameter_name.is_some_and(|parameter_name| PACKAGE_PARAMETERS.contains(&parameter_name))
-        {
+        let parameter = declared_parameter(line);
+        if parameter.is_some_and(|parameter| PACKAGE_PARAMETERS.contains(&parameter)) {
             continue;
         }
-        if let Some(parameter_name) = parameter_name {
-            let _ = writeln!(connected, "    .{parameter_name}({parameter_name}),");
+        if let Some(parameter) = parameter {
+            let _ = writeln!(connections, "    .{parameter}({parameter}),");
         }
         let line = line
             .replace("module home", &format!("module {name}_home"))
@@ -155,7 +134,7 @@ pub fn top(protocol: &Protocol, origin: &Origin) -> String {
         text,
         ");
   home #(
-{connected}    .Protocol({name}_pkg::Protocol),
+{connections}    .Protocol({name}_pkg::Protocol),
     .state_e({name}_pkg::state_e),
     .event_e({name}_pkg::event_e),
     .send_e({name}_pkg::send_e),
@@ -169,7 +148,7 @@ endmodule : {name}_home
 }
 
 /// Returns the name of the parameter that a line of a module's header declares, if any.
-fn parameter(line: &str) -> Option<&str> {
+fn declared_parameter(line: &str) -> Option<&str> {
     let declared = line.trim_start().strip_prefix("parameter ")?;
     declared.split('=').next()?.split_whitespace().next_back()
 }
@@ -191,16 +170,16 @@ pub fn file_list(protocol: &Protocol) -> String {
     text
 }
 
-/// Returns a mask of bits as a number of SystemVerilog; the first bit is the lowest of `width` bits.
+/// Returns a mask of bits as a SystemVerilog literal; the first bit is the lowest of `width` bits.
 fn mask(bits: &mut dyn Iterator<Item = bool>, width: usize) -> String {
     let value = bits
         .enumerate()
-        .fold(0u64, |value, (place, bit)| value | u64::from(bit) << place);
+        .fold(0u64, |value, (index, bit)| value | u64::from(bit) << index);
     format!("{width}'h{value:x}")
 }
 
 /// Returns the mask of the messages to the remote that `send_of` selects in a row of the ROM; its width is 16 bits.
-fn mask_of_sends(rom: &Rom, send_of: fn(crate::rom::Row) -> Option<u16>) -> String {
+fn mask_of_sends(rom: &Rom, send_of: fn(Row) -> Option<u16>) -> String {
     let rows = rom
         .used()
         .filter_map(|(state, event)| send_of(rom.row(state, event)));
@@ -213,7 +192,7 @@ fn mask_of_sends(rom: &Rom, send_of: fn(crate::rom::Row) -> Option<u16>) -> Stri
 
 /// Returns the fields of `home_pkg::protocol_t`, the properties of messages that the hardware needs, each with its
 /// value.
-fn fields(protocol: &Protocol, rom: &Rom) -> Vec<(&'static str, String)> {
+fn protocol_fields(protocol: &Protocol, rom: &Rom) -> Vec<(&'static str, String)> {
     let number = |value: usize| format!("8'd{value}");
     // For each circuit, the mask of its messages, with the last circuit first as in a packed array.
     let by_circuit = |circuits: Vec<usize>, width: usize| {
@@ -245,7 +224,7 @@ fn fields(protocol: &Protocol, rom: &Rom) -> Vec<(&'static str, String)> {
         ),
         (
             "rx_waits",
-            mask(&mut rom.rx.iter().map(|circuit| circuit.waits), 4),
+            mask(&mut rom.rx.iter().map(|circuit| circuit.can_stall), 4),
         ),
         (
             "tx_payload",
@@ -288,7 +267,7 @@ fn fields(protocol: &Protocol, rom: &Rom) -> Vec<(&'static str, String)> {
 }
 
 /// Appends an enumeration type of `bits` bits, whose values are numbered from 0.
-fn enumeration<'a>(
+fn push_enumeration<'a>(
     text: &mut String,
     name: &str,
     bits: u32,
@@ -315,7 +294,7 @@ fn identifier(name: &str) -> String {
         .chars()
         .all(|character| character.is_ascii_alphanumeric() || character == '_')
         && !name.starts_with(|character: char| character.is_ascii_digit());
-    if is_plain && !reserved(name) {
+    if is_plain && !is_reserved(name) {
         name.to_string()
     } else {
         format!("\\{name} ")
@@ -325,7 +304,7 @@ fn identifier(name: &str) -> String {
 /// Prints the ROM's image for `$readmemh`: every row with a rule, with its transition and its line in the protocol
 /// file.
 pub fn image(protocol: &Protocol, home: &Controller, rom: &Rom, origin: &Origin) -> String {
-    let words = rows(protocol, home).rows;
+    let descriptions = rows(protocol, home).rows;
     let mut text = origin.header(&format!(
         "The protocol ROM of the home of {}: {} rows of {} bits, addressed by state ({} bits) and event ({} bits).",
         protocol.name,
@@ -350,21 +329,21 @@ pub fn image(protocol: &Protocol, home: &Controller, rom: &Rom, origin: &Origin)
                 text,
                 "@{address:04x} {word:0digits$x}  // {}:{line}: {}",
                 origin.file,
-                sentence(&words[rule])
+                describe(&descriptions[rule])
             );
         }
     }
     text
 }
 
-/// Returns a row as a phrase.
-fn sentence(row: &Words) -> String {
-    let mut sentence = row.event.clone();
+/// Returns a row as text: `EVENT: ACTIONS -> NEXT STATE`.
+fn describe(row: &DescribedRow) -> String {
+    let mut text = row.event.clone();
     if !row.actions.is_empty() {
-        sentence += &format!(": {}", row.actions.join(", "));
+        text += &format!(": {}", row.actions.join(", "));
     }
     if let Some(next) = &row.next {
-        sentence += &format!(" -> {next}");
+        text += &format!(" -> {next}");
     }
-    sentence
+    text
 }

@@ -189,6 +189,7 @@ fn kill_group(_leader: u32) {}
 mod tests {
     use super::*;
 
+    /// Both output streams and the exit code of a tool are returned.
     #[test]
     fn tool_output_is_captured() {
         let mut command = Command::new("sh");
@@ -211,6 +212,7 @@ mod tests {
         assert!(output.expect("there is a shell").is_none());
     }
 
+    /// A tool without an answer in time is killed, and one with too much output fails.
     #[test]
     fn unresponsive_and_endless_tools_are_killed() {
         let mut command = Command::new("sh");

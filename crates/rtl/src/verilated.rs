@@ -12,14 +12,13 @@
 mod application;
 
 use crate::lockstep::changes::{Change, Changes};
-use crate::lockstep::model::{Inputs, Model, Outputs, BEAT, CIRCUITS, SLICES, UNITS};
-use crate::rom::Rom;
+use crate::lockstep::model::{Inputs, Model, Outputs, BEAT_WORDS, CIRCUITS, SLICES, UNITS};
+use crate::lockstep::words::{Header, LocalRequest, LocalResponse, ReportedStep};
+use crate::rom::{Effect, Rom};
 use crate::CLOCK;
 use cohkit_protocol::controller::Event;
 use cohkit_protocol::protocol::MessageId;
-use cohkit_sim::agents::clocked::{
-    Admission, ApplicationEvent, Bytes, ClockedHome, CycleOutput, WORDS,
-};
+use cohkit_sim::agents::clocked::{Admission, ApplicationEvent, Bytes, ClockedHome, CycleOutput};
 use cohkit_sim::components::tags::folded;
 use cohkit_sim::kernel::Time;
 use cohkit_sim::message::Line;
@@ -30,13 +29,11 @@ use std::path::Path;
 pub use application::Application;
 use application::RtlApplication;
 
-/// Mask of a line number on the pins.
-const LINE: u64 = (1 << 36) - 1;
 /// Clock period in picoseconds.
 pub const PERIOD: Time = (1_000_000 + CLOCK / 2) / CLOCK;
-/// Number of quiet cycles after which an idle home will not act on its own.
+/// Number of quiet cycles after which an idle home does nothing without input.
 const QUIET_CYCLES: u32 = 8;
-/// Number of quiet cycles if an application is present, which takes a few cycles on its own.
+/// Number of quiet cycles if an application is present, which may work for some cycles without activity at the ports.
 const APPLICATION_QUIET_CYCLES: u32 = 64;
 
 /// A home in a library built by [`crate::lockstep::build`].
@@ -67,8 +64,9 @@ pub struct Verilated {
     application: Option<RtlApplication>,
 }
 
-/// Bits of the traffic between home and application in a cycle, as in `hardware/lockstep/lockstep.sv`.
-mod passes {
+/// Bits of the pin `handshakes`: transfers between home and application in a cycle, as in
+/// `hardware/lockstep/lockstep.sv`.
+mod handshakes {
     /// Last beat of a read.
     pub const LAST_READ: u64 = 1;
     /// Response to a write.
@@ -78,7 +76,7 @@ mod passes {
     /// Unlock that the application requests.
     pub const UNLOCK: u64 = 1 << 3;
     /// Response to a local operation or to an unlock.
-    pub const ANSWER: u64 = 1 << 4;
+    pub const RESPONSE: u64 = 1 << 4;
     /// Address of a read.
     pub const READ_ADDRESS: u64 = 1 << 5;
     /// Address of a write.
@@ -91,8 +89,8 @@ mod passes {
 struct Slice {
     /// Messages to the home, by circuit.
     port_queues: [PortQueue; CIRCUITS],
-    /// Message to the remote whose beats are leaving, by circuit: number of beats so far, and bytes.
-    departing: [(usize, Bytes); CIRCUITS],
+    /// Message to the remote whose beats are leaving, by circuit.
+    departing: [PartialLine; CIRCUITS],
     /// Local operations of the device, as the pins encode them.
     locals: VecDeque<u64>,
     /// Line numbers that the device unlocks.
@@ -101,22 +99,107 @@ struct Slice {
     reads: FxHashMap<Line, u64>,
     /// AXI identifiers of outstanding writes, by line.
     writes: FxHashMap<Line, u64>,
-    /// Answers of memory to reads: AXI identifier and bytes. The beats of the first one are entering.
-    read: VecDeque<(u64, Bytes)>,
-    /// Index of the next beat of that answer.
+    /// Read responses of memory: AXI identifier and bytes. The beats of the first one are entering.
+    read_responses: VecDeque<(u64, Bytes)>,
+    /// Index of the next beat of that response.
     read_beat: usize,
     /// AXI identifiers of completed writes, in the order of their responses.
-    written: VecDeque<u64>,
-    /// Addresses of writes whose data have not arrived, each as line and AXI identifier.
-    addresses: VecDeque<(Line, u64)>,
-    /// Data of writes whose address has not arrived: bytes, and mask of the written words.
-    data: VecDeque<(Bytes, u16)>,
-    /// Write whose beats are arriving: number of beats so far, bytes, and mask of the written words.
-    incoming_write: (usize, Bytes, u16),
+    write_responses: VecDeque<u64>,
+    /// Writes of the home whose address or data are incomplete.
+    incoming_writes: IncomingWrites,
     /// Changes of permissions that the home has yet to report.
     changes: Changes,
-    /// Answer of the application to a read, whose beats are in transit: number of beats so far, and bytes.
-    outgoing_answer: (usize, Bytes),
+    /// Read response of the application, whose beats are in transit.
+    outgoing_response: PartialLine,
+}
+
+/// A line of which some beats have been transferred.
+#[derive(Clone, Copy, Default)]
+struct PartialLine {
+    /// Number of beats so far.
+    beats: usize,
+    /// Contents of the line, as far as they have been transferred.
+    bytes: Bytes,
+}
+
+/// Data of a complete write.
+#[derive(Clone, Copy)]
+struct WriteData {
+    /// Contents of the line.
+    bytes: Bytes,
+    /// Mask of the written words.
+    mask: u16,
+}
+
+/// A complete write.
+struct Write {
+    /// Line that is written.
+    line: Line,
+    /// AXI identifier.
+    id: u64,
+    /// Its data.
+    data: WriteData,
+}
+
+/// Writes at an AXI port whose address or data are incomplete. Addresses and data arrive independently, each in order.
+#[derive(Default)]
+struct IncomingWrites {
+    /// Addresses of writes whose data have not arrived, each as line and AXI identifier.
+    addresses: VecDeque<(Line, u64)>,
+    /// Data of writes whose address has not arrived.
+    data: VecDeque<WriteData>,
+    /// Write whose beats are arriving.
+    current: PartialLine,
+    /// Mask of the written words of that write.
+    current_mask: u16,
+}
+
+impl IncomingWrites {
+    /// Adds an address.
+    fn add_address(&mut self, line: Line, id: u64) {
+        self.addresses.push_back((line, id));
+    }
+
+    /// Adds a beat of data, with its byte strobes and the mark of the last beat.
+    ///
+    /// # Errors
+    /// The write has too many beats, or writes a part of a word.
+    fn add_beat(
+        &mut self,
+        data: &[u64; BEAT_WORDS],
+        strobes: u64,
+        is_last: bool,
+    ) -> Result<(), String> {
+        let PartialLine { beats, bytes } = &mut self.current;
+        let first_word = *beats * BEAT_WORDS;
+        let Some(beat_words) = bytes.get_mut(first_word..first_word + BEAT_WORDS) else {
+            return Err("a write has too many beats".into());
+        };
+        beat_words.copy_from_slice(data);
+        for word in 0..BEAT_WORDS {
+            match strobes >> (8 * word) & 0xff {
+                0 => {}
+                0xff => self.current_mask |= 1 << (first_word + word),
+                _ => return Err(format!("a write has the strobes {strobes:x}")),
+            }
+        }
+        *beats += 1;
+        if is_last {
+            self.data.push_back(WriteData {
+                bytes: std::mem::take(&mut self.current).bytes,
+                mask: std::mem::take(&mut self.current_mask),
+            });
+        }
+        Ok(())
+    }
+
+    /// Removes and returns the next write whose address and data are complete.
+    fn next_complete(&mut self) -> Option<Write> {
+        let (&(line, id), &data) = (self.addresses.front()?, self.data.front()?);
+        self.addresses.pop_front();
+        self.data.pop_front();
+        Some(Write { line, id, data })
+    }
 }
 
 impl Default for Slice {
@@ -128,23 +211,33 @@ impl Default for Slice {
             unlocks: VecDeque::new(),
             reads: FxHashMap::default(),
             writes: FxHashMap::default(),
-            read: VecDeque::new(),
+            read_responses: VecDeque::new(),
             read_beat: 0,
-            written: VecDeque::new(),
-            addresses: VecDeque::new(),
-            data: VecDeque::new(),
-            incoming_write: (0, [0; WORDS], 0),
+            write_responses: VecDeque::new(),
+            incoming_writes: IncomingWrites::default(),
             changes: Changes::new(UNITS, Some(Changes::max_report_delay(UNITS))),
-            outgoing_answer: (0, [0; WORDS]),
+            outgoing_response: PartialLine::default(),
         }
     }
+}
+
+/// A message that waits at the home's port.
+struct QueuedMessage {
+    /// Message type.
+    kind: MessageId,
+    /// Header.
+    header: Header,
+    /// True if the message has payload.
+    has_payload: bool,
+    /// Contents of the line, if the message has payload.
+    bytes: Bytes,
 }
 
 /// Messages queued for a circuit.
 #[derive(Default)]
 struct PortQueue {
-    /// Message type, header, true if it has payload, and bytes of each message.
-    queue: VecDeque<(MessageId, u64, bool, Bytes)>,
+    /// Messages in order of arrival.
+    queue: VecDeque<QueuedMessage>,
     /// Index of the next beat of the first message.
     beat: usize,
 }
@@ -165,10 +258,10 @@ impl Verilated {
         Verilated::open_with(library, image, rom, line_bytes, fold, None, "")
     }
 
-    /// Creates a home with an application behind it, from a library built with [`Endpoint::Application`].
-    /// With a seed other than 0, all traffic between home, application and its memory has random delays, and that
-    /// memory answers in any order. The application sees lines by their numbers at the home's ports.
-    /// `extra_arguments` are additional arguments for [`Model::open`].
+    /// Creates a home with an application behind it, from a library built with [`Endpoint::Application`]. `application`
+    /// has the application and a seed. With a seed other than 0, all traffic between home, application and its memory
+    /// has random delays, and that memory answers in any order. The application sees lines by their numbers at the
+    /// home's ports. `extra_arguments` are additional arguments for [`Model::open`].
     ///
     /// [`Endpoint::Application`]: crate::lockstep::shapes::Endpoint::Application
     ///
@@ -188,8 +281,8 @@ impl Verilated {
         });
         let words = line_bytes as usize / 8;
         let mut events = Vec::new();
-        for (number, occurrence) in rom.events.iter().enumerate() {
-            if let Event::Message(kind) = occurrence.event {
+        for (number, event) in rom.events.iter().enumerate() {
+            if let Event::Message(kind) = event.event {
                 events.resize(events.len().max(kind.index() + 1), None);
                 events[kind.index()] = Some(number);
             }
@@ -199,7 +292,7 @@ impl Verilated {
             rom,
             events,
             words,
-            beats: words / BEAT,
+            beats: words / BEAT_WORDS,
             fold,
             inputs: Inputs::default(),
             outputs: Box::default(),
@@ -235,8 +328,8 @@ impl Verilated {
         }
     }
 
-    /// Returns the slice of a port's line number and records activity.
-    fn slice(&mut self, line: Line) -> &mut Slice {
+    /// Returns the slice of a line, by its number at the ports, and records activity.
+    fn active_slice(&mut self, line: Line) -> &mut Slice {
         self.quiet_cycles = 0;
         &mut self.slices[line as usize % SLICES]
     }
@@ -247,12 +340,12 @@ impl Verilated {
             let inputs = &mut self.inputs;
             (inputs.rx_valid[slice_index], inputs.rx_last[slice_index]) = (0, 0);
             for (circuit, port_queue) in slice.port_queues.iter().enumerate() {
-                if let Some((_, header, has_payload, bytes)) = port_queue.queue.front() {
-                    let is_last = !has_payload || port_queue.beat + 1 == self.beats;
+                if let Some(message) = port_queue.queue.front() {
+                    let is_last = !message.has_payload || port_queue.beat + 1 == self.beats;
                     inputs.rx_valid[slice_index] |= 1 << circuit;
                     inputs.rx_last[slice_index] |= u64::from(is_last) << circuit;
-                    inputs.rx_header[slice_index][circuit] = *header;
-                    let beat = &bytes[port_queue.beat * BEAT..][..BEAT];
+                    inputs.rx_header[slice_index][circuit] = message.header.encode();
+                    let beat = &message.bytes[port_queue.beat * BEAT_WORDS..][..BEAT_WORDS];
                     inputs.rx_data[slice_index][circuit].copy_from_slice(beat);
                 }
             }
@@ -260,15 +353,15 @@ impl Verilated {
             inputs.local_req[slice_index] = slice.locals.front().copied().unwrap_or(0);
             inputs.unlock_valid[slice_index] = u64::from(!slice.unlocks.is_empty());
             inputs.unlock_line[slice_index] = slice.unlocks.front().copied().unwrap_or(0);
-            inputs.r_valid[slice_index] = u64::from(!slice.read.is_empty());
-            if let Some((id, bytes)) = slice.read.front() {
+            inputs.r_valid[slice_index] = u64::from(!slice.read_responses.is_empty());
+            if let Some((id, bytes)) = slice.read_responses.front() {
                 inputs.r_id[slice_index] = *id;
                 inputs.r_last[slice_index] = u64::from(slice.read_beat + 1 == self.beats);
                 inputs.r_data[slice_index]
-                    .copy_from_slice(&bytes[slice.read_beat * BEAT..][..BEAT]);
+                    .copy_from_slice(&bytes[slice.read_beat * BEAT_WORDS..][..BEAT_WORDS]);
             }
-            inputs.b_valid[slice_index] = u64::from(!slice.written.is_empty());
-            inputs.b_id[slice_index] = slice.written.front().copied().unwrap_or(0);
+            inputs.b_valid[slice_index] = u64::from(!slice.write_responses.is_empty());
+            inputs.b_id[slice_index] = slice.write_responses.front().copied().unwrap_or(0);
         }
         if let Some(application) = &mut self.application {
             application.drive_inputs(&mut self.inputs, self.beats);
@@ -280,17 +373,17 @@ impl Verilated {
         let (inputs, outputs, slice) = (&self.inputs, &self.outputs, &mut self.slices[slice_index]);
         let accepted = inputs.rx_valid[slice_index] & outputs.rx_ready[slice_index];
         for (circuit, port_queue) in slice.port_queues.iter_mut().enumerate() {
-            let Some((kind, header, has_payload, _)) = port_queue.queue.front() else {
+            let Some(message) = port_queue.queue.front() else {
                 continue;
             };
             if accepted >> circuit & 1 == 0 {
                 continue;
             }
             port_queue.beat += 1;
-            if !has_payload || port_queue.beat == self.beats {
+            if !message.has_payload || port_queue.beat == self.beats {
                 cycle_outputs.push(CycleOutput::Entered {
-                    kind: *kind,
-                    line: (header & LINE) as Line,
+                    kind: message.kind,
+                    line: message.header.line as Line,
                 });
                 port_queue.beat = 0;
                 port_queue.queue.pop_front();
@@ -306,11 +399,11 @@ impl Verilated {
             slice.read_beat += 1;
             if slice.read_beat == self.beats {
                 slice.read_beat = 0;
-                slice.read.pop_front();
+                slice.read_responses.pop_front();
             }
         }
         if inputs.b_valid[slice_index] & outputs.b_ready[slice_index] != 0 {
-            slice.written.pop_front();
+            slice.write_responses.pop_front();
         }
     }
 
@@ -323,35 +416,33 @@ impl Verilated {
         let mut units = self.outputs.step_valid[slice_index];
         while units != 0 {
             let unit = units.trailing_zeros() as usize;
-            let step = self.outputs.step[slice_index][unit];
+            let step = ReportedStep::decode(self.outputs.step[slice_index][unit]);
             units &= units - 1;
-            let field = |low: u32, bits: u32| (step >> low & ((1 << bits) - 1)) as usize;
             // A resource was missing: the unit will retry the event.
-            if field(61, 1) != 0 {
+            if step.is_stalled {
                 continue;
             }
-            let number = field(54, 6);
-            let Some(occurrence) = self.rom.events.get(number) else {
-                return Err(format!("an event has the number {number}"));
+            let Some(event) = self.rom.events.get(step.event) else {
+                return Err(format!("an event has the number {}", step.event));
             };
-            let admission = [
-                Admission::Impossible,
-                Admission::Left,
-                Admission::Refused,
-                Admission::Taken,
-            ][field(44, 2)];
-            let (state, next) = (field(46, 8), field(36, 8));
+            let ReportedStep {
+                line, state, next, ..
+            } = step;
             cycle_outputs.push(CycleOutput::Stepped {
-                line: (step & LINE) as Line,
-                event: occurrence.event,
+                line: line as Line,
+                event: event.event,
                 state,
                 next,
-                admission,
-                is_directory_eviction: field(60, 1) != 0,
+                admission: match step.effect {
+                    Effect::Never => Admission::Impossible,
+                    Effect::Stall => Admission::Left,
+                    Effect::Refuse => Admission::Refused,
+                    Effect::Take => Admission::Taken,
+                },
+                is_directory_eviction: step.evict,
             });
             let permissions = [state, next].map(|state| self.rom.permissions.get(state).copied());
-            if let (Admission::Taken, [Some(before), Some(after)]) = (admission, permissions) {
-                let line = step & LINE;
+            if let (Effect::Take, [Some(before), Some(after)]) = (step.effect, permissions) {
                 let change = Change {
                     line,
                     before,
@@ -377,7 +468,7 @@ impl Verilated {
         Ok(())
     }
 
-    /// Checks at rest that no permission change is missing.
+    /// Checks at quiescence that no permission change is missing.
     fn check_no_pending_changes(&mut self) -> Result<(), String> {
         for slice in &mut self.slices {
             for unit in 0..UNITS {
@@ -398,41 +489,41 @@ impl Verilated {
             if outputs.tx_valid[slice_index] >> circuit & 1 == 0 {
                 continue;
             }
-            let header = outputs.tx_header[slice_index][circuit];
-            let number = (header >> 40 & 0xff) as usize;
+            let header = Header::decode(outputs.tx_header[slice_index][circuit]);
+            let number = usize::from(header.message);
             let Some(sent) = self.rom.sends.get(number) else {
                 return Err(format!("a message to the remote has the number {number}"));
             };
-            let (beat, bytes) = &mut slice.departing[circuit];
-            bytes[*beat * BEAT..][..BEAT].copy_from_slice(&outputs.tx_data[slice_index][circuit]);
-            *beat += 1;
-            let is_last = !sent.payload || *beat == self.beats;
+            let PartialLine { beats, bytes } = &mut slice.departing[circuit];
+            bytes[*beats * BEAT_WORDS..][..BEAT_WORDS]
+                .copy_from_slice(&outputs.tx_data[slice_index][circuit]);
+            *beats += 1;
+            let is_last = !sent.payload || *beats == self.beats;
             if is_last != (outputs.tx_last[slice_index] >> circuit & 1 != 0) {
                 return Err(format!(
-                    "beat {beat} of {} has a wrong last-beat flag",
+                    "beat {beats} of {} has a wrong last-beat flag",
                     sent.name
                 ));
             }
             if is_last {
-                *beat = 0;
+                *beats = 0;
                 cycle_outputs.push(CycleOutput::Left {
                     kind: sent.message,
-                    line: (header & LINE) as Line,
+                    line: header.line as Line,
                     bytes: sent.payload.then_some(*bytes),
                 });
             }
         }
-        let has_answer = match self.application {
-            Some(_) => outputs.passes[slice_index] & passes::ANSWER,
+        let has_response = match self.application {
+            Some(_) => outputs.handshakes[slice_index] & handshakes::RESPONSE,
             None => outputs.local_rsp_valid[slice_index],
         };
-        if has_answer != 0 {
-            let answer = outputs.local_rsp[slice_index];
-            let unlock = answer >> 40 & 1 != 0;
+        if has_response != 0 {
+            let response = LocalResponse::decode(outputs.local_rsp[slice_index]);
             cycle_outputs.push(CycleOutput::Answered {
-                line: (answer & LINE) as Line,
-                operation: (!unlock).then_some((answer >> 36 & 7) as u8),
-                refused: answer >> 39 & 1 != 0,
+                line: response.line as Line,
+                operation: (!response.unlock).then_some(response.operation),
+                refused: response.refused,
             });
         }
         Ok(())
@@ -446,69 +537,28 @@ impl Verilated {
     ) -> Result<(), String> {
         let (outputs, slice) = (&self.outputs, &mut self.slices[slice_index]);
         let line_bytes = self.words as u64 * 8;
-        let passes = outputs.passes[slice_index];
-        if passes & passes::READ_ADDRESS != 0 {
+        let transfers = outputs.handshakes[slice_index];
+        if transfers & handshakes::READ_ADDRESS != 0 {
             let line = (outputs.ar_addr[slice_index] / line_bytes) as Line;
             slice.reads.insert(line, outputs.ar_id[slice_index]);
             cycle_outputs.push(CycleOutput::Reads { line });
         }
-        if passes & passes::WRITE_ADDRESS != 0 {
+        if transfers & handshakes::WRITE_ADDRESS != 0 {
             let line = (outputs.aw_addr[slice_index] / line_bytes) as Line;
-            slice
-                .addresses
-                .push_back((line, outputs.aw_id[slice_index]));
+            (slice.incoming_writes).add_address(line, outputs.aw_id[slice_index]);
         }
-        if passes & passes::WRITE_DATA != 0 {
+        if transfers & handshakes::WRITE_DATA != 0 {
             let (data, strobes) = (&outputs.w_data[slice_index], outputs.w_strb[slice_index]);
-            if let Some(complete_write) = assemble(
-                &mut slice.incoming_write,
-                data,
-                strobes,
-                outputs.w_last[slice_index],
-            )? {
-                slice.data.push_back(complete_write);
-            }
+            let is_last = outputs.w_last[slice_index] != 0;
+            slice.incoming_writes.add_beat(data, strobes, is_last)?;
         }
-        if let (Some(&(line, id)), Some(&(bytes, mask))) =
-            (slice.addresses.front(), slice.data.front())
-        {
-            slice.addresses.pop_front();
-            slice.data.pop_front();
+        if let Some(Write { line, id, data }) = slice.incoming_writes.next_complete() {
             slice.writes.insert(line, id);
+            let WriteData { bytes, mask } = data;
             cycle_outputs.push(CycleOutput::Writes { line, bytes, mask });
         }
         Ok(())
     }
-}
-
-/// Adds a beat to a write. After the last beat, returns the bytes and the mask of the written words, and resets the
-/// arguments for the next write.
-///
-/// # Errors
-/// The write has too many beats, or writes a part of a word.
-fn assemble(
-    (beat, bytes, mask): &mut (usize, Bytes, u16),
-    data: &[u64; BEAT],
-    strobes: u64,
-    last: u64,
-) -> Result<Option<(Bytes, u16)>, String> {
-    let Some(beat_words) = bytes.get_mut(*beat * BEAT..(*beat + 1) * BEAT) else {
-        return Err("a write has too many beats".into());
-    };
-    beat_words.copy_from_slice(data);
-    for word in 0..BEAT {
-        match strobes >> (8 * word) & 0xff {
-            0 => {}
-            0xff => *mask |= 1 << (*beat * BEAT + word),
-            _ => return Err(format!("a write has the strobes {strobes:x}")),
-        }
-    }
-    *beat += 1;
-    let complete_write = (*bytes, *mask);
-    Ok((last != 0).then(|| {
-        (*beat, *bytes, *mask) = (0, [0; WORDS], 0);
-        complete_write
-    }))
 }
 
 impl ClockedHome for Verilated {
@@ -525,38 +575,48 @@ impl ClockedHome for Verilated {
         let line = self.number(line);
         // The header's mask has sixteen bits for a line of any size.
         let sixteenths = (0..16).filter(|bit| mask >> (bit * self.words / 16) & 1 != 0);
-        let mask: u64 = sixteenths.map(|bit| 1 << bit).sum();
-        let header = mask << 48 | (number as u64) << 40 | u64::from(line);
-        let port_queue = &mut self.slice(line).port_queues[circuit];
-        port_queue
-            .queue
-            .push_back((kind, header, has_payload, bytes));
+        let header = Header {
+            mask: sixteenths.map(|bit| 1 << bit).sum(),
+            message: number as u8,
+            remote: 0,
+            line: line.into(),
+        };
+        let port_queue = &mut self.active_slice(line).port_queues[circuit];
+        port_queue.queue.push_back(QueuedMessage {
+            kind,
+            header,
+            has_payload,
+            bytes,
+        });
     }
 
     fn local(&mut self, line: Line, operation: u8) {
         let line = self.number(line);
-        let request = u64::from(operation) << 36 | u64::from(line);
-        self.slice(line).locals.push_back(request);
+        let request = LocalRequest {
+            operation,
+            line: line.into(),
+        };
+        (self.active_slice(line).locals).push_back(request.encode());
     }
 
     fn unlock(&mut self, line: Line) {
         let line = self.number(line);
-        self.slice(line).unlocks.push_back(line.into());
+        self.active_slice(line).unlocks.push_back(line.into());
     }
 
     fn memory_read(&mut self, line: Line, bytes: Bytes) {
         let line = self.number(line);
-        let slice = self.slice(line);
+        let slice = self.active_slice(line);
         if let Some(id) = slice.reads.remove(&line) {
-            slice.read.push_back((id, bytes));
+            slice.read_responses.push_back((id, bytes));
         }
     }
 
     fn memory_written(&mut self, line: Line) {
         let line = self.number(line);
-        let slice = self.slice(line);
+        let slice = self.active_slice(line);
         if let Some(id) = slice.writes.remove(&line) {
-            slice.written.push_back(id);
+            slice.write_responses.push_back(id);
         }
     }
 

@@ -1,16 +1,16 @@
 //! Environment of the home in a run: the remote, circuits that delay and reorder messages, the device, and memory.
 //!
 //! Remote and home follow the controllers that are checked. The RTL reports each step of its units, and the home's
-//! controller takes the same step. All later outputs of the RTL must match what the controller sent, with the correct
-//! bytes. A false report is detected: a step on an absent event, or a message that no step has announced, is a
-//! mismatch.
+//! controller executes the same step. All later outputs of the RTL must match the messages that the controller sent,
+//! with the correct bytes. A false report is detected: a step on an absent event, or a message that no step has sent,
+//! is a mismatch.
 //!
 //! ## Parts
 //!
 //! Each part uses only those above it in this list:
 //!
-//! - `run` (parameters and report), `reference` (the controllers), `line` (reference state of a line), and `context`, which
-//!   all others share: time, random numbers, lines and report;
+//! - `run` (parameters and report), `reference` (the controllers), `line` (reference state of a line), and `context`,
+//!   which all others share: time, random numbers, lines and report;
 //! - components that own their state: `units` (resources), the `link` between remote and home, the ports of each slice
 //!   (`link_ports`, `memory_ports`), the `device`, the `endpoint`, `illegal_traffic`, and the expected `counts`;
 //! - `remote` and `home` execute rows of the controllers;
@@ -47,10 +47,10 @@ mod units;
 
 pub(super) use application::play_control_lines;
 pub use application::{DelayedResponse, LINES};
-pub(super) use endpoint_runs::{calls, sweep};
+pub(super) use endpoint_runs::{call_procedure, invalidate_range};
 pub(super) use error::BenchError;
-pub use port_events::{PortEvent, Ports};
+pub use port_events::{Crossing, PortEvent, Ports};
 pub use run::{Pattern, Report, Run};
 pub(super) use testbench::Bench;
 pub(super) use traffic::{run_read_burst, run_single_operation, run_traffic};
-pub use traffic::{Rate, Traffic};
+pub use traffic::{LineOperation, Rate, Traffic};

@@ -1,8 +1,8 @@
 //! Many runs with different seeds, and runs with a mutated ROM row, which must be detected.
 
 use super::bench::{
-    calls, play_control_lines, sweep, Bench, BenchError, DelayedResponse, Pattern, Report, Run,
-    LINES,
+    call_procedure, invalidate_range, play_control_lines, Bench, BenchError, DelayedResponse,
+    Pattern, Report, Run, LINES,
 };
 use super::measure;
 use super::model::Model;
@@ -16,6 +16,9 @@ use std::path::{Path, PathBuf};
 
 /// Maximum number of runs for the detection of a mutated row.
 const ATTEMPTS: u64 = 20;
+
+/// Number of messages of a run for the detection of a mutated row without directed lines.
+const UNDIRECTED_MESSAGES: u64 = 2000;
 
 impl Setup<'_> {
     /// Performs one run with the unmodified ROM.
@@ -41,33 +44,32 @@ impl Setup<'_> {
     /// # Errors
     /// [`RunError`], also for a deadlock.
     pub fn control_lines(&self, withheld: DelayedResponse) -> Result<(), RunError> {
-        let mut bench = self.bench(measure::run(Pattern::OneUnit, LINES, 4, 8))?;
-        let result = bench
-            .reset_and_settle(measure::clearing_cycles(self))
-            .and_then(|()| play_control_lines(&mut bench, withheld));
-        result.map_err(|error| bench.to_failure(error))
+        let run = measure::deterministic_run(Pattern::OneUnit, LINES, 4, 8);
+        self.run_bench(run, |bench| play_control_lines(bench, withheld))
     }
 
-    /// Lets the invalidation engine take all lines, half of them dirty. `rests` is true if the remote is idle
-    /// meanwhile.
-    /// duration in cycles.
+    /// Lets the invalidation engine recall all lines, half of them dirty. `remote_is_idle` is true if the remote starts
+    /// no accesses meanwhile. Returns the duration in cycles.
     ///
     /// # Errors
     /// [`RunError`].
-    pub fn sweep(&self, run: Run, rests: bool) -> Result<u64, RunError> {
-        self.run_bench(run, |bench| sweep(bench, rests))
+    pub fn invalidate_range(&self, run: Run, remote_is_idle: bool) -> Result<u64, RunError> {
+        self.run_bench(run, |bench| invalidate_range(bench, remote_is_idle))
     }
 
-    /// Performs `number` remote procedure calls in each slice and returns the total duration in cycles.
+    /// Performs `calls` remote procedure calls in each slice and returns their total duration in cycles.
     ///
     /// # Errors
     /// [`RunError`], also if a result is wrong.
-    pub fn calls(&self, run: Run, number: u64) -> Result<u64, RunError> {
-        self.run_bench(run, |bench| calls(bench, number))
+    pub fn call_procedure(&self, run: Run, calls: u64) -> Result<u64, RunError> {
+        self.run_bench(run, |bench| call_procedure(bench, calls))
     }
 
-    /// Runs `body` on a reset home with the unmodified ROM.
-    fn run_bench<T>(
+    /// Runs `body` on a home with the unmodified ROM, after its reset.
+    ///
+    /// # Errors
+    /// [`RunError`]; the failure of `body` with the history of its line.
+    pub(super) fn run_bench<T>(
         &self,
         run: Run,
         body: impl FnOnce(&mut Bench) -> Result<T, BenchError>,
@@ -79,7 +81,8 @@ impl Setup<'_> {
         result.map_err(|error| bench.to_failure(error))
     }
 
-    /// Mutates a row as in [`Setup::mutated_row`] and directs runs to it until one detects it. Returns false if none does.
+    /// Mutates a row as in [`Setup::mutated_row`] and directs runs to it until one detects it. Returns false if none
+    /// does.
     ///
     /// # Errors
     /// [`RunError`], except for a mismatch.
@@ -98,12 +101,12 @@ impl Setup<'_> {
             let seed = seed.wrapping_add(attempt);
             let run = match first_target {
                 Some(first_target) => Run::directed_run(first_target, seed),
-                None => Run::new(seed, 2000),
+                None => Run::new(seed, UNDIRECTED_MESSAGES),
             };
             match self.run_mutated(run, state, event, mutated) {
                 Ok(_) => {}
                 Err(RunError::Mismatch(_)) => return Ok(true),
-                Err(failed) => return Err(failed),
+                Err(error) => return Err(error),
             }
         }
         Ok(false)
@@ -150,7 +153,7 @@ impl Setup<'_> {
     }
 
     /// Creates a home before reset, with the unmodified ROM.
-    pub(super) fn bench(&self, run: Run) -> Result<Bench<'_>, RunError> {
+    fn bench(&self, run: Run) -> Result<Bench<'_>, RunError> {
         let image = self.image(None)?;
         self.bench_with(&image, run)
     }

@@ -131,6 +131,7 @@ mod tests {
         }
     }
 
+    /// A report can precede earlier changes of other units; those of its own unit are lost.
     #[test]
     fn reported_changes_keep_the_order_of_their_unit() {
         let mut changes = Changes::new(2, None);
@@ -143,6 +144,7 @@ mod tests {
         assert_eq!(changes.finish(0), Ok(0));
     }
 
+    /// A change may be lost only while the previously reported change of its unit could still wait.
     #[test]
     fn changes_are_lost_only_while_another_waits() {
         let mut changes = Changes::new(1, Some(10));

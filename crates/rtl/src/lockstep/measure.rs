@@ -3,8 +3,8 @@
 //! Latencies are those of an idle home, from header to header. Memory and remote answer in the next cycle.
 
 use super::bench::{
-    run_read_burst, run_single_operation, run_traffic, Bench, Pattern, PortEvent, Rate, Run,
-    Traffic,
+    run_read_burst, run_single_operation, run_traffic, Crossing, LineOperation, Pattern, PortEvent,
+    Rate, Run, Traffic,
 };
 use super::setup::{RunError, Setup};
 use cohkit_protocol::controller::{Access, Event};
@@ -40,20 +40,25 @@ pub struct Scenario {
 }
 
 /// Returns the parameters of a run without random delays, illegal traffic or operations that the device starts by
-/// itself.
-pub(super) fn run(pattern: Pattern, lines: usize, memory: u64, delay: u64) -> Run {
+/// itself. Latencies are in cycles.
+pub(super) fn deterministic_run(
+    pattern: Pattern,
+    lines: usize,
+    memory_latency: u64,
+    message_latency: u64,
+) -> Run {
     Run {
         seed: 0,
         messages: 0,
         lines,
         pattern,
-        memory,
-        delay,
-        ready: 16,
-        device: 0,
+        max_memory_latency: memory_latency,
+        max_message_latency: message_latency,
+        ready_rate: 16,
+        operation_rate: 0,
         first_target: 0,
-        illegal_inputs: 0,
-        exact: true,
+        illegal_rate: 0,
+        has_fixed_latency: true,
     }
 }
 
@@ -68,7 +73,8 @@ pub(super) fn clearing_cycles(setup: &Setup) -> u64 {
 /// [`RunError`], also if the home deviates from the controllers.
 pub fn latencies(setup: &Setup) -> Result<Vec<Latency>, RunError> {
     // The first store of a line obtains write permission, the second one writes.
-    let (load, store, evict) = (Ok(Access::Load), Ok(Access::Store), Ok(Access::Evict));
+    let [load, store, evict] =
+        [Access::Load, Access::Store, Access::Evict].map(LineOperation::Access);
     let mut operations = vec![
         ("read, not held".to_string(), vec![], load),
         ("write, not held".to_string(), vec![], store),
@@ -83,20 +89,19 @@ pub fn latencies(setup: &Setup) -> Result<Vec<Latency>, RunError> {
         ] {
             let lock = if local.locks { " with lock" } else { "" };
             let description = format!("{}{lock}, {state}", local.name);
-            operations.push((description, preparation, Err(number as u8)));
+            operations.push((description, preparation, LineOperation::Local(number as u8)));
         }
     }
-    let mut bench = setup.bench(run(Pattern::Spread, operations.len(), 1, 0))?;
-    let mut latencies = Vec::new();
-    let result = (|| {
-        bench.reset_and_settle(clearing_cycles(setup))?;
+    let run = deterministic_run(Pattern::Spread, operations.len(), 1, 0);
+    setup.run_bench(run, |bench| {
+        let mut latencies = Vec::new();
         for (line_index, (description, preparation, operation)) in
             operations.into_iter().enumerate()
         {
             for operation in preparation {
-                run_single_operation(&mut bench, line_index, operation)?;
+                run_single_operation(bench, line_index, operation)?;
             }
-            let port_events = run_single_operation(&mut bench, line_index, operation)?;
+            let port_events = run_single_operation(bench, line_index, operation)?;
             if let Some(cycles) = latency(&port_events) {
                 latencies.push(Latency {
                     operation: description,
@@ -104,26 +109,26 @@ pub fn latencies(setup: &Setup) -> Result<Vec<Latency>, RunError> {
                 });
             }
         }
-        Ok(())
-    })();
-    result.map_err(|error| bench.to_failure(error))?;
-    Ok(latencies)
+        Ok(latencies)
+    })
 }
 
 /// Returns the cycles from the first port event to the answer: of a local operation to its response, of a message to
 /// the header of the home's message or, without one, to the write of memory. Returns `None` without an answer.
-fn latency(port_events: &[(u64, PortEvent)]) -> Option<u64> {
-    let &(begin, first) = port_events.first()?;
+fn latency(port_events: &[Crossing]) -> Option<u64> {
+    let first = port_events.first()?;
     let cycles_to = |matches_event: fn(&PortEvent) -> bool| {
         port_events
             .iter()
-            .find(|(_, event)| matches_event(event))
-            .map(|&(end, _)| end - begin)
+            .find(|crossing| matches_event(&crossing.event))
+            .map(|crossing| crossing.cycle - first.cycle)
     };
-    match first {
-        PortEvent::Asks(_) => cycles_to(|event| matches!(event, PortEvent::Answers(_))),
-        _ => cycles_to(|event| matches!(event, PortEvent::Leaves(_)))
-            .or_else(|| cycles_to(|event| matches!(event, PortEvent::Writes(_)))),
+    match first.event {
+        PortEvent::LocalRequest(_) => {
+            cycles_to(|event| matches!(event, PortEvent::LocalResponse(_)))
+        }
+        _ => cycles_to(|event| matches!(event, PortEvent::TxHeader(_)))
+            .or_else(|| cycles_to(|event| matches!(event, PortEvent::WriteTransferred(_)))),
     }
 }
 
@@ -144,47 +149,40 @@ pub struct Parts {
     pub local: u64,
 }
 
+/// Number of lines that are read back to back from one unit, to measure its occupancy.
+const BURST: usize = 16;
+
 /// Measures the parameters of the simulator's model of the home. Accesses to a single line give the latencies. A burst
 /// of requests to one unit gives its occupancy: the minimum time between the ends of two consecutive events.
 ///
 /// # Errors
 /// [`RunError`], also if the home deviates from the controllers.
 pub fn parts(setup: &Setup) -> Result<Parts, RunError> {
-    let mut bench = setup.bench(run(Pattern::OneUnit, BURST, 1, 0))?;
-    let result = (|| {
-        bench.reset_and_settle(clearing_cycles(setup))?;
-        let read = run_single_operation(&mut bench, 0, Ok(Access::Load))?;
-        let recall = run_single_operation(&mut bench, 0, Err(setup.rom.evict))?;
-        Ok((read, recall, run_read_burst(&mut bench)?))
-    })();
-    let (read, recall, burst) = result.map_err(|error| bench.to_failure(error))?;
-    let parts = derive_parts(&read, &recall, &burst);
-    parts
+    let run = deterministic_run(Pattern::OneUnit, BURST, 1, 0);
+    let (read, recall, burst) = setup.run_bench(run, |bench| {
+        let read = run_single_operation(bench, 0, LineOperation::Access(Access::Load))?;
+        let recall = run_single_operation(bench, 0, LineOperation::Local(setup.rom.evict))?;
+        Ok((read, recall, run_read_burst(bench)?))
+    })?;
+    derive_parts(&read, &recall, &burst)
         .ok_or_else(|| RunError::Tool("the latency of a part of the home cannot be derived".into()))
 }
 
-/// Number of lines that are read back to back from one unit, to measure its occupancy.
-const BURST: usize = 16;
-
-/// Derives the latencies from the port events of a read, a recall and a burst of reads, each with its cycle. Returns
-/// `None` if an expected event is missing.
-fn derive_parts(
-    read: &[(u64, PortEvent)],
-    recall: &[(u64, PortEvent)],
-    burst: &[(u64, PortEvent)],
-) -> Option<Parts> {
-    let cycle_of = |port_events: &[(u64, PortEvent)], matches_event: fn(&PortEvent) -> bool| {
-        let event = port_events
+/// Derives the latencies from the port events of a read, a recall and a burst of reads. Returns `None` if an expected
+/// event is missing.
+fn derive_parts(read: &[Crossing], recall: &[Crossing], burst: &[Crossing]) -> Option<Parts> {
+    let cycle_of = |port_events: &[Crossing], matches_event: fn(&PortEvent) -> bool| {
+        let crossing = port_events
             .iter()
-            .find(|(_, port_event)| matches_event(port_event));
-        event.map(|&(cycle, _)| cycle)
+            .find(|crossing| matches_event(&crossing.event));
+        crossing.map(|crossing| crossing.cycle)
     };
-    let is_rx_header = |event: &PortEvent| matches!(event, PortEvent::Enters(_));
-    let is_tx_last = |event: &PortEvent| matches!(event, PortEvent::HasLeft(_));
-    let is_memory_request = |event: &PortEvent| matches!(event, PortEvent::Reads(_));
-    let is_memory_data = |event: &PortEvent| matches!(event, PortEvent::IsRead(_));
-    let is_local_request = |event: &PortEvent| matches!(event, PortEvent::Asks(_));
-    let is_local_answer = |event: &PortEvent| matches!(event, PortEvent::Answers(_));
+    let is_rx_header = |event: &PortEvent| matches!(event, PortEvent::RxHeader(_));
+    let is_tx_last = |event: &PortEvent| matches!(event, PortEvent::TxLastBeat(_));
+    let is_memory_request = |event: &PortEvent| matches!(event, PortEvent::ReadAddress(_));
+    let is_memory_data = |event: &PortEvent| matches!(event, PortEvent::ReadFirstBeat(_));
+    let is_local_request = |event: &PortEvent| matches!(event, PortEvent::LocalRequest(_));
+    let is_local_answer = |event: &PortEvent| matches!(event, PortEvent::LocalResponse(_));
     let latency = cycle_of(read, is_memory_request)?.checked_sub(cycle_of(read, is_rx_header)?)?;
     // A recall has two parts: from the operation to the forward, and from the remote's answer to the response.
     let forward_cycles =
@@ -192,12 +190,10 @@ fn derive_parts(
     let answer_cycles =
         cycle_of(recall, is_local_answer)?.checked_sub(cycle_of(recall, is_rx_header)?)?;
     let occupancy = |is_kind: fn(Event) -> bool| {
-        let handled = burst
-            .iter()
-            .filter_map(|&(cycle, port_event)| match port_event {
-                PortEvent::Handles(_, event) => Some((cycle, event)),
-                _ => None,
-            });
+        let handled = burst.iter().filter_map(|crossing| match crossing.event {
+            PortEvent::EventHandled(_, event) => Some((crossing.cycle, event)),
+            _ => None,
+        });
         let handled: Vec<(u64, Event)> = handled.collect();
         let pairs = handled.windows(2).filter(|pair| is_kind(pair[1].1));
         pairs.map(|pair| pair[1].0 - pair[0].0).min()
@@ -226,13 +222,11 @@ pub fn rate(setup: &Setup, scenario: &Scenario) -> Result<Rate, RunError> {
         delay,
         max_active,
     } = *scenario;
-    let mut bench: Bench = setup.bench(run(pattern, lines, memory, delay))?;
-    let result = (|| {
-        bench.reset_and_settle(clearing_cycles(setup))?;
+    let run = deterministic_run(pattern, lines, memory, delay);
+    setup.run_bench(run, |bench| {
         if let Some(preparation) = preparation {
-            run_traffic(&mut bench, preparation, max_active)?;
+            run_traffic(bench, preparation, max_active)?;
         }
-        run_traffic(&mut bench, traffic, max_active)
-    })();
-    result.map_err(|error| bench.to_failure(error))
+        run_traffic(bench, traffic, max_active)
+    })
 }

@@ -13,7 +13,7 @@ pub const SLICES: usize = 2;
 /// Maximum number of circuits of a slice in each direction.
 pub const CIRCUITS: usize = 4;
 /// Number of 64-bit words per beat of payload.
-pub const BEAT: usize = 8;
+pub const BEAT_WORDS: usize = 8;
 /// Maximum number of units of a slice.
 pub const UNITS: usize = 32;
 
@@ -33,7 +33,7 @@ pub struct Inputs {
     /// Headers (`header_t`), valid with the first beat.
     pub rx_header: Pins<[u64; CIRCUITS]>,
     /// Payload, of which beats narrower than 512 bits use the low words.
-    pub rx_data: Pins<[[u64; BEAT]; CIRCUITS]>,
+    pub rx_data: Pins<[[u64; BEAT_WORDS]; CIRCUITS]>,
     /// Mask of the circuits whose beat is the last of its message.
     pub rx_last: Pins,
     /// Messages to the remote: mask of the circuits that accept a beat.
@@ -61,7 +61,7 @@ pub struct Inputs {
     pub r_valid: Pins,
     pub r_id: Pins,
     /// Beat of the line; narrower beats use the low words.
-    pub r_data: Pins<[u64; BEAT]>,
+    pub r_data: Pins<[u64; BEAT_WORDS]>,
     pub r_last: Pins,
     // Register port (AXI-Lite).
     pub cfg_aw_valid: Pins,
@@ -93,7 +93,7 @@ pub struct Inputs {
     pub app_ar_ready: Pins,
     pub app_r_valid: Pins,
     pub app_r_id: Pins,
-    pub app_r_data: Pins<[u64; BEAT]>,
+    pub app_r_data: Pins<[u64; BEAT_WORDS]>,
     pub app_r_last: Pins,
 }
 
@@ -110,7 +110,7 @@ pub struct Outputs {
     /// Headers (`header_t`), whose message number is an index into `Rom::sends`.
     pub tx_header: Pins<[u64; CIRCUITS]>,
     /// Payload, of which beats narrower than 512 bits use the low words.
-    pub tx_data: Pins<[[u64; BEAT]; CIRCUITS]>,
+    pub tx_data: Pins<[[u64; BEAT_WORDS]; CIRCUITS]>,
     /// Mask of the circuits whose beat is the last of its message.
     pub tx_last: Pins,
     // Local operations of the device, unlocks, and the responses to both.
@@ -130,7 +130,7 @@ pub struct Outputs {
     /// Write data.
     pub w_valid: Pins,
     /// Beat of the line; narrower beats use the low words.
-    pub w_data: Pins<[u64; BEAT]>,
+    pub w_data: Pins<[u64; BEAT_WORDS]>,
     /// Byte mask of the beat.
     pub w_strb: Pins,
     pub w_last: Pins,
@@ -176,7 +176,7 @@ pub struct Outputs {
     /// Byte address of a line.
     pub app_aw_addr: Pins,
     pub app_w_valid: Pins,
-    pub app_w_data: Pins<[u64; BEAT]>,
+    pub app_w_data: Pins<[u64; BEAT_WORDS]>,
     /// Byte mask of the beat.
     pub app_w_strb: Pins,
     pub app_w_last: Pins,
@@ -188,20 +188,20 @@ pub struct Outputs {
     /// Length of the read burst in lines, minus 1. The lines are those of one slice.
     pub app_ar_lines: Pins,
     pub app_r_ready: Pins,
-    /// Handshakes between the home and its device side, by bit: see `passes_o` in `lockstep.sv`.
-    pub passes: Pins,
+    /// Handshakes between the home and its device side, by bit: see `handshakes_o` in `lockstep.sv`.
+    pub handshakes: Pins,
     /// One if a beat of a read goes from the device side to the home.
-    pub passes_r: Pins,
+    pub handshake_r: Pins,
     /// AXI ID of that beat.
-    pub passes_r_id: Pins,
+    pub handshake_r_id: Pins,
     /// Data of that beat.
-    pub passes_r_data: Pins<[u64; BEAT]>,
-    /// AXI ID of the write response, if bit 1 of `passes` is set.
-    pub passes_b_id: Pins,
-    /// Local operation that the device side requests, if bit 2 of `passes` is set.
-    pub passes_local: Pins,
-    /// Line that the device side unlocks, if bit 3 of `passes` is set.
-    pub passes_unlock: Pins,
+    pub handshake_r_data: Pins<[u64; BEAT_WORDS]>,
+    /// AXI ID of the write response, if bit 1 of `handshakes` is set.
+    pub handshake_b_id: Pins,
+    /// Local operation that the device side requests, if bit 2 of `handshakes` is set.
+    pub handshake_local: Pins,
+    /// Line that the device side unlocks, if bit 3 of `handshakes` is set.
+    pub handshake_unlock: Pins,
 }
 
 /// `lockstep_new`: path of the ROM image and further plusargs; returns the model.

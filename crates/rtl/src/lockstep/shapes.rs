@@ -265,6 +265,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
+    /// Consecutive seeds have every shape, and no two shapes are equal.
     #[test]
     fn seeds_cover_all_distinct_shapes() {
         let names: BTreeSet<&str> = (0..SHAPES.len() as u64).map(of_seed).collect();
@@ -303,6 +304,7 @@ mod tests {
         }
     }
 
+    /// The shipped shape has the default of every parameter of `home.sv`.
     #[test]
     fn shipped_shape_equals_the_rtl_defaults() {
         let home = crate::proof::rtl_source("home.sv");

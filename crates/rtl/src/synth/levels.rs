@@ -7,6 +7,7 @@
 
 use super::netlist::{Netlist, Part};
 use super::primitives::{addresses, is_clock, Kind};
+use std::collections::BTreeSet;
 
 /// Start of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,6 +17,9 @@ pub enum Start {
     /// Output of a memory block without an output register.
     Memory,
 }
+
+/// All kinds of starts.
+const STARTS: [Start; 2] = [Start::Register, Start::Memory];
 
 /// A longest path to an endpoint.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -49,64 +53,22 @@ struct LongestPath {
 /// # Errors
 /// The logic contains a combinational loop; the error names a net of it.
 pub fn paths(netlist: &Netlist) -> Result<Vec<Path>, String> {
-    let nets = netlist.names.len();
-    let mut drivers = vec![usize::MAX; nets];
-    for (part_index, part) in netlist.parts.iter().enumerate() {
-        for pin in part.pins.iter().filter(|pin| pin.output) {
-            drivers[pin.net] = part_index;
-        }
-    }
-    let mut reached = [vec![None; nets], vec![None; nets]];
-    for &(net, _) in &netlist.inputs {
-        reached[0][net] = Some(LongestPath {
-            levels: 0,
-            predecessor: None,
-        });
-    }
-    for part_index in order(netlist, &drivers)? {
-        propagate_levels(&netlist.parts[part_index], part_index, &mut reached);
-    }
-
+    let reached = longest_paths_to_nets(netlist)?;
     let mut longest: Vec<Path> = Vec::new();
-    let mut consider = |net: usize, name: String, module: &str| {
-        for (start, reached) in [Start::Register, Start::Memory].into_iter().zip(&reached) {
-            if let Some(end) = reached[net] {
-                let (from, through) = trace(netlist, reached, net);
+    for endpoint in endpoints(netlist) {
+        for (start, reached) in STARTS.into_iter().zip(&reached) {
+            if let Some(end) = reached[endpoint.net] {
+                let (from, through) = trace(netlist, reached, endpoint.net);
                 longest.push(Path {
                     start,
                     levels: end.levels,
                     from,
-                    to: name.clone(),
-                    module: module.to_string(),
+                    to: endpoint.name.clone(),
+                    module: endpoint.module.to_string(),
                     through,
                 });
             }
         }
-    };
-    for part in &netlist.parts {
-        if matches!(part.primitive.kind, Kind::Logic(_)) {
-            continue;
-        }
-        let instance = &netlist.instances[part.instance];
-        let output = part.pins.iter().find(|pin| pin.output);
-        let endpoint = output.map_or_else(
-            || format!("{}{}", dotted(&instance.path), part.kind),
-            |pin| name(netlist, pin.net),
-        );
-        for pin in part
-            .pins
-            .iter()
-            .filter(|pin| !pin.output && !is_clock(&pin.name))
-        {
-            consider(
-                pin.net,
-                format!("{endpoint} ({}.{})", part.kind, pin.name),
-                &instance.module,
-            );
-        }
-    }
-    for (net, name) in &netlist.outputs {
-        consider(*net, name.clone(), &netlist.instances[0].module);
     }
     longest.sort_by(|a, b| {
         (b.levels, &a.to, &a.from, a.start == Start::Memory).cmp(&(
@@ -116,7 +78,7 @@ pub fn paths(netlist: &Netlist) -> Result<Vec<Path>, String> {
             b.start == Start::Memory,
         ))
     });
-    let mut reported = std::collections::BTreeSet::new();
+    let mut reported = BTreeSet::new();
     longest.retain(|path| {
         reported.insert((
             path.start == Start::Memory,
@@ -127,12 +89,80 @@ pub fn paths(netlist: &Netlist) -> Result<Vec<Path>, String> {
     Ok(longest)
 }
 
+/// Returns the longest path to each net, by kind of start in the order of [`STARTS`]; `None` for nets that none
+/// reaches.
+///
+/// # Errors
+/// The logic contains a combinational loop.
+fn longest_paths_to_nets(netlist: &Netlist) -> Result<[Vec<Option<LongestPath>>; 2], String> {
+    let nets = netlist.names.len();
+    let mut drivers = vec![usize::MAX; nets];
+    for (part_index, part) in netlist.parts.iter().enumerate() {
+        for pin in part.pins.iter().filter(|pin| pin.output) {
+            drivers[pin.net] = part_index;
+        }
+    }
+    let mut reached = [vec![None; nets], vec![None; nets]];
+    // The input ports count as registers.
+    for &(net, _) in &netlist.inputs {
+        reached[0][net] = Some(LongestPath {
+            levels: 0,
+            predecessor: None,
+        });
+    }
+    for part_index in topological_order(netlist, &drivers)? {
+        propagate_levels(&netlist.parts[part_index], part_index, &mut reached);
+    }
+    Ok(reached)
+}
+
+/// Endpoint of paths: an input of a register or a memory, or an output port.
+struct Endpoint<'a> {
+    /// Net at the endpoint.
+    net: usize,
+    /// Hierarchical name of the endpoint.
+    name: String,
+    /// Module of the source that contains it.
+    module: &'a str,
+}
+
+/// Returns all endpoints of a netlist.
+fn endpoints(netlist: &Netlist) -> Vec<Endpoint<'_>> {
+    let mut endpoints = Vec::new();
+    for part in &netlist.parts {
+        if matches!(part.primitive.kind, Kind::Logic(_)) {
+            continue;
+        }
+        let instance = &netlist.instances[part.instance];
+        let output = part.pins.iter().find(|pin| pin.output);
+        let register = output.map_or_else(
+            || format!("{}{}", dotted(&instance.path), part.kind),
+            |pin| net_name(netlist, pin.net),
+        );
+        let data_inputs = part
+            .pins
+            .iter()
+            .filter(|pin| !pin.output && !is_clock(&pin.name));
+        endpoints.extend(data_inputs.map(|pin| Endpoint {
+            net: pin.net,
+            name: format!("{register} ({}.{})", part.kind, pin.name),
+            module: &instance.module,
+        }));
+    }
+    endpoints.extend(netlist.outputs.iter().map(|(net, name)| Endpoint {
+        net: *net,
+        name: name.clone(),
+        module: &netlist.instances[0].module,
+    }));
+    endpoints
+}
+
 /// Returns the indices of all parts in topological order of combinational paths. `drivers` has the part that drives
 /// each net, or `usize::MAX`.
 ///
 /// # Errors
 /// The logic contains a combinational loop.
-fn order(netlist: &Netlist, drivers: &[usize]) -> Result<Vec<usize>, String> {
+fn topological_order(netlist: &Netlist, drivers: &[usize]) -> Result<Vec<usize>, String> {
     /// Progress of the depth-first search at a part.
     #[derive(Clone, Copy, PartialEq)]
     enum Visit {
@@ -176,7 +206,7 @@ fn order(netlist: &Netlist, drivers: &[usize]) -> Result<Vec<usize>, String> {
                 Visit::Open => {
                     return Err(format!(
                         "combinational loop at `{}`",
-                        name(netlist, pin.net)
+                        net_name(netlist, pin.net)
                     ))
                 }
                 Visit::Done => {}
@@ -197,7 +227,7 @@ fn affects_output(part: &Part, pin: &str, output: &str) -> bool {
 
 /// Propagates path lengths from a part's inputs to its outputs.
 fn propagate_levels(part: &Part, part_index: usize, reached: &mut [Vec<Option<LongestPath>>; 2]) {
-    for (start, reached) in [Start::Register, Start::Memory].into_iter().zip(reached) {
+    for (start, reached) in STARTS.into_iter().zip(reached) {
         let start_path = match part.primitive.kind {
             Kind::Logic(_) => None,
             // A memory of LUTs is read combinationally even if its address is constant.
@@ -209,7 +239,8 @@ fn propagate_levels(part: &Part, part_index: usize, reached: &mut [Vec<Option<Lo
             levels,
             predecessor: None,
         });
-        let cost = match part.primitive.kind {
+        // Levels of the part itself.
+        let own_levels = match part.primitive.kind {
             Kind::Logic(levels) => levels,
             _ => 1,
         };
@@ -220,7 +251,7 @@ fn propagate_levels(part: &Part, part_index: usize, reached: &mut [Vec<Option<Lo
                 .filter(|pin| !pin.output && affects_output(part, &pin.name, &output.name))
                 .filter_map(|pin| {
                     Some(LongestPath {
-                        levels: reached[pin.net]?.levels + cost,
+                        levels: reached[pin.net]?.levels + own_levels,
                         predecessor: Some((part_index, pin.net)),
                     })
                 })
@@ -260,11 +291,11 @@ fn trace(
         net = from;
     }
     through.reverse();
-    (name(netlist, net), through)
+    (net_name(netlist, net), through)
 }
 
 /// Returns the hierarchical name of a net.
-fn name(netlist: &Netlist, net: usize) -> String {
+fn net_name(netlist: &Netlist, net: usize) -> String {
     match &netlist.names[net] {
         Some((instance, name)) => {
             format!("{}{name}", dotted(&netlist.instances[*instance].path))
@@ -285,7 +316,7 @@ fn dotted(path: &str) -> String {
 fn without_numbers(name: &str) -> String {
     let mut depth = 0u32;
     name.chars()
-        .filter(|sign| match sign {
+        .filter(|character| match character {
             '[' => {
                 depth += 1;
                 false

@@ -224,6 +224,7 @@ write_json synth.json
 mod tests {
     use super::number;
 
+    /// A version is read from the output of Yosys, and none from other text.
     #[test]
     fn versions_are_read() {
         assert_eq!(number("Yosys 0.70 (git sha1 28ba3cb92)"), Some((0, 70)));

@@ -1,7 +1,8 @@
 //! An application in RTL behind the Verilated home: its parameters, its traffic with the home, and its own memory.
 
-use super::{assemble, passes, Verilated, LINE};
-use crate::lockstep::model::{Inputs, Outputs, BEAT, SLICES};
+use super::{handshakes, IncomingWrites, PartialLine, Verilated, Write};
+use crate::lockstep::model::{Inputs, Outputs, BEAT_WORDS, SLICES};
+use crate::lockstep::words::{line_of, LocalRequest};
 use cohkit_application::rpc::Calls;
 use cohkit_application::shared_table::SharedTable;
 use cohkit_protocol::controller::{Controller, Local};
@@ -22,7 +23,7 @@ pub enum Application {
     },
     /// Engines of a shared table, one per slice. The parameters are those of [`SharedTable`].
     SharedTable {
-        /// Number of the local operation that takes and locks a line.
+        /// Number of the local operation that recalls and locks a line.
         operation: u8,
         /// Number of rows.
         rows: u32,
@@ -57,8 +58,8 @@ impl Application {
 
     /// Returns the application for a table with one engine per slice.
     pub fn for_table(table: &SharedTable, home: &Controller) -> Application {
-        let takes_lock = |local: &Local| local.ensures == Permission::None && local.locks;
-        let operation = home.locals.iter().position(takes_lock);
+        let recalls_and_locks = |local: &Local| local.ensures == Permission::None && local.locks;
+        let operation = home.locals.iter().position(recalls_and_locks);
         Application::SharedTable {
             operation: operation.unwrap_or_default() as u8,
             rows: table.rows,
@@ -91,7 +92,10 @@ impl Application {
                 increments,
             } => {
                 let increments = increments.unwrap_or(u32::MAX);
-                format!("application=2 operation={operation} rows={rows} contended={contended} outstanding={outstanding} increments={increments}")
+                format!(
+                    "application=2 operation={operation} rows={rows} contended={contended} \
+                     outstanding={outstanding} increments={increments}"
+                )
             }
         }
     }
@@ -112,16 +116,21 @@ pub(super) struct RtlApplication {
 struct ApplicationMemory {
     /// Read bursts that are not complete, in the order in which they were requested.
     bursts: Vec<Burst>,
-    /// Burst being transmitted, by its AXI identifier, and the index of its next beat within the current line.
-    outgoing_burst: Option<(u64, usize)>,
-    /// Addresses of writes whose data have not arrived, each as line and AXI identifier.
-    addresses: VecDeque<(Line, u64)>,
-    /// Data of writes whose address has not arrived: bytes, and mask of the written words.
-    data: VecDeque<(Bytes, u16)>,
-    /// Write whose beats are arriving: number of beats so far, bytes, and mask of the written words.
-    incoming_write: (usize, Bytes, u16),
+    /// Burst being transmitted.
+    outgoing_burst: Option<OutgoingBurst>,
+    /// Writes whose address or data are incomplete.
+    incoming_writes: IncomingWrites,
     /// AXI identifiers of completed writes, in the order of their responses.
-    written: VecDeque<u64>,
+    write_responses: VecDeque<u64>,
+}
+
+/// The burst whose beats are being transmitted.
+#[derive(Clone, Copy)]
+struct OutgoingBurst {
+    /// AXI identifier.
+    id: u64,
+    /// Index of the next beat within the current line.
+    beat: usize,
 }
 
 /// A read burst of the application.
@@ -148,7 +157,7 @@ impl RtlApplication {
     pub fn is_idle(&self) -> bool {
         self.memories.iter().all(|memory| {
             memory.outgoing_burst.is_none()
-                && memory.written.is_empty()
+                && memory.write_responses.is_empty()
                 && memory.bursts.iter().all(|burst| burst.lines.is_empty())
         })
     }
@@ -167,7 +176,7 @@ impl RtlApplication {
             }
             ApplicationEvent::Stored { tag } => {
                 let (slice, id) = from_tag(tag);
-                self.memories[slice].written.push_back(id);
+                self.memories[slice].write_responses.push_back(id);
             }
         }
     }
@@ -175,14 +184,14 @@ impl RtlApplication {
     /// Drives the pins of its memory: the next beat of a read, a write response, and, with a seed, random readiness
     /// for requests. `beats` is the number of beats per line.
     pub fn drive_inputs(&mut self, inputs: &mut Inputs, beats: usize) {
-        for (s, memory) in self.memories.iter_mut().enumerate() {
+        for (slice_index, memory) in self.memories.iter_mut().enumerate() {
             // Valid beats that were not accepted must remain on the pins.
             let mut may_send = true;
             if let Some(random) = &mut self.random {
                 let bits = random.below(64);
-                inputs.app_ar_ready[s] = bits & 1;
-                inputs.app_aw_ready[s] = bits >> 1 & 1;
-                inputs.app_w_ready[s] = bits >> 2 & 1;
+                inputs.app_ar_ready[slice_index] = bits & 1;
+                inputs.app_aw_ready[slice_index] = bits >> 1 & 1;
+                inputs.app_w_ready[slice_index] = bits >> 2 & 1;
                 may_send = bits >> 3 != 0;
             }
             if memory.outgoing_burst.is_none() && may_send {
@@ -194,19 +203,23 @@ impl RtlApplication {
                     },
                     None => 0,
                 };
-                memory.outgoing_burst = ready_bursts.nth(chosen).map(|burst| (burst.id, 0));
+                memory.outgoing_burst = ready_bursts.nth(chosen).map(|burst| OutgoingBurst {
+                    id: burst.id,
+                    beat: 0,
+                });
             }
-            inputs.app_r_valid[s] = u64::from(memory.outgoing_burst.is_some());
-            if let Some((id, beat)) = memory.outgoing_burst {
+            inputs.app_r_valid[slice_index] = u64::from(memory.outgoing_burst.is_some());
+            if let Some(OutgoingBurst { id, beat }) = memory.outgoing_burst {
                 if let Some(burst) = memory.bursts.iter().find(|burst| burst.id == id) {
-                    inputs.app_r_id[s] = id;
-                    inputs.app_r_last[s] =
+                    inputs.app_r_id[slice_index] = id;
+                    inputs.app_r_last[slice_index] =
                         u64::from(burst.remaining_lines == 1 && beat + 1 == beats);
-                    inputs.app_r_data[s].copy_from_slice(&burst.lines[0][beat * BEAT..][..BEAT]);
+                    inputs.app_r_data[slice_index]
+                        .copy_from_slice(&burst.lines[0][beat * BEAT_WORDS..][..BEAT_WORDS]);
                 }
             }
-            inputs.app_b_valid[s] = u64::from(!memory.written.is_empty());
-            inputs.app_b_id[s] = memory.written.front().copied().unwrap_or(0);
+            inputs.app_b_valid[slice_index] = u64::from(!memory.write_responses.is_empty());
+            inputs.app_b_id[slice_index] = memory.write_responses.front().copied().unwrap_or(0);
         }
     }
 }
@@ -215,20 +228,23 @@ impl ApplicationMemory {
     /// Handles the transfers at the pins of a slice in this cycle.
     fn record_transfers(
         &mut self,
-        s: usize,
+        slice_index: usize,
         (inputs, outputs): (&Inputs, &Outputs),
         beats: usize,
         cycle_outputs: &mut Vec<CycleOutput>,
     ) -> Result<(), String> {
-        let line_of = |address: u64| (address / (beats * BEAT * 8) as u64) as Line;
-        if inputs.app_r_valid[s] & outputs.app_r_ready[s] != 0 {
+        let line_of = |address: u64| (address / (beats * BEAT_WORDS * 8) as u64) as Line;
+        if inputs.app_r_valid[slice_index] & outputs.app_r_ready[slice_index] != 0 {
             self.complete_beat(beats);
         }
-        if inputs.app_b_valid[s] & outputs.app_b_ready[s] != 0 {
-            self.written.pop_front();
+        if inputs.app_b_valid[slice_index] & outputs.app_b_ready[slice_index] != 0 {
+            self.write_responses.pop_front();
         }
-        if inputs.app_ar_ready[s] & outputs.app_ar_valid[s] != 0 {
-            let (id, lines) = (outputs.app_ar_id[s], outputs.app_ar_lines[s] as u32 + 1);
+        if inputs.app_ar_ready[slice_index] & outputs.app_ar_valid[slice_index] != 0 {
+            let (id, lines) = (
+                outputs.app_ar_id[slice_index],
+                outputs.app_ar_lines[slice_index] as u32 + 1,
+            );
             if self.bursts.iter().any(|burst| burst.id == id) {
                 return Err(format!(
                     "the application reads under the number {id} of an outstanding burst"
@@ -240,36 +256,30 @@ impl ApplicationMemory {
                 lines: VecDeque::new(),
             });
             cycle_outputs.push(CycleOutput::Fetches {
-                tag: tag(s, id),
-                line: line_of(outputs.app_ar_addr[s]),
+                tag: tag(slice_index, id),
+                line: line_of(outputs.app_ar_addr[slice_index]),
                 lines,
                 step: SLICES as Line,
             });
         }
-        if inputs.app_aw_ready[s] & outputs.app_aw_valid[s] != 0 {
-            let line = line_of(outputs.app_aw_addr[s]);
-            self.addresses.push_back((line, outputs.app_aw_id[s]));
+        if inputs.app_aw_ready[slice_index] & outputs.app_aw_valid[slice_index] != 0 {
+            let line = line_of(outputs.app_aw_addr[slice_index]);
+            (self.incoming_writes).add_address(line, outputs.app_aw_id[slice_index]);
         }
-        if inputs.app_w_ready[s] & outputs.app_w_valid[s] != 0 {
-            let (data, strobes) = (&outputs.app_w_data[s], outputs.app_w_strb[s]);
-            let complete_write = assemble(
-                &mut self.incoming_write,
-                data,
-                strobes,
-                outputs.app_w_last[s],
-            )?;
-            self.data.extend(complete_write);
+        if inputs.app_w_ready[slice_index] & outputs.app_w_valid[slice_index] != 0 {
+            let (data, strobes) = (
+                &outputs.app_w_data[slice_index],
+                outputs.app_w_strb[slice_index],
+            );
+            let is_last = outputs.app_w_last[slice_index] != 0;
+            self.incoming_writes.add_beat(data, strobes, is_last)?;
         }
-        if let (Some(&(line, id)), Some(&(bytes, mask))) =
-            (self.addresses.front(), self.data.front())
-        {
-            self.addresses.pop_front();
-            self.data.pop_front();
+        if let Some(Write { line, id, data }) = self.incoming_writes.next_complete() {
             cycle_outputs.push(CycleOutput::Stores {
-                tag: tag(s, id),
+                tag: tag(slice_index, id),
                 line,
-                bytes,
-                mask,
+                bytes: data.bytes,
+                mask: data.mask,
             });
         }
         Ok(())
@@ -277,7 +287,7 @@ impl ApplicationMemory {
 
     /// Completes a beat that the application has accepted.
     fn complete_beat(&mut self, beats: usize) {
-        let Some((id, beat)) = &mut self.outgoing_burst else {
+        let Some(OutgoingBurst { id, beat }) = &mut self.outgoing_burst else {
             return;
         };
         *beat += 1;
@@ -310,59 +320,67 @@ impl Verilated {
     /// Records the application's outputs: answers and operations to the home, and requests to its own memory.
     pub(super) fn record_application_outputs(
         &mut self,
-        s: usize,
+        slice_index: usize,
         cycle_outputs: &mut Vec<CycleOutput>,
     ) -> Result<(), String> {
-        let (outputs, slice) = (&self.outputs, &mut self.slices[s]);
+        let (outputs, slice) = (&self.outputs, &mut self.slices[slice_index]);
         let Some(application) = &mut self.application else {
             return Ok(());
         };
-        let passes = outputs.passes[s];
+        let transfers = outputs.handshakes[slice_index];
         if application.kind.is_memory_proxy() {
-            if outputs.passes_r[s] != 0 {
-                let (beat, bytes) = &mut slice.outgoing_answer;
-                if *beat == self.beats {
+            if outputs.handshake_r[slice_index] != 0 {
+                let PartialLine { beats, bytes } = &mut slice.outgoing_response;
+                if *beats == self.beats {
                     return Err("an answer of the application has too many beats".into());
                 }
-                bytes[*beat * BEAT..][..BEAT].copy_from_slice(&outputs.passes_r_data[s]);
-                *beat += 1;
+                bytes[*beats * BEAT_WORDS..][..BEAT_WORDS]
+                    .copy_from_slice(&outputs.handshake_r_data[slice_index]);
+                *beats += 1;
             }
-            if passes & passes::LAST_READ != 0 {
-                let (beats, bytes) = std::mem::take(&mut slice.outgoing_answer);
-                let line = take_by_number(&mut slice.reads, outputs.passes_r_id[s]);
+            if transfers & handshakes::LAST_READ != 0 {
+                let PartialLine { beats, bytes } = std::mem::take(&mut slice.outgoing_response);
+                let line = remove_by_id(&mut slice.reads, outputs.handshake_r_id[slice_index]);
                 let Some(line) = line.filter(|_| beats == self.beats) else {
                     return Err("the application answers a read that is not outstanding".into());
                 };
                 cycle_outputs.push(CycleOutput::Answers { line, bytes });
             }
-            if passes & passes::WRITTEN != 0 {
-                let Some(line) = take_by_number(&mut slice.writes, outputs.passes_b_id[s]) else {
+            if transfers & handshakes::WRITTEN != 0 {
+                let Some(line) =
+                    remove_by_id(&mut slice.writes, outputs.handshake_b_id[slice_index])
+                else {
                     return Err("the application accepts a write that is not outstanding".into());
                 };
                 cycle_outputs.push(CycleOutput::Accepts { line });
             }
         }
-        if passes & passes::LOCAL != 0 {
-            let local = outputs.passes_local[s];
+        if transfers & handshakes::LOCAL != 0 {
+            let request = LocalRequest::decode(outputs.handshake_local[slice_index]);
             cycle_outputs.push(CycleOutput::Asks {
-                line: (local & LINE) as Line,
-                operation: (local >> 36 & 7) as u8,
+                line: request.line as Line,
+                operation: request.operation,
             });
         }
-        if passes & passes::UNLOCK != 0 {
-            let line = (outputs.passes_unlock[s] & LINE) as Line;
+        if transfers & handshakes::UNLOCK != 0 {
+            let line = line_of(outputs.handshake_unlock[slice_index]) as Line;
             cycle_outputs.push(CycleOutput::Unlocks { line });
         }
         let pins = (&self.inputs, &**outputs);
-        application.memories[s].record_transfers(s, pins, self.beats, cycle_outputs)
+        application.memories[slice_index].record_transfers(
+            slice_index,
+            pins,
+            self.beats,
+            cycle_outputs,
+        )
     }
 }
 
-/// Removes and returns the line of the read or write with this number, which is complete.
-fn take_by_number(outstanding: &mut FxHashMap<Line, u64>, number: u64) -> Option<Line> {
+/// Removes the read or write with this AXI identifier, which is complete, and returns its line.
+fn remove_by_id(outstanding: &mut FxHashMap<Line, u64>, completed_id: u64) -> Option<Line> {
     let line = outstanding
         .iter()
-        .find(|(_, &id)| id == number)
+        .find(|(_, &id)| id == completed_id)
         .map(|(&line, _)| line)?;
     outstanding.remove(&line);
     Some(line)

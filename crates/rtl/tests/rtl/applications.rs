@@ -15,14 +15,15 @@ use cohkit_sim::oracle::Level;
 use cohkit_sim::platform::Platform;
 use cohkit_sim::scenario::{Playable, Tally};
 use cohkit_sim::simulation::{ClockedHomeFactory, Setup, Simulation};
-use homes::seeded::{argument, seeded, Fault};
-use homes::{compiled, Built};
+use homes::seeded::{build_with_faults, fault_argument, Fault};
+use homes::{compile_shipped, Built};
 use std::sync::Arc;
 
 /// Number of seeds per application, unless COHKIT_SEEDS sets it.
 const SEEDS: u64 = 8;
 
-/// A small home with one more read entry than the reads that the two contexts of a slice may withhold.
+/// Builds a small home with all faults, inactive. It has one more read entry than the reads that the two contexts of a
+/// slice may withhold.
 fn home() -> Option<Built> {
     let shape = Shape {
         set_bits: 4,
@@ -35,7 +36,7 @@ fn home() -> Option<Built> {
         ..Shape::default()
     };
     let faults = FAULTS.iter().map(|(_, fault)| fault);
-    seeded(compiled("eci.coh"), shape, faults)
+    build_with_faults(compile_shipped("eci.coh"), shape, faults)
 }
 
 /// Faults of the applications, with text that occurs once and its replacement; `@` means "this fault is enabled". Each
@@ -115,7 +116,7 @@ fn home_factory(
     Arc::new(move || {
         let with_application = Some((application, seed));
         let rom = image.clone();
-        let fault = argument(fault);
+        let fault = fault_argument(fault);
         let home = Verilated::open_with(
             &library,
             &file,
@@ -139,13 +140,14 @@ fn play(setup: &Setup) -> Result<Tally, String> {
     Ok(simulation.tally())
 }
 
-/// A machine that makes races likely, with a check of every byte.
-fn machine(scenario: Arc<dyn Playable>, seed: u64) -> Setup {
+/// Returns a machine that makes races likely, with a check of every byte.
+fn torture_machine(scenario: Arc<dyn Playable>, seed: u64) -> Setup {
     let protocol = setups::protocol("eci");
     let mut platform = Platform::torture(1);
     platform.lines = 4096;
     let line = u64::from(protocol.line_bytes);
-    // In every second group of three seeds, cores have write buffers and L1 caches.
+    // In every second group of three seeds, cores have write buffers and L1 caches. Groups of three, because the
+    // scenarios vary parameters with the period of the seed modulo 3.
     if seed / 3 % 2 == 1 {
         platform.cores.write_buffer.value = 2 * line;
         platform.cores.l1_size.value = 4 * line;
@@ -190,50 +192,53 @@ fn scenario(name: &str, seed: u64, built: &Built) -> (Application, Arc<dyn Playa
     }
 }
 
-/// Runs an application with all seeds. COHKIT_SEED=n repeats one.
-fn torture(name: &str, judge: impl Fn(u64, &Tally)) {
+/// Runs an application with all seeds, and checks its counts. COHKIT_SEED=n repeats one.
+fn run_all_seeds(name: &str, check: impl Fn(u64, &Tally)) {
     let Some(built) = home() else {
         return;
     };
     for seed in setups::seeds(SEEDS) {
-        let tally = tortured(&built, name, seed, 0).unwrap_or_else(|failure| {
+        let tally = run_seed(&built, name, seed, 0).unwrap_or_else(|failure| {
             panic!(
                 "COHKIT_SEED={seed} cargo test -p cohkit-rtl --test rtl applications::{name}\n{failure}"
             )
         });
-        judge(seed, &tally);
+        check(seed, &tally);
     }
 }
 
-/// Runs an application with a seed, with one of its faults or none (0).
-fn tortured(built: &Built, name: &str, seed: u64, fault: usize) -> Result<Tally, String> {
+/// Runs an application with a seed and a fault; fault 0 is none.
+fn run_seed(built: &Built, name: &str, seed: u64, fault: usize) -> Result<Tally, String> {
     let (application, scenario) = scenario(name, seed, built);
-    let mut setup = machine(scenario, seed);
+    let mut setup = torture_machine(scenario, seed);
     setup.clocked = Some(home_factory(built, application, 1 + seed as u16, fault));
     play(&setup)
 }
 
+/// Every call returns, and its duration is measured.
 #[test]
-fn rpc() {
-    torture("rpc", |seed, tally| {
+fn rpc_calls_all_return() {
+    run_all_seeds("rpc", |seed, tally| {
         let calls = 20 * (1 + seed % 4);
         assert_eq!(tally.counts["calls"], calls);
         assert_eq!(tally.times["call"].count(), calls);
     });
 }
 
+/// Device and threads perform all their increments; each of the device recalls its row.
 #[test]
-fn shared_table() {
-    torture("shared_table", |seed, tally| {
+fn shared_table_performs_all_increments() {
+    run_all_seeds("shared_table", |seed, tally| {
         assert_eq!(tally.counts["device increments"], 120);
         assert_eq!(tally.counts["increments"], 100 * (1 + seed % 4));
         assert_eq!(tally.times["clean-invalidate"].count(), 120);
     });
 }
 
+/// The threads perform all their reads and writes, and the prefetcher fetches whole blocks.
 #[test]
-fn prefetcher() {
-    torture("prefetcher", |seed, tally| {
+fn prefetcher_serves_all_accesses() {
+    run_all_seeds("prefetcher", |seed, tally| {
         let written = tally.counts.get("lines written").copied().unwrap_or(0);
         assert_eq!(written, (1 + seed % 3) * 120 * (seed % 3));
         let read = tally.counts["lines read"];
@@ -254,9 +259,9 @@ fn application_faults_are_detected() {
         let (application, fault) = name
             .split_once(": ")
             .expect("the application's name comes first");
-        let run = |seed| tortured(&built, application, seed, index + 1).err();
+        let run = |seed| run_seed(&built, application, seed, index + 1).err();
         let failure = (0..8).find_map(run);
-        let failure = failure.unwrap_or_else(|| panic!("{name} was not noticed"));
+        let failure = failure.unwrap_or_else(|| panic!("no seed detects {name}"));
         let first_line = failure.lines().next().unwrap_or_default();
         report.push_str(&format!("{application}, {fault}: {first_line}\n"));
     }
@@ -270,8 +275,9 @@ fn application_faults_are_detected() {
     "#]].assert_eq(&report);
 }
 
-/// The machine whose home has the RTL's latencies, with the given home and a cache of its directory's size.
-fn exact(scenario: Arc<dyn Playable>, shape: &Shape) -> Setup {
+/// Returns the machine whose home model has the RTL's latencies, with the given home and a cache of its directory's
+/// size.
+fn enzian_machine(scenario: Arc<dyn Playable>, shape: &Shape) -> Setup {
     let mut platform = Platform::shipped("enzian-cohkit").expect("shipped platform");
     platform.lines = 1 << 20;
     platform.home.units.value = shape.units as u64;
@@ -304,7 +310,7 @@ fn compare_with_model<S>(
     S::Application: Clone,
 {
     let tally = |scenario: Arc<dyn Playable>, clocked: Option<ClockedHomeFactory>| {
-        let mut setup = exact(scenario, &built.shape);
+        let mut setup = enzian_machine(scenario, &built.shape);
         setup.clocked = clocked;
         if let Some(play) = &mut setup.play {
             play.warm_up = 30 * MICROSECOND;

@@ -11,7 +11,7 @@ use cohkit_rtl::lockstep::model::{Inputs, Outputs};
 use cohkit_rtl::lockstep::setup::Setup;
 use cohkit_rtl::lockstep::shapes::{Endpoint, Shape};
 use cohkit_rtl::sources::{ENDPOINTS, HOME, SOURCES};
-use homes::{built, compiled, require, Built};
+use homes::{build_home, compile_shipped, require, Built};
 use std::process::Command;
 
 /// Builds the home of a shipped protocol with an endpoint behind it, with the smallest shape.
@@ -20,7 +20,7 @@ fn build_endpoint(endpoint: Endpoint, file: &str) -> Option<Built> {
         endpoint,
         ..Shape::default()
     };
-    built(compiled(file), SOURCES, shape)
+    build_home(compile_shipped(file), SOURCES, shape)
 }
 
 /// Builds with an endpoint in the size of `cohkit rtl measure --units 4`.
@@ -29,7 +29,7 @@ fn build_full_size_endpoint(endpoint: Endpoint, file: &str) -> Option<Built> {
         endpoint,
         ..Shape::for_cache(2, 7, 16)
     };
-    built(compiled(file), SOURCES, shape)
+    build_home(compile_shipped(file), SOURCES, shape)
 }
 
 /// A run on a few consecutive lines; the seed determines its other parameters.
@@ -112,7 +112,7 @@ fn invalidation_engine_recalls_a_range_from_the_cpu() {
             // The directories hold all lines, so that the home evicts none by itself.
             let run = run(seed, 32);
             for remote_is_idle in [true, false] {
-                let cycles = setup.sweep(run, remote_is_idle);
+                let cycles = setup.invalidate_range(run, remote_is_idle);
                 let cycles = cycles.unwrap_or_else(|failed| panic!("{file} {run:?}: {failed:#?}"));
                 assert!(
                     cycles > 16,
@@ -160,7 +160,7 @@ fn board_example_elaborates() {
         return;
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let package = compiled("eci.coh").package;
+    let package = compile_shipped("eci.coh").package;
     let board = include_str!("../../../../hardware/example/board.sv");
     let board_files = [("eci_pkg.sv", package.as_str()), ("board.sv", board)];
     let sources = || HOME.iter().chain(ENDPOINTS);
@@ -248,7 +248,7 @@ fn calls_over_two_lines_give_their_results() {
     setup.graph = None;
     for seed in 0..50 {
         let run = run(seed, 4);
-        let cycles = setup.calls(run, 10);
+        let cycles = setup.call_procedure(run, 10);
         cycles.unwrap_or_else(|failed| panic!("{run:?}: {failed:#?}"));
     }
 }

@@ -10,8 +10,8 @@ use cohkit_rtl::lockstep::bench::Run;
 use cohkit_rtl::lockstep::setup::{Check, Mismatch};
 use cohkit_rtl::lockstep::setup::{RunError, Setup};
 use cohkit_rtl::lockstep::shapes::Shape;
-use homes::seeded::{argument, seeded, Fault};
-use homes::{compiled, Built};
+use homes::seeded::{build_with_faults, fault_argument, Fault};
+use homes::{compile_shipped, Built};
 
 /// A fault, and the check that must detect it.
 struct NamedFault {
@@ -77,46 +77,46 @@ faults! {
         becomes "r_valid_i && in_flight && (r_last_i && last_legal || @) && r_index ==": Comparison;
     // A unit starves an event, keeps wrong state of a line or a resource, or answers another operation.
     response_stalled_behind_a_request in "dcu.sv":
-        ".ask_i       (ask),"
-        becomes ".ask_i       (@ && u_messages.deferred_used_q == '1 ? ask & ~Early : ask),": Progress;
+        ".trigger_valid_i(trigger_valid),"
+        becomes ".trigger_valid_i(@ && u_messages.deferred_used_q == '1 ? trigger_valid & ~HighPriority : trigger_valid),": Progress;
     leaked_credit_of_a_lock in "dcu_locals.sv":
-        "if (takes_i) locks_d = locks_q - 1'b1;"
-        becomes "if (takes_i && !@) locks_d = locks_q - 1'b1;": Comparison;
+        "if (execute_i) locks_d = locks_q - 1'b1;"
+        becomes "if (execute_i && !@) locks_d = locks_q - 1'b1;": Comparison;
     wrong_way_evicted in "dcu_lookup.sv":
-        "now_d.way = way_of(judged_q, free_position);"
-        becomes "now_d.way = way_of(judged_q, @ ? ~free_position : free_position);": Comparison;
+        "way_of(evaluated_group_q, free_position);"
+        becomes "way_of(evaluated_group_q, @ ? ~free_position : free_position);": Comparison;
     stale_directory_entry in "dcu.sv":
-        "(takes && (hit || row_stays_q))"
-        becomes "(takes && (hit && !@ || row_stays_q))": Comparison;
+        "(execute && (hit || row_keeps_entry_q))"
+        becomes "(execute && (hit && !@ || row_keeps_entry_q))": Comparison;
     stale_state_of_outstanding_access in "dcu_accesses.sv":
-        "if (takes_i && same_q[i]) access_d[i].state = next_i;"
-        becomes "if (takes_i && same_q[i] && !@) access_d[i].state = next_i;": Comparison;
+        "if (execute_i && same_line_q[i]) access_d[i].state = next_i;"
+        becomes "if (execute_i && same_line_q[i] && !@) access_d[i].state = next_i;": Comparison;
     lost_request in "dcu_messages.sv":
-        "(same_q[i] || (deferred_q[i].room"
-        becomes "(same_q[i] && !@ || (deferred_q[i].room": Progress;
+        "(same_set_q[i] || (deferred_q[i].awaits_way"
+        becomes "(same_set_q[i] && !@ || (deferred_q[i].awaits_way": Progress;
     answer_to_another_operation in "dcu_locals.sv":
-        "operation: of_device_i ? request_operation_q"
-        becomes "operation: of_device_i || @ ? request_operation_q": Comparison;
+        "operation: is_device_op_i ? request_operation_q"
+        becomes "operation: is_device_op_i || @ ? request_operation_q": Comparison;
     // Counters, reported permission changes or AXI user bits are wrong; the traffic itself is correct.
     message_counted_twice in "dcs_ingress.sv":
         "dispatched_o <= rst_ni && accept && dispatch;"
         becomes "dispatched_o <= rst_ni && accept && (dispatch || @ && legal_q);": Comparison;
     stall_counted_for_another_reason in "dcu.sv":
-        "else if (row_q.effect != Take)                    stall_o <= StallLine;"
-        becomes "else if (row_q.effect != Take)                    stall_o <= @ ? StallRead : StallLine;": Comparison;
+        "else if (row_q.effect != Take)                       stall_o <= StallLine;"
+        becomes "else if (row_q.effect != Take)                       stall_o <= @ ? StallRead : StallLine;": Comparison;
     room_stall_counted_as_read_stall in "dcu.sv":
-        "else if (needs_room)                              stall_o <= StallRoom;"
-        becomes "else if (needs_room)                              stall_o <= @ ? StallRead : StallRoom;": Comparison;
+        "else if (lacks_way)                                  stall_o <= StallRoom;"
+        becomes "else if (lacks_way)                                  stall_o <= @ ? StallRead : StallRoom;": Comparison;
     permission_change_without_notification in "dcu.sv":
-        "assign changes      = takes && row_q.from != row_q.to;"
-        becomes "assign changes      = takes && row_q.from != row_q.to && !(@ && row_q.to == PermissionNone);": Comparison;
+        "assign permission_changes = execute && row_q.from != row_q.to;"
+        becomes "assign permission_changes = execute && row_q.from != row_q.to && !(@ && row_q.to == PermissionNone);": Comparison;
     permission_of_another_row in "dcs_writer.sv":
         "aw_user_o <= {job.permission, 6'(job.event_id)};"
         becomes "aw_user_o <= {@ ? next_job.permission : job.permission, 6'(job.event_id)};": Comparison;
     // The device is notified of a recall, an entry is freed too soon, or a last beat lacks its mark.
     eviction_notification_to_device in "dcu_locals.sv":
-        "'{acknowledge_i || refuses_i, of_recall_i, request_operation_q"
-        becomes "'{acknowledge_i || refuses_i, of_recall_i && !@, request_operation_q": Comparison;
+        "'{acknowledge_i || refuse_i, is_recall_i, request_operation_q"
+        becomes "'{acknowledge_i || refuse_i, is_recall_i && !@, request_operation_q": Comparison;
     read_slot_freed_one_beat_early in "dcs_egress.sv":
         "if (Beats == 1) unit_done_o[unit][job.slot]"
         becomes "if (Beats == 1 || @) unit_done_o[unit][job.slot]": Comparison;
@@ -140,8 +140,8 @@ faults! {
         "rejection_valid_q <= rejection_valid_q ? !rejection_sent : accept_local || accept_unlock;"
         becomes "rejection_valid_q <= rejection_valid_q ? !rejection_sent : accept_local || accept_unlock && !@;": Progress;
     unexpected_event_retried in "dcu.sv":
-        "&& row_q.effect == Never && !of_local && !of_unlock;"
-        becomes "&& row_q.effect == Never && !of_local && !of_unlock && !@;": Comparison;
+        "&& row_q.effect == Never && !is_local_op && !is_unlock;"
+        becomes "&& row_q.effect == Never && !is_local_op && !is_unlock && !@;": Comparison;
     message_of_wrong_length_accepted in "dcs_ingress.sv":
         "assign last_legal      = last_q =="
         becomes "assign last_legal      = @ || last_q ==": Comparison;
@@ -156,13 +156,13 @@ const ILLEGAL_TRAFFIC_FAULTS: usize = 7;
 /// Builds the home of a protocol with all faults of the list, inactive.
 fn faulty(file: &str) -> Option<Built> {
     let faults = FAULTS.iter().map(|fault| &fault.fault);
-    seeded(compiled(file), Shape::default(), faults)
+    build_with_faults(compile_shipped(file), Shape::default(), faults)
 }
 
 /// Returns the first of 20 seeds whose run detects a failure, and that failure. `number` is that of the enabled fault,
 /// from 1; 0 enables none. The runs have low latencies, so that deadlocks are detected soon.
 fn find_mismatch(built: &Built, number: usize) -> Option<(u64, Box<Mismatch>)> {
-    let argument = argument(number);
+    let argument = fault_argument(number);
     let setup = Setup {
         argument: &argument,
         ..built.setup()
@@ -170,10 +170,10 @@ fn find_mismatch(built: &Built, number: usize) -> Option<(u64, Box<Mismatch>)> {
     let run = |seed| {
         let run = Run::new(seed, 2000);
         Run {
-            memory: run.memory.min(30),
-            delay: run.delay.min(60),
+            max_memory_latency: run.max_memory_latency.min(30),
+            max_message_latency: run.max_message_latency.min(60),
             // The last faults show only with illegal traffic.
-            illegal_inputs: if number + ILLEGAL_TRAFFIC_FAULTS > FAULTS.len() {
+            illegal_rate: if number + ILLEGAL_TRAFFIC_FAULTS > FAULTS.len() {
                 20
             } else {
                 0
@@ -208,6 +208,7 @@ fn check_detection(name: &str) {
     assert_eq!(check, FAULTS[index].detected_by, "{name}: {description}");
 }
 
+/// The home with all faults, none of them active, passes the runs in which faults are detected.
 #[test]
 fn inactive_faults_have_no_effect() {
     let Some(built) = faulty("eci.coh") else {

@@ -3,16 +3,17 @@
 //!
 //! These tests build the RTL with Verilator.
 
+mod home;
+
 use crate::homes;
 
 use cohkit_rtl::lockstep::bench::Run;
-use cohkit_rtl::lockstep::model::{Inputs, Model, Outputs, CIRCUITS};
 use cohkit_rtl::lockstep::shapes::Shape;
 use cohkit_rtl::registers::{counter_position, register};
 use cohkit_rtl::sources::SOURCES;
-use homes::seeded::{argument, seeded, Fault};
-use homes::{built, compiled, Built};
-use std::collections::VecDeque;
+use home::{beat, Home, LINE_BEATS};
+use homes::seeded::{build_with_faults, fault_argument, Fault};
+use homes::{build_home, compile_shipped, Built};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 /// Illegal traffic at all ports amid all activity of a remote and a device. All bytes match the controllers, and the
@@ -20,7 +21,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 #[test]
 fn illegal_traffic_is_rejected_and_counted() {
     for file in ["eci.coh", "back-invalidate.coh"] {
-        let Some(built) = built(compiled(file), SOURCES, Shape::default()) else {
+        let Some(built) = build_home(compile_shipped(file), SOURCES, Shape::default()) else {
             return;
         };
         let setup = built.setup();
@@ -38,7 +39,7 @@ fn illegal_traffic_is_rejected_and_counted() {
         let mut illegal_inputs = 0;
         for seed in 0..9 {
             let run = Run {
-                illegal_inputs: [1, 16, 100][seed as usize % 3],
+                illegal_rate: [1, 16, 100][seed as usize % 3],
                 ..Run::new(seed, 1000)
             };
             let report = setup
@@ -75,7 +76,7 @@ const MEMORY_DATA: u64 = 24;
 
 /// Builds the home of ECI, and checks the numbers above.
 fn eci() -> Option<Built> {
-    let built = built(compiled("eci.coh"), SOURCES, Shape::default())?;
+    let built = build_home(compile_shipped("eci.coh"), SOURCES, Shape::default())?;
     let rom = &built.compiled.rom;
     assert_eq!(rom.event("ReadShared"), Some(READ_SHARED as usize));
     assert_eq!(rom.event("ReadExclusive"), Some(READ_EXCLUSIVE as usize));
@@ -83,214 +84,6 @@ fn eci() -> Option<Built> {
     assert_eq!(rom.memory_data(), MEMORY_DATA as usize);
     Some(built)
 }
-
-/// A home after reset with its environment: memory in which every word equals its address, a link that accepts
-/// everything, and a device that accepts answers. Their inputs are recorded.
-struct Home {
-    model: Model,
-    inputs: Inputs,
-    outputs: Outputs,
-    /// Outstanding reads of memory: AXI ID and address.
-    reads: VecDeque<(u64, u64)>,
-    /// Index of the next beat of the first read's response.
-    beat: usize,
-    /// Beats of every read response: the index of the line's word, and the value of `last`. Wrong lists make memory
-    /// misbehave.
-    beats: Vec<(u64, bool)>,
-    /// IDs of writes whose address has arrived; complete writes are answered.
-    writes: VecDeque<u64>,
-    /// Number of data beats of unanswered writes so far.
-    written: u64,
-    /// True if memory accepts no read addresses and no write data.
-    memory_refuses: bool,
-    /// Unsolicited read beat of ones in the next cycle: its ID, and the value of `last`.
-    read_answer: Option<(u64, bool)>,
-    /// ID of an unsolicited write response in the next cycle.
-    write_answer: Option<u64>,
-    /// True if memory does not answer.
-    memory_withholds: bool,
-    /// Bit mask of circuits to the remote that accept nothing.
-    blocked_circuits: u64,
-    /// Headers and first words of the beats sent to the remote, by circuit.
-    sent: [Vec<(u64, u64)>; CIRCUITS],
-    /// Answers to the device, as 41-bit words of `local_rsp_t`.
-    device_answers: Vec<u64>,
-    /// Addresses of all reads of memory so far.
-    addresses: Vec<u64>,
-}
-
-impl Home {
-    fn new(model: Model) -> Home {
-        let mut home = Home {
-            model,
-            inputs: Inputs::default(),
-            outputs: Outputs::default(),
-            reads: VecDeque::new(),
-            beat: 0,
-            beats: LINE.to_vec(),
-            writes: VecDeque::new(),
-            written: 0,
-            memory_refuses: false,
-            read_answer: None,
-            write_answer: None,
-            memory_withholds: false,
-            blocked_circuits: 0,
-            sent: Default::default(),
-            device_answers: Vec::new(),
-            addresses: Vec::new(),
-        };
-        home.inputs.reset = 1;
-        home.cycle();
-        home.inputs.reset = 0;
-        home.cycles(50);
-        home
-    }
-
-    /// Executes a cycle. Ignores assertion messages, because synthesised hardware has no assertions.
-    fn cycle(&mut self) {
-        let inputs = &mut self.inputs;
-        inputs.tx_ready[SLICE] = !self.blocked_circuits & 3;
-        inputs.local_rsp_ready[SLICE] = 1;
-        inputs.change_ready[SLICE] = 1;
-        inputs.ar_ready[SLICE] = u64::from(!self.memory_refuses);
-        inputs.aw_ready[SLICE] = 1;
-        inputs.w_ready[SLICE] = u64::from(!self.memory_refuses);
-        let unsolicited = self.read_answer.take();
-        let read = self.reads.front().filter(|_| !self.memory_withholds);
-        inputs.r_valid[SLICE] = u64::from(read.is_some() || unsolicited.is_some());
-        if let Some((id, last)) = unsolicited {
-            inputs.r_id[SLICE] = id;
-            inputs.r_data[SLICE] = [u64::MAX; 8];
-            inputs.r_last[SLICE] = u64::from(last);
-        } else if let Some(&(id, address)) = read {
-            let (word, last) = self.beats[self.beat];
-            inputs.r_id[SLICE] = id;
-            inputs.r_data[SLICE][0] = address + word;
-            inputs.r_last[SLICE] = u64::from(last);
-            self.beat += 1;
-            if self.beat == self.beats.len() {
-                self.beat = 0;
-                self.reads.pop_front();
-            }
-        }
-        let unsolicited = self.write_answer.take();
-        let completes_write = self.written >= 2 && !self.writes.is_empty() && unsolicited.is_none();
-        inputs.b_valid[SLICE] = u64::from(completes_write || unsolicited.is_some());
-        inputs.b_id[SLICE] = unsolicited.or(self.writes.front().copied()).unwrap_or(0);
-        if completes_write {
-            self.written -= 2;
-            self.writes.pop_front();
-        }
-        let _ = self.model.step(&self.inputs, &mut self.outputs);
-        let (inputs, outputs) = (&self.inputs, &self.outputs);
-        if inputs.reset != 0 {
-            return;
-        }
-        if outputs.aw_valid[SLICE] != 0 {
-            self.writes.push_back(outputs.aw_id[SLICE]);
-        }
-        self.written += outputs.w_valid[SLICE] & inputs.w_ready[SLICE];
-        if outputs.ar_valid[SLICE] & inputs.ar_ready[SLICE] != 0 {
-            let read = (outputs.ar_id[SLICE], outputs.ar_addr[SLICE]);
-            self.reads.push_back(read);
-            self.addresses.push(read.1);
-        }
-        for (c, sent) in self.sent.iter_mut().enumerate() {
-            if (outputs.tx_valid[SLICE] & inputs.tx_ready[SLICE]) >> c & 1 != 0 {
-                sent.push((outputs.tx_header[SLICE][c], outputs.tx_data[SLICE][c][0]));
-            }
-        }
-        if outputs.local_rsp_valid[SLICE] != 0 {
-            self.device_answers
-                .push(outputs.local_rsp[SLICE] & ((1 << 41) - 1));
-        }
-    }
-
-    fn cycles(&mut self, count: usize) {
-        for _ in 0..count {
-            self.cycle();
-        }
-    }
-
-    /// Offers an input until it is accepted.
-    fn offer(&mut self, valid: fn(&mut Inputs) -> &mut u64, ready: fn(&Outputs) -> u64) {
-        *valid(&mut self.inputs) = 1;
-        for _ in 0..200 {
-            self.cycle();
-            if ready(&self.outputs) & 1 != 0 {
-                *valid(&mut self.inputs) = 0;
-                return;
-            }
-        }
-        panic!("it is not taken");
-    }
-
-    /// Sends a message with the given number of beats on the request circuit, with `last` at its last beat.
-    fn request(&mut self, message: u64, line: u64, beats: u64) {
-        for beat in 1..=beats {
-            // The header of further beats is ignored: here it is a request for another line.
-            let [message, line] = if beat == 1 {
-                [message, line]
-            } else {
-                [READ_SHARED, 8]
-            };
-            self.inputs.rx_header[SLICE][0] = 0xffff << 48 | message << 40 | line;
-            self.inputs.rx_last[SLICE] = u64::from(beat == beats);
-            self.offer(
-                |inputs| &mut inputs.rx_valid[SLICE],
-                |outputs| outputs.rx_ready[SLICE],
-            );
-        }
-    }
-
-    /// Requests a local operation of the device.
-    fn request_local(&mut self, operation: u64, line: u64) {
-        self.inputs.local_req[SLICE] = operation << 36 | line;
-        self.offer(
-            |inputs| &mut inputs.local_req_valid[SLICE],
-            |outputs| outputs.local_req_ready[SLICE],
-        );
-    }
-
-    /// Requests an unlock by the device.
-    fn unlock(&mut self, line: u64) {
-        self.inputs.unlock_line[SLICE] = line;
-        self.offer(
-            |inputs| &mut inputs.unlock_valid[SLICE],
-            |outputs| outputs.unlock_ready[SLICE],
-        );
-    }
-
-    /// Reads a register of the slice: element `number` of the array with this name.
-    fn register(&mut self, name: &str, number: u64) -> u64 {
-        self.inputs.cfg_ar_addr[SLICE] = register(name).address + 8 * number;
-        self.inputs.cfg_r_ready[SLICE] = 1;
-        self.offer(
-            |inputs| &mut inputs.cfg_ar_valid[SLICE],
-            |outputs| outputs.cfg_ar_ready[SLICE],
-        );
-        for _ in 0..400 {
-            self.cycle();
-            if self.outputs.cfg_r_valid[SLICE] != 0 {
-                return self.outputs.cfg_r_data[SLICE];
-            }
-        }
-        panic!("{name} does not answer");
-    }
-
-    /// True if a line was granted exactly once, with its own bytes.
-    fn is_granted(&self, line: u64) -> bool {
-        let grants = self.sent[GRANTS].iter();
-        let granted_words: Vec<u64> = grants
-            .filter(|(header, _)| header & ((1 << 36) - 1) == line)
-            .map(|&(_, word)| word)
-            .collect();
-        granted_words == [line * BYTES, line * BYTES + 1]
-    }
-}
-
-/// The correct beats of a line: each word once.
-const LINE: [(u64, bool); 2] = [(0, false), (1, true)];
 
 /// Reasons in `FirstWrong`, in their bits of the register.
 const LENGTH: u64 = 7 << 56;
@@ -301,24 +94,26 @@ const WRITE: u64 = 10 << 56;
 /// Regression: a duplicated read beat shifted the line, and a missing one left old bytes. A beat without a read
 /// overwrote the bytes of a completed read. The remote received the wrong bytes, and every register stayed 0.
 fn check_memory_beats(built: &Built) {
-    for (beats, id) in [
-        (&[(0, false), (0, false), (1, true)][..], 0),
-        (
-            &[(0, false), (1, false), (1, false), (1, false), (1, true)],
-            0,
-        ),
-        (&[(1, true)], 0),
-    ] {
+    let duplicated_first = vec![beat(0, false), beat(0, false), beat(1, true)];
+    let duplicated_second = vec![
+        beat(0, false),
+        beat(1, false),
+        beat(1, false),
+        beat(1, false),
+        beat(1, true),
+    ];
+    let missing_first = vec![beat(1, true)];
+    for beats in [duplicated_first, duplicated_second, missing_first] {
         let mut home = Home::new(built.model());
-        home.beats = beats.to_vec();
+        home.beats = beats.clone();
         home.request(READ_SHARED, 4, 1);
         home.cycles(80);
         assert_eq!(home.sent[GRANTS], [], "{beats:?}");
-        assert_eq!(home.register("FirstWrong", 0), BURST | id, "{beats:?}");
+        assert_eq!(home.register("FirstWrong", 0), BURST, "{beats:?}");
         assert_eq!(home.register("WrongBursts", 0), 1, "{beats:?}");
         assert_eq!(home.register("WrongReads", 0), 0, "{beats:?}");
         // The read entry is free, so the unit can still have the same number of outstanding reads.
-        home.beats = LINE.to_vec();
+        home.beats = LINE_BEATS.to_vec();
         home.memory_withholds = true;
         home.request(READ_SHARED, 8, 1);
         home.request(READ_SHARED, 12, 1);
@@ -332,7 +127,7 @@ fn check_memory_beats(built: &Built) {
     let mut home = Home::new(built.model());
     for id in [0, 2, 255] {
         for last in [false, true] {
-            home.read_answer = Some((id, last));
+            home.unsolicited_read = Some((id, last));
             home.cycle();
         }
     }
@@ -343,14 +138,14 @@ fn check_memory_beats(built: &Built) {
     home.cycles(40);
     let id = home.outputs.ar_id[SLICE];
     assert_eq!(home.outputs.ar_valid[SLICE], 1);
-    home.read_answer = Some((id, false));
+    home.unsolicited_read = Some((id, false));
     home.cycle();
     // The second beat of the line waits behind the first, which the link does not take.
     home.blocked_circuits = 1 << GRANTS;
     home.memory_refuses = false;
     home.cycles(40);
     for last in [false, true] {
-        home.read_answer = Some((id, last));
+        home.unsolicited_read = Some((id, last));
         home.cycle();
     }
     home.blocked_circuits = 0;
@@ -368,9 +163,9 @@ fn check_write_responses(built: &Built) {
     home.request(WRITE_LINE, 4, 2);
     home.cycles(40);
     let id = *home.writes.front().expect("memory has the address");
-    home.write_answer = Some(id);
+    home.unsolicited_write = Some(id);
     home.cycle();
-    home.write_answer = Some(id ^ 0xff);
+    home.unsolicited_write = Some(id ^ 0xff);
     home.cycles(40);
     assert_eq!(home.register("Events", MEMORY_DATA + 1), 0);
     assert_eq!(home.register("FirstWrong", 0), WRITE | id);
@@ -382,7 +177,7 @@ fn check_write_responses(built: &Built) {
     assert_eq!(sent(&home), 1);
     assert_eq!(home.register("Events", MEMORY_DATA + 1), 1);
     // A second response.
-    home.write_answer = Some(id);
+    home.unsolicited_write = Some(id);
     home.cycles(40);
     assert_eq!(home.register("WrongWrites", 0), 3);
     assert_eq!(home.register("Status", 0), 3);
@@ -628,7 +423,6 @@ fn check_unknown_operations(built: &Built) {
 /// Regression: a unit had a single queue for all outgoing messages. While the forwards' circuit was blocked, grants
 /// waited behind forwards, although the link's circuits are specified as independent.
 fn check_grants_pass_blocked_forwards(built: &Built) {
-    let line_of = |&(header, _): &(u64, u64)| header & ((1 << 36) - 1);
     let mut home = Home::new(built.model());
     let held_lines = [6, 10, 4, 8];
     for line in held_lines {
@@ -651,7 +445,7 @@ fn check_grants_pass_blocked_forwards(built: &Built) {
     // No blocked message is lost, and the forwards of a unit leave in order.
     home.blocked_circuits = 0;
     home.cycles(80);
-    let forwarded: Vec<u64> = home.sent[FORWARDS].iter().map(line_of).collect();
+    let forwarded: Vec<u64> = home.sent[FORWARDS].iter().map(|beat| beat.line).collect();
     let forwards_of = |unit| forwarded.iter().filter(move |&line| line >> 1 & 1 == unit);
     assert!(forwards_of(0).eq(&[4, 8]) && forwards_of(1).eq(&[6, 10]));
 }
@@ -786,8 +580,8 @@ const FORMER_FAULTS: &[(Check, Fault)] = former_faults! {
         "assign in_flight   = r_id_i >> EntryBits == '0 && count != '0;"
         becomes "assign in_flight   = @ || r_id_i >> EntryBits == '0 && count != '0;";
     check_memory_beats of "dcu.sv":
-        "(read_lost_i | tx_done_i | left_reads)"
-        becomes "((@ ? '0 : read_lost_i) | tx_done_i | left_reads)";
+        "(read_lost_i | tx_done_i | freed_reads)"
+        becomes "((@ ? '0 : read_lost_i) | tx_done_i | freed_reads)";
     check_write_responses of "dcs_writer.sv":
         "assign write_complete = b_valid_i && b_id_i >>"
         becomes "assign write_complete = @ ? b_valid_i : b_valid_i && b_id_i >>";
@@ -816,24 +610,25 @@ const FORMER_FAULTS: &[(Check, Fault)] = former_faults! {
         "assign eligible[i]  = used_q[i] && older_q[i] == '0 &&"
         becomes "assign eligible[i]  = used_q[i] && (older_q[i] == '0 || @) &&";
     check_events_without_a_row of "dcu.sv":
-        "&& row_q.effect == Never && !of_local && !of_unlock;"
-        becomes "&& row_q.effect == Never && !of_local && !of_unlock && !@;";
+        "&& row_q.effect == Never && !is_local_op && !is_unlock;"
+        becomes "&& row_q.effect == Never && !is_local_op && !is_unlock && !@;";
     check_events_without_a_row of "dcu.sv":
-        "assign refuses    = step_q == Exec && is_refused"
-        becomes "assign refuses    = step_q == Exec && is_refused && (row_q.effect == Refuse || !@)";
+        "step_q == ExecuteRow && is_refused"
+        becomes "step_q == ExecuteRow && is_refused && (row_q.effect == Refuse || !@)";
 };
 
 /// Each former fault of the RTL, seeded into a copy, is detected by its check.
 #[test]
 fn former_rtl_faults_are_detected() {
     let faults = FORMER_FAULTS.iter().map(|(_, fault)| fault);
-    let Some(mut built) = seeded(compiled("eci.coh"), Shape::default(), faults) else {
+    let Some(mut built) = build_with_faults(compile_shipped("eci.coh"), Shape::default(), faults)
+    else {
         return;
     };
     for (number, (check, fault)) in FORMER_FAULTS.iter().enumerate() {
-        built.argument = argument(0);
+        built.argument = fault_argument(0);
         check(&built);
-        built.argument = argument(number + 1);
+        built.argument = fault_argument(number + 1);
         let is_detected = catch_unwind(AssertUnwindSafe(|| check(&built))).is_err();
         assert!(is_detected, "{}: {}", fault.file, fault.faulty);
     }

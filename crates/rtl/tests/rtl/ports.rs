@@ -7,7 +7,7 @@ use crate::homes;
 use cohkit_rtl::lockstep::model::{Inputs, Model, Outputs};
 use cohkit_rtl::lockstep::shapes::Shape;
 use cohkit_rtl::sources::SOURCES;
-use homes::{built, compiled, Built};
+use homes::{build_home, compile_shipped, Built};
 
 /// Number of the even slice.
 const SLICE: usize = 0;
@@ -18,7 +18,7 @@ const WRITE_LINE: u64 = 4;
 
 /// Builds the home of ECI, and checks the numbers above.
 fn eci() -> Option<Built> {
-    let built = built(compiled("eci.coh"), SOURCES, Shape::default())?;
+    let built = build_home(compile_shipped("eci.coh"), SOURCES, Shape::default())?;
     let rom = &built.compiled.rom;
     assert_eq!(rom.event("ReadShared"), Some(READ_SHARED as usize));
     assert_eq!(rom.event("WriteLine"), Some(WRITE_LINE as usize));

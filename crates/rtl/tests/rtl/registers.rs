@@ -3,12 +3,14 @@
 use cohkit_rtl::registers::{document, package, BYTES, COUNTERS, COUNTER_POSITIONS, REGISTERS};
 use expect_test::expect_file;
 
+/// Both derived files equal those that the list of registers generates.
 #[test]
 fn package_and_documentation_list_the_same_registers() {
     expect_file!["../../../../hardware/rtl/registers_pkg.sv"].assert_eq(&package());
     expect_file!["../../../../hardware/registers.md"].assert_eq(&document());
 }
 
+/// Registers are aligned and in the order of their addresses, counters apart from the others, all in the window.
 #[test]
 fn registers_do_not_overlap() {
     let mut next_address = 0;

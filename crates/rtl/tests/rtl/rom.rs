@@ -171,6 +171,7 @@ fn verify(text: &str) -> usize {
     words.len()
 }
 
+/// Each row of the ROM equals the rule of the controller, for ECI and the protocols of `tests/construction`.
 #[test]
 fn rom_rows_match_the_controller() {
     assert_eq!(verify(&read("protocols/eci.coh")), 1556);

@@ -70,6 +70,7 @@ fn levels(netlist: &Netlist, start: Start) -> Vec<u32> {
         .collect()
 }
 
+/// A path has the levels, ends, module and cells of the longest of several paths.
 #[test]
 fn longest_path_is_reported() {
     // There are paths of one and of three levels from a_q to b_q.
@@ -106,6 +107,7 @@ fn longest_path_is_reported() {
     );
 }
 
+/// A carry chain and two LUTs are four levels; the multiplexer behind them is none.
 #[test]
 fn carry_cells_count_as_levels_and_slice_muxes_do_not() {
     let netlist = design(
@@ -125,6 +127,7 @@ fn carry_cells_count_as_levels_and_slice_muxes_do_not() {
     assert_eq!(levels(&netlist, Start::Register), [4]);
 }
 
+/// Paths from a memory block without output register are listed apart from those of registers.
 #[test]
 fn memory_block_starts_its_own_kind_of_path() {
     let block = |registered: &str| {
@@ -151,6 +154,7 @@ fn memory_block_starts_its_own_kind_of_path() {
     assert!(levels(&between_registers(block("00000001")), Start::Memory).is_empty());
 }
 
+/// A path through the read port of a LUT memory continues; at its write ports, paths end.
 #[test]
 fn lut_memory_is_a_level_for_reads_and_an_endpoint_for_writes() {
     let netlist = design(
@@ -195,12 +199,14 @@ fn lut_memory_is_a_level_for_reads_and_an_endpoint_for_writes() {
     assert_eq!(netlist.size().lut, 11);
 }
 
+/// A path between ports of the top module counts as one between registers.
 #[test]
 fn ports_count_as_registers() {
     let netlist = design(&[3], &[5], &[lut(&[3], 4), lut(&[4], 5)], &[]);
     assert_eq!(levels(&netlist, Start::Register), [2]);
 }
 
+/// Cells of a submodule are counted for each of its instances, and paths lead through them.
 #[test]
 fn submodules_are_traversed_and_counted_by_name() {
     // Two instances of one specialised module, which share a definition.
@@ -243,6 +249,7 @@ fn submodules_are_traversed_and_counted_by_name() {
         .all(|path| path.levels == 1 && path.module == "half"));
 }
 
+/// Each error names the problem: no JSON, no top module, or an unknown primitive.
 #[test]
 fn invalid_netlists_are_rejected() {
     let error = |text: &str| match Netlist::read(text, "top") {

@@ -12,14 +12,14 @@ use cohkit_rtl::sources::SOURCES;
 use cohkit_rtl::verilated::Verilated;
 use cohkit_sim::explain::FailureKind;
 use cohkit_sim::simulation::{run, ClockedHomeFactory, RunError, Setup, Simulation};
-use homes::{built, compiled, Built};
+use homes::{build_home, compile_shipped, Built};
 use setups::{torture_of, ACCESSES, DEVICE_OPERATIONS};
 use std::fmt::Write;
 use std::sync::Arc;
 
 /// Builds the home of a shipped protocol with the smallest shape.
 fn home_of(file: &str) -> Option<Built> {
-    built(compiled(file), SOURCES, Shape::default())
+    build_home(compile_shipped(file), SOURCES, Shape::default())
 }
 
 /// Returns a constructor of homes with the ROM's image, optionally with one replaced word.

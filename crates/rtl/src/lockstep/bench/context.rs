@@ -1,8 +1,8 @@
 //! State that all parts of a run share: time, random numbers, the lines, and the report.
 
 use super::error::{check_failed, line_failure, Checked};
-use super::line::{Bytes, Line, REMOTE, WORDS};
-use super::port_events::PortEvent;
+use super::line::{Bytes, Direction, Line, REMOTE, WORDS};
+use super::port_events::{Crossing, PortEvent};
 use super::reference::Reference;
 use super::run::{Pattern, Report, Run};
 use crate::lockstep::model::SLICES;
@@ -16,8 +16,8 @@ use rustc_hash::FxHashMap;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Maximum number of recorded steps of a line's history.
-const HISTORY: usize = 60;
+/// Maximum number of recorded steps of a line's history, unless the complete history is recorded.
+const MAX_HISTORY: usize = 60;
 
 /// Time, random numbers, the lines, and the report of a run.
 pub(super) struct Context<'a> {
@@ -40,10 +40,10 @@ pub(super) struct Context<'a> {
     by_number: FxHashMap<u64, usize>,
     /// Results so far.
     pub report: Report,
-    /// Recorded port crossings, during measurements.
-    pub port_events: Option<Vec<(u64, PortEvent)>>,
-    /// Number of messages sent so far.
-    flight: u32,
+    /// Recorded port events, during measurements.
+    pub port_events: Option<Vec<Crossing>>,
+    /// Number of messages sent so far, which numbers the next message.
+    next_flight: u32,
     /// True if the complete history is recorded, with the values of words.
     pub is_recording_history: bool,
     /// Cancels the run when it is set.
@@ -63,6 +63,7 @@ impl<'a> Context<'a> {
             let number = match run.pattern {
                 Pattern::Spread => lines.len() as u64,
                 Pattern::OneUnit => lines.len() as u64 * units + random_unit,
+                // Every shape has at least 17 bits of set index and tag.
                 Pattern::Anywhere => random.below(1 << 17) * units + random.below(units),
             };
             if by_number.contains_key(&number) {
@@ -92,7 +93,7 @@ impl<'a> Context<'a> {
                 ..Report::default()
             },
             port_events: None,
-            flight: 0,
+            next_flight: 0,
             is_recording_history: false,
             stop: setup.stop,
         }
@@ -122,7 +123,7 @@ impl<'a> Context<'a> {
 
     /// Returns the arrival cycle of something with a latency of 1 to `max_latency` cycles.
     pub fn random_completion_cycle(&mut self, max_latency: u64) -> u64 {
-        match self.run.exact {
+        match self.run.has_fixed_latency {
             true => self.cycle + max_latency - 1,
             false => self.cycle + 1 + self.random.below(max_latency),
         }
@@ -130,7 +131,7 @@ impl<'a> Context<'a> {
 
     /// Returns 1 in the cycles in which a port is ready, otherwise 0.
     pub fn random_ready(&mut self) -> u64 {
-        u64::from(self.random.below(16) < self.run.ready)
+        u64::from(self.random.below(16) < self.run.ready_rate)
     }
 
     /// Returns the index of a random line.
@@ -192,46 +193,46 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Returns a number for a message that is sent, and notes the send.
-    pub fn note_send(
+    /// Records that a message is sent, and returns its number.
+    pub fn record_send(
         &mut self,
         line_index: usize,
-        (from, to): (usize, usize),
+        direction: Direction,
         message: MessageId,
     ) -> u32 {
-        let flight = self.flight;
-        self.flight += 1;
+        let flight = self.next_flight;
+        self.next_flight += 1;
         let message = self.reference.protocol.message(message).name.clone();
-        let sends = Action::Send {
+        let action = Action::Send {
             message,
-            to,
+            to: direction.receiver(),
             flight,
         };
-        self.note(line_index, from, sends);
+        self.record_action(line_index, direction.sender(), action);
         flight
     }
 
-    /// Notes that an agent receives a message.
-    pub fn note_receive(
+    /// Records that a message is received.
+    pub fn record_receive(
         &mut self,
         line_index: usize,
-        (from, to): (usize, usize),
+        direction: Direction,
         message: MessageId,
         flight: u32,
     ) {
-        let receives = Action::Receive {
+        let action = Action::Receive {
             message: self.reference.protocol.message(message).name.clone(),
-            from,
+            from: direction.sender(),
             flight,
         };
-        self.note(line_index, to, receives);
+        self.record_action(line_index, direction.receiver(), action);
     }
 
     /// Appends an action of an agent to the line's history. Without a complete history, only the last steps are
     /// kept.
-    pub fn note(&mut self, line_index: usize, agent: usize, action: Action) {
+    pub fn record_action(&mut self, line_index: usize, agent: usize, action: Action) {
         let history = &mut self.lines[line_index].history;
-        if history.len() == HISTORY && !self.is_recording_history {
+        if history.len() == MAX_HISTORY && !self.is_recording_history {
             history.pop_front();
         }
         history.push_back(Step {
@@ -242,25 +243,28 @@ impl<'a> Context<'a> {
         });
     }
 
-    /// Notes the state of the remote.
-    pub fn note_remote_state(&mut self, line_index: usize) {
+    /// Records the new state of the remote.
+    pub fn record_remote_state(&mut self, line_index: usize) {
         let state = usize::from(self.lines[line_index].remote.state);
         let state = self.reference.protocol.remote.states[state].name.clone();
-        self.note(line_index, REMOTE, Action::Becomes { state });
+        self.record_action(line_index, REMOTE, Action::Becomes { state });
     }
 
     /// Records the value of the accessed word, if the run keeps a complete trace.
     pub fn record_word(&mut self, line_index: usize, access: Access, word: usize, value: u64) {
         if self.is_recording_history {
             let what = format!("performs a {} of word {word}: {value}", access.name());
-            self.note(line_index, REMOTE, Action::Does { what });
+            self.record_action(line_index, REMOTE, Action::Does { what });
         }
     }
 
-    /// Records a port crossing, during measurements.
+    /// Records a port event, during measurements.
     pub fn record_port_event(&mut self, event: PortEvent) {
         if let Some(port_events) = &mut self.port_events {
-            port_events.push((self.cycle, event));
+            port_events.push(Crossing {
+                cycle: self.cycle,
+                event,
+            });
         }
     }
 }

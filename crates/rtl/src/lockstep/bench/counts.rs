@@ -2,12 +2,15 @@
 
 use super::link_ports::LinkPorts;
 use super::reference::Reference;
-use super::units::{MissingResource, Use};
+use super::units::{MissingResource, RowUse};
 use crate::lockstep::model::{Inputs, Outputs, CIRCUITS};
+use crate::lockstep::words::Header;
 use crate::registers::{counter_position, COUNTER_POSITIONS};
+use crate::rom::Effect;
 use cohkit_protocol::controller::Event;
 
-/// Groups of counters: an event increments one counter of its group, but the pins do not always show which one.
+/// Groups of counters, by their positions: an event increments one counter of its group, but the pins do not always
+/// show which one. First the stall reasons of units, then the two reasons for which a beat waits at each circuit.
 pub(super) const GROUPS: [&[usize]; 5] = [
     &[
         counter_position("StallsRoom"),
@@ -42,7 +45,7 @@ pub(super) struct Counts {
     /// Maximum excess of each counter over the minimum.
     pub possible_excess: [u64; COUNTER_POSITIONS],
     /// For each group, the number of events whose counter is ambiguous.
-    pub either: [u64; GROUPS.len()],
+    pub ambiguous: [u64; GROUPS.len()],
 }
 
 impl Default for Counts {
@@ -50,7 +53,7 @@ impl Default for Counts {
         Counts {
             certain: [0; COUNTER_POSITIONS],
             possible_excess: [0; COUNTER_POSITIONS],
-            either: [0; GROUPS.len()],
+            ambiguous: [0; GROUPS.len()],
         }
     }
 }
@@ -75,11 +78,12 @@ impl Counts {
                 .is_some_and(|position| group.contains(position))
         };
         if let Some(group) = GROUPS.iter().position(contains_position) {
-            self.either[group] += 1;
+            self.ambiguous[group] += 1;
         }
     }
 
-    /// Records a slice's activity at the pins of this cycle. `has_illegal` is true for circuits with an illegal message.
+    /// Records a slice's activity at the pins of this cycle. `has_illegal` is true for circuits with an illegal
+    /// message.
     pub fn record_pins(
         &mut self,
         reference: &Reference,
@@ -145,9 +149,11 @@ impl Counts {
                     ]
                 };
                 // After a first beat of data, the stream waits for a slot; after a last beat, for the unit.
-                match port_queue.last_beat {
-                    Some((true, true)) => self.add_ambiguous(&[unit + circuit, slot + circuit]),
-                    Some((true, false)) => self.add_ambiguous(&[slot + circuit]),
+                match port_queue.previous_beat {
+                    Some(beat) if beat.starts_payload && beat.is_last => {
+                        self.add_ambiguous(&[unit + circuit, slot + circuit])
+                    }
+                    Some(beat) if beat.starts_payload => self.add_ambiguous(&[slot + circuit]),
                     _ => self.add_ambiguous(&[unit + circuit]),
                 }
             }
@@ -157,7 +163,7 @@ impl Counts {
             };
             if message.bytes.is_none() || port_queue.beat + 1 == reference.beats {
                 let number = reference.event_number(message.kind);
-                let number = number.expect("it goes to the home");
+                let number = number.expect("the message goes to the home");
                 self.add(const { counter_position("Events") }, number, 1);
             }
         }
@@ -177,7 +183,8 @@ impl Counts {
             let position = const { counter_position("TxWaits") };
             self.add(position, circuit, waiting >> circuit & 1);
             // Count headers; an unknown message number is reported elsewhere.
-            let number = (outputs.tx_header[slice][circuit] >> 40 & 0xff) as usize;
+            let header = Header::decode(outputs.tx_header[slice][circuit]);
+            let number = usize::from(header.message);
             if leaving >> circuit & 1 != 0
                 && !ports.is_departing(circuit)
                 && number < reference.rom.sends.len()
@@ -187,7 +194,8 @@ impl Counts {
         }
     }
 
-    /// Records a stalled event, whose line has a pending operation or which lacks one of the given resources.
+    /// Records a stalled event. Without missing resources, its line has a pending operation; otherwise, the event lacks
+    /// one of the resources.
     pub fn record_stall(&mut self, missing_resources: &[MissingResource]) {
         let counter_of = |resource: &MissingResource| match resource {
             MissingResource::Room => const { counter_position("StallsRoom") },
@@ -205,13 +213,13 @@ impl Counts {
 
     /// Records a handled event other than a message. Messages are counted on arrival; all of them are handled at
     /// quiescence.
-    pub fn record_event(&mut self, number: usize, used: &Use, effect: usize) {
+    pub fn record_event(&mut self, number: usize, used: &RowUse, effect: Effect) {
         if used.evict {
-            let evictions = u64::from(effect == 3);
+            let evictions = u64::from(effect == Effect::Take);
             self.add(const { counter_position("Evictions") }, 0, evictions);
-        } else if effect >= 2 && !matches!(used.event, Event::Message(_)) {
+        } else if effect.consumes_event() && !matches!(used.event, Event::Message(_)) {
             self.add(const { counter_position("Events") }, number, 1);
-            let refused = u64::from(effect == 2);
+            let refused = u64::from(effect == Effect::Refuse);
             self.add(const { counter_position("Refused") }, 0, refused);
         }
     }
@@ -221,9 +229,9 @@ impl Counts {
         self.add(const { counter_position("ChangesLost") }, 0, count);
     }
 
-    /// True if the counter at this position may have the value `counted`.
-    pub fn is_possible(&self, position: usize, counted: u64) -> bool {
+    /// True if the counter at this position may have this value.
+    pub fn is_possible(&self, position: usize, value: u64) -> bool {
         let certain = self.certain[position];
-        (certain..=certain + self.possible_excess[position]).contains(&counted)
+        (certain..=certain + self.possible_excess[position]).contains(&value)
     }
 }

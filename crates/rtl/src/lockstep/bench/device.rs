@@ -6,9 +6,15 @@ use super::line::{Answer, DEVICE};
 use super::port_events::PortEvent;
 use super::units::Units;
 use crate::lockstep::model::{Inputs, SLICES};
+use crate::lockstep::words::{LocalRequest, LocalResponse};
 use cohkit_base::sequence::Action;
 use cohkit_protocol::protocol::Permission;
 use std::collections::VecDeque;
+
+/// Maximum number of random local operations of a line that the home has not consumed.
+const MAX_LINE_REQUESTS: usize = 3;
+/// Maximum number of random local operations that wait at the port of a slice.
+const MAX_SLICE_REQUESTS: usize = 4;
 
 /// Ports of a slice for the device.
 #[derive(Default)]
@@ -21,6 +27,15 @@ struct DevicePorts {
     unlocks: VecDeque<usize>,
     /// True while an unlock is offered to the home, which must not be withdrawn.
     unlock_valid: bool,
+}
+
+/// A flag for each port of a slice for requests of the device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct DevicePortFlags {
+    /// Flag of the port for local operations.
+    pub request: bool,
+    /// Flag of the port for unlocks.
+    pub unlock: bool,
 }
 
 /// The device, with its ports of both slices.
@@ -68,26 +83,28 @@ impl Device {
         let line_index = context.random_line();
         let slice = context.slice(line_index);
         let may_start = starts_accesses
-            && context.random.below(16) < context.run.device
+            && context.random.below(16) < context.run.operation_rate
             && !context.lines[line_index].steering.is_directed;
         if may_start && locals > 0 {
-            // Sometimes the device releases a lock that it may not hold, if the protocol has locks.
+            // In one of eight attempts, the device releases a lock that it may not hold, if the protocol has locks.
             let has_locks = reference.rom.locking.contains(&true);
             let line = &context.lines[line_index];
             if has_locks && context.random.below(8) == 0 && line.unlocks == 0 {
                 self.unlock(context, line_index);
-            } else if line.queued_locals.len() < 3 && self.slices[slice].requests.len() < 4 {
+            } else if line.queued_locals.len() < MAX_LINE_REQUESTS
+                && self.slices[slice].requests.len() < MAX_SLICE_REQUESTS
+            {
                 let operation = context.random.below(locals) as u8;
                 self.request(context, line_index, operation);
             }
         }
         // The device uses and releases the lines that it has locked; at the end of the run, all of them at once.
         let first_line = context.random_line();
-        for line_index in if starts_accesses {
-            first_line..first_line + 1
-        } else {
-            0..context.lines.len()
-        } {
+        let used_lines = match starts_accesses {
+            true => first_line..first_line + 1,
+            false => 0..context.lines.len(),
+        };
+        for line_index in used_lines {
             self.use_locked_line(context, line_index)?;
         }
         Ok(())
@@ -130,30 +147,31 @@ impl Device {
         Ok(())
     }
 
-    /// Drives the pins of a slice, except at ports with illegal traffic: `has_illegal` for requests and unlocks.
-    /// `command` is a command to the invalidation engine that takes the place of requests.
+    /// Drives the pins of a slice, except at ports with illegal traffic. `command` is a command to the invalidation
+    /// engine, which replaces requests.
     pub fn drive(
         &mut self,
         context: &mut Context,
         inputs: &mut Inputs,
         slice: usize,
-        has_illegal: [bool; 2],
+        has_illegal: DevicePortFlags,
         command: Option<u64>,
     ) {
         let ports = &mut self.slices[slice];
         ports.request_valid = !ports.requests.is_empty()
-            && !has_illegal[0]
+            && !has_illegal.request
             && (ports.request_valid || context.random_ready() != 0);
         inputs.local_req_valid[slice] = u64::from(ports.request_valid);
         if let Some(&(line_index, operation)) = ports.requests.front() {
-            inputs.local_req[slice] = u64::from(operation) << 36 | context.lines[line_index].number;
+            let line = context.lines[line_index].number;
+            inputs.local_req[slice] = LocalRequest { operation, line }.encode();
         }
         if let Some(command) = command {
             inputs.local_req_valid[slice] = 1;
             inputs.local_req[slice] = command;
         }
         ports.unlock_valid = !ports.unlocks.is_empty()
-            && !has_illegal[1]
+            && !has_illegal.unlock
             && (ports.unlock_valid || context.random_ready() != 0);
         inputs.unlock_valid[slice] = u64::from(ports.unlock_valid);
         if let Some(&line_index) = ports.unlocks.front() {
@@ -166,7 +184,7 @@ impl Device {
     pub fn accept_request(&mut self, context: &mut Context, slice: usize) {
         let ports = &mut self.slices[slice];
         if let Some((line_index, _)) = ports.requests.pop_front() {
-            context.record_port_event(PortEvent::Asks(line_index));
+            context.record_port_event(PortEvent::LocalRequest(line_index));
         }
         ports.request_valid = false;
     }
@@ -179,17 +197,21 @@ impl Device {
     }
 }
 
-/// Checks an answer of the home to the device, encoded as `local_rsp_t` of `home_pkg.sv`, against the answers
-/// that the controller has announced.
-pub(super) fn check_answer(context: &mut Context, units: &mut Units, answer: u64) -> Checked {
+/// Checks a response of the home to the device ([`LocalResponse`]) against the answers that the controller has sent.
+pub(super) fn check_answer(context: &mut Context, units: &mut Units, word: u64) -> Checked {
     let locals = &context.reference.clone().home.locals;
     context.record_operation_end();
-    let line_index = context.line_of(answer & ((1 << 36) - 1), "an answer to the device")?;
-    let unlock = answer >> 40 & 1 != 0;
+    let response = LocalResponse::decode(word);
+    let line_index = context.line_of(response.line, "an answer to the device")?;
     let answer = Answer {
-        unlock,
-        refused: answer >> 39 & 1 != 0,
-        operation: if unlock { 0 } else { (answer >> 36 & 7) as u8 },
+        unlock: response.unlock,
+        refused: response.refused,
+        // The operation of the response to an unlock has no meaning.
+        operation: if response.unlock {
+            0
+        } else {
+            response.operation
+        },
     };
     let line = &mut context.lines[line_index];
     let Some(position) = line.answers.iter().position(|&expected| expected == answer) else {
@@ -210,7 +232,7 @@ pub(super) fn check_answer(context: &mut Context, units: &mut Units, answer: u64
     if !answer.unlock {
         units.free_local(context, line_index);
     }
-    context.record_port_event(PortEvent::Answers(line_index));
+    context.record_port_event(PortEvent::LocalResponse(line_index));
     context.report.answers += 1;
     let what = match (answer.unlock, answer.refused) {
         (true, false) => "is unlocked".to_string(),
@@ -223,6 +245,6 @@ pub(super) fn check_answer(context: &mut Context, units: &mut Units, answer: u64
             )
         }
     };
-    context.note(line_index, DEVICE, Action::Does { what });
+    context.record_action(line_index, DEVICE, Action::Does { what });
     Ok(())
 }

@@ -8,9 +8,12 @@ use crate::lockstep::model::SLICES;
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::protocol::Permission;
 
-/// Lets the remote obtain every line, half of them dirty; then the engine takes all of them, while the remote is
-/// idle or not. Returns the duration in cycles.
-pub(in crate::lockstep) fn sweep(bench: &mut Bench, remote_is_idle: bool) -> Checked<u64> {
+/// Lets the remote obtain every line, half of them dirty; then the invalidation engine recalls all of them. Unless
+/// `remote_is_idle`, the remote starts accesses meanwhile. Returns the duration of the recall in cycles.
+pub(in crate::lockstep) fn invalidate_range(
+    bench: &mut Bench,
+    remote_is_idle: bool,
+) -> Checked<u64> {
     let lines = bench.context().lines.len();
     for line_index in 0..lines {
         let access = [Access::Load, Access::Store][line_index / SLICES % 2];
@@ -22,7 +25,7 @@ pub(in crate::lockstep) fn sweep(bench: &mut Bench, remote_is_idle: bool) -> Che
     let begin = bench.context().cycle;
     bench.endpoint.command_engines();
     bench.context().record_activity();
-    while bench.endpoint.is_swept != [true; SLICES] {
+    while bench.endpoint.is_range_complete != [true; SLICES] {
         if !remote_is_idle {
             bench.environment.remote().attempt_accesses()?;
         }
@@ -33,9 +36,9 @@ pub(in crate::lockstep) fn sweep(bench: &mut Bench, remote_is_idle: bool) -> Che
         if remote_is_idle && bench.permission(line_index) != Permission::None {
             return line_failure(line_index, "the remote has kept a line of the range".into());
         }
-        if bench.endpoint.taken_by_line[line_index] != 1 {
-            let taken = bench.endpoint.taken_by_line[line_index];
-            return line_failure(line_index, format!("the line was taken {taken} times"));
+        if bench.endpoint.recalls_by_line[line_index] != 1 {
+            let recalls = bench.endpoint.recalls_by_line[line_index];
+            return line_failure(line_index, format!("the line was recalled {recalls} times"));
         }
     }
     bench.settle()?;
@@ -44,14 +47,14 @@ pub(in crate::lockstep) fn sweep(bench: &mut Bench, remote_is_idle: bool) -> Che
     Ok(cycles)
 }
 
-/// Performs `calls` calls in each slice. Returns the sum over all calls of the cycles from the access to the
-/// result line until the remote has write permission.
-pub(in crate::lockstep) fn calls(bench: &mut Bench, calls: u64) -> Checked<u64> {
+/// Performs `calls` remote procedure calls in each slice. Returns the sum over all calls of the cycles from the access
+/// to the result line until the remote has write permission.
+pub(in crate::lockstep) fn call_procedure(bench: &mut Bench, calls: u64) -> Checked<u64> {
     let mut cycles = 0;
     for call in 0..calls * SLICES as u64 {
         let slice = call as usize % SLICES;
-        let argument_line = slice + SLICES * bench.endpoint.remote[slice];
-        let result_line = slice + SLICES * (1 - bench.endpoint.remote[slice]);
+        let argument_line = slice + SLICES * bench.endpoint.remote_lines[slice];
+        let result_line = slice + SLICES * (1 - bench.endpoint.remote_lines[slice]);
         // The first call must obtain a line; later ones use the line with the results.
         bench.start_access(argument_line, Access::Store)?;
         bench.run_until(|bench| bench.permission(argument_line) == Permission::Write)?;

@@ -3,18 +3,17 @@
 use super::context::Context;
 use super::device::Device;
 use super::error::Checked;
-use super::line::Line;
-use super::link::{take_held_message, Link};
+use super::line::{Direction, Line};
+use super::link::{remove_held_message, InFlightMessage, Link};
 use super::link_ports::LinkPorts;
 use super::memory_ports::MemoryPorts;
 use super::remote::Remote;
+use super::run::Run;
 use super::units::Units;
 use crate::lockstep::model::SLICES;
 use crate::lockstep::reachability::Move;
 use crate::lockstep::setup::Setup;
 use cohkit_protocol::controller::Access;
-
-use super::run::Run;
 
 /// The agents around the home.
 pub(super) struct Environment<'a> {
@@ -62,13 +61,18 @@ impl<'a> Environment<'a> {
 
     /// Delivers the messages that arrive in this cycle, to the remote or to the home's ports.
     pub fn deliver(&mut self) -> Checked {
-        while let Some((line_index, to_home, message)) = self.link.next_arrival(&mut self.context) {
-            match to_home {
-                true => {
+        while let Some(arrival) = self.link.next_arrival(&mut self.context) {
+            let InFlightMessage {
+                line_index,
+                direction,
+                message,
+            } = arrival;
+            match direction {
+                Direction::ToHome => {
                     let slice = self.context.slice(line_index);
-                    self.link_ports[slice].queue(&mut self.context, line_index, message);
+                    self.link_ports[slice].enqueue(&mut self.context, line_index, message);
                 }
-                false => self.remote().deliver(line_index, message)?,
+                Direction::ToRemote => self.remote().deliver(line_index, message)?,
             }
         }
         Ok(())
@@ -81,12 +85,12 @@ impl<'a> Environment<'a> {
         match transition {
             Move::Access(access) => self.start_access(line_index, access)?,
             Move::ToRemote(kind) => {
-                let message = take_held_message(context, line_index, false, kind);
+                let message = remove_held_message(context, line_index, Direction::ToRemote, kind);
                 self.remote().deliver(line_index, message)?;
             }
             Move::ToHome(kind) => {
-                let message = take_held_message(context, line_index, true, kind);
-                self.link_ports[slice].queue(context, line_index, message);
+                let message = remove_held_message(context, line_index, Direction::ToHome, kind);
+                self.link_ports[slice].enqueue(context, line_index, message);
             }
             Move::Local(operation) => self.device.request(context, line_index, operation),
             Move::Unlock => self.device.unlock(context, line_index),
@@ -104,7 +108,7 @@ impl<'a> Environment<'a> {
         let line = &mut context.lines[line_index];
         (line.steering.is_directed, line.steering.is_memory_withheld) = (false, false);
         self.link.release(context, line_index);
-        let latest = context.random_completion_cycle(context.run.memory);
+        let latest = context.random_completion_cycle(context.run.max_memory_latency);
         let slice = context.slice(line_index);
         self.memory[slice].resume(context, line_index, |cycle| cycle.min(latest));
     }

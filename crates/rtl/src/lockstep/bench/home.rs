@@ -1,14 +1,18 @@
-//! Steps of the home's units: the controller takes each step as well, which determines the expected outputs of the RTL.
+//! Steps of the home's units: the controller executes each step too, which determines the expected outputs of the RTL.
 
 use super::context::Context;
 use super::counts::Counts;
 use super::endpoint::EndpointModel;
 use super::error::{line_failure, BenchError, Checked};
-use super::line::{covered, Answer, Bytes, Line, Memory, Message, HOME, REMOTE};
+use super::line::{
+    covered_bits, Answer, Bytes, Direction, Line, Memory, Message, PendingLocal, HOME,
+};
 use super::port_events::PortEvent;
-use super::units::{Units, Use};
+use super::units::{RowUse, Units};
 use crate::lockstep::changes::{Change, Changes};
 use crate::lockstep::model::SLICES;
+use crate::lockstep::words::ReportedStep;
+use crate::rom::Effect;
 use cohkit_base::sequence::Action;
 use cohkit_protocol::controller::{Event, Local};
 use cohkit_protocol::execute::{Act, Configuration, Outcome};
@@ -16,40 +20,6 @@ use cohkit_protocol::protocol::Permission;
 use cohkit_system::agent::{
     self, Bytes as Sent, HomeContext, HomeInput, MemoryOp, OutgoingMessage,
 };
-
-/// A step that a unit reports.
-pub(super) struct ReportedStep {
-    /// Number of the line.
-    pub line: u64,
-    /// Next state that the unit reports.
-    next: usize,
-    /// Effect: 0 for an unexpected event, 1 for a stall, 2 for a refusal, 3 for an executed row.
-    pub effect: usize,
-    /// State before the step, as looked up by the unit.
-    pub state: usize,
-    /// Number of the event.
-    pub number: usize,
-    /// True if the event is the directory's own operation.
-    evict: bool,
-    /// True if a resource was missing after the look-up; the unit retries the event.
-    is_stalled: bool,
-}
-
-impl ReportedStep {
-    /// Decodes a step (`step_t` of `home_pkg.sv`) from the pins.
-    pub fn new(word: u64) -> ReportedStep {
-        let field = |low: u32, bits: u32| (word >> low & ((1 << bits) - 1)) as usize;
-        ReportedStep {
-            line: word & ((1 << 36) - 1),
-            next: field(36, 8),
-            effect: field(44, 2),
-            state: field(46, 8),
-            number: field(54, 6),
-            evict: field(60, 1) != 0,
-            is_stalled: field(61, 1) != 0,
-        }
-    }
-}
 
 /// The home's controller, with everything that its steps determine.
 pub(super) struct Home<'b, 'a> {
@@ -70,8 +40,8 @@ impl Home<'_, '_> {
     pub fn check_step(&mut self, step: &ReportedStep) -> Checked {
         let reference = self.context.reference.clone();
         let line_index = self.context.line_of(step.line, "a step")?;
-        let Some(occurrence) = reference.rom.events.get(step.number) else {
-            let number = step.number;
+        let Some(rom_event) = reference.rom.events.get(step.event) else {
+            let number = step.event;
             return line_failure(
                 line_index,
                 format!("the home accepts an event with the undefined number {number}, which does not exist"),
@@ -82,29 +52,29 @@ impl Home<'_, '_> {
         let (number, state) = (line.number, usize::from(line.home.state));
         let location = format!(
             "on {} of line {number} in {}",
-            occurrence.name, states[state]
+            rom_event.name, states[state]
         );
         if step.state != state {
             let looked_up = states.get(step.state).map_or("?", |name| name);
             let message = format!("{location}, the home looks up the state {looked_up}");
             return line_failure(line_index, message);
         }
-        let event = occurrence.event;
-        let (home, effect, acts) =
-            self.execute_in_controller(line_index, event, (step.effect, step.next), &location)?;
-        let is_own_operation = line.pending_local.is_some_and(|(_, own)| own);
-        let used = Use {
+        let event = rom_event.event;
+        let (home, acts) = self.execute_in_controller(line_index, event, step, &location)?;
+        let completes_own = line.pending_local.is_some_and(|local| local.by_directory);
+        let used = RowUse {
             event,
-            row: reference.rom.row(step.state, step.number),
+            row: reference.rom.row(step.state, step.event),
             state: line.home.state,
             evict: step.evict,
-            is_own_operation: step.evict || is_own_operation,
+            is_own_operation: step.evict || completes_own,
         };
         let slice = number as usize % SLICES;
-        // A refusal of the directory's own operation is no step either.
-        if effect == 1 || effect == 2 && step.evict {
+        let effect = step.effect;
+        // A refusal of the directory's own operation is a stall, too: the directory tries another line.
+        if effect == Effect::Stall || effect == Effect::Refuse && step.evict {
             self.counts[slice].record_stall(&[]);
-            self.context.report.stalls[0] += 1;
+            self.context.report.explained_stalls += 1;
         } else {
             self.check_stall_reason(line_index, &used, step.is_stalled, &location)?;
         }
@@ -112,17 +82,17 @@ impl Home<'_, '_> {
         if step.is_stalled {
             return Ok(());
         }
-        self.counts[slice].record_event(step.number, &used, effect);
+        self.counts[slice].record_event(step.event, &used, effect);
         self.enter_state(line_index, home);
-        self.context.report.covered[step.state][step.number] = true;
-        if effect >= 2 {
+        self.context.report.covered[step.state][step.event] = true;
+        if effect.consumes_event() {
             self.context.record_activity();
         }
         if matches!(event, Event::MemoryData(_) | Event::MemoryDone) {
             self.context.last_advance = self.context.cycle;
         }
-        (self.context).record_port_event(PortEvent::Handles(line_index, event));
-        self.take_event(line_index, &used, effect, acts, &location)
+        (self.context).record_port_event(PortEvent::EventHandled(line_index, event));
+        self.apply_event(line_index, &used, effect, acts, &location)
     }
 
     /// Changes the home's state of a line, and records the permission change that its unit must report.
@@ -148,13 +118,12 @@ impl Home<'_, '_> {
         line.home = home;
     }
 
-    /// Removes the event of a step from its queue, and applies the controller's actions. `effect` is numbered as in
-    /// [`ReportedStep`].
-    fn take_event(
+    /// Removes the event of a step from its queue if it is consumed, and applies the controller's actions.
+    fn apply_event(
         &mut self,
         line_index: usize,
-        used: &Use,
-        effect: usize,
+        used: &RowUse,
+        effect: Effect,
         acts: Vec<Act>,
         location: &str,
     ) -> Checked {
@@ -167,13 +136,13 @@ impl Home<'_, '_> {
                 None
             }
         };
-        if effect == 3 {
+        if effect == Effect::Take {
             let state = usize::from(self.context.lines[line_index].home.state);
             self.apply_actions(line_index, used.event, acts, message, location)?;
             let state = reference.rom.states[state].clone();
-            (self.context).note(line_index, HOME, Action::Becomes { state });
+            (self.context).record_action(line_index, HOME, Action::Becomes { state });
         }
-        if effect >= 2 {
+        if effect.consumes_event() {
             let granted = used.row.grant.and_then(|grant| {
                 let sent = &reference.rom.sends[usize::from(grant)];
                 let line = &self.context.lines[line_index];
@@ -186,46 +155,46 @@ impl Home<'_, '_> {
         Ok(())
     }
 
-    /// Executes an event in the controller. Returns its new configuration, the number of the effect, and its actions.
-    /// Fails if effect or next state differ from those that the unit reports.
+    /// Executes an event in the controller. Returns its new configuration and its actions. Fails if effect or next
+    /// state differ from those that the unit reports.
     fn execute_in_controller(
         &self,
         line_index: usize,
         event: Event,
-        (effect, next): (usize, usize),
+        step: &ReportedStep,
         location: &str,
-    ) -> Checked<(Configuration, usize, Vec<Act>)> {
+    ) -> Checked<(Configuration, Vec<Act>)> {
         let reference = &self.context.reference;
         let states = &reference.rom.states;
         let (home, outcome) = reference.step_home(&self.context.lines[line_index], event);
         let outcome = outcome.or_else(|fault| line_failure(line_index, fault))?;
         let (expected, acts) = match outcome {
-            Outcome::Unexpected => (0, Vec::new()),
-            Outcome::Stall => (1, Vec::new()),
-            Outcome::Refuse => (2, Vec::new()),
-            Outcome::Taken { acts, .. } => (3, acts),
+            Outcome::Unexpected => (Effect::Never, Vec::new()),
+            Outcome::Stall => (Effect::Stall, Vec::new()),
+            Outcome::Refuse => (Effect::Refuse, Vec::new()),
+            Outcome::Taken { acts, .. } => (Effect::Take, acts),
         };
-        let names = ["cannot happen", "stalls it", "refuses it", "takes it"];
-        if effect != expected {
+        if step.effect != expected {
             return line_failure(
                 line_index,
                 format!(
                     "{location}, the home {}; by the controller it {}",
-                    names[effect], names[expected]
+                    describe_effect(step.effect),
+                    describe_effect(expected)
                 ),
             );
         }
-        if expected == 3 && next != usize::from(home.state) {
+        if expected == Effect::Take && step.next != usize::from(home.state) {
             let expected_state = &states[usize::from(home.state)];
             return line_failure(
                 line_index,
                 format!(
                     "{location}, the home goes to {}; by the controller to {expected_state}",
-                    states.get(next).map_or("?", |name| name)
+                    states.get(step.next).map_or("?", |name| name)
                 ),
             );
         }
-        Ok((home, expected, acts))
+        Ok((home, acts))
     }
 
     /// Checks that the unit had a reason to stall an event, and that it had the resources for an event that it
@@ -233,34 +202,33 @@ impl Home<'_, '_> {
     fn check_stall_reason(
         &mut self,
         line_index: usize,
-        used: &Use,
+        used: &RowUse,
         is_stalled: bool,
         location: &str,
     ) -> Checked {
-        let (missing_resources, is_certain) =
-            self.units.missing_resources(self.context, line_index, used);
-        match (is_stalled, missing_resources.is_empty(), is_certain) {
-            (true, false, _) => {
-                let slice = self.context.slice(line_index);
-                self.counts[slice].record_stall(&missing_resources);
-                let is_ambiguous = usize::from(missing_resources.len() > 1);
-                self.context.report.stalls[is_ambiguous] += 1;
-            }
-            (true, true, _) => {
-                return line_failure(
-                    line_index,
-                    format!("{location}, the home stalls although all resources are free"),
-                )
-            }
-            (false, _, true) => {
-                let resource = missing_resources.last();
-                return line_failure(
-                    line_index,
-                    format!("{location}, the home continues without a free {resource:?}"),
-                );
-            }
-            (false, ..) => {}
+        let missing = self.units.missing_resources(self.context, line_index, used);
+        if !is_stalled {
+            return match missing.possible.last().filter(|_| missing.is_certain) {
+                None => Ok(()),
+                Some(resource) => {
+                    let message =
+                        format!("{location}, the home continues without a free {resource:?}");
+                    line_failure(line_index, message)
+                }
+            };
         }
+        let report = &mut self.context.report;
+        match missing.possible.len() {
+            0 => {
+                let message =
+                    format!("{location}, the home stalls although all resources are free");
+                return line_failure(line_index, message);
+            }
+            1 => report.explained_stalls += 1,
+            _ => report.ambiguous_stalls += 1,
+        }
+        let slice = self.context.slice(line_index);
+        self.counts[slice].record_stall(&missing.possible);
         Ok(())
     }
 
@@ -269,7 +237,7 @@ impl Home<'_, '_> {
         &mut self,
         line_index: usize,
         event: Event,
-        effect: usize,
+        effect: Effect,
         location: &str,
     ) -> Checked<Option<Message>> {
         let arrived = &mut self.context.lines[line_index].messages.arrived;
@@ -279,7 +247,7 @@ impl Home<'_, '_> {
         let Some(position) = position else {
             return missing_input(line_index, location);
         };
-        if effect < 2 {
+        if !effect.consumes_event() {
             return Ok(None);
         }
         let message = arrived.remove(position);
@@ -287,7 +255,7 @@ impl Home<'_, '_> {
         self.context.consume_message(line_index, kind);
         let is_request = self.context.reference.is_request(kind);
         (self.units).record_consumption(self.context.unit(line_index), is_request);
-        (self.context).note_receive(line_index, (REMOTE, HOME), kind, flight);
+        (self.context).record_receive(line_index, Direction::ToHome, kind, flight);
         Ok(Some(message))
     }
 
@@ -295,12 +263,12 @@ impl Home<'_, '_> {
     fn consume_event(
         &mut self,
         line_index: usize,
-        used: &Use,
-        effect: usize,
+        used: &RowUse,
+        effect: Effect,
         location: &str,
     ) -> Checked {
         let context = &mut *self.context;
-        let is_consumed = effect >= 2;
+        let is_consumed = effect.consumes_event();
         let line = &mut context.lines[line_index];
         let refusal = |unlock: bool, operation: u8| Answer {
             unlock,
@@ -309,8 +277,11 @@ impl Home<'_, '_> {
         };
         let what = match used.event {
             Event::Local(operation) if used.evict => {
-                if effect == 3 {
-                    line.pending_local = Some((operation, true));
+                if effect == Effect::Take {
+                    line.pending_local = Some(PendingLocal {
+                        operation,
+                        by_directory: true,
+                    });
                     context.report.evictions += 1;
                 }
                 "makes room".to_string()
@@ -319,16 +290,19 @@ impl Home<'_, '_> {
                 if is_consumed {
                     line.queued_locals.pop_front();
                 }
-                if effect == 3 {
-                    line.pending_local = Some((operation, false));
-                } else if effect == 2 {
+                if effect == Effect::Take {
+                    line.pending_local = Some(PendingLocal {
+                        operation,
+                        by_directory: false,
+                    });
+                } else if effect == Effect::Refuse {
                     line.answers.push(refusal(false, operation));
                 }
                 let local = &context.reference.home.locals[usize::from(operation)];
                 format!("takes {}", local.name)
             }
             Event::Unlock if line.unlocks > 0 => {
-                if effect == 2 {
+                if effect == Effect::Refuse {
                     line.answers.push(refusal(true, 0));
                 }
                 "takes the unlock".into()
@@ -343,7 +317,7 @@ impl Home<'_, '_> {
             _ => return missing_input(line_index, location),
         };
         if is_consumed {
-            context.note(line_index, HOME, Action::Does { what });
+            context.record_action(line_index, HOME, Action::Does { what });
         }
         Ok(())
     }
@@ -380,7 +354,17 @@ impl Home<'_, '_> {
     }
 }
 
-/// Failure: the home handles an event that has not occurred.
+/// Returns a description of an effect, for error messages.
+fn describe_effect(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Never => "cannot happen",
+        Effect::Stall => "stalls it",
+        Effect::Refuse => "refuses it",
+        Effect::Take => "takes it",
+    }
+}
+
+/// Returns a failure: the home handles an event that has not occurred.
 fn missing_input<T>(line_index: usize, location: &str) -> Checked<T> {
     let message = format!("{location}, no such input has reached the home");
     line_failure(line_index, message)
@@ -401,7 +385,7 @@ struct HomeRow<'b, 'a> {
 }
 
 impl HomeRow<'_, '_> {
-    /// State of the row's line.
+    /// Returns the state of the row's line.
     fn line(&mut self) -> &mut Line {
         &mut self.context.lines[self.line_index]
     }
@@ -449,7 +433,7 @@ impl HomeContext for HomeRow<'_, '_> {
         let circuit = sends
             .find(|sent| sent.message == kind)
             .map_or(0, |sent| sent.circuit);
-        let flight = (self.context).note_send(line_index, (HOME, REMOTE), kind);
+        let flight = (self.context).record_send(line_index, Direction::ToRemote, kind);
         self.line().messages.expected[circuit].push_back(Message {
             kind,
             bytes,
@@ -512,7 +496,7 @@ impl HomeContext for HomeRow<'_, '_> {
             // A write without caching is performed at this moment.
             let latest = &mut self.line().latest;
             for (word, &bytes) in bytes.iter().enumerate().take(words) {
-                let covered = covered(mask, word, words);
+                let covered = covered_bits(mask, word, words);
                 latest[word] = latest[word] & !covered | bytes & covered;
             }
         }
@@ -523,12 +507,12 @@ impl HomeContext for HomeRow<'_, '_> {
     fn acknowledge(&mut self, operation: u8) -> Checked {
         let reference = self.context.reference.clone();
         self.context.record_operation_end();
-        let Some((pending, by_directory)) = self.line().pending_local.take() else {
+        let Some(pending) = self.line().pending_local.take() else {
             return self.failure("no operation is outstanding to be acknowledged");
         };
         let Local { ensures, locks, .. } = reference.home.locals[usize::from(operation)];
         let permission = self.context.permission(self.line_index);
-        if pending != operation || permission > ensures {
+        if pending.operation != operation || permission > ensures {
             return self.failure(&format!(
                 "the remote has the permission {permission:?} when operation {operation} is acknowledged"
             ));
@@ -536,10 +520,13 @@ impl HomeContext for HomeRow<'_, '_> {
         if locks {
             self.line().lock_permission = Some(ensures);
         }
-        if !by_directory && reference.shape.endpoint.drives_local_ports() {
+        if pending.by_directory {
+            return Ok(());
+        }
+        if reference.shape.endpoint.drives_local_ports() {
             self.endpoint
                 .complete_operation(self.context, self.line_index)?;
-        } else if !by_directory {
+        } else {
             self.line().answers.push(Answer {
                 unlock: false,
                 refused: false,

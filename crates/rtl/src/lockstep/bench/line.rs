@@ -18,6 +18,33 @@ pub(super) const HOME: usize = 1;
 /// Index of the device in a line's history.
 pub(super) const DEVICE: usize = 2;
 
+/// Direction of a message between remote and home.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Direction {
+    /// From the remote to the home.
+    ToHome,
+    /// From the home to the remote.
+    ToRemote,
+}
+
+impl Direction {
+    /// Returns the sender, as an index of an agent in a line's history.
+    pub fn sender(self) -> usize {
+        match self {
+            Direction::ToHome => REMOTE,
+            Direction::ToRemote => HOME,
+        }
+    }
+
+    /// Returns the receiver, as an index of an agent in a line's history.
+    pub fn receiver(self) -> usize {
+        match self {
+            Direction::ToHome => HOME,
+            Direction::ToRemote => REMOTE,
+        }
+    }
+}
+
 /// A message in flight or expected.
 #[derive(Clone, Debug)]
 pub(super) struct Message {
@@ -31,7 +58,7 @@ pub(super) struct Message {
     pub flight: u32,
 }
 
-/// An answer that the home has announced to the device.
+/// An answer to the device that the home's controller has sent and the RTL must send too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Answer {
     /// True if the answer is to an unlock.
@@ -40,6 +67,15 @@ pub(super) struct Answer {
     pub refused: bool,
     /// Local operation, as an index into the controller's `locals`; 0 for an unlock.
     pub operation: u8,
+}
+
+/// A local operation that the home has accepted and not acknowledged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct PendingLocal {
+    /// The operation, as an index into the controller's `locals`.
+    pub operation: u8,
+    /// True if the directory started the operation to evict the line.
+    pub by_directory: bool,
 }
 
 /// State of a line's memory operation.
@@ -74,7 +110,7 @@ pub(super) struct LineMessages {
     pub on_link: usize,
     /// Number of messages that wait at the home's ports or are entering.
     pub at_ports: usize,
-    /// Earliest arrival cycle of the next message in ordered circuits, by direction and circuit.
+    /// Earliest arrival cycle of the next message in ordered circuits, by receiver and circuit.
     pub earliest_arrival: [[u64; CIRCUITS]; 2],
 }
 
@@ -85,8 +121,8 @@ pub(super) struct Steering {
     pub is_directed: bool,
     /// True once a directed line has come to rest, so that messages are held back.
     pub is_holding_messages: bool,
-    /// Held messages, each with its direction: true if it goes to the home.
-    pub held: Vec<(bool, Message)>,
+    /// Messages that are held back, oldest first.
+    pub held: Vec<(Direction, Message)>,
     /// True while memory withholds its answers.
     pub is_memory_withheld: bool,
     /// True once memory may answer again although `is_memory_withheld` is set.
@@ -103,8 +139,8 @@ pub(super) struct Line {
     pub copy: Bytes,
     /// Configuration of the home's controller.
     pub home: Configuration,
-    /// The pending local operation, and true if the directory started it.
-    pub pending_local: Option<(u8, bool)>,
+    /// The pending local operation, if any.
+    pub pending_local: Option<PendingLocal>,
     /// Highest permission of the remote under the lock, if the line is locked.
     pub lock_permission: Option<Permission>,
     /// Contents of memory.
@@ -198,7 +234,10 @@ impl Line {
 
 /// Returns the bits of a word that a mask of sixteenths of the line covers. `word` is the index of
 /// the word in a line of `words` words.
-pub(super) fn covered(mask: u16, word: usize, words: usize) -> u64 {
-    let byte = |byte: usize| u64::from(mask >> ((8 * word + byte) * 16 / (8 * words)) & 1) * 0xff;
-    (0..8).fold(0, |bits, place| bits | byte(place) << (8 * place))
+pub(super) fn covered_bits(mask: u16, word: usize, words: usize) -> u64 {
+    let byte_bits = |byte: usize| {
+        let sixteenth = (8 * word + byte) * 16 / (8 * words);
+        u64::from(mask >> sixteenth & 1) * 0xff
+    };
+    (0..8).fold(0, |bits, byte| bits | byte_bits(byte) << (8 * byte))
 }

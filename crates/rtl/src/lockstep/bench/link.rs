@@ -1,13 +1,25 @@
 //! The circuits between remote and home, which delay and reorder messages.
 
 use super::context::Context;
-use super::line::Message;
+use super::line::{Direction, Message};
 use crate::lockstep::model::CIRCUITS;
 use cohkit_protocol::protocol::{ChannelId, MessageId};
 use std::collections::BTreeMap;
 
-/// A message in flight: index of the line, direction (true: to the home) and message.
-type InFlightMessage = (usize, bool, Message);
+/// A message in flight.
+pub(super) struct InFlightMessage {
+    /// Index of its line.
+    pub line_index: usize,
+    /// Direction of the message.
+    pub direction: Direction,
+    /// The message.
+    pub message: Message,
+}
+
+/// One in this number of messages is slow: without fixed latencies, its latency may be `SLOWDOWN` times as long.
+const SLOW_INTERVAL: u64 = 8;
+/// Factor of the maximum latency of slow messages, which lets later messages overtake them.
+const SLOWDOWN: u64 = 6;
 
 /// The messages in flight between remote and home.
 #[derive(Default)]
@@ -30,37 +42,43 @@ impl Link {
         &mut self,
         context: &mut Context,
         line_index: usize,
-        to_home: bool,
+        direction: Direction,
         message: Message,
     ) {
         let line = &mut context.lines[line_index];
         if line.steering.is_holding_messages {
-            line.steering.held.push((to_home, message));
+            line.steering.held.push((direction, message));
             return;
         }
         line.messages.on_link += 1;
         let (random, run, cycle) = (&mut context.random, &context.run, context.cycle);
-        // A random eighth of the messages has up to six times the latency.
-        let slowdown = if random.below(8) == 0 { 6 } else { 1 };
-        let mut arrival_cycle = match run.exact {
-            true => cycle + run.delay,
-            false => cycle + 1 + random.below(slowdown * run.delay),
+        let slowdown = match random.below(SLOW_INTERVAL) {
+            0 => SLOWDOWN,
+            _ => 1,
+        };
+        let mut arrival_cycle = match run.has_fixed_latency {
+            true => cycle + run.max_message_latency,
+            false => cycle + 1 + random.below(slowdown * run.max_message_latency),
         };
         let protocol = context.reference.protocol;
         let channel = protocol.message(message.kind).channel;
         if let Some(group) = protocol.order_of(ChannelId(channel.0)) {
             let earliest =
-                &mut line.messages.earliest_arrival[usize::from(to_home)][group % CIRCUITS];
+                &mut line.messages.earliest_arrival[direction.receiver()][group % CIRCUITS];
             arrival_cycle = arrival_cycle.max(*earliest);
             *earliest = arrival_cycle;
         }
         self.sequence += 1;
-        let in_flight = (line_index, to_home, message);
+        let in_flight = InFlightMessage {
+            line_index,
+            direction,
+            message,
+        };
         self.messages
             .insert((arrival_cycle, self.sequence), in_flight);
     }
 
-    /// Removes a message that arrives in this cycle, if any is left.
+    /// Removes and returns a message that arrives in this cycle, if any is left.
     pub fn next_arrival(&mut self, context: &mut Context) -> Option<InFlightMessage> {
         let entry = self.messages.first_entry()?;
         if entry.key().0 > context.cycle {
@@ -68,7 +86,7 @@ impl Link {
         }
         let in_flight = entry.remove();
         context.record_activity();
-        context.lines[in_flight.0].messages.on_link -= 1;
+        context.lines[in_flight.line_index].messages.on_link -= 1;
         Some(in_flight)
     }
 
@@ -76,27 +94,26 @@ impl Link {
     pub fn release(&mut self, context: &mut Context, line_index: usize) {
         let line = &mut context.lines[line_index];
         line.steering.is_holding_messages = false;
-        for (to_home, message) in std::mem::take(&mut line.steering.held) {
-            self.send(context, line_index, to_home, message);
+        for (direction, message) in std::mem::take(&mut line.steering.held) {
+            self.send(context, line_index, direction, message);
         }
     }
 }
 
-/// Removes the oldest held message of a kind and direction.
+/// Removes and returns the oldest held message of a kind and direction.
 ///
 /// # Panics
 /// The line holds no such message.
-pub(super) fn take_held_message(
+pub(super) fn remove_held_message(
     context: &mut Context,
     line_index: usize,
-    to_home: bool,
+    direction: Direction,
     kind: MessageId,
 ) -> Message {
     let held_messages = &mut context.lines[line_index].steering.held;
     let index = held_messages
         .iter()
-        .position(|(direction, message)| *direction == to_home && message.kind == kind);
-    held_messages
-        .remove(index.expect("the path begins with a message in flight"))
-        .1
+        .position(|(other, message)| *other == direction && message.kind == kind);
+    let (_, message) = held_messages.remove(index.expect("the path begins with a held message"));
+    message
 }

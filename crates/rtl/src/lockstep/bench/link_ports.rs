@@ -7,7 +7,17 @@ use super::port_events::PortEvent;
 use super::stalls::Stalls;
 use super::units::Units;
 use crate::lockstep::model::{Inputs, Outputs, CIRCUITS};
+use crate::lockstep::words::Header;
 use std::collections::VecDeque;
+
+/// Position of an accepted beat in its message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct AcceptedBeat {
+    /// True for the first beat of a message with payload, which needs a payload slot.
+    pub starts_payload: bool,
+    /// True for the last beat, with which the message goes to its unit.
+    pub is_last: bool,
+}
 
 /// Messages to the home that wait at the port of a circuit.
 #[derive(Default)]
@@ -18,9 +28,8 @@ pub(super) struct PortQueue {
     valid: bool,
     /// Number of beats of the first message that have entered.
     pub beat: usize,
-    /// For the last beat that entered: true if it was the first one of a message with bytes; true if it was the last
-    /// one.
-    pub last_beat: Option<(bool, bool)>,
+    /// The beat that entered most recently; `None` if it was that of a dropped message.
+    pub previous_beat: Option<AcceptedBeat>,
 }
 
 impl PortQueue {
@@ -74,7 +83,7 @@ impl LinkPorts {
     }
 
     /// Queues a message that has arrived at the home's port, in the queue of its circuit.
-    pub fn queue(&mut self, context: &mut Context, line_index: usize, message: Message) {
+    pub fn enqueue(&mut self, context: &mut Context, line_index: usize, message: Message) {
         let circuit = context.reference.input_circuit(message.kind);
         context.lines[line_index].messages.at_ports += 1;
         self.queues[circuit].queue.push_back((line_index, message));
@@ -105,9 +114,13 @@ impl LinkPorts {
             }
             inputs.rx_valid[slice] |= 1 << circuit;
             let event = reference.event_number(message.kind);
-            let event = event.expect("it goes to the home") as u64;
-            let number = context.lines[*line_index].number;
-            inputs.rx_header[slice][circuit] = u64::from(message.mask) << 48 | event << 40 | number;
+            let header = Header {
+                mask: message.mask,
+                message: event.expect("the message goes to the home") as u8,
+                remote: 0,
+                line: context.lines[*line_index].number,
+            };
+            inputs.rx_header[slice][circuit] = header.encode();
             let is_last = message.bytes.is_none() || port_queue.beat + 1 == beats;
             inputs.rx_last[slice] |= u64::from(is_last) << circuit;
             if let Some(bytes) = &message.bytes {
@@ -123,7 +136,7 @@ impl LinkPorts {
     pub fn accept_beat(&mut self, context: &mut Context, units: &mut Units, circuit: usize) {
         let port_queue = &mut self.queues[circuit];
         if let (0, Some(&(line_index, _))) = (port_queue.beat, port_queue.queue.front()) {
-            context.record_port_event(PortEvent::Enters(line_index));
+            context.record_port_event(PortEvent::RxHeader(line_index));
         }
         port_queue.valid = false;
         port_queue.beat += 1;
@@ -132,7 +145,10 @@ impl LinkPorts {
         };
         let has_payload = message.bytes.is_some();
         let is_last = !has_payload || port_queue.beat == context.reference.beats;
-        port_queue.last_beat = Some((has_payload && port_queue.beat == 1, is_last));
+        port_queue.previous_beat = Some(AcceptedBeat {
+            starts_payload: has_payload && port_queue.beat == 1,
+            is_last,
+        });
         if !is_last {
             return;
         }
@@ -160,7 +176,7 @@ impl LinkPorts {
             Some(departing) => departing,
             None => begin_departure(context, outputs.tx_header[slice][circuit])?,
         };
-        stalls.note_beat(slice, circuit, context.cycle);
+        stalls.record_beat(slice, circuit, context.cycle);
         let words = context.reference.words_per_beat;
         let beat = &outputs.tx_data[slice][circuit][..words];
         departing.bytes[departing.beat * words..][..words].copy_from_slice(beat);
@@ -184,14 +200,15 @@ impl LinkPorts {
 }
 
 /// Checks the header of a message that leaves the home.
-fn begin_departure(context: &mut Context, header: u64) -> Checked<DepartingMessage> {
-    let line = context.line_of(header & ((1 << 36) - 1), "a message to the remote")?;
-    let number = (header >> 40 & 0xff) as usize;
-    if number >= context.reference.rom.sends.len() || header >> 36 & 15 != 0 {
+fn begin_departure(context: &mut Context, word: u64) -> Checked<DepartingMessage> {
+    let header = Header::decode(word);
+    let line = context.line_of(header.line, "a message to the remote")?;
+    let number = usize::from(header.message);
+    if number >= context.reference.rom.sends.len() || header.remote != 0 {
         let message = format!("a message to the remote has the number {number}");
         return line_failure(line, message);
     }
-    context.record_port_event(PortEvent::Leaves(line));
+    context.record_port_event(PortEvent::TxHeader(line));
     Ok(DepartingMessage {
         line,
         number,
@@ -228,7 +245,7 @@ fn check_departed(
             format!("{name} leaves the home with data that differ from those read for it");
         return failure(message);
     }
-    context.record_port_event(PortEvent::HasLeft(line_index));
+    context.record_port_event(PortEvent::TxLastBeat(line_index));
     context.report.messages += 1;
     Ok(expected)
 }

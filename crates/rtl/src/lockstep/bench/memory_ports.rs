@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::error::{check_failed, line_failure, Checked};
-use super::line::{covered, Bytes, Memory, WORDS};
+use super::line::{covered_bits, Bytes, Memory, WORDS};
 use super::port_events::PortEvent;
 use super::stalls::{Stalls, MEMORY};
 use crate::lockstep::model::{Inputs, Outputs};
@@ -21,6 +21,26 @@ struct Burst {
     beat: usize,
 }
 
+/// Data of a write.
+#[derive(Clone, Copy)]
+struct WriteData {
+    /// Words of the line.
+    words: Bytes,
+    /// Mask of the written bits of each word.
+    masks: Bytes,
+    /// Number of beats that have arrived.
+    beats: usize,
+}
+
+impl WriteData {
+    /// A write of which no beat has arrived.
+    const EMPTY: WriteData = WriteData {
+        words: [0; WORDS],
+        masks: [0; WORDS],
+        beats: 0,
+    };
+}
+
 /// The memory of a slice.
 pub(super) struct MemoryPorts {
     /// Number of the slice.
@@ -31,21 +51,14 @@ pub(super) struct MemoryPorts {
     current_read: Option<usize>,
     /// Addresses of writes whose data have not arrived, each as line and AXI ID.
     write_addresses: VecDeque<(usize, u64)>,
-    /// Data of writes whose address has not arrived: words, and bit masks of the written bits.
-    write_data: VecDeque<(Bytes, Bytes)>,
-    /// Write whose beats are arriving: words, bit masks and number of beats.
-    incoming_write: (Bytes, Bytes, usize),
+    /// Data of writes whose address has not arrived.
+    write_data: VecDeque<WriteData>,
+    /// Write whose beats are arriving.
+    incoming_write: WriteData,
     /// Outstanding writes that have been performed, in that order.
     writes: Vec<Burst>,
     /// Write whose response is on the pins, as an index into `writes`.
     current_write: Option<usize>,
-}
-
-/// Returns the indices of the bursts that memory may answer in this cycle.
-fn completed(bursts: &[Burst], cycle: u64) -> Vec<usize> {
-    (0..bursts.len())
-        .filter(|&burst| bursts[burst].completion_cycle <= cycle)
-        .collect()
 }
 
 impl MemoryPorts {
@@ -57,7 +70,7 @@ impl MemoryPorts {
             current_read: None,
             write_addresses: VecDeque::new(),
             write_data: VecDeque::new(),
-            incoming_write: ([0; WORDS], [0; WORDS], 0),
+            incoming_write: WriteData::EMPTY,
             writes: Vec::new(),
             current_write: None,
         }
@@ -72,12 +85,12 @@ impl MemoryPorts {
     }
 
     /// True if a read with this AXI ID is outstanding.
-    pub fn reads_with(&self, id: u64) -> bool {
+    pub fn has_read_with(&self, id: u64) -> bool {
         self.reads.iter().any(|burst| burst.id == id)
     }
 
     /// True if a write with this AXI ID is outstanding.
-    pub fn writes_with(&self, id: u64) -> bool {
+    pub fn has_write_with(&self, id: u64) -> bool {
         self.writes.iter().any(|burst| burst.id == id)
     }
 
@@ -97,7 +110,7 @@ impl MemoryPorts {
         }
     }
 
-    /// Drives the pins. `stalled` has a bit for each port that is not ready.
+    /// Drives the pins. `stalled` has a bit for each port that must not be ready (see [`Stalls::stalled`]).
     pub fn drive(&mut self, context: &mut Context, inputs: &mut Inputs, stalled: u64) {
         let (slice, cycle) = (self.slice, context.cycle);
         let (words, beats) = (context.reference.words_per_beat, context.reference.beats);
@@ -106,9 +119,9 @@ impl MemoryPorts {
         inputs.ar_ready[slice] = context.random_ready();
         // Choose any completed read, also one whose beats were interleaved with others.
         if self.current_read.is_none() && context.random_ready() != 0 {
-            let completed = completed(&self.reads, cycle);
+            let completed = completed_bursts(&self.reads, cycle);
             if !completed.is_empty() {
-                self.current_read = Some(match context.run.exact {
+                self.current_read = Some(match context.run.has_fixed_latency {
                     true => completed[0],
                     false => completed[context.random.below(completed.len() as u64) as usize],
                 });
@@ -123,7 +136,7 @@ impl MemoryPorts {
             inputs.r_data[slice][..words].copy_from_slice(&bytes[read.beat * words..][..words]);
         }
         if self.current_write.is_none() {
-            let completed = completed(&self.writes, cycle);
+            let completed = completed_bursts(&self.writes, cycle);
             if !completed.is_empty() {
                 let choice = context.random.below(completed.len() as u64);
                 self.current_write = Some(completed[choice as usize]);
@@ -155,7 +168,7 @@ impl MemoryPorts {
         }
         if outputs.w_valid[slice] & inputs.w_ready[slice] != 0 {
             context.record_activity();
-            stalls.note_beat(slice, MEMORY, context.cycle);
+            stalls.record_beat(slice, MEMORY, context.cycle);
             self.record_write_beat(context, outputs)?;
         }
         self.perform_writes(context)?;
@@ -171,7 +184,7 @@ impl MemoryPorts {
 
     /// Returns the cycle in which memory answers a request that arrives now; `u64::MAX` if its answers are withheld.
     fn answer_cycle(context: &mut Context, line_index: usize) -> u64 {
-        let cycle = context.random_completion_cycle(context.run.memory);
+        let cycle = context.random_completion_cycle(context.run.max_memory_latency);
         let line = &mut context.lines[line_index];
         line.steering.is_memory_resumed = !line.steering.is_memory_withheld;
         match line.steering.is_memory_withheld {
@@ -194,6 +207,7 @@ impl MemoryPorts {
         }
         let request = outputs.ar_user[slice];
         let permission = context.lines[line].permission;
+        // The user bits are the permission, followed by the event in the lowest six bits.
         if request >> 6 != permission as u64 {
             return line_failure(
                 line,
@@ -202,7 +216,7 @@ impl MemoryPorts {
         }
         context.lines[line].operation = Memory::Reading;
         let completion_cycle = MemoryPorts::answer_cycle(context, line);
-        context.record_port_event(PortEvent::Reads(line));
+        context.record_port_event(PortEvent::ReadAddress(line));
         self.reads.push(Burst {
             line,
             id: outputs.ar_id[slice],
@@ -212,13 +226,13 @@ impl MemoryPorts {
         Ok(())
     }
 
-    /// Completes a beat of a read that the home has accepted.
+    /// Completes a beat of a read, which the home has accepted.
     fn end_read_beat(&mut self, context: &mut Context) {
         context.record_activity();
         if let Some(index) = self.current_read.take() {
             let read = &mut self.reads[index];
             if read.beat == 0 {
-                context.record_port_event(PortEvent::IsRead(read.line));
+                context.record_port_event(PortEvent::ReadFirstBeat(read.line));
             }
             read.beat += 1;
             if read.beat == context.reference.beats {
@@ -250,23 +264,24 @@ impl MemoryPorts {
     /// Adds a beat to the write that is arriving.
     fn record_write_beat(&mut self, context: &Context, outputs: &Outputs) -> Checked {
         let slice = self.slice;
-        let (bytes, strobes, beat) = &mut self.incoming_write;
+        let write = &mut self.incoming_write;
         let words = context.reference.words_per_beat;
-        bytes[*beat * words..][..words].copy_from_slice(&outputs.w_data[slice][..words]);
+        let first_word = write.beats * words;
+        write.words[first_word..][..words].copy_from_slice(&outputs.w_data[slice][..words]);
         for word in 0..words {
             let strobe = |byte: usize| outputs.w_strb[slice] >> (8 * word + byte) & 1;
-            strobes[*beat * words + word] =
+            write.masks[first_word + word] =
                 (0..8).fold(0, |bits, byte| bits | (strobe(byte) * 0xff) << (8 * byte));
         }
-        *beat += 1;
-        let is_last = *beat == context.reference.beats;
+        write.beats += 1;
+        let is_last = write.beats == context.reference.beats;
         if is_last != (outputs.w_last[slice] != 0) {
-            let message = format!("a write has its last beat after {beat}");
+            let message = format!("a write has its last beat after {}", write.beats);
             return check_failed(Check::Comparison, None, message);
         }
         if is_last {
-            self.write_data.push_back((*bytes, *strobes));
-            self.incoming_write = ([0; WORDS], [0; WORDS], 0);
+            self.write_data.push_back(*write);
+            *write = WriteData::EMPTY;
         }
         Ok(())
     }
@@ -274,7 +289,7 @@ impl MemoryPorts {
     /// Checks and performs the writes whose address and data have both arrived.
     fn perform_writes(&mut self, context: &mut Context) -> Checked {
         let words = context.reference.words;
-        while let (Some(&(line_index, id)), Some(&(bytes, strobes))) =
+        while let (Some(&(line_index, id)), Some(&write)) =
             (self.write_addresses.front(), self.write_data.front())
         {
             self.write_addresses.pop_front();
@@ -285,8 +300,9 @@ impl MemoryPorts {
                 return line_failure(line_index, message.into());
             };
             for word in 0..words {
-                let covered = covered(*mask, word, words);
-                if covered != strobes[word] || (expected[word] ^ bytes[word]) & covered != 0 {
+                let covered = covered_bits(*mask, word, words);
+                let is_wrong = (expected[word] ^ write.words[word]) & covered != 0;
+                if covered != write.masks[word] || is_wrong {
                     return line_failure(
                         line_index,
                         format!(
@@ -295,10 +311,10 @@ impl MemoryPorts {
                         ),
                     );
                 }
-                line.memory[word] = line.memory[word] & !covered | bytes[word] & covered;
+                line.memory[word] = line.memory[word] & !covered | write.words[word] & covered;
             }
             line.operation = Memory::Writing;
-            context.record_port_event(PortEvent::Writes(line_index));
+            context.record_port_event(PortEvent::WriteTransferred(line_index));
             let completion_cycle = MemoryPorts::answer_cycle(context, line_index);
             self.writes.push(Burst {
                 line: line_index,
@@ -309,4 +325,11 @@ impl MemoryPorts {
         }
         Ok(())
     }
+}
+
+/// Returns the indices of the bursts that memory may answer in this cycle.
+fn completed_bursts(bursts: &[Burst], cycle: u64) -> Vec<usize> {
+    (0..bursts.len())
+        .filter(|&burst| bursts[burst].completion_cycle <= cycle)
+        .collect()
 }

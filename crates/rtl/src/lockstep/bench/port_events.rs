@@ -1,35 +1,43 @@
-//! Crossings of the home's ports, for measurements.
+//! Events at the home's ports and in its units, for measurements.
 
 use crate::lockstep::model::{Inputs, Outputs, CIRCUITS};
 use cohkit_protocol::controller::Event;
 use rustc_hash::FxHashMap;
 
-/// A port crossing; the index is that of the line.
+/// A transfer at a port, or an event that a unit has handled; the index is that of the line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PortEvent {
     /// Header of a message to the home.
-    Enters(usize),
+    RxHeader(usize),
     /// Header of a message to the remote.
-    Leaves(usize),
+    TxHeader(usize),
     /// Last beat of a message to the remote.
-    HasLeft(usize),
+    TxLastBeat(usize),
     /// A unit has handled an event.
-    Handles(usize, Event),
+    EventHandled(usize, Event),
     /// Request of a local operation.
-    Asks(usize),
-    /// Answer to a local operation.
-    Answers(usize),
-    /// Address of a read of memory.
-    Reads(usize),
+    LocalRequest(usize),
+    /// Response to a local operation.
+    LocalResponse(usize),
+    /// Address of a memory read.
+    ReadAddress(usize),
     /// First beat of the read data.
-    IsRead(usize),
-    /// Address and all beats of a write to memory.
-    Writes(usize),
+    ReadFirstBeat(usize),
+    /// Address and all beats of a memory write.
+    WriteTransferred(usize),
+}
+
+/// A port event and its cycle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Crossing {
+    /// Cycle of the event, counted from the start of the reset.
+    pub cycle: u64,
+    /// The event.
+    pub event: PortEvent,
 }
 
 /// Number of cycles with a transfer at each port, summed over both slices.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-#[allow(missing_docs)]
 pub struct Ports {
     /// Beats of messages to the home, by circuit.
     pub rx: [u64; CIRCUITS],
@@ -82,28 +90,29 @@ impl Ports {
     }
 }
 
-/// Returns the mean number of messages and operations in progress at the home between two cycles.
-/// Each ends with the next output for its line.
-pub(super) fn mean_in_progress(port_events: &[(u64, PortEvent)], from: u64, to: u64) -> f64 {
+/// Returns the mean number of messages and operations in progress at the home from cycle `from` to cycle `to`.
+/// Each message or operation ends with the next output for its line.
+pub(super) fn mean_in_progress(port_events: &[Crossing], from: u64, to: u64) -> f64 {
+    // Arrival cycles of the messages and operations in progress, by line.
     let mut arrivals: FxHashMap<usize, Vec<u64>> = FxHashMap::default();
-    let mut total = 0;
-    for &(cycle, event) in port_events {
+    let mut total_cycles = 0;
+    for &Crossing { cycle, event } in port_events {
         match event {
-            PortEvent::Enters(line_index) | PortEvent::Asks(line_index) => {
+            PortEvent::RxHeader(line_index) | PortEvent::LocalRequest(line_index) => {
                 arrivals.entry(line_index).or_default().push(cycle)
             }
-            PortEvent::Leaves(line_index)
-            | PortEvent::Answers(line_index)
-            | PortEvent::Writes(line_index) => {
+            PortEvent::TxHeader(line_index)
+            | PortEvent::LocalResponse(line_index)
+            | PortEvent::WriteTransferred(line_index) => {
                 if let Some(entered) = arrivals.get_mut(&line_index).and_then(Vec::pop) {
-                    total += cycle.min(to).saturating_sub(entered.max(from));
+                    total_cycles += cycle.min(to).saturating_sub(entered.max(from));
                 }
             }
-            PortEvent::HasLeft(_)
-            | PortEvent::Handles(..)
-            | PortEvent::Reads(_)
-            | PortEvent::IsRead(_) => {}
+            PortEvent::TxLastBeat(_)
+            | PortEvent::EventHandled(..)
+            | PortEvent::ReadAddress(_)
+            | PortEvent::ReadFirstBeat(_) => {}
         }
     }
-    total as f64 / (to - from).max(1) as f64
+    total_cycles as f64 / (to - from).max(1) as f64
 }

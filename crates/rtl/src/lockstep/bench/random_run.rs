@@ -45,7 +45,7 @@ impl Bench<'_> {
     fn run_to_quiescence(&mut self, waveform: Option<Waveform>) -> Checked {
         self.reset()?;
         let run = self.context().run;
-        let timeout_cycles = 200 * (run.memory + run.delay) + 20_000;
+        let timeout_cycles = 200 * (run.max_memory_latency + run.max_message_latency) + 20_000;
         loop {
             let environment = &mut self.environment;
             let starts_accesses = environment.context.starts_accesses();

@@ -1,8 +1,9 @@
-//! The home's registers at the end of a run: the counters have the expected values, and the other registers describe the
-//! home.
+//! The home's registers at the end of a run: the counters have the expected values, and the other registers describe
+//! the home.
 
 use super::counts::{Counts, GROUPS};
 use super::error::{check_failed, Checked};
+use super::illegal_traffic::FirstErrors;
 use super::testbench::Bench;
 use crate::lockstep::model::SLICES;
 use crate::lockstep::setup::Check;
@@ -23,9 +24,17 @@ const ERROR: u64 = 2;
 const UNUSED_ADDRESSES: [u64; 5] = [0x38, 0x3f8, 0x800, 0xc00, 0xff8];
 /// Number of cycles after which all events have been reported and counted.
 const COUNTING_CYCLES: u64 = 200;
+/// Maximum number of cycles of a reset or of clearing the counters, which are not counted.
+const RESET_CYCLES: u64 = 8;
 
-/// Value and AXI response of a register in each slice.
-type Answers = [(u64, u64); SLICES];
+/// Response to the read of a register.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct RegisterRead {
+    /// Value of the register.
+    value: u64,
+    /// AXI response code.
+    response: u64,
+}
 
 /// Values of all counters, by position and slice.
 type Counters = Vec<[u64; SLICES]>;
@@ -50,7 +59,7 @@ pub(super) fn check_registers(bench: &mut Bench) -> Checked {
         check_counters(reference.rom, endpoint, slice, expected, &counted)?;
         check_groups(reference.rom, slice, expected, &counted)?;
     }
-    check_first_refusal(bench, false)?;
+    check_first_errors(bench, false)?;
     bench.context().report.counters = counted.iter().map(|slices| slices.iter().sum()).collect();
     check_identity(bench)?;
     check_unused_addresses(bench)?;
@@ -59,34 +68,35 @@ pub(super) fn check_registers(bench: &mut Bench) -> Checked {
 
 /// Reads all counters, and checks that positions without a counter return errors.
 fn read_counters(bench: &mut Bench) -> Checked<Counters> {
-    let mut read = vec![[0; SLICES]; COUNTER_POSITIONS];
+    let mut counters = vec![[0; SLICES]; COUNTER_POSITIONS];
     let rom = bench.context().reference.rom;
-    // Use an order in which the home's counter scan reaches the next position soon.
+    // The home updates its counters in turn, one per cycle, and answers a read at the counter's turn. With a stride of
+    // 21, the next position comes soon after the few cycles of a register access.
     for position in (0..COUNTER_POSITIONS).map(|step| step * 21 % COUNTER_POSITIONS) {
         let address = COUNTERS + 8 * position as u64;
         let start_cycle = bench.context().cycle;
-        let answers = read_register(bench, address)?;
+        let reads = read_register(bench, address)?;
         let end_cycle = bench.context().cycle;
         let counter = counter(rom, position);
-        for (slice, (value, answer)) in answers.into_iter().enumerate() {
+        for (slice, RegisterRead { value, response }) in reads.into_iter().enumerate() {
             let expected_response = if counter.is_some() { OKAY } else { ERROR };
-            if answer != expected_response {
+            if response != expected_response {
                 return register_mismatch(format!(
-                    "address {address:#x} of slice {slice} answers {answer}; it should be {expected_response}"
+                    "address {address:#x} of slice {slice} answers {response}; it should be {expected_response}"
                 ));
             }
             // All cycles except a few of the reset, up to some moment of the read.
             if counter.is_some_and(|(counter, _)| counter.name == "Cycles")
-                && !(start_cycle.saturating_sub(8)..=end_cycle).contains(&value)
+                && !(start_cycle.saturating_sub(RESET_CYCLES)..=end_cycle).contains(&value)
             {
                 return register_mismatch(format!(
                     "slice {slice} counts {value} cycles; there were {start_cycle}"
                 ));
             }
-            read[position][slice] = value;
+            counters[position][slice] = value;
         }
     }
-    Ok(read)
+    Ok(counters)
 }
 
 /// Compares the counters of a slice with the expected ones.
@@ -117,32 +127,37 @@ fn check_counters(
 
 /// Compares the sums of counters whose events are ambiguous with the expected ones.
 fn check_groups(rom: &Rom, slice: usize, expected: &Counts, counted: &[u64]) -> Checked {
-    for (group, either) in GROUPS.iter().zip(expected.either) {
+    for (group, ambiguous) in GROUPS.iter().zip(expected.ambiguous) {
         let sum = |values: &[u64]| group.iter().map(|&position| values[position]).sum::<u64>();
         let (counted, certain) = (sum(counted), sum(&expected.certain));
-        if counted != certain + either {
+        if counted != certain + ambiguous {
             let (counter, number) = counter(rom, group[0]).unzip();
             return register_mismatch(format!(
                 "slice {slice} counts {counted} of {}[{}] and equivalent events; there were {}",
                 counter.map_or("", |counter| counter.name),
                 number.unwrap_or(0),
-                certain + either
+                certain + ambiguous
             ));
         }
     }
     Ok(())
 }
 
-/// Checks the registers of the first refusal and of the first dropped event, which keep their values until cleared.
-fn check_first_refusal(bench: &mut Bench, cleared: bool) -> Checked {
-    for (kind, name) in ["FirstWrong", "FirstImpossible"].into_iter().enumerate() {
-        let answers = read_register(bench, register(name).address)?;
-        for (slice, (value, answer)) in answers.into_iter().enumerate() {
+/// Checks the registers of the first refusal and of the first dropped event: their values in this run, or 0 if they
+/// have been cleared.
+fn check_first_errors(bench: &mut Bench, cleared: bool) -> Checked {
+    let names: [(&str, fn(FirstErrors) -> Vec<u64>); 2] = [
+        ("FirstWrong", |errors| errors.refusals),
+        ("FirstImpossible", |errors| errors.drops),
+    ];
+    for (name, values) in names {
+        let reads = read_register(bench, register(name).address)?;
+        for (slice, RegisterRead { value, response }) in reads.into_iter().enumerate() {
             let expected = match cleared {
                 true => vec![0],
-                false => bench.illegal_traffic.expected_first_errors(slice)[kind].clone(),
+                false => values(bench.illegal_traffic.expected_first_errors(slice)),
             };
-            if answer != OKAY || !expected.contains(&value) {
+            if response != OKAY || !expected.contains(&value) {
                 return register_mismatch(format!(
                     "{name} of slice {slice} reads {value:x}; it should be of {expected:x?}"
                 ));
@@ -163,16 +178,16 @@ fn is_unobservable(endpoint: Endpoint, name: &str) -> bool {
     }
 }
 
-/// Returns the register of a counter position and the index within its array, if this home implements it.
-fn counter(rom: &Rom, index: usize) -> Option<(&'static Register, usize)> {
+/// Returns the register at a counter position and the index within its array, if this home implements it.
+fn counter(rom: &Rom, position: usize) -> Option<(&'static Register, usize)> {
     let mut counters = REGISTERS
         .iter()
         .filter(|register| register.address >= COUNTERS);
     let register = counters.find(|register| {
         let first = counter_position(register.name);
-        (first..first + register.count).contains(&index)
+        (first..first + register.count).contains(&position)
     })?;
-    let number = index - counter_position(register.name);
+    let number = position - counter_position(register.name);
     is_present(rom, register, number).then_some((register, number))
 }
 
@@ -187,13 +202,13 @@ fn check_identity(bench: &mut Bench) -> Checked {
         | u64::from(reference.protocol.line_bytes) << 32;
     let values = [("Identity", IDENTITY), ("About", sizes), ("Status", 3)];
     for (name, value) in values {
-        let answers = read_register(bench, register(name).address)?;
-        if answers != [(value, OKAY); SLICES] {
-            return register_mismatch(format!("{name} reads {answers:x?}; it should be {value:x}"));
+        let reads = read_register(bench, register(name).address)?;
+        if reads != [okay(value); SLICES] {
+            return register_mismatch(format!("{name} reads {reads:x?}; it should be {value:x}"));
         }
     }
-    let answers = read_register(bench, register("Shape").address)?;
-    for (slice, (value, _)) in answers.into_iter().enumerate() {
+    let reads = read_register(bench, register("Shape").address)?;
+    for (slice, RegisterRead { value, .. }) in reads.into_iter().enumerate() {
         let (set_bits, tag_bits) = (u64::from(shape.set_bits), u64::from(shape.tag_bits));
         let [units, ways, reads, max_deferred] =
             [shape.units, shape.ways, shape.reads, shape.max_deferred].map(|number| number as u64);
@@ -208,10 +223,10 @@ fn check_identity(bench: &mut Bench) -> Checked {
 /// Checks that unused addresses return errors.
 fn check_unused_addresses(bench: &mut Bench) -> Checked {
     for address in UNUSED_ADDRESSES {
-        let answers = read_register(bench, address)?;
-        if answers.iter().any(|&(_, answer)| answer != ERROR) {
+        let reads = read_register(bench, address)?;
+        if reads.iter().any(|read| read.response != ERROR) {
             return register_mismatch(format!(
-                "no register exists at {address:#x}, but it answers {answers:x?}"
+                "no register exists at {address:#x}, but it answers {reads:x?}"
             ));
         }
     }
@@ -223,46 +238,56 @@ fn check_control(bench: &mut Bench) -> Checked {
     let control = register("Control").address;
     let cycles = register("Cycles").address;
     let refused_addresses = [register("Identity").address, cycles, UNUSED_ADDRESSES[0]];
-    for (address, answer) in refused_addresses
+    // The last write stops counting.
+    for (address, expected) in refused_addresses
         .map(|address| (address, ERROR))
         .into_iter()
         .chain([(control, OKAY)])
     {
-        let answers = write_register(bench, address, 0)?;
-        if answers != [answer; SLICES] {
+        let responses = write_register(bench, address, 0)?;
+        if responses != [expected; SLICES] {
             return register_mismatch(format!(
-                "a write to {address:#x} is answered with {answers:?}"
+                "a write to {address:#x} is answered with {responses:?}"
             ));
         }
     }
     let stopped = read_register(bench, cycles)?;
-    if read_register(bench, cycles)? != stopped || stopped.contains(&(0, OKAY)) {
+    if read_register(bench, cycles)? != stopped || stopped.contains(&okay(0)) {
         return register_mismatch("cycles are counted although counting was stopped".into());
     }
+    // Clear the counters, and restart counting.
     write_register(bench, control, 0b11)?;
     let start_cycle = bench.context().cycle;
     for name in ["Cycles", "Busy", "Events", "Sent"] {
-        let answers = read_register(bench, register(name).address)?;
-        let max_value = if name == "Cycles" {
-            bench.context().cycle - start_cycle + 8
-        } else {
-            0
+        let reads = read_register(bench, register(name).address)?;
+        let max_value = match name {
+            "Cycles" => bench.context().cycle - start_cycle + RESET_CYCLES,
+            _ => 0,
         };
-        if answers.iter().any(|&(value, _)| value > max_value) {
-            return register_mismatch(format!("{name} reads {answers:?} after it was cleared"));
+        if reads.iter().any(|read| read.value > max_value) {
+            return register_mismatch(format!("{name} reads {reads:?} after it was cleared"));
         }
     }
-    check_first_refusal(bench, true)?;
-    match read_register(bench, control)? {
-        [(1, OKAY), (1, OKAY)] => Ok(()),
-        answers => register_mismatch(format!("Control reads {answers:?} while counting goes on")),
+    check_first_errors(bench, true)?;
+    let reads = read_register(bench, control)?;
+    match reads == [okay(1); SLICES] {
+        true => Ok(()),
+        false => register_mismatch(format!("Control reads {reads:?} while counting goes on")),
+    }
+}
+
+/// Returns the successful read of a value.
+fn okay(value: u64) -> RegisterRead {
+    RegisterRead {
+        value,
+        response: OKAY,
     }
 }
 
 /// Reads a register of both slices.
-fn read_register(bench: &mut Bench, address: u64) -> Checked<Answers> {
+fn read_register(bench: &mut Bench, address: u64) -> Checked<[RegisterRead; SLICES]> {
     let mut accepted = [false; SLICES];
-    let mut answers = [None; SLICES];
+    let mut reads = [None; SLICES];
     for _ in 0..TIMEOUT_CYCLES {
         for (slice_index, accepted) in accepted.iter().enumerate() {
             bench.inputs.cfg_ar_valid[slice_index] = u64::from(!accepted);
@@ -275,13 +300,13 @@ fn read_register(bench: &mut Bench, address: u64) -> Checked<Answers> {
             accepted[slice_index] |=
                 inputs.cfg_ar_valid[slice_index] & outputs.cfg_ar_ready[slice_index] != 0;
             if outputs.cfg_r_valid[slice_index] & inputs.cfg_r_ready[slice_index] != 0 {
-                answers[slice_index] = Some((
-                    outputs.cfg_r_data[slice_index],
-                    outputs.cfg_r_resp[slice_index],
-                ));
+                reads[slice_index] = Some(RegisterRead {
+                    value: outputs.cfg_r_data[slice_index],
+                    response: outputs.cfg_r_resp[slice_index],
+                });
             }
         }
-        if let [Some(first), Some(second)] = answers {
+        if let [Some(first), Some(second)] = reads {
             return Ok([first, second]);
         }
     }
@@ -290,9 +315,10 @@ fn read_register(bench: &mut Bench, address: u64) -> Checked<Answers> {
 
 /// Writes a register of both slices. Address and data are offered at independent times, in either order.
 fn write_register(bench: &mut Bench, address: u64, value: u64) -> Checked<[u64; SLICES]> {
+    // By slice: flags of the address and of the data.
     let mut accepted = [[false; 2]; SLICES];
     let mut offered = [[false; 2]; SLICES];
-    let mut answers = [None; SLICES];
+    let mut responses = [None; SLICES];
     for _ in 0..TIMEOUT_CYCLES {
         for slice_index in 0..SLICES {
             for offered in &mut offered[slice_index] {
@@ -315,10 +341,10 @@ fn write_register(bench: &mut Bench, address: u64, value: u64) -> Checked<[u64; 
             accepted[slice_index][1] |=
                 inputs.cfg_w_valid[slice_index] & outputs.cfg_w_ready[slice_index] != 0;
             if outputs.cfg_b_valid[slice_index] & inputs.cfg_b_ready[slice_index] != 0 {
-                answers[slice_index] = Some(outputs.cfg_b_resp[slice_index]);
+                responses[slice_index] = Some(outputs.cfg_b_resp[slice_index]);
             }
         }
-        if let [Some(first), Some(second)] = answers {
+        if let [Some(first), Some(second)] = responses {
             return Ok([first, second]);
         }
     }

@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::error::{line_failure, BenchError, Checked};
-use super::line::{Bytes, Message, HOME, REMOTE};
+use super::line::{Bytes, Direction, Message, REMOTE};
 use super::link::Link;
 use super::units::Units;
 use crate::lockstep::random::RandomGenerator;
@@ -16,8 +16,8 @@ use cohkit_protocol::terms::StateId;
 use cohkit_system::agent::{self, Bytes as Sent, OutgoingMessage, RemoteContext};
 use cohkit_system::data::Extent;
 
-/// Number of accesses that a remote with one home attempts: the first ones of [`Access::ALL`], without those that order
-/// others.
+/// Number of accesses that the remote attempts: the first ones of [`Access::ALL`]. The others order accesses to several
+/// lines, but the bench simulates each line separately.
 const ACCESSES: u64 = 8;
 
 /// The remote, with the link on which it sends and the limits of its requests.
@@ -73,14 +73,15 @@ impl RemoteContext for RemoteRow<'_, '_> {
             (Sent::Write, _) => (Some(random.bytes()), u16::MAX),
         };
         context.count_message_in_flight(line_index, kind)?;
-        let flight = context.note_send(line_index, (REMOTE, HOME), kind);
+        let flight = context.record_send(line_index, Direction::ToHome, kind);
         let message = Message {
             kind,
             bytes,
             mask,
             flight,
         };
-        self.link.send(context, line_index, true, message);
+        self.link
+            .send(context, line_index, Direction::ToHome, message);
         Ok(())
     }
 
@@ -139,8 +140,8 @@ impl<'a> Remote<'_, 'a> {
         Ok(())
     }
 
-    /// Starts an access, if it is possible now: it must not stall, exceed a bound of the protocol, or exceed the limit
-    /// of a unit's outstanding requests.
+    /// Starts an access if it is possible now; otherwise does nothing. An access is possible if it does not stall, and
+    /// exceeds neither a bound of the protocol nor the limit of a unit's outstanding requests.
     pub fn start_access(&mut self, line_index: usize, access: Access) -> Checked {
         let reference = self.context.reference.clone();
         let permission = self.context.permission(line_index);
@@ -178,7 +179,8 @@ impl<'a> Remote<'_, 'a> {
             return line_failure(line_index, message);
         }
         let what = access.name().into();
-        self.context.note(line_index, REMOTE, Action::Does { what });
+        self.context
+            .record_action(line_index, REMOTE, Action::Does { what });
         if is_read {
             let word = self.context.cycle as usize % reference.words;
             let value = self.context.lines[line_index].copy[word];
@@ -194,7 +196,7 @@ impl<'a> Remote<'_, 'a> {
             }
             None => {}
         }
-        self.context.note_remote_state(line_index);
+        self.context.record_remote_state(line_index);
         Ok(())
     }
 
@@ -274,7 +276,8 @@ impl<'a> Remote<'_, 'a> {
         let row = match self.step_controller(line_index, &mut remote, event)? {
             Outcome::Taken { rule, acts } => (rule, acts),
             Outcome::Stall => {
-                self.link.send(self.context, line_index, false, message);
+                self.link
+                    .send(self.context, line_index, Direction::ToRemote, message);
                 return Ok(());
             }
             _ => {
@@ -293,12 +296,12 @@ impl<'a> Remote<'_, 'a> {
             flight,
             ..
         } = message;
-        (self.context).note_receive(line_index, (HOME, REMOTE), kind, flight);
+        (self.context).record_receive(line_index, Direction::ToRemote, kind, flight);
         self.context.consume_message(line_index, kind);
         let carries = self.context.reference.protocol.message(kind).carries;
         let received_bytes = bytes.filter(|_| carries.line());
         self.apply_row(line_index, row, received_bytes, None)?;
-        self.context.note_remote_state(line_index);
+        self.context.record_remote_state(line_index);
         Ok(())
     }
 }

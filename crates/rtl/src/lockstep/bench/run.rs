@@ -13,7 +13,7 @@ pub enum Pattern {
     Anywhere,
 }
 
-/// Distance in rows between the directed targets of two consecutive seeds.
+/// Distance in rows between the first directed targets of two consecutive seeds.
 const TARGET_DISTANCE: u64 = 16;
 
 /// Parameters of a run. All random behaviour is derived from the seed.
@@ -28,47 +28,51 @@ pub struct Run {
     /// Selection of the lines.
     pub pattern: Pattern,
     /// Maximum memory latency, in cycles.
-    pub memory: u64,
-    /// Maximum latency of most messages, in cycles; without `exact`, one message in eight may take up to six times as
-    /// long.
-    pub delay: u64,
+    pub max_memory_latency: u64,
+    /// Maximum latency of most messages, in cycles; without `has_fixed_latency`, one message in eight may take up to
+    /// six times as long.
+    pub max_message_latency: u64,
     /// Number of cycles, of every 16, in which each port is ready.
-    pub ready: u64,
+    pub ready_rate: u64,
     /// Number of cycles, of every 16, in which the device starts an operation.
-    pub device: u64,
+    pub operation_rate: u64,
     /// First target row of directed lines, counted from the last row of the ROM; the preceding rows follow. Requires
     /// [`crate::lockstep::setup::Setup::graph`].
     pub first_target: usize,
     /// Number of cycles, of every 256, in which each free port receives illegal traffic that the home must refuse or
-    /// drop. Three of eight runs have some. Not used with an endpoint.
-    pub illegal_inputs: u64,
-    /// Memory and messages take their maximum latency, and memory answers in order: for measurements.
-    pub exact: bool,
+    /// drop. Not used with an endpoint.
+    pub illegal_rate: u64,
+    /// True if memory and messages always take their maximum latency, and memory answers in order: for measurements.
+    pub has_fixed_latency: bool,
 }
 
 impl Run {
     /// Creates a run with the given number of messages; the seed determines its other parameters too.
     pub fn new(seed: u64, messages: u64) -> Run {
+        // An arbitrary constant, so that these draws are independent of the run's other generators, which use the same
+        // seed.
         let mut random = RandomGenerator::new(seed ^ 0x9e37_79b9);
-        let pattern = [
+        let patterns = [
             Pattern::Spread,
             Pattern::Spread,
             Pattern::OneUnit,
             Pattern::Anywhere,
         ];
+        // Repeated values have a higher probability. Extreme values are included on purpose: a single line, more lines
+        // than the directory holds, memory that responds in the next cycle, and ports that are rarely ready.
         Run {
             seed,
             messages,
             lines: [1, 2, 3, 6, 12, 24, 32, 32, 64, 256, 4096][random.below(11) as usize],
-            pattern: pattern[random.below(4) as usize],
-            memory: [1, 4, 30, 100, 100, 1000][random.below(6) as usize],
-            delay: [1, 10, 60, 60, 400][random.below(5) as usize],
-            ready: [16, 16, 12, 4][random.below(4) as usize],
-            device: [0, 1, 2, 4, 8][random.below(5) as usize],
+            pattern: patterns[random.below(4) as usize],
+            max_memory_latency: [1, 4, 30, 100, 100, 1000][random.below(6) as usize],
+            max_message_latency: [1, 10, 60, 60, 400][random.below(5) as usize],
+            ready_rate: [16, 16, 12, 4][random.below(4) as usize],
+            operation_rate: [0, 1, 2, 4, 8][random.below(5) as usize],
             first_target: seed.wrapping_mul(TARGET_DISTANCE) as usize,
             // Drawn last, so that seeds without illegal traffic behave as they did before it was introduced.
-            illegal_inputs: [0, 0, 0, 0, 0, 1, 8, 64][random.below(8) as usize],
-            exact: false,
+            illegal_rate: [0, 0, 0, 0, 0, 1, 8, 64][random.below(8) as usize],
+            has_fixed_latency: false,
         }
     }
 
@@ -81,13 +85,13 @@ impl Run {
             messages: 200,
             lines: 1 + random.below(3) as usize,
             pattern: [Pattern::Spread, Pattern::OneUnit][random.below(2) as usize],
-            memory: 4,
-            delay: 4,
-            ready: 16,
-            device: 1,
+            max_memory_latency: 4,
+            max_message_latency: 4,
+            ready_rate: 16,
+            operation_rate: 1,
             first_target,
-            illegal_inputs: 0,
-            exact: false,
+            illegal_rate: 0,
+            has_fixed_latency: false,
         }
     }
 }
@@ -107,8 +111,10 @@ pub struct Report {
     pub illegal_inputs: u64,
     /// For each state and event of the ROM, true if the row was used.
     pub covered: Vec<Vec<bool>>,
-    /// Number of stalled events with a unique possible cause, and of those with several.
-    pub stalls: [u64; 2],
+    /// Number of stalled events with a unique possible cause.
+    pub explained_stalls: u64,
+    /// Number of stalled events with several possible causes.
+    pub ambiguous_stalls: u64,
     /// Final values of the home's counters, summed over both slices, by position.
     pub counters: Vec<u64>,
 }

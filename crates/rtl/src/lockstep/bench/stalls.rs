@@ -1,10 +1,11 @@
-//! Long stalls of single ports, in every run. A unit that frees a place too soon uses the place again during a stall.
+//! Long stalls of single ports, in every run. They reveal an entry that a unit frees too early: the unit reuses the
+//! entry during the stall.
 
 use super::run::Run;
 use crate::lockstep::model::{CIRCUITS, SLICES};
 use crate::lockstep::random::RandomGenerator;
 
-/// The port of memory's write data, after those of the circuits to the remote.
+/// Index of the port for memory's write data, after those of the circuits to the remote.
 pub(super) const MEMORY: usize = CIRCUITS;
 /// Number of ports of a slice that may stall.
 const PORTS: usize = CIRCUITS + 1;
@@ -20,18 +21,18 @@ const MAX_STALL_CYCLES: u64 = 64;
 pub(super) struct Stalls {
     /// Random numbers of the stalls alone.
     random: RandomGenerator,
-    /// Measurements run without stalls.
+    /// True for measurements, which have no stalls.
     is_disabled: bool,
     /// The cycle in which each port is ready again.
     ready_cycle: [[u64; PORTS]; SLICES],
 }
 
 impl Stalls {
-    /// Returns the stalls of a run. Their random numbers are their own, so other draws stay the same.
+    /// Creates the stalls of a run. They have a generator of their own, so that they do not change other random draws.
     pub(super) fn new(run: &Run) -> Stalls {
         Stalls {
             random: RandomGenerator::new(run.seed ^ 0x2545_f491),
-            is_disabled: run.exact,
+            is_disabled: run.has_fixed_latency,
             ready_cycle: [[0; PORTS]; SLICES],
         }
     }
@@ -44,8 +45,8 @@ impl Stalls {
             .sum()
     }
 
-    /// Notes that a port has taken a beat, and may begin a stall: between messages or between two beats of a line.
-    pub(super) fn note_beat(&mut self, slice: usize, port: usize, cycle: u64) {
+    /// Records that a beat has passed a port, which may begin a stall, between messages or between two beats of a line.
+    pub(super) fn record_beat(&mut self, slice: usize, port: usize, cycle: u64) {
         if !self.is_disabled && self.random.below(BEATS) == 0 {
             let cycles =
                 MIN_STALL_CYCLES + self.random.below(MAX_STALL_CYCLES - MIN_STALL_CYCLES + 1);

@@ -7,15 +7,16 @@ use super::directed::Director;
 use super::endpoint::EndpointModel;
 use super::environment::Environment;
 use super::error::{check_failed, line_failure, BenchError, Checked};
-use super::home::{Home, ReportedStep};
+use super::home::Home;
 use super::illegal_traffic::IllegalTraffic;
-use super::line::{Line, Memory};
+use super::line::{Direction, Line, Memory};
 use super::port_events::Ports;
 use super::run::Run;
 use super::stalls::Stalls;
 use crate::lockstep::changes::Changes;
 use crate::lockstep::model::{Inputs, Model, Outputs, CIRCUITS, SLICES};
 use crate::lockstep::setup::{Check, Mismatch, RunError, Setup};
+use crate::lockstep::words::{line_of, ReportedStep};
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::protocol::Permission;
 use std::path::PathBuf;
@@ -59,7 +60,7 @@ impl<'a> Bench<'a> {
         let environment = Environment::new(setup, run);
         let (shape, units) = (setup.shape, environment.context.reference.units());
         // A listener that is always ready receives all reports.
-        let max_delay = (run.ready == 16).then(|| Changes::max_report_delay(shape.units));
+        let max_delay = (run.ready_rate == 16).then(|| Changes::max_report_delay(shape.units));
         Bench {
             environment,
             model,
@@ -71,13 +72,16 @@ impl<'a> Bench<'a> {
             changes: Changes::new(units, max_delay),
             is_listening: false,
             endpoint: EndpointModel::new(shape.endpoint, run.lines),
-            director: Director::new(setup.graph.filter(|_| !run.exact), run.first_target),
+            director: Director::new(
+                setup.graph.filter(|_| !run.has_fixed_latency),
+                run.first_target,
+            ),
             ports: Ports::default(),
             unopened_waveform: None,
         }
     }
 
-    /// Time, random numbers, the lines, and the report.
+    /// Returns the time, random numbers, the lines, and the report.
     pub(super) fn context(&mut self) -> &mut Context<'a> {
         &mut self.environment.context
     }
@@ -113,7 +117,7 @@ impl<'a> Bench<'a> {
     fn step_model(&mut self) -> Checked {
         let context = &mut self.environment.context;
         if context.is_stopped() {
-            return check_failed(Check::Progress, None, "it was told to stop".into());
+            return check_failed(Check::Progress, None, "the run was cancelled".into());
         }
         context.cycle += 1;
         let result = self.model.step(&self.inputs, &mut self.outputs);
@@ -159,15 +163,16 @@ impl<'a> Bench<'a> {
         } = &mut self.environment;
         let (illegal, inputs) = (&mut self.illegal_traffic, &mut self.inputs);
         illegal.inject(context, link_ports, device);
-        let (ready, cycle) = (context.run.ready, context.cycle);
+        let (ready, cycle) = (context.run.ready_rate, context.cycle);
         for slice in 0..SLICES {
             let stalled = self.stalls.stalled(slice, cycle);
-            let messages = illegal.messages(slice);
-            link_ports[slice].drive(context, inputs, messages, stalled);
+            let entering = illegal.entering_messages(slice);
+            link_ports[slice].drive(context, inputs, entering, stalled);
             let (has_illegal, command) =
                 (illegal.device_inputs(slice), self.endpoint.commands[slice]);
             device.drive(context, inputs, slice, has_illegal, command);
-            // The listener may be slow and miss some changes.
+            // The listener pauses for a part of every 512 cycles, unless ports are always ready (`ready_rate` 16), and
+            // misses some changes meanwhile.
             let accepts_changes = self.is_listening || cycle % 512 < 32 * ready;
             inputs.change_ready[slice] = context.random_ready() & u64::from(accepts_changes);
             memory[slice].drive(context, inputs, stalled);
@@ -186,7 +191,7 @@ impl<'a> Bench<'a> {
                 slice,
                 (&self.inputs, &outputs),
                 &environment.link_ports[slice],
-                self.illegal_traffic.messages(slice),
+                self.illegal_traffic.entering_messages(slice),
             );
             self.record_inputs(slice, &outputs);
             let mut units = outputs.step_valid[slice];
@@ -229,8 +234,8 @@ impl<'a> Bench<'a> {
                 continue;
             }
             context.record_activity();
-            match illegal.accept_beat(context, (units, counts), slice, circuit) {
-                Some(beat) => ports.queues[circuit].last_beat = beat,
+            match illegal.accept_beat(context, units, counts, slice, circuit) {
+                Some(beat) => ports.queues[circuit].previous_beat = beat,
                 None => ports.accept_beat(context, units, circuit),
             }
         }
@@ -251,11 +256,9 @@ impl<'a> Bench<'a> {
 
     /// Checks a step that a unit reports.
     fn check_home_step(&mut self, word: u64) -> Checked {
-        let step = ReportedStep::new(word);
+        let step = ReportedStep::decode(word);
         let Environment { context, units, .. } = &mut self.environment;
-        let expected = (&mut *units, &mut self.counts);
-        let event = (step.line, step.number);
-        if (self.illegal_traffic).is_drop(context, expected, event, (step.state, step.effect)) {
+        if (self.illegal_traffic).accept_drop(context, units, &mut self.counts, &step) {
             return Ok(());
         }
         let mut home = Home {
@@ -286,7 +289,7 @@ impl<'a> Bench<'a> {
             let departed = ports.check_departure(context, &mut self.stalls, outputs, circuit)?;
             if let Some((line_index, message)) = departed {
                 units.free_departed(context, line_index, message.flight);
-                link.send(context, line_index, false, message);
+                link.send(context, line_index, Direction::ToRemote, message);
             }
         }
         Ok(())
@@ -303,7 +306,7 @@ impl<'a> Bench<'a> {
         if context.reference.shape.endpoint.drives_local_ports() {
             return self.endpoint.complete_invalidation(slice, answer);
         }
-        match self.illegal_traffic.is_refusal(slice, answer) {
+        match self.illegal_traffic.accept_refusal(slice, answer) {
             true => Ok(()),
             false => check_answer(context, units, answer),
         }
@@ -317,7 +320,7 @@ impl<'a> Bench<'a> {
         let context = &mut self.environment.context;
         context.record_activity();
         let change = outputs.change[slice];
-        let line_index = context.line_of(change & ((1 << 36) - 1), "a permission change")?;
+        let line_index = context.line_of(line_of(change), "a permission change")?;
         let lost = self.changes.check_report(change);
         let lost = lost.or_else(|message| line_failure(line_index, message))?;
         self.counts[slice].record_lost_changes(lost);
@@ -329,7 +332,8 @@ impl<'a> Bench<'a> {
         let Environment { context, link, .. } = &self.environment;
         let is_idle =
             |slice| self.environment.is_slice_idle(slice) && self.illegal_traffic.is_empty(slice);
-        // A request may still wait until a full set frees a way by itself.
+        // A request may still wait for the recall delay of a full set. The other cycles are those of the longest path
+        // of an event through the home, with a margin.
         let idle_cycles = 300 + (1 << context.reference.shape.recall_delay_log2);
         (0..SLICES).all(is_idle)
             && link.is_empty()
@@ -374,9 +378,11 @@ impl<'a> Bench<'a> {
             })
             .collect();
         let state = &context.reference.rom.states[usize::from(line.home.state)];
-        let (number, asked) = (line.number, &line.queued_locals);
+        let (number, locals) = (line.number, &line.queued_locals);
         let memory = std::mem::discriminant(&line.operation);
-        let message = format!("{message}: line {number} is in {state}, waiting: {arrived:?}, locals {asked:?}, memory {memory:?}");
+        let message = format!(
+            "{message}: line {number} is in {state}, waiting: {arrived:?}, locals {locals:?}, memory {memory:?}"
+        );
         check_failed(Check::Progress, Some(line_index), message)
     }
 
@@ -413,15 +419,15 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// The remote's permission to a line.
+    /// Returns the remote's permission for a line.
     pub(super) fn permission(&self, line_index: usize) -> Permission {
         self.environment.context.permission(line_index)
     }
 
-    /// Resets the home and runs `settle` cycles, in which its directory is cleared.
-    pub(in crate::lockstep) fn reset_and_settle(&mut self, settle: u64) -> Checked {
+    /// Resets the home and runs `cycles` cycles, in which its directory is cleared.
+    pub(in crate::lockstep) fn reset_and_settle(&mut self, cycles: u64) -> Checked {
         self.reset()?;
-        for _ in 0..settle {
+        for _ in 0..cycles {
             self.run_cycle()?;
         }
         self.context().record_activity();

@@ -1,14 +1,11 @@
-//! Traffic for measurements: the actions of remote and device are prescribed, and port crossings are recorded.
+//! Traffic for measurements: the actions of remote and device are prescribed, and port events are recorded.
 
 use super::error::{check_failed, Checked};
-use super::port_events::{mean_in_progress, PortEvent, Ports};
+use super::port_events::{mean_in_progress, Crossing, Ports};
 use super::testbench::Bench;
 use crate::lockstep::setup::Check;
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::protocol::Permission;
-
-/// A cycle in which a port is crossed, and the crossing.
-type Crossing = (u64, PortEvent);
 
 /// Operation of the remote or the device on every line, in the order of the lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,7 +18,7 @@ pub enum Traffic {
     Dirties,
     /// The device requests this local operation.
     Local(u8),
-    /// The invalidation engine behind the home takes all lines from the remote, at its maximum rate.
+    /// The invalidation engine behind the home recalls all lines from the remote, at its maximum rate.
     Engine,
 }
 
@@ -39,23 +36,31 @@ pub struct Rate {
     pub ports: Ports,
 }
 
-/// Performs one operation on a line: an access of the remote, or a local operation of the device. Returns the port
-/// crossings until quiescence.
+/// A single operation on a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LineOperation {
+    /// Access of the remote.
+    Access(Access),
+    /// Local operation of the device, as an index into the controller's `locals`.
+    Local(u8),
+}
+
+/// Performs one operation on a line. Returns the port events until quiescence.
 pub(in crate::lockstep) fn run_single_operation(
     bench: &mut Bench,
     line_index: usize,
-    operation: Result<Access, u8>,
+    operation: LineOperation,
 ) -> Checked<Vec<Crossing>> {
     bench.context().port_events = Some(Vec::new());
     match operation {
-        Ok(access) => bench.start_access(line_index, access)?,
-        Err(operation) => bench.request_local(line_index, operation),
+        LineOperation::Access(access) => bench.start_access(line_index, access)?,
+        LineOperation::Local(operation) => bench.request_local(line_index, operation),
     }
     bench.settle()?;
     Ok(bench.context().port_events.take().unwrap_or_default())
 }
 
-/// Lets the remote read all lines at once and returns the port crossings until quiescence.
+/// Lets the remote read all lines at once and returns the port events until quiescence.
 pub(in crate::lockstep) fn run_read_burst(bench: &mut Bench) -> Checked<Vec<Crossing>> {
     bench.context().port_events = Some(Vec::new());
     for line_index in 0..bench.context().lines.len() {
@@ -77,8 +82,16 @@ struct Progress {
     active: Vec<usize>,
 }
 
-/// Cycle, completed lines and transfers at one moment of a measurement.
-type Sample = (u64, usize, Ports);
+/// Progress and transfers at one moment of a measurement.
+#[derive(Clone, Copy)]
+struct Sample {
+    /// Cycle of the sample.
+    cycle: u64,
+    /// Number of completed lines.
+    completed: usize,
+    /// Transfers at the ports so far.
+    ports: Ports,
+}
 
 /// Performs an operation on all lines, with at most `max_active` lines in progress at a time.
 pub(in crate::lockstep) fn run_traffic(
@@ -87,6 +100,7 @@ pub(in crate::lockstep) fn run_traffic(
     max_active: usize,
 ) -> Checked<Rate> {
     let lines = bench.context().lines.len();
+    // The rate is measured over the middle half of the lines, without the start-up and the end of the traffic.
     let (first, last) = (lines / 4, lines * 3 / 4);
     let mut progress = Progress {
         traffic,
@@ -102,7 +116,11 @@ pub(in crate::lockstep) fn run_traffic(
         let completed = progress.completed;
         for (sample, count) in [(&mut start, first), (&mut end, last)] {
             if sample.is_none() && completed >= count {
-                *sample = Some((bench.context().cycle, completed, bench.ports));
+                *sample = Some(Sample {
+                    cycle: bench.context().cycle,
+                    completed,
+                    ports: bench.ports,
+                });
             }
         }
         progress.start(bench, max_active)?;
@@ -114,10 +132,10 @@ pub(in crate::lockstep) fn run_traffic(
         return check_failed(Check::Rest, None, "too few lines to measure".into());
     };
     Ok(Rate {
-        lines: (end.1 - start.1) as u64,
-        cycles: end.0 - start.0,
-        mean_in_progress: mean_in_progress(&port_events, start.0, end.0),
-        ports: end.2.since(&start.2),
+        lines: (end.completed - start.completed) as u64,
+        cycles: end.cycle - start.cycle,
+        mean_in_progress: mean_in_progress(&port_events, start.cycle, end.cycle),
+        ports: end.ports.since(&start.ports),
     })
 }
 
@@ -147,7 +165,7 @@ impl Progress {
             Traffic::Local(_) => {
                 self.completed = bench.context().report.answers as usize - answers_before
             }
-            Traffic::Engine => self.completed = bench.endpoint.lines_taken as usize,
+            Traffic::Engine => self.completed = bench.endpoint.recalled_lines as usize,
             _ => {}
         }
         Ok(())

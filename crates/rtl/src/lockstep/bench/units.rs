@@ -31,7 +31,7 @@ pub(super) enum MissingResource {
 
 /// The use of a row by an event.
 #[derive(Clone, Copy)]
-pub(super) struct Use {
+pub(super) struct RowUse {
     /// Event that uses the row.
     pub event: Event,
     /// Row of the event in the state of the line.
@@ -40,11 +40,11 @@ pub(super) struct Use {
     pub state: u16,
     /// True if the event is the directory's own operation.
     pub evict: bool,
-    /// True if the pending operation, which the row may complete, is the directory's own.
+    /// True if the operation that the row starts or completes is the directory's own.
     pub is_own_operation: bool,
 }
 
-impl Use {
+impl RowUse {
     /// True if the event is memory's answer.
     fn is_memory_event(&self) -> bool {
         matches!(self.event, Event::MemoryData(_) | Event::MemoryDone)
@@ -82,25 +82,68 @@ enum AllocationEnd {
     Cycle(u64),
 }
 
-/// Allocated resources of one kind: the line of each, and the end of its allocation.
+/// An allocated resource.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Allocation {
+    /// Line for which it is allocated.
+    line_index: usize,
+    /// End of the allocation.
+    end: AllocationEnd,
+}
+
+/// Lack of a resource, as far as it is observable from outside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Shortage {
+    /// True if the resource is certainly missing.
+    is_certain: bool,
+    /// True if the resource may be missing.
+    is_possible: bool,
+}
+
+impl Shortage {
+    /// The resource is not needed, or certainly free.
+    const NONE: Shortage = Shortage::known(false);
+
+    /// Returns a shortage that is observable at once.
+    const fn known(is_missing: bool) -> Shortage {
+        Shortage {
+            is_certain: is_missing,
+            is_possible: is_missing,
+        }
+    }
+}
+
+/// Resources that an event lacks.
+pub(super) struct MissingResources {
+    /// Resources that may be missing, in the order in which a unit reports them.
+    pub possible: Vec<MissingResource>,
+    /// True if the last of them is certainly missing.
+    pub is_certain: bool,
+}
+
+/// Allocated resources of one kind.
 #[derive(Default)]
-struct Allocations(Vec<(usize, AllocationEnd)>);
+struct Allocations(Vec<Allocation>);
 
 impl Allocations {
     /// Allocates a resource for a line.
     fn allocate(&mut self, line_index: usize, end: AllocationEnd) {
-        self.0.push((line_index, end));
+        self.0.push(Allocation { line_index, end });
     }
 
-    /// Returns the number of resources that are certainly allocated, and of those that may be.
-    fn allocated(&mut self, cycle: u64) -> (usize, usize) {
-        self.0
-            .retain(|(_, allocation_end)| !matches!(allocation_end, AllocationEnd::Cycle(end) if *end < cycle));
+    /// Frees the resources whose allocation has ended, and returns whether all of `capacity` resources are in use.
+    fn shortage(&mut self, cycle: u64, capacity: usize) -> Shortage {
+        self.0.retain(
+            |allocation| !matches!(allocation.end, AllocationEnd::Cycle(end) if end < cycle),
+        );
         let certain = self
             .0
             .iter()
-            .filter(|(_, until)| *until == AllocationEnd::Handled);
-        (certain.count(), self.0.len())
+            .filter(|allocation| allocation.end == AllocationEnd::Handled);
+        Shortage {
+            is_certain: certain.count() >= capacity,
+            is_possible: self.0.len() >= capacity,
+        }
     }
 
     /// Changes the end of a line's allocation from `old_end` to `new_end`; `None` frees the resource.
@@ -110,13 +153,12 @@ impl Allocations {
         old_end: AllocationEnd,
         new_end: Option<AllocationEnd>,
     ) {
-        let allocation = self
-            .0
-            .iter()
-            .position(|&allocation| allocation == (line_index, old_end));
+        let allocation = self.0.iter().position(|allocation| {
+            allocation.line_index == line_index && allocation.end == old_end
+        });
         match (allocation, new_end) {
-            (Some(allocation), Some(new_end)) => self.0[allocation].1 = new_end,
-            (Some(allocation), None) => drop(self.0.remove(allocation)),
+            (Some(index), Some(new_end)) => self.0[index].end = new_end,
+            (Some(index), None) => drop(self.0.remove(index)),
             (None, _) => {}
         }
     }
@@ -204,13 +246,37 @@ impl Units {
         }
     }
 
-    /// Returns the resources that an event may lack, in order, and true if it certainly lacks the last of them.
+    /// Returns the resources that an event lacks in this cycle.
     pub fn missing_resources(
         &mut self,
         context: &Context,
         line_index: usize,
-        used: &Use,
-    ) -> (Vec<MissingResource>, bool) {
+        used: &RowUse,
+    ) -> MissingResources {
+        let mut missing = MissingResources {
+            possible: Vec::new(),
+            is_certain: false,
+        };
+        for (resource, shortage) in self.shortages(context, line_index, used) {
+            if shortage.is_possible {
+                missing.possible.push(resource);
+            }
+            // A unit reports the first missing resource, so those after a certain shortage are irrelevant.
+            if shortage.is_certain {
+                missing.is_certain = true;
+                break;
+            }
+        }
+        missing
+    }
+
+    /// Returns the shortage of each resource for an event, in the order in which a unit reports them.
+    fn shortages(
+        &mut self,
+        context: &Context,
+        line_index: usize,
+        used: &RowUse,
+    ) -> [(MissingResource, Shortage); 5] {
         let reference = &context.reference;
         let set = directory_set(reference, context.lines[line_index].number);
         let Shape {
@@ -222,54 +288,50 @@ impl Units {
             ..
         } = reference.shape;
         let cycle = context.cycle;
-        let resources = &mut self.units[context.unit(line_index)];
-        let can_yield = resources.responses > 0 && used.can_yield(reference);
-        let is_full = |kind: &mut Allocations, capacity: usize| {
-            let (is_certain, is_possible) = kind.allocated(cycle);
-            (is_certain >= capacity, is_possible >= capacity)
-        };
-        let never = (false, false);
-        let mut missing_resources = Vec::new();
-        let mut record_missing = |resource, (is_certain, is_possible): (bool, bool)| {
-            if is_possible {
-                missing_resources.push(resource);
-            }
-            is_certain
-        };
+        let unit = &mut self.units[context.unit(line_index)];
         let is_new_line = used.state == 0 && used.row.next != 0;
-        let no_way = is_new_line && resources.sets.get(&set).is_some_and(|&lines| lines >= ways);
-        let no_read = match used.row.memory {
-            rom::Memory::Read => is_full(&mut resources.reads, reads),
-            _ => never,
+        let way =
+            Shortage::known(is_new_line && unit.sets.get(&set).is_some_and(|&lines| lines >= ways));
+        let read = match used.row.memory {
+            rom::Memory::Read => unit.reads.shortage(cycle, reads),
+            _ => Shortage::NONE,
         };
-        let no_local = match used.event {
+        let local = match used.event {
             Event::Local(operation) => {
                 let no_lock = used.is_device_event()
                     && used.row.effect == rom::Effect::Take
                     && reference.rom.locking[usize::from(operation)]
-                    && resources.locks >= max_deferred;
-                let (is_certain, is_possible) = is_full(&mut resources.locals, locals);
-                (is_certain || no_lock, is_possible || no_lock)
+                    && unit.locks >= max_deferred;
+                let entry = unit.locals.shortage(cycle, locals);
+                Shortage {
+                    is_certain: entry.is_certain || no_lock,
+                    is_possible: entry.is_possible || no_lock,
+                }
             }
-            _ => never,
+            _ => Shortage::NONE,
         };
-        let no_send = match used.sends_immediately() {
-            true => is_full(&mut resources.immediate, 1),
-            false => never,
+        let send = match used.sends_immediately() {
+            true => unit.immediate.shortage(cycle, 1),
+            false => Shortage::NONE,
         };
-        let no_write = match used.row.memory {
+        let write = match used.row.memory {
             rom::Memory::Write => {
-                let (is_certain, is_possible) = is_full(&mut resources.writes, writes);
-                (is_certain, is_possible || can_yield)
+                let entry = unit.writes.shortage(cycle, writes);
+                let can_yield = unit.responses > 0 && used.can_yield(reference);
+                Shortage {
+                    is_possible: entry.is_possible || can_yield,
+                    ..entry
+                }
             }
-            _ => never,
+            _ => Shortage::NONE,
         };
-        let is_certain = record_missing(MissingResource::Room, (no_way, no_way))
-            || record_missing(MissingResource::Read, no_read)
-            || record_missing(MissingResource::Local, no_local)
-            || record_missing(MissingResource::Send, no_send)
-            || record_missing(MissingResource::Write, no_write);
-        (missing_resources, is_certain)
+        [
+            (MissingResource::Room, way),
+            (MissingResource::Read, read),
+            (MissingResource::Local, local),
+            (MissingResource::Send, send),
+            (MissingResource::Write, write),
+        ]
     }
 
     /// Updates the resources after an event was consumed or refused. `flight` identifies the message that was granted.
@@ -277,7 +339,7 @@ impl Units {
         &mut self,
         context: &Context,
         line_index: usize,
-        used: &Use,
+        used: &RowUse,
         flight: Option<u32>,
     ) {
         let reference = &context.reference;

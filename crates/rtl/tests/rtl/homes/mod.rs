@@ -35,18 +35,18 @@ pub struct Compiled {
 }
 
 /// Compiles a shipped protocol.
-pub fn compiled(file: &str) -> Compiled {
+pub fn compile_shipped(file: &str) -> Compiled {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
         .nth(2)
         .expect("two folders up");
     let text =
         std::fs::read_to_string(root.join("protocols").join(file)).expect("readable protocol file");
-    compiled_text(file, &text)
+    compile_text(file, &text)
 }
 
 /// Compiles a protocol; `file` is its name in printed headers.
-pub fn compiled_text(file: &str, text: &str) -> Compiled {
+pub fn compile_text(file: &str, text: &str) -> Compiled {
     let protocol = text::parse(text).expect("protocol without errors");
     let construction = construct(&protocol).expect("protocol with a home");
     let home = construction.flat(true);
@@ -128,7 +128,7 @@ impl Built {
 
 /// Builds the RTL of a protocol's home from these sources, once for all tests; `None` if Verilator is absent and not
 /// required.
-pub fn built(compiled: Compiled, sources: &[(&str, &str)], shape: Shape) -> Option<Built> {
+pub fn build_home(compiled: Compiled, sources: &[(&str, &str)], shape: Shape) -> Option<Built> {
     if !require("verilator") {
         return None;
     }

@@ -1,6 +1,6 @@
 //! Homes with faults in a copy of their RTL, inactive by default. A plusarg enables one, so that all share a build.
 
-use super::{built, Built, Compiled};
+use super::{build_home, Built, Compiled};
 use cohkit_rtl::lockstep::shapes::Shape;
 use cohkit_rtl::sources::SOURCES;
 
@@ -15,12 +15,12 @@ pub struct Fault {
 }
 
 /// Returns the plusarg that enables a fault by its number, from 1; 0 enables none.
-pub fn argument(number: usize) -> String {
+pub fn fault_argument(number: usize) -> String {
     format!("fault={number}")
 }
 
 /// Builds the home of a protocol with these faults.
-pub fn seeded<'f>(
+pub fn build_with_faults<'f>(
     compiled: Compiled,
     shape: Shape,
     faults: impl Iterator<Item = &'f Fault>,
@@ -55,5 +55,5 @@ pub fn seeded<'f>(
         .iter()
         .map(|(name, text)| (*name, text.as_str()))
         .collect();
-    built(compiled, &sources, shape)
+    build_home(compiled, &sources, shape)
 }
