@@ -8,7 +8,7 @@
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
-    mix64, Array, Barrier, Core, FirstMismatch, Granularity, Hosts, Kernel, Memory, Place,
+    mix64, Array, Barrier, Core, FirstMismatch, Granularity, Hosts, Kernel, Memory, WordAddress,
 };
 use std::ops::Range;
 
@@ -24,9 +24,9 @@ struct Channel {
     /// Two buffers of words, and two of lines.
     buffers: [[Array; 2]; 2],
     /// Flag that counts full buffers, in the receiver's memory.
-    full: Place,
+    full: WordAddress,
     /// Flag that counts emptied buffers, in the sender's memory.
-    empty: Option<Place>,
+    empty: Option<WordAddress>,
     /// Number of pieces sent, counted by the sender.
     sent: u32,
     /// Number of pieces received, counted by the receiver.
