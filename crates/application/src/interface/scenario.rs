@@ -27,8 +27,9 @@ pub trait Scenario {
         Vec::new()
     }
 
-    /// True if the application depends on [`Event::PermissionChange`](super::Event::PermissionChange), which only a home that is constructed from a
-    /// policy can report. Otherwise the scenario runs with any home.
+    /// True if the application depends on changes of permissions
+    /// ([`Event::PermissionChange`](super::Event::PermissionChange)), which only a home that is constructed from a policy
+    /// can report. Otherwise the scenario runs with any home.
     fn needs_change_events(&self) -> bool {
         true
     }
