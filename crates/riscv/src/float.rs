@@ -34,8 +34,8 @@ impl Rounding {
             .copied()
     }
 
-    /// True if a magnitude is rounded away from zero. Of `low_bits`, bit 2 is the last bit that is kept, bit 1 the first
-    /// one that is not (half a unit), and bit 0 the OR of all lower bits.
+    /// True if a magnitude is rounded away from zero. Of `low_bits`, bit 2 is the last bit that is kept, bit 1 the
+    /// first one that is not (half a unit), and bit 0 the OR of all lower bits.
     fn rounds_up(self, negative: bool, low_bits: u128) -> bool {
         let [odd, half, sticky] = [4, 2, 1].map(|bit| low_bits & bit != 0);
         match self {

@@ -28,8 +28,8 @@ pub trait Scenario {
     }
 
     /// True if the application depends on changes of permissions
-    /// ([`Event::PermissionChange`](super::Event::PermissionChange)), which only a home that is constructed from a policy
-    /// can report. Otherwise the scenario runs with any home.
+    /// ([`Event::PermissionChange`](super::Event::PermissionChange)), which only a home that is constructed from a
+    /// policy can report. Otherwise the scenario runs with any home.
     fn needs_change_events(&self) -> bool {
         true
     }

@@ -1,6 +1,6 @@
 //! Editor features of one document.
 
-use super::places::LineIndex;
+use super::positions::LineIndex;
 use cohkit_api::composition;
 use cohkit_api::controller_table::{tabulate, Agent};
 use cohkit_api::source::Source;
