@@ -110,7 +110,7 @@ pub(crate) fn sweep_arguments(arguments: &[OsString]) -> Option<&[OsString]> {
         .then_some(command_line)
 }
 
-/// Candidates for Python. Those beside this command come first, as a wheel puts both into one folder.
+/// Candidates for Python. Those in the folder of this command come first, as a wheel puts both into one folder.
 fn candidates() -> Vec<PathBuf> {
     let names = ["python3", "python"].map(|name| format!("{name}{}", std::env::consts::EXE_SUFFIX));
     let own_folder = std::env::current_exe().ok();
