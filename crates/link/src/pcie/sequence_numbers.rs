@@ -185,7 +185,7 @@ impl Receiver {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{Arrival, Receiver, Sender, NUMBERS};
 
     #[test]
     fn receiver_accepts_once_and_rejects_a_gap_once() {
