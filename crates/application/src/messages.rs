@@ -14,7 +14,7 @@ use std::ops::Range;
 
 /// Capacity of a buffer in values (lines or words), except in BigFFT.
 const BUFFER_VALUES: u32 = 256;
-/// Words of a message of BigFFT, and lines of one: 10 KiB. A buffer has room for a message.
+/// Words of a message of BigFFT, and lines of one: 10 KiB. A buffer holds a message.
 const FFT_WORDS: u32 = 1280;
 const FFT_LINES: u32 = 160;
 
@@ -182,7 +182,7 @@ pub enum Program {
 }
 
 impl Program {
-    /// Returns the number of values that a buffer has room for.
+    /// Returns the number of values that a buffer can hold.
     fn capacity(self, granularity: Granularity) -> u32 {
         match (self, granularity) {
             (Program::BigFft, Granularity::Word) => FFT_WORDS,
