@@ -182,7 +182,7 @@ fn replace_process(program: &mut Command) -> std::io::Result<ExitStatus> {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::*;
+    use super::{probe_python, sweep_arguments, OsString, PackageStatus, PROBE_TIMEOUT};
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
