@@ -91,6 +91,7 @@ impl Visitor for PlayableVisitor {
     }
 }
 
+/// Error of an invalid request, without a remedy.
 fn input_error(message: String) -> StartError {
     StartError::Input {
         message,
@@ -167,7 +168,7 @@ fn split_graph_file(part: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Error message for a protocol with two levels.
+/// Error message for a protocol with two levels of caches.
 pub const TWO_LEVELS: &str =
     "applications are supported only for one level of caches, but the specification has two";
 
@@ -207,67 +208,81 @@ fn requested_scenario(request: &Request) -> Result<ScenarioAndParameters, StartE
     let parts = request.application.split('+').map(split_graph_file);
     let (names, graph_files): (Vec<&str>, Vec<Option<&str>>) = parts.unzip();
     let is_combined = names.len() > 1;
-    let parameters_of = |name: &str| -> BTreeMap<String, u64> {
-        let name_of_part = |given_name: &str| match is_combined {
-            true => given_name
-                .strip_prefix(name)?
-                .strip_prefix('.')
-                .map(str::to_string),
-            false => Some(given_name.to_string()),
-        };
-        let values = values.iter();
-        values
-            .filter_map(|(given_name, value)| Some((name_of_part(given_name)?, *value)))
-            .collect()
-    };
-    if let (true, Some(name)) = (
-        is_combined,
-        values.keys().find(|name| {
-            let part = name.split_once('.').map_or("", |(part, _)| part);
-            !names.contains(&part)
-        }),
-    ) {
-        let message = format!("`{name}` does not name its application");
-        return Err(StartError::input(
-            message,
-            format!("write it like `{}.NUMBER`", names[0]),
-        ));
+    if is_combined {
+        reject_unassigned_parameters(&values, &names)?;
     }
-    let (mut parts, mut numbers) = (Vec::new(), Vec::new());
+    let (mut scenarios, mut all_parameters) = (Vec::new(), Vec::new());
     for (name, file) in names.iter().zip(graph_files) {
-        let parameters = parameters_of(name);
+        let prefix = match is_combined {
+            true => format!("{name}."),
+            false => String::new(),
+        };
+        let given: BTreeMap<String, u64> = (values.iter())
+            .filter_map(|(full_name, value)| {
+                Some((full_name.strip_prefix(&prefix)?.to_string(), *value))
+            })
+            .collect();
         let graph = file.map(|file| read_graph(name, file)).transpose()?;
-        parts.push(
-            visit_with_graph(name, &parameters, graph.clone(), PlayableVisitor)
-                .map_err(input_error)?,
-        );
-        let shipped = SCENARIOS.iter().filter(|shipped| shipped.name == *name);
-        for Parameter {
-            name: number,
-            default,
-            ..
-        } in shipped.flat_map(|s| s.parameters)
-        {
-            let full_name = if is_combined {
-                format!("{name}.{number}")
-            } else {
-                number.to_string()
-            };
-            let value = match &graph {
-                Some(graph) if *number == "vertices" => graph.vertices.into(),
-                Some(_) if GENERATED_GRAPH_PARAMETERS.contains(number) => continue,
-                _ => parameters.get(*number).copied().unwrap_or(*default),
-            };
-            numbers.push((full_name, value));
+        let scenario = visit_with_graph(name, &given, graph.clone(), PlayableVisitor);
+        scenarios.push(scenario.map_err(input_error)?);
+        for (parameter, value) in all_values(name, &given, graph.as_deref()) {
+            all_parameters.push((format!("{prefix}{parameter}"), value));
         }
     }
     let scenario = match is_combined {
-        false => parts.remove(0),
-        true => Arc::new(CombinedScenario::new(parts).map_err(input_error)?),
+        false => scenarios.remove(0),
+        true => Arc::new(CombinedScenario::new(scenarios).map_err(input_error)?),
     };
-    Ok((scenario, numbers))
+    Ok((scenario, all_parameters))
 }
 
+/// Rejects a parameter of combined applications that does not begin with the name of one of them and a dot.
+fn reject_unassigned_parameters(
+    values: &BTreeMap<String, u64>,
+    applications: &[&str],
+) -> Result<(), StartError> {
+    let is_unassigned = |name: &&String| {
+        let application = name
+            .split_once('.')
+            .map_or("", |(application, _)| application);
+        !applications.contains(&application)
+    };
+    match values.keys().find(is_unassigned) {
+        Some(name) => Err(StartError::input(
+            format!("`{name}` does not name its application"),
+            format!("write it like `{}.NUMBER`", applications[0]),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Parameters of an application that apply, with their given or default values. With a graph, its number of vertices
+/// replaces the parameters of a generated one.
+fn all_values(
+    application: &str,
+    given: &BTreeMap<String, u64>,
+    graph: Option<&Edges>,
+) -> Vec<(&'static str, u64)> {
+    let mut shipped = SCENARIOS.iter();
+    let shipped = shipped.find(|shipped| shipped.name == application);
+    let parameters = shipped.map_or(&[][..], |shipped| shipped.parameters);
+    let value = |parameter: &Parameter| match graph {
+        Some(graph) if parameter.name == "vertices" => Some(graph.vertices.into()),
+        Some(_) if GENERATED_GRAPH_PARAMETERS.contains(&parameter.name) => None,
+        _ => Some(
+            given
+                .get(parameter.name)
+                .copied()
+                .unwrap_or(parameter.default),
+        ),
+    };
+    let values = parameters.iter();
+    values
+        .filter_map(|parameter| Some((parameter.name, value(parameter)?)))
+        .collect()
+}
+
+/// Parses a time with its unit, and returns it in picoseconds. `name` is that of the option, for messages.
 fn parse_time(name: &str, text: &str) -> Result<u64, StartError> {
     units::parse(text, Unit::Picoseconds)
         .map_err(|reason| input_error(format!("the {name} `{text}` {reason}")))

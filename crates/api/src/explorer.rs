@@ -104,7 +104,7 @@ impl Explorer {
         let mut state = State::new(&system);
         let mut builder = SequenceBuilder::new(&system);
         let mut step_texts = Vec::new();
-        let mut violation = claim_violation(&state, &system);
+        let mut violation = property_violation(&state, &system);
         for (number, &position) in path.iter().enumerate() {
             let choices = if violation.is_none() {
                 choices(&state, &system)
@@ -203,11 +203,13 @@ fn choices(state: &State, system: &System) -> Vec<Choice> {
     tried_choices.collect()
 }
 
-fn claim_violation(state: &State, system: &System) -> Option<Value> {
+/// Violation of a property that the state itself shows, as text.
+fn property_violation(state: &State, system: &System) -> Option<Value> {
     let violation = state.claims(system).err()?;
     Some(error_text(&StepError::Violated(violation)))
 }
 
+/// Violation or exceeded capacity as text.
 fn error_text(error: &StepError) -> Value {
     match error {
         StepError::Violated(violation) => {
@@ -223,7 +225,7 @@ fn error_text(error: &StepError) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{json, Explorer, Source, Systems, Value};
 
     fn explorer(text: &str, remotes: u16) -> Explorer {
         let source = Source::parse("test.coh".into(), text.into()).expect("valid protocol");

@@ -196,7 +196,7 @@ pub fn make_folder(path: &Path) -> Result<(), Failure> {
 
 /// Writes the contents to the file: all of them, or the file stays unchanged.
 ///
-/// The contents go to a temporary file beside it, which is then renamed. A file that is not regular (a pipe, a device)
+/// The contents go to a temporary file in the same folder, which is then renamed. A file that is not regular (a pipe, a device)
 /// is written directly.
 ///
 /// # Errors
@@ -337,7 +337,7 @@ pub fn written_count() -> u64 {
     WRITTEN_FILES.load(Ordering::SeqCst)
 }
 
-/// Temporary file beside the target, with the target's path; none if the target exists and is no regular file.
+/// Temporary file in the folder of the target, with the target's path; none if the target exists and is no regular file.
 fn temporary_file_for(path: &Path) -> io::Result<Option<(PathBuf, NamedTempFile)>> {
     // A symbolic link stays; the file behind it is replaced.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
@@ -445,7 +445,7 @@ pub fn cannot_write(path: &Path, error: &io::Error) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{fs, read, try_file, try_folder, write, write_atomically, ExitStatus, Path};
 
     fn names(folder: &Path) -> Vec<String> {
         let mut names: Vec<String> = fs::read_dir(folder)

@@ -5,6 +5,7 @@ use cohkit_base::words::counted;
 use cohkit_engine::report::Status;
 use cohkit_protocol::composition::{Composition, JointSystem, LevelBinding};
 use cohkit_protocol::construct::home;
+use cohkit_protocol::protocol::System as SystemSize;
 use cohkit_system::state::{
     explore_levels, Clusters, Found, Levels, Search, StepError, System, DEFAULT_CHANNEL_CAPACITY,
 };
@@ -43,8 +44,15 @@ pub struct JointVerdict {
 enum SearchOutcome {
     /// All states were explored, and no property is violated.
     Verified,
-    /// Violated property, description of the violation, and the steps that lead to it.
-    Violated(String, String, Vec<String>),
+    /// A property is violated.
+    Violated {
+        /// Name of the property.
+        property: String,
+        /// Description of the violation.
+        description: String,
+        /// Steps from the initial state to the violation.
+        path: Vec<String>,
+    },
     /// Reason why the search has no verdict, such as a limit.
     Undecided(String),
 }
@@ -78,18 +86,18 @@ pub(crate) fn judge(
         verdict.outcome = SearchOutcome::Undecided("a home cannot be constructed".into());
         return verdict;
     };
-    let part = |space, home, part: &cohkit_protocol::protocol::System| {
+    let level_system = |protocol, home, size: &SystemSize| {
         System::new(
-            space,
+            protocol,
             home,
-            part.remotes,
-            part.lines,
+            size.remotes,
+            size.lines,
             DEFAULT_CHANNEL_CAPACITY,
         )
     };
     let levels = Levels::new(
-        part(&outer.protocol, &outer_home, outer_part),
-        part(&inner.protocol, &inner_home, inner_part),
+        level_system(&outer.protocol, &outer_home, outer_part),
+        level_system(&inner.protocol, &inner_home, inner_part),
     );
     let max_states =
         usize::try_from(max_states.unwrap_or(DEFAULT_MAX_STATES)).unwrap_or(usize::MAX);
@@ -97,7 +105,6 @@ pub(crate) fn judge(
         max_rows: max_states,
         symmetry: true,
     };
-    let initial: Clusters = Clusters::new(&levels);
     let mut should_continue = || !cancel.load(Ordering::Relaxed);
     match explore_levels(&levels, search, &mut should_continue) {
         Found::Safe {
@@ -109,30 +116,16 @@ pub(crate) fn judge(
             verdict.states = states.len();
             (verdict.transitions, verdict.depth) = (Some(transitions), Some(depth));
             if let Some(path) = stuck_path {
-                let description =
-                    "no quiescent state is reachable from here by forced steps".to_string();
-                verdict.outcome = SearchOutcome::Violated(
-                    "quiescence".into(),
-                    description,
-                    initial.follow(&levels, &path),
-                );
+                verdict.outcome = SearchOutcome::Violated {
+                    property: "quiescence".into(),
+                    description: "no quiescent state is reachable from here by forced steps".into(),
+                    path: Clusters::new(&levels).follow(&levels, &path),
+                };
             }
         }
         Found::Violated { errors, path } => {
-            let path = initial.follow(&levels, &path);
-            let first_violation = errors.iter().find_map(|error| match error {
-                StepError::Violated(violation) => Some(violation),
-                StepError::Exceeded(_) => None,
-            });
-            verdict.outcome = match (first_violation, errors.first()) {
-                (Some(violation), _) => SearchOutcome::Violated(
-                    violation.property.to_string(),
-                    violation.description.clone(),
-                    path,
-                ),
-                (None, Some(StepError::Exceeded(limit))) => SearchOutcome::Undecided(limit.clone()),
-                _ => SearchOutcome::Undecided("the search ended without a result".into()),
-            };
+            let path = Clusters::new(&levels).follow(&levels, &path);
+            verdict.outcome = violated_outcome(errors, path);
         }
         Found::LimitReached { states } => {
             verdict.states = states;
@@ -146,12 +139,29 @@ pub(crate) fn judge(
     verdict
 }
 
+/// Outcome of a search that ended with errors of one step: the first violation, or else the first exceeded limit.
+fn violated_outcome(errors: Vec<StepError>, path: Vec<String>) -> SearchOutcome {
+    let first_violation = errors.iter().find_map(|error| match error {
+        StepError::Violated(violation) => Some(violation),
+        StepError::Exceeded(_) => None,
+    });
+    match (first_violation, errors.first()) {
+        (Some(violation), _) => SearchOutcome::Violated {
+            property: violation.property.to_string(),
+            description: violation.description.clone(),
+            path,
+        },
+        (None, Some(StepError::Exceeded(limit))) => SearchOutcome::Undecided(limit.clone()),
+        _ => SearchOutcome::Undecided("the search ended without a result".into()),
+    }
+}
+
 impl JointVerdict {
     /// Returns the outcome that determines the exit code.
     pub fn outcome(&self) -> ExitStatus {
         match self.outcome {
             SearchOutcome::Verified => ExitStatus::Success,
-            SearchOutcome::Violated(..) => ExitStatus::Violated,
+            SearchOutcome::Violated { .. } => ExitStatus::Violated,
             SearchOutcome::Undecided(_) => ExitStatus::Undecided,
         }
     }
@@ -167,7 +177,14 @@ impl JointVerdict {
             (SearchOutcome::Verified, Some(transitions), Some(depth)) => format!(
                 "{name}: verified: {states} of {levels}, {transitions} transitions, depth {depth}\n"
             ),
-            (SearchOutcome::Violated(property, description, path), ..) => {
+            (
+                SearchOutcome::Violated {
+                    property,
+                    description,
+                    path,
+                },
+                ..,
+            ) => {
                 let steps = path.iter().map(|step| format!("    {step}\n"));
                 format!(
                     "{name}: violated: {property}: {description}\n  by {levels}, after {}:\n{}",
@@ -186,13 +203,17 @@ impl JointVerdict {
     pub fn json(&self, file: &Path) -> Value {
         let (outcome, status, reason) = match &self.outcome {
             SearchOutcome::Verified => ("verified", Status::Holds, None),
-            SearchOutcome::Violated(..) => ("violated", Status::Violated, None),
+            SearchOutcome::Violated { .. } => ("violated", Status::Violated, None),
             SearchOutcome::Undecided(reason) => {
                 ("undecided", Status::Undecided, Some(reason.as_str()))
             }
         };
         let counterexample = match &self.outcome {
-            SearchOutcome::Violated(property, description, path) => json!({
+            SearchOutcome::Violated {
+                property,
+                description,
+                path,
+            } => json!({
                 "kind": "levels",
                 "name": property,
                 "message": description,

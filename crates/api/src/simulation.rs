@@ -182,7 +182,7 @@ pub struct Request {
 /// Statistics of a run, or its failure.
 pub type RunResult = Result<Statistics, Box<explain::Failure>>;
 
-/// Protocol that runs beside the first one: on the lower level of caches, or in the host's memory.
+/// Second protocol of a machine: on the lower level of caches, or in the host's memory.
 pub enum SecondProtocol {
     /// Lower level of caches, with its home.
     LowerLevel(Source, Controller),
@@ -301,26 +301,7 @@ impl Simulation {
                 false => Level::Off,
             },
         };
-        if let Some(access) = setup.first_unsupported_access() {
-            let lower = setup.below.as_ref();
-            let protocol = lower.map_or(&setup.protocol, |lower| &lower.protocol);
-            let other_workloads =
-                workloads_by_kind(&request.kind_workloads).filter_map(|(_, entry_work)| entry_work);
-            let mut works = std::iter::once(request.work.clone()).chain(other_workloads);
-            let unsupported_work = works.find(|entry_work| entry_work.may_contain(access));
-            let unsupported_work = unsupported_work.unwrap_or_else(|| request.work.clone());
-            let message = format!(
-                "the {} of `{}` has no row for `{}`, which {} needs",
-                protocol.remote.name,
-                protocol.name,
-                access.name(),
-                unsupported_work.name()
-            );
-            return Err(StartError::input(
-                message,
-                "add such rows, or choose another workload",
-            ));
-        }
+        reject_unsupported_access(&setup, &request)?;
         // Reject invalid setups before anything runs.
         match (&setup.below, &setup.host) {
             (Some(_), _) => Levels::new(&setup, None).map(|_| ()),
@@ -475,6 +456,30 @@ impl Simulation {
         add_host(&mut value, &self.setup, statistics);
         value
     }
+}
+
+/// Rejects a workload with an access for which the protocol of the cores' caches has no row.
+fn reject_unsupported_access(setup: &Setup, request: &Request) -> Result<(), StartError> {
+    let Some(access) = setup.first_unsupported_access() else {
+        return Ok(());
+    };
+    let lower = setup.below.as_ref();
+    let protocol = lower.map_or(&setup.protocol, |lower| &lower.protocol);
+    let other_works = workloads_by_kind(&request.kind_workloads).filter_map(|(_, work)| work);
+    let mut works = std::iter::once(request.work.clone()).chain(other_works);
+    let unsupported_work = works.find(|work| work.may_contain(access));
+    let unsupported_work = unsupported_work.unwrap_or_else(|| request.work.clone());
+    let message = format!(
+        "the {} of `{}` has no row for `{}`, which {} needs",
+        protocol.remote.name,
+        protocol.name,
+        access.name(),
+        unsupported_work.name()
+    );
+    Err(StartError::input(
+        message,
+        "add such rows, or choose another workload",
+    ))
 }
 
 /// Reasons to doubt that a run shows the intended behaviour, one sentence each.
@@ -734,6 +739,37 @@ fn workload(
     };
     let (pattern, access) = kind.pattern_and_access();
     let name = kind.name();
+    let lines = region_lines(request, platform, line_bytes)?;
+    if access != Access::Load && request.prefetch.is_some_and(|ahead| ahead > 0) {
+        let reason = format!("`--prefetch` does not apply to {name}");
+        return Err(StartError::input(reason, "only reads are prefetched"));
+    }
+    // All counts are at most 4096.
+    let value_or =
+        |option: Option<u32>, quantity: &Quantity| option.unwrap_or(quantity.value as u32);
+    let pattern = match pattern {
+        Pattern::Chunked if machine.partitioned.value == 0 => Pattern::Sequential,
+        pattern => pattern,
+    };
+    let cores = value_or(request.cores, &machine.count);
+    let outstanding = value_or(request.outstanding, &machine.max_outstanding);
+    let mut workload = Workload::pass(pattern, access, lines, cores, outstanding);
+    workload.accesses = request.accesses.unwrap_or(u64::from(lines));
+    if kind == Kind::RandomMixed {
+        workload.mix.push((Access::Load, 1));
+    }
+    if access == Access::Load {
+        workload.prefetch = value_or(request.prefetch, &machine.prefetch_distance);
+    }
+    Ok(workload)
+}
+
+/// Number of lines of the region that the request names, at most that of the platform.
+fn region_lines(
+    request: &Request,
+    platform: &Platform,
+    line_bytes: u32,
+) -> Result<u32, StartError> {
     let region_text = request.region.as_deref().unwrap_or(REGION);
     let region = units::parse(region_text, Unit::Bytes)
         .map_err(|reason| StartError::plain(format!("the region `{region_text}` {reason}")))?;
@@ -757,30 +793,7 @@ fn workload(
             "choose a smaller region, or raise `lines` of the platform",
         ));
     }
-    if access != Access::Load && request.prefetch.is_some_and(|ahead| ahead > 0) {
-        let reason = format!("`--prefetch` does not apply to {name}");
-        return Err(StartError::input(reason, "only reads are prefetched"));
-    }
-    // At most the number of lines of the platform.
-    let lines = u32::try_from(region / line_size).unwrap_or(platform.lines);
-    // All counts are at most 4096.
-    let value_or =
-        |option: Option<u32>, quantity: &Quantity| option.unwrap_or(quantity.value as u32);
-    let pattern = match pattern {
-        Pattern::Chunked if machine.partitioned.value == 0 => Pattern::Sequential,
-        pattern => pattern,
-    };
-    let cores = value_or(request.cores, &machine.count);
-    let outstanding = value_or(request.outstanding, &machine.max_outstanding);
-    let mut workload = Workload::pass(pattern, access, lines, cores, outstanding);
-    workload.accesses = request.accesses.unwrap_or(u64::from(lines));
-    if kind == Kind::RandomMixed {
-        workload.mix.push((Access::Load, 1));
-    }
-    if access == Access::Load {
-        workload.prefetch = value_or(request.prefetch, &machine.prefetch_distance);
-    }
-    Ok(workload)
+    Ok(u32::try_from(region / line_size).unwrap_or(platform.lines))
 }
 
 /// Workload that replays a trace: each core issues the accesses recorded for it.

@@ -138,7 +138,7 @@ impl Verdict<'_> {
                         trace,
                     } => {
                         let name = property.to_string();
-                        // For an invariant of the protocol, the name says everything.
+                        // For an invariant of the protocol, the name is a sufficient description.
                         let _ = match *message == format!("`{name}` does not hold") {
                             true => writeln!(text, "violated: {name}"),
                             false => writeln!(text, "violated: {name}: {message}"),

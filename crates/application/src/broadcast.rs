@@ -24,7 +24,7 @@ pub struct Broadcast {
 const POLL_INTERVAL: Time = 5_000;
 
 impl Broadcast {
-    /// Returns the line of a thread's flag in a host (`slot` 0), or of its word of even (1) or odd (2) rounds.
+    /// Returns the line of a thread in a host: its flag (`slot` 0), or its word of even (1) or odd (2) rounds.
     fn slot_line(&self, thread: u32, host: Line, slot: Line) -> Line {
         self.homes * (3 * thread + slot) + host
     }
@@ -45,7 +45,8 @@ impl Broadcast {
         mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
-    /// Returns the value of a flag after the given number of rounds.
+    /// Returns the value of a flag after the given number of rounds. Its upper half is a tag that initial memory contents
+    /// are unlikely to have.
     fn flag_value(&self, rounds: u32) -> u64 {
         0xf1a6_0000_0000_0000 | u64::from(rounds)
     }
@@ -67,12 +68,14 @@ enum ThreadState {
     Storing(Line),
     /// Releasing its flag, in this host and those after it.
     Releasing(Line),
-    /// Acquiring the flag of a thread; true once the access is issued.
-    Acquiring(u32, bool),
+    /// About to acquire the flag of a thread.
+    Acquiring(u32),
+    /// Waiting for the value of the acquired flag of a thread.
+    CheckingFlag(u32),
     /// Waiting before the flag of a thread is polled again.
     Waiting(u32),
-    /// Checking the word of a thread.
-    Checking(u32),
+    /// Waiting for the loaded word of a thread, which is then checked.
+    CheckingWord(u32),
     /// Finished.
     Stopped,
 }
@@ -112,10 +115,37 @@ impl BroadcastThread {
         threads.find(|candidate| candidate % self.parameters.homes != self.host())
     }
 
+    /// Stores the word of this round in the next host from `host` on; after the last host, releases the flags.
+    fn store_word(&mut self, host: Line) -> Step {
+        let Some(host) = self.next_other_host(host) else {
+            self.state = ThreadState::Releasing(0);
+            return self.step(0);
+        };
+        self.state = ThreadState::Storing(host + 1);
+        Step::Store {
+            line: self.parameters.word_line(self.number, host, self.round),
+            word: 0,
+            value: self.parameters.value(self.number, self.round),
+        }
+    }
+
+    /// Releases the flag in the next host from `host` on; after the last host, acquires the flags of others.
+    fn release_flag(&mut self, host: Line) -> Step {
+        let Some(host) = self.next_other_host(host) else {
+            return self.acquire_next_flag(0);
+        };
+        self.state = ThreadState::Releasing(host + 1);
+        Step::Release {
+            line: self.parameters.flag_line(self.number, host),
+            word: 0,
+            value: self.parameters.flag_value(self.round + 1),
+        }
+    }
+
     /// Starts to acquire the flag of the next thread from `thread` on, or starts the next round.
     fn acquire_next_flag(&mut self, thread: u32) -> Step {
         if let Some(thread) = self.next_remote_thread(thread) {
-            self.state = ThreadState::Acquiring(thread, false);
+            self.state = ThreadState::Acquiring(thread);
             return self.step(0);
         }
         self.round += 1;
@@ -141,52 +171,29 @@ impl Thread for BroadcastThread {
             return Step::Begin;
         }
         match self.state {
-            ThreadState::Storing(host) => match self.next_other_host(host) {
-                Some(host) => {
-                    self.state = ThreadState::Storing(host + 1);
-                    Step::Store {
-                        line: self.parameters.word_line(self.number, host, self.round),
-                        word: 0,
-                        value: self.parameters.value(self.number, self.round),
-                    }
-                }
-                None => {
-                    self.state = ThreadState::Releasing(0);
-                    self.step(0)
-                }
-            },
-            ThreadState::Releasing(host) => match self.next_other_host(host) {
-                Some(host) => {
-                    self.state = ThreadState::Releasing(host + 1);
-                    Step::Release {
-                        line: self.parameters.flag_line(self.number, host),
-                        word: 0,
-                        value: self.parameters.flag_value(self.round + 1),
-                    }
-                }
-                None => self.acquire_next_flag(0),
-            },
-            ThreadState::Acquiring(thread, false) => {
-                self.state = ThreadState::Acquiring(thread, true);
+            ThreadState::Storing(host) => self.store_word(host),
+            ThreadState::Releasing(host) => self.release_flag(host),
+            ThreadState::Acquiring(thread) => {
+                self.state = ThreadState::CheckingFlag(thread);
                 let line = self.parameters.flag_line(thread, self.host());
                 Step::Acquire { line, word: 0 }
             }
-            ThreadState::Acquiring(thread, true)
+            ThreadState::CheckingFlag(thread)
                 if self.parameters.rounds_of_flag(result) <= self.round =>
             {
                 self.state = ThreadState::Waiting(thread);
                 Step::Work(POLL_INTERVAL)
             }
-            ThreadState::Acquiring(thread, true) => {
-                self.state = ThreadState::Checking(thread);
+            ThreadState::CheckingFlag(thread) => {
+                self.state = ThreadState::CheckingWord(thread);
                 let line = self.parameters.word_line(thread, self.host(), self.round);
                 Step::Load { line, word: 0 }
             }
             ThreadState::Waiting(thread) => {
-                self.state = ThreadState::Acquiring(thread, false);
+                self.state = ThreadState::Acquiring(thread);
                 self.step(0)
             }
-            ThreadState::Checking(thread) => {
+            ThreadState::CheckingWord(thread) => {
                 if result != self.parameters.value(thread, self.round) {
                     self.mismatches += 1;
                     self.first_mismatch

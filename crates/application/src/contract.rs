@@ -15,7 +15,7 @@ pub struct Breach {
 /// State of a local operation on a line.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum LocalState {
-    /// Requested but not complete; true if it locks.
+    /// Requested but not complete; the flag is true if it locks.
     Requested(Operation, bool),
     /// Complete, and the lock is held.
     Locked(Operation),
@@ -30,11 +30,11 @@ pub struct Contract {
     homed_lines: Line,
     /// Words per line, from [`Event::Start`].
     words: u16,
-    /// Lines with an outstanding read or write by the home that the application has not answered.
+    /// Outstanding reads and writes by the home, by line and by the reply that the home waits for.
     waiting: BTreeSet<(Line, ReplyKind)>,
     /// Lines with an outstanding local operation or a held lock.
     local_states: BTreeMap<Line, LocalState>,
-    /// Threads with an outstanding register read.
+    /// Numbers of the threads with an outstanding register read.
     readers: BTreeSet<u32>,
     /// The latest page fault (tag, word, reason) that the application has not yet abandoned by [`Action::Abandon`].
     page_fault: Option<(u32, u32, PageFault)>,
@@ -96,60 +96,44 @@ impl Contract {
     /// The action violates the contract in the current state.
     pub fn check_action(&mut self, action: &Action) -> Result<(), Breach> {
         match *action {
-            Action::Answer { line, .. } => match self.waiting.remove(&(line, ReplyKind::Answer)) {
-                true => Ok(()),
-                false => breach(line, "answers a read that is not outstanding"),
-            },
-            Action::Accept { line } => match self.waiting.remove(&(line, ReplyKind::Accept)) {
-                true => Ok(()),
-                false => breach(line, "accepts a write that is not outstanding"),
-            },
-            Action::Reply { thread, .. } => match self.readers.remove(&thread) {
-                true => Ok(()),
-                false => breach(
-                    0,
-                    &format!("answers thread {thread}, which has no outstanding register read"),
-                ),
-            },
+            Action::Answer { line, .. } => {
+                let is_outstanding = self.waiting.remove(&(line, ReplyKind::Answer));
+                require(is_outstanding, line, || {
+                    "answers a read that is not outstanding".into()
+                })
+            }
+            Action::Accept { line } => {
+                let is_outstanding = self.waiting.remove(&(line, ReplyKind::Accept));
+                require(is_outstanding, line, || {
+                    "accepts a write that is not outstanding".into()
+                })
+            }
+            Action::Reply { thread, .. } => {
+                let is_outstanding = self.readers.remove(&thread);
+                require(is_outstanding, 0, || {
+                    format!("answers thread {thread}, which has no outstanding register read")
+                })
+            }
             Action::Local {
                 line,
                 operation,
                 lock,
-            } => match self.local_states.get(&line) {
-                None => {
-                    self.local_states
-                        .insert(line, LocalState::Requested(operation, lock));
-                    Ok(())
-                }
-                Some(LocalState::Requested(pending, _)) => {
-                    let (name, pending) = (operation.name(), pending.name());
-                    breach(
-                        line,
-                        &format!("asks for a {name} before its {pending} is complete"),
-                    )
-                }
-                Some(LocalState::Locked(_)) => {
-                    let name = operation.name();
-                    breach(line, &format!("asks for a {name} under its own lock"))
-                }
-            },
-            Action::Unlock { line } => match self.local_states.get(&line) {
-                Some(LocalState::Locked(_)) => {
+            } => self.start_local_operation(line, operation, lock),
+            Action::Unlock { line } => {
+                let is_locked = self.holds(line);
+                if is_locked {
                     self.local_states.remove(&line);
-                    Ok(())
                 }
-                _ => breach(line, "unlocks a line that it has not locked"),
-            },
-            Action::Abandon { tag } => match self.page_fault.take_if(|(access, ..)| *access == tag)
-            {
-                Some(_) => Ok(()),
-                None => breach(
-                    0,
-                    &format!(
-                        "cancels its access {tag}, which has not caused the latest page fault"
-                    ),
-                ),
-            },
+                require(is_locked, line, || {
+                    "unlocks a line that it has not locked".into()
+                })
+            }
+            Action::Abandon { tag } => {
+                let fault = self.page_fault.take_if(|(access, ..)| *access == tag);
+                require(fault.is_some(), 0, || {
+                    format!("cancels its access {tag}, which has not caused the latest page fault")
+                })
+            }
             Action::Store { line, .. } => self.check_write(line),
             Action::ReadWords {
                 line, word, words, ..
@@ -171,28 +155,49 @@ impl Contract {
         }
     }
 
+    /// Records the request of a local operation, of which a line has at most one, and none while it is locked.
+    fn start_local_operation(
+        &mut self,
+        line: Line,
+        operation: Operation,
+        lock: bool,
+    ) -> Result<(), Breach> {
+        let name = operation.name();
+        let description = match self.local_states.get(&line) {
+            None => {
+                let state = LocalState::Requested(operation, lock);
+                self.local_states.insert(line, state);
+                return Ok(());
+            }
+            Some(LocalState::Requested(pending, _)) => {
+                let pending = pending.name();
+                format!("asks for a {name} before its {pending} is complete")
+            }
+            Some(LocalState::Locked(_)) => format!("asks for a {name} under its own lock"),
+        };
+        Err(Breach { line, description })
+    }
+
     /// Checks a write to memory: the application must serve the line or prevent the creation of copies by a lock.
     fn check_write(&self, line: Line) -> Result<(), Breach> {
-        match self.local_states.get(&line) {
-            _ if line >= self.homed_lines || self.placement.serves(line) => Ok(()),
-            Some(LocalState::Locked(Operation::CleanInvalidate)) => Ok(()),
-            _ => breach(
-                line,
-                "writes memory of a line that it has not locked and invalidated",
-            ),
-        }
+        let is_private = line >= self.homed_lines;
+        let has_invalidated = matches!(
+            self.local_states.get(&line),
+            Some(LocalState::Locked(Operation::CleanInvalidate))
+        );
+        let is_permitted = is_private || self.placement.serves(line) || has_invalidated;
+        require(is_permitted, line, || {
+            "writes memory of a line that it has not locked and invalidated".into()
+        })
     }
 
     /// Checks that the words lie within one line and that there is at least one.
     fn check_words(&self, line: Line, word: u16, words: usize) -> Result<(), Breach> {
         let line_words = usize::from(self.words);
-        match words > 0 && usize::from(word) + words <= line_words {
-            true => Ok(()),
-            false => breach(
-                line,
-                &format!("accesses {words} words from {word} on of a line of {line_words}"),
-            ),
-        }
+        let is_within = words > 0 && usize::from(word) + words <= line_words;
+        require(is_within, line, || {
+            format!("accesses {words} words from {word} on of a line of {line_words}")
+        })
     }
 
     /// Returns the reason, if any, for which the run cannot continue: a page fault that the application did not
@@ -237,8 +242,13 @@ impl Contract {
     }
 }
 
-/// Returns the violation as an error.
-fn breach(line: Line, description: &str) -> Result<(), Breach> {
-    let description = description.to_string();
-    Err(Breach { line, description })
+/// Returns a breach with this description unless the condition holds.
+fn require(condition: bool, line: Line, describe: impl FnOnce() -> String) -> Result<(), Breach> {
+    match condition {
+        true => Ok(()),
+        false => Err(Breach {
+            line,
+            description: describe(),
+        }),
+    }
 }

@@ -51,13 +51,21 @@ impl Copies {
     }
 }
 
+/// Progress of the engine for one thread.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+struct Progress {
+    /// Number of the current ring.
+    ring: u64,
+    /// Index of the current descriptor.
+    descriptor: u32,
+}
+
 /// The DMA engine.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Engine {
-    /// Parameters.
     copies: Copies,
-    /// Current ring and descriptor of each thread.
-    progress: Vec<(u64, u32)>,
+    /// Progress of each thread's ring.
+    progress: Vec<Progress>,
     /// Destination word of the copy in progress, by thread.
     destinations: Vec<u32>,
 }
@@ -65,7 +73,7 @@ pub struct Engine {
 impl Engine {
     /// Fetches the current descriptor of a thread.
     fn fetch_descriptor(&self, thread: u32, actions: &mut Actions) {
-        let (_, number) = self.progress[thread as usize];
+        let number = self.progress[thread as usize].descriptor;
         let first = self.copies.descriptor(thread, number);
         actions.host_fetch(2 * thread, first, COMPLETION_WORD);
     }
@@ -73,7 +81,10 @@ impl Engine {
     /// Handles a fetched descriptor (even tag) or its fetched source words (odd tag).
     fn handle_fetched_words(&mut self, tag: u32, words: Box<[u64]>, actions: &mut Actions) {
         let thread = tag / 2;
-        let (ring, number) = self.progress[thread as usize];
+        let Progress {
+            ring,
+            descriptor: number,
+        } = self.progress[thread as usize];
         if tag.is_multiple_of(2) {
             self.destinations[thread as usize] = words[1] as u32;
             return actions.host_fetch(tag + 1, words[0] as u32, words[2] as u32);
@@ -82,7 +93,7 @@ impl Engine {
         actions.count("words copied", words.len() as u64);
         actions.host_store(self.destinations[thread as usize], words);
         actions.host_store(descriptor + COMPLETION_WORD, [ring].into());
-        self.progress[thread as usize].1 += 1;
+        self.progress[thread as usize].descriptor += 1;
         if number + 1 < self.copies.descriptors {
             self.fetch_descriptor(thread, actions);
         } else if self.copies.interrupts {
@@ -103,7 +114,10 @@ impl Application for Engine {
     fn handle(&mut self, event: Event, actions: &mut Actions) {
         match event {
             Event::RegisterWrite { register, value } if register < self.copies.threads => {
-                self.progress[register as usize] = (value, 0);
+                self.progress[register as usize] = Progress {
+                    ring: value,
+                    descriptor: 0,
+                };
                 self.fetch_descriptor(register, actions);
             }
             Event::HostFetchCompletion { tag, words } => {
@@ -114,17 +128,26 @@ impl Application for Engine {
     }
 }
 
+/// Position of a word in a list of descriptors, or of their buffers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+struct Position {
+    /// Index of the descriptor.
+    descriptor: u32,
+    /// Index of the word within the descriptor or the buffer.
+    word: u32,
+}
+
 /// Next step of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Phase {
     /// Starts a ring.
     StartRing,
-    /// Writes this word (descriptor, word) of the source buffer, then of the destination buffer.
-    WriteSource(u32, u32),
+    /// Writes this word of the source buffer, then of the destination buffer.
+    WriteSource(Position),
     /// Overwrites this word of the destination buffer, so that a missing copy is detected.
-    WriteDestination(u32, u32),
-    /// Writes this word of a descriptor (descriptor, word).
-    WriteDescriptor(u32, u32),
+    WriteDestination(Position),
+    /// Writes this word of a descriptor.
+    WriteDescriptor(Position),
     /// Writes the number of the ring to the thread's register.
     RingDoorbell,
     /// Waits for the engine's interrupt.
@@ -135,8 +158,8 @@ enum Phase {
     CheckPoll,
     /// Reads the completion word of a descriptor.
     LoadCompletion(u32),
-    /// Reads this word of a copy (descriptor, word), and checks the value read before.
-    LoadCopy(u32, u32),
+    /// Reads this word of a copy, and checks the value read before.
+    LoadCopy(Position),
 }
 
 /// A thread that requests copies repeatedly.
@@ -153,12 +176,19 @@ pub struct CopyThread {
 }
 
 impl CopyThread {
-    /// Returns the position (descriptor, word) after the given one, or `None` after the last word of the last
-    /// descriptor.
-    fn next_position(&self, number: u32, word: u32, words: u32) -> Option<(u32, u32)> {
-        match (word + 1 < words, number + 1 < self.copies.descriptors) {
-            (true, _) => Some((number, word + 1)),
-            (false, true) => Some((number + 1, 0)),
+    /// Returns the position after the given one, if each descriptor has `words` words; `None` after the last word of the
+    /// last descriptor.
+    fn next_position(&self, position: Position, words: u32) -> Option<Position> {
+        let Position { descriptor, word } = position;
+        match (word + 1 < words, descriptor + 1 < self.copies.descriptors) {
+            (true, _) => Some(Position {
+                descriptor,
+                word: word + 1,
+            }),
+            (false, true) => Some(Position {
+                descriptor: descriptor + 1,
+                word: 0,
+            }),
             (false, false) => None,
         }
     }
@@ -167,31 +197,34 @@ impl CopyThread {
     fn prepare_copies(&self) -> (Phase, Step) {
         let (copies, thread, ring) = (&self.copies, self.thread, self.ring);
         match self.phase {
-            Phase::WriteSource(number, word) => {
-                let value = copies.source_value(thread, ring, number, word);
-                let next = Phase::WriteDestination(number, word);
-                let word = copies.buffer(thread, number, false) + word;
+            Phase::WriteSource(position) => {
+                let Position { descriptor, word } = position;
+                let value = copies.source_value(thread, ring, descriptor, word);
+                let next = Phase::WriteDestination(position);
+                let word = copies.buffer(thread, descriptor, false) + word;
                 (next, Step::StoreHost { word, value })
             }
-            Phase::WriteDestination(number, word) => {
-                let next = self.next_position(number, word, copies.words);
-                let next = next.map_or(Phase::WriteDescriptor(0, 0), |(n, w)| {
-                    Phase::WriteSource(n, w)
-                });
-                let word = copies.buffer(thread, number, true) + word;
+            Phase::WriteDestination(position) => {
+                let next = self.next_position(position, copies.words);
+                let next = next.map_or(
+                    Phase::WriteDescriptor(Position::default()),
+                    Phase::WriteSource,
+                );
+                let word = copies.buffer(thread, position.descriptor, true) + position.word;
                 let value = ring;
                 (next, Step::StoreHost { word, value })
             }
-            Phase::WriteDescriptor(number, word) => {
+            Phase::WriteDescriptor(position) => {
+                let number = position.descriptor;
                 let descriptor = [
                     copies.buffer(thread, number, false),
                     copies.buffer(thread, number, true),
                     copies.words,
                 ];
-                let value = descriptor[word as usize].into();
-                let next = self.next_position(number, word, COMPLETION_WORD);
-                let next = next.map_or(Phase::RingDoorbell, |(n, w)| Phase::WriteDescriptor(n, w));
-                let word = copies.descriptor(thread, number) + word;
+                let value = descriptor[position.word as usize].into();
+                let next = self.next_position(position, COMPLETION_WORD);
+                let next = next.map_or(Phase::RingDoorbell, Phase::WriteDescriptor);
+                let word = copies.descriptor(thread, number) + position.word;
                 (next, Step::StoreHost { word, value })
             }
             _ => {
@@ -212,34 +245,46 @@ impl CopyThread {
         let load_completion_word = |number| Step::LoadHost {
             word: copies.descriptor(thread, number) + COMPLETION_WORD,
         };
-        let (number, word) = match self.phase {
-            Phase::LoadCopy(number, word) => {
-                let expected = match word.checked_sub(1) {
+        let Position { descriptor, word } = match self.phase {
+            Phase::LoadCopy(position) => {
+                let expected = match position.word.checked_sub(1) {
                     None => ring,
-                    Some(previous) => copies.source_value(thread, ring, number, previous),
+                    Some(previous) => {
+                        copies.source_value(thread, ring, position.descriptor, previous)
+                    }
                 };
                 self.mismatches += u64::from(result != expected);
-                (number, word)
+                position
             }
-            Phase::LoadCompletion(number) => {
-                return (Phase::LoadCopy(number, 0), load_completion_word(number))
+            Phase::LoadCompletion(descriptor) => {
+                let first = Position {
+                    descriptor,
+                    word: 0,
+                };
+                return (Phase::LoadCopy(first), load_completion_word(descriptor));
             }
             _ => return (Phase::StartRing, Step::Stop),
         };
         if word < copies.words {
-            let destination_word = copies.buffer(thread, number, true) + word;
             let load = Step::LoadHost {
-                word: destination_word,
+                word: copies.buffer(thread, descriptor, true) + word,
             };
-            return (Phase::LoadCopy(number, word + 1), load);
+            let next = Position {
+                descriptor,
+                word: word + 1,
+            };
+            return (Phase::LoadCopy(next), load);
         }
-        let (name, by) = ("rings", 1);
-        match number + 1 < copies.descriptors {
-            true => (
-                Phase::LoadCopy(number + 1, 0),
-                load_completion_word(number + 1),
-            ),
-            false => (Phase::StartRing, Step::Count { name, by }),
+        let next = Position {
+            descriptor: descriptor + 1,
+            word: 0,
+        };
+        match next.descriptor < copies.descriptors {
+            true => (Phase::LoadCopy(next), load_completion_word(next.descriptor)),
+            false => {
+                let (name, by) = ("rings", 1);
+                (Phase::StartRing, Step::Count { name, by })
+            }
         }
     }
 }
@@ -253,7 +298,7 @@ impl Thread for CopyThread {
             Phase::StartRing if self.copies.rings == Some(self.ring) => return Step::Stop,
             Phase::StartRing => {
                 self.ring += 1;
-                (Phase::WriteSource(0, 0), Step::Begin)
+                (Phase::WriteSource(Position::default()), Step::Begin)
             }
             Phase::AwaitInterrupt => (Phase::CheckPoll, Step::AwaitInterrupt),
             Phase::Poll => {
@@ -290,7 +335,7 @@ impl Scenario for Copies {
     fn application(&self) -> Engine {
         Engine {
             copies: self.clone(),
-            progress: vec![(0, 0); self.threads as usize],
+            progress: vec![Progress::default(); self.threads as usize],
             destinations: vec![0; self.threads as usize],
         }
     }

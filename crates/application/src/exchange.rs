@@ -6,7 +6,7 @@
 //! the same number within their host as the thread's core.
 
 use crate::interface::Line;
-use crate::kernel::{mix64, Array, Core, FirstMismatch, Granularity, Hosts, Kernel, Place};
+use crate::kernel::{mix64, Array, Core, FirstMismatch, Granularity, Hosts, Kernel, WordAddress};
 
 /// Parameters of the exchange.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -26,7 +26,7 @@ pub struct Exchange {
 /// Memory of a thread in a host that it stores to.
 struct Block {
     /// Flag in the block's first line.
-    flag: Place,
+    flag: WordAddress,
     /// Values of all stores, in order.
     values: Array,
 }
@@ -54,8 +54,8 @@ impl Exchange {
         let home = (thread % homes + self.distance(target)) % homes;
         let number = thread / homes * self.fanout + target;
         let first = homes * (number * self.length()) + home;
-        let values = Array::placed(homes, first + homes, self.granularity);
-        let flag = Array::placed(homes, first, Granularity::Line).at(0);
+        let values = Array::starting_at(homes, first + homes, self.granularity);
+        let flag = Array::starting_at(homes, first, Granularity::Line).at(0);
         Block { flag, values }
     }
 

@@ -8,7 +8,8 @@
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
-    mix64, Array, Barrier, Core, FirstMismatch, Granularity, Hosts, Kernel, Memory, Place, Stream,
+    mix64, Array, Barrier, Core, FirstMismatch, Granularity, Hosts, Kernel, Memory, Stream,
+    WordAddress,
 };
 use crate::matrix_market::Edges;
 use std::collections::BTreeSet;
@@ -104,7 +105,7 @@ struct Plan {
     /// `needs[to][from]`: vertices that one thread needs of another, each with its index in `sent`.
     needs: Vec<Vec<Vec<(u32, u32)>>>,
     /// `flags[host][from]`: the flag that a thread raises in a host.
-    flags: Vec<Vec<Place>>,
+    flags: Vec<Vec<WordAddress>>,
     /// Barrier at the end of the run.
     barrier: Barrier,
     /// Number of lines of all memory.

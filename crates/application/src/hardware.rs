@@ -25,7 +25,7 @@ pub trait HardwareScenario: Scenario + Clone {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Hardware<S>(pub S);
 
-/// Monitor in the application's place: it receives all of the application's events and only counts.
+/// Monitor that replaces the application: it receives all of the application's events and only counts.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Monitor<S> {
     /// Scenario whose application is replaced.

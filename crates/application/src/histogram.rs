@@ -3,7 +3,8 @@
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
-    mix64, Array, Barrier, Core, FirstMismatch, Granularity, Hosts, Kernel, Memory, Place, Stream,
+    mix64, Array, Barrier, Core, FirstMismatch, Granularity, Hosts, Kernel, Memory, Stream,
+    WordAddress,
 };
 
 /// Parameters of the histogram.
@@ -32,9 +33,9 @@ struct Plan {
     /// `counts[thread][owner]`: counts for even and odd rounds; with atomic accesses, `counts[0]` holds the sums.
     counts: Vec<Vec<[Array; 2]>>,
     /// `flags[to][from]`: the counts of a thread are stored.
-    flags: Vec<Vec<Place>>,
+    flags: Vec<Vec<WordAddress>>,
     /// `sums_ready[to][from]`: an owner has added up a round.
-    sums_ready: Vec<Vec<Place>>,
+    sums_ready: Vec<Vec<WordAddress>>,
     /// Barrier after the sums have been cleared.
     barrier: Barrier,
     memory: Memory,

@@ -28,7 +28,7 @@ pub struct Invalidation {
     pub cached: bool,
 }
 
-/// The engine beside the home. It starts after a delay, or on the thread's signal: the CPU takes write permission for
+/// The engine next to the home. It starts after a delay, or on the thread's signal: the CPU takes write permission for
 /// the line after the last.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Engine {

@@ -35,7 +35,7 @@ pub fn mix64(number: u64) -> u64 {
 
 /// Location of a word in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct WordAddress {
     /// Index of the line.
     line: Line,
     /// Index of the word within the line.
@@ -83,7 +83,7 @@ pub struct Array {
 impl Array {
     /// Creates an array that starts at line `first`, in the memory of that line's host, without allocation by a
     /// [`Memory`].
-    pub fn placed(homes: Line, first: Line, granularity: Granularity) -> Array {
+    pub fn starting_at(homes: Line, first: Line, granularity: Granularity) -> Array {
         Array {
             homes,
             first,
@@ -93,13 +93,13 @@ impl Array {
 
     /// Returns the location of a value; with [`Granularity::Line`], the first word of its line. An index beyond the
     /// array's length is not detected.
-    pub fn at(self, number: u32) -> Place {
+    pub fn at(self, number: u32) -> WordAddress {
         let (lines, word) = match self.granularity {
             Granularity::Word => (number / WORDS, number % WORDS),
             Granularity::Line => (number, 0),
         };
         let line = self.first + self.homes * lines;
-        Place {
+        WordAddress {
             line,
             word: word as u16,
         }
@@ -128,16 +128,16 @@ impl Memory {
         let used_lines = &mut self.used_lines[host as usize];
         let first = self.homes * *used_lines + host;
         *used_lines += granularity.lines(values);
-        Array::placed(self.homes, first, granularity)
+        Array::starting_at(self.homes, first, granularity)
     }
 
     /// Allocates a flag in a host's memory, in a line of its own.
-    pub fn flag(&mut self, host: Line) -> Place {
+    pub fn flag(&mut self, host: Line) -> WordAddress {
         self.array(host, 1, Granularity::Line).at(0)
     }
 
     /// Allocates one flag per thread for each of `to` hosts or threads, in that host's memory: `flags[to][from]`.
-    pub fn flags(&mut self, to: u32, threads: u32) -> Vec<Vec<Place>> {
+    pub fn flags(&mut self, to: u32, threads: u32) -> Vec<Vec<WordAddress>> {
         let host_flags = |to| (0..threads).map(|_| self.flag(to)).collect();
         (0..to).map(host_flags).collect()
     }
@@ -181,14 +181,14 @@ impl Core {
     }
 
     /// Loads a word.
-    pub async fn load(&self, Place { line, word }: Place) -> u64 {
+    pub async fn load(&self, WordAddress { line, word }: WordAddress) -> u64 {
         self.step(Step::Load { line, word }).await
     }
 
     /// Loads one copy of a value. With [`Granularity::Line`], the copies fill a line, and `number` modulo the words per
     /// line selects one.
     pub(crate) async fn load_value(&self, array: Array, number: u32) -> u64 {
-        let Place { line, word } = array.at(number);
+        let WordAddress { line, word } = array.at(number);
         let word = match array.granularity {
             Granularity::Word => word,
             Granularity::Line => (number % WORDS) as u16,
@@ -198,7 +198,7 @@ impl Core {
 
     /// Stores a value; with [`Granularity::Line`], in all words of its line.
     pub async fn store(&self, array: Array, number: u32, value: u64) {
-        let Place { line, word } = array.at(number);
+        let WordAddress { line, word } = array.at(number);
         let step = match array.granularity {
             Granularity::Word => Step::Store { line, word, value },
             Granularity::Line => Step::StoreWords {
@@ -214,29 +214,29 @@ impl Core {
     /// Updates a word atomically and returns its previous value. The update executes at the home if the protocol has
     /// rows for that, otherwise in a cached copy. Later accesses of the thread wait for it; earlier ones may be
     /// performed after it.
-    pub async fn update(&self, Place { line, word }: Place, update: Update) -> u64 {
+    pub async fn update(&self, WordAddress { line, word }: WordAddress, update: Update) -> u64 {
         self.step(Step::Update { line, word, update }).await
     }
 
     /// Adds to a word atomically and returns its previous value.
-    pub async fn add(&self, place: Place, by: u64) -> u64 {
-        self.update(place, Update::Add(by)).await
+    pub async fn add(&self, address: WordAddress, by: u64) -> u64 {
+        self.update(address, Update::Add(by)).await
     }
 
     /// Adds to a word atomically after all earlier accesses of the thread, and returns its previous value.
-    pub async fn add_ordered(&self, place: Place, by: u64) -> u64 {
+    pub async fn add_ordered(&self, address: WordAddress, by: u64) -> u64 {
         self.step(Step::Fence).await;
-        self.add(place, by).await
+        self.add(address, by).await
     }
 
     /// Releases a flag with a count, after all earlier accesses of the thread.
-    pub async fn release_flag(&self, Place { line, word }: Place, count: u32) {
+    pub async fn release_flag(&self, WordAddress { line, word }: WordAddress, count: u32) {
         let value = FLAG_TAG | u64::from(count);
         self.step(Step::Release { line, word, value }).await;
     }
 
     /// Acquires a flag, polling until its count is at least `count`; later accesses of the thread wait.
-    pub async fn acquire_flag(&self, Place { line, word }: Place, count: u32) {
+    pub async fn acquire_flag(&self, WordAddress { line, word }: WordAddress, count: u32) {
         loop {
             let flag = self.step(Step::Acquire { line, word }).await;
             if flag & !0xffff_ffff == FLAG_TAG && flag as u32 >= count {
@@ -271,7 +271,7 @@ pub struct Stream {
     /// Thread that stores.
     core: Core,
     /// Flags of this thread, one per destination.
-    flags: Vec<Place>,
+    flags: Vec<WordAddress>,
     /// Number of completed rounds at each destination.
     counts: Vec<u32>,
     /// Bytes stored between two releases.
@@ -282,7 +282,7 @@ pub struct Stream {
 
 impl Stream {
     /// Creates a stream with one flag per destination and `release_bytes` bytes between two releases.
-    pub fn new(core: &Core, flags: Vec<Place>, release_bytes: u32) -> Stream {
+    pub fn new(core: &Core, flags: Vec<WordAddress>, release_bytes: u32) -> Stream {
         let counts = vec![0; flags.len()];
         let core = core.clone();
         let bytes = 0;
@@ -354,7 +354,7 @@ impl FirstMismatch {
 #[derive(Clone, Debug)]
 pub struct Barrier {
     /// `flags[thread][round]`: flag that the thread waits for in a round of the dissemination.
-    flags: Vec<Vec<Place>>,
+    flags: Vec<Vec<WordAddress>>,
     /// Number of waits so far, which is the value that flags are raised to.
     rounds: u32,
 }
@@ -389,7 +389,7 @@ pub struct CountingBarrier {
     /// Number of arrivals, summed over all waits.
     count: Array,
     /// Flag of each thread.
-    flags: Vec<Place>,
+    flags: Vec<WordAddress>,
     /// Number of waits so far, which is the value that flags are raised to.
     rounds: u32,
 }
@@ -464,7 +464,7 @@ pub trait Kernel: Clone + PartialEq + Eq + Hash + Debug + Send + Sync + 'static 
     ///
     /// # Errors
     /// A sentence that describes the first failure.
-    fn check(&self, _word: &dyn Fn(Place) -> u64) -> Result<(), String> {
+    fn check(&self, _word: &dyn Fn(WordAddress) -> u64) -> Result<(), String> {
         Ok(())
     }
 }
@@ -610,6 +610,6 @@ impl<K: Kernel> Scenario for KernelScenario<K> {
             }
         }
         self.0
-            .check(&|Place { line, word }| contents.word(line, word))
+            .check(&|WordAddress { line, word }| contents.word(line, word))
     }
 }

@@ -172,7 +172,7 @@ fn parse_entry(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{read, SyntaxError};
 
     /// Comments, empty lines and spaces are skipped; each entry is an edge, with vertices from 0.
     #[test]

@@ -8,13 +8,13 @@
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
-    mix64, Array, Barrier, Core, FirstMismatch, Granularity, Hosts, Kernel, Memory, Place,
+    mix64, Array, Barrier, Core, FirstMismatch, Granularity, Hosts, Kernel, Memory, WordAddress,
 };
 use std::ops::Range;
 
 /// Capacity of a buffer in values (lines or words), except in BigFFT.
 const BUFFER_VALUES: u32 = 256;
-/// Words of a message of BigFFT, and lines of one: 10 KiB. A buffer has room for a message.
+/// Words of a message of BigFFT, and lines of one: 10 KiB. A buffer holds a message.
 const FFT_WORDS: u32 = 1280;
 const FFT_LINES: u32 = 160;
 
@@ -24,9 +24,9 @@ struct Channel {
     /// Two buffers of words, and two of lines.
     buffers: [[Array; 2]; 2],
     /// Flag that counts full buffers, in the receiver's memory.
-    full: Place,
+    full: WordAddress,
     /// Flag that counts emptied buffers, in the sender's memory.
-    empty: Option<Place>,
+    empty: Option<WordAddress>,
     /// Number of pieces sent, counted by the sender.
     sent: u32,
     /// Number of pieces received, counted by the receiver.
@@ -182,7 +182,7 @@ pub enum Program {
 }
 
 impl Program {
-    /// Returns the number of values that a buffer has room for.
+    /// Returns the number of values that a buffer can hold.
     fn capacity(self, granularity: Granularity) -> u32 {
         match (self, granularity) {
             (Program::BigFft, Granularity::Word) => FFT_WORDS,

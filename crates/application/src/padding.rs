@@ -4,7 +4,7 @@
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
-    mix64, Array, Barrier, Core, FirstMismatch, Granularity, Hosts, Kernel, Memory, Place,
+    mix64, Array, Barrier, Core, FirstMismatch, Granularity, Hosts, Kernel, Memory, WordAddress,
 };
 
 /// Parameters of the padding.
@@ -31,7 +31,7 @@ struct Plan {
     /// Blocks of the padded matrix; the initial matrix occupies the first lines.
     blocks: Vec<Array>,
     /// Flag per ticket: its part, and all parts after it in the matrix, have been loaded.
-    loaded: Vec<Place>,
+    loaded: Vec<WordAddress>,
     /// Next ticket. Ticket 0 is the last part of the matrix.
     next_part: Array,
     /// Barrier before and after the padding.

@@ -42,14 +42,14 @@ impl RemoteWrites {
         target
     }
 
-    /// Returns the line of a store that follows `released` releases.
-    fn store_line(&self, released: u32, store: u32) -> Line {
+    /// Returns the line of a store.
+    fn store_line(&self, StoreId { released, store }: StoreId) -> Line {
         let slot = 1 + released * self.slots() + store / self.fanout;
         self.homes * slot + store % self.fanout
     }
 
-    /// Returns the value of a store that follows `released` releases.
-    fn store_value(&self, released: u32, store: u32) -> u64 {
+    /// Returns the value of a store.
+    fn store_value(&self, StoreId { released, store }: StoreId) -> u64 {
         let number = u64::from(released) * u64::from(self.stores) + u64::from(store);
         // A mixing function (SplitMix64), so that no two stores have the same value.
         let mixed = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -80,19 +80,37 @@ impl RemoteWrites {
     }
 }
 
+/// A store of the writer.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct StoreId {
+    /// Number of releases before the store.
+    released: u32,
+    /// Index of the store among those since the last release.
+    store: u32,
+}
+
+/// A word that a reader has found to be wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Mismatch {
+    /// Store that should have written the word.
+    id: StoreId,
+    /// Value found.
+    value: u64,
+}
+
 /// State of a thread.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum ThreadState {
-    /// Storing: (releases, stores since the last release).
-    Storing(u32, u32),
+    /// Performing this store, or the release or fence that replaces it after the last one.
+    Storing(StoreId),
     /// Waiting for its stores to be performed.
     Fencing,
     /// Acquiring its flag.
     Acquiring,
     /// Waiting before the flag is polled again.
     Waiting,
-    /// Checking a word of a store to its host: (releases before the store, store, word).
-    Checking(u32, u32, u16),
+    /// Checking the word with this index of a store to its host.
+    Checking(StoreId, u16),
     /// Notifying this and the further targets that they may check.
     Notifying(u32),
     /// Finished.
@@ -116,8 +134,8 @@ pub struct Worker {
     check_limit: u32,
     /// Number of wrong words.
     mismatches: u64,
-    /// First wrong word: releases before its store, its store and the value found.
-    first_mismatch: Option<(u32, u32, u64)>,
+    /// First wrong word.
+    first_mismatch: Option<Mismatch>,
     /// Number of correct words.
     matches: u64,
 }
@@ -128,8 +146,10 @@ impl Worker {
         self.number == self.parameters.fanout
     }
 
-    /// Returns the next word to check, if any. Of a large store, the first word, the last and one between are checked.
-    fn next_word(&self, (released, store, word): (u32, u32, u16)) -> Option<(u32, u32, u16)> {
+    /// Returns the next word to check after a word of a store, if any, and its store. Of a large store, the first word, the
+    /// last and one between are checked.
+    fn next_word(&self, id: StoreId, word: u16) -> Option<(StoreId, u16)> {
+        let StoreId { released, store } = id;
         let last = self.parameters.words - 1;
         let between = ((released + store) % u32::from(self.parameters.words)) as u16;
         let next = [between, last]
@@ -137,35 +157,46 @@ impl Worker {
             .filter(|&next| next > word)
             .min();
         if let Some(next) = next {
-            return Some((released, store, next));
+            return Some((id, next));
         }
         if store + self.parameters.fanout < self.parameters.stores {
-            return Some((released, store + self.parameters.fanout, 0));
+            let store = store + self.parameters.fanout;
+            return Some((StoreId { released, store }, 0));
         }
-        let (released, store) = (released + 1, self.number);
-        (released < self.check_limit && store < self.parameters.stores)
-            .then_some((released, store, 0))
+        let next_store = StoreId {
+            released: released + 1,
+            store: self.number,
+        };
+        (next_store.released < self.check_limit && next_store.store < self.parameters.stores)
+            .then_some((next_store, 0))
     }
 
-    /// Performs the writer's next step.
-    fn write(&mut self, released: u32, store: u32) -> Step {
+    /// Performs the writer's next step: a store, or the release after the last one, or the fence after the last release.
+    fn write(&mut self, id: StoreId) -> Step {
+        let StoreId { released, store } = id;
         let parameters = &self.parameters;
         if released == parameters.releases {
             self.state = ThreadState::Fencing;
             return Step::Fence;
         }
         if store == parameters.stores {
-            self.state = ThreadState::Storing(released + 1, 0);
+            self.state = ThreadState::Storing(StoreId {
+                released: released + 1,
+                store: 0,
+            });
             let (line, value) = (parameters.flag_line(0), parameters.flag_value(released + 1));
             let word = 0;
             return Step::Release { line, word, value };
         }
-        self.state = ThreadState::Storing(released, store + 1);
+        self.state = ThreadState::Storing(StoreId {
+            released,
+            store: store + 1,
+        });
         Step::StoreWords {
-            line: parameters.store_line(released, store),
+            line: parameters.store_line(id),
             word: 0,
             words: parameters.words,
-            value: parameters.store_value(released, store),
+            value: parameters.store_value(id),
         }
     }
 
@@ -179,7 +210,10 @@ impl Worker {
         }
         self.check_limit = check_limit;
         self.state = match self.number < self.parameters.stores {
-            true => ThreadState::Checking(self.checked, self.number, 0),
+            true => {
+                let (released, store) = (self.checked, self.number);
+                ThreadState::Checking(StoreId { released, store }, 0)
+            }
             false => ThreadState::Notifying(1),
         };
         match self.number == 0 && check_limit == self.parameters.releases {
@@ -204,26 +238,26 @@ impl Worker {
         }
     }
 
-    /// Compares a word with the value of its store, which follows `released` releases.
-    fn check_word(&mut self, (released, store): (u32, u32), value: u64) {
-        if value == self.parameters.store_value(released, store) {
+    /// Compares a word with the value of its store.
+    fn check_word(&mut self, id: StoreId, value: u64) {
+        if value == self.parameters.store_value(id) {
             self.matches += 1;
             return;
         }
         self.mismatches += 1;
-        self.first_mismatch.get_or_insert((released, store, value));
+        self.first_mismatch.get_or_insert(Mismatch { id, value });
     }
 }
 
 impl Thread for Worker {
     /// The writer stores and releases; a reader acquires its flag, checks all stores up to the release, and the first
-    /// one tells the others. `result` is the word that the last step loaded.
+    /// one notifies the others. `result` is the word that the last step loaded.
     fn step(&mut self, result: u64) -> Step {
         if !std::mem::replace(&mut self.started, true) {
             return Step::Begin;
         }
         match self.state {
-            ThreadState::Storing(released, store) => self.write(released, store),
+            ThreadState::Storing(id) => self.write(id),
             ThreadState::Fencing => {
                 self.state = ThreadState::Stopped;
                 Step::End { name: "written" }
@@ -241,19 +275,17 @@ impl Thread for Worker {
                 self.state = ThreadState::Acquiring;
                 self.step(0)
             }
-            ThreadState::Checking(released, store, word) => {
+            ThreadState::Checking(id, word) => {
                 if std::mem::take(&mut self.loaded_word) {
-                    self.check_word((released, store), result);
-                    match self.next_word((released, store, word)) {
-                        Some((released, store, word)) => {
-                            self.state = ThreadState::Checking(released, store, word);
-                        }
-                        None => self.state = ThreadState::Notifying(1),
-                    }
+                    self.check_word(id, result);
+                    self.state = match self.next_word(id, word) {
+                        Some((id, word)) => ThreadState::Checking(id, word),
+                        None => ThreadState::Notifying(1),
+                    };
                     return self.step(0);
                 }
                 self.loaded_word = true;
-                let line = self.parameters.store_line(released, store);
+                let line = self.parameters.store_line(id);
                 Step::Load { line, word }
             }
             ThreadState::Notifying(target)
@@ -302,7 +334,10 @@ impl Scenario for RemoteWrites {
             parameters: self.clone(),
             number,
             state: match number == self.fanout {
-                true => ThreadState::Storing(0, 0),
+                true => ThreadState::Storing(StoreId {
+                    released: 0,
+                    store: 0,
+                }),
                 false => ThreadState::Acquiring,
             },
             started: false,
@@ -324,15 +359,12 @@ impl Scenario for RemoteWrites {
         contents: &dyn Contents,
     ) -> Result<(), String> {
         for worker in threads {
-            if let Some((released, store, value)) = worker.first_mismatch {
+            if let Some(Mismatch { id, value }) = worker.first_mismatch {
                 let Worker {
                     number, mismatches, ..
                 } = worker;
-                let (line, expected) = (
-                    self.store_line(released, store),
-                    self.store_value(released, store),
-                );
-                let released = released + 1;
+                let (line, expected) = (self.store_line(id), self.store_value(id));
+                let (released, store) = (id.released + 1, id.store);
                 return Err(format!(
                     "release violated: thread {number} acquired the flag of release {released}, but line {line} of its store {store} holds {value:#x} instead of {expected:#x}; {mismatches} words are wrong"
                 ));
@@ -349,8 +381,8 @@ impl Scenario for RemoteWrites {
         }
         for released in 0..self.releases {
             for store in 0..self.stores {
-                let line = self.store_line(released, store);
-                let expected = self.store_value(released, store);
+                let id = StoreId { released, store };
+                let (line, expected) = (self.store_line(id), self.store_value(id));
                 let mut words = (0..self.words).map(|word| contents.word(line, word));
                 if let Some(actual) = words.find(|&word| word != expected) {
                     return Err(format!(

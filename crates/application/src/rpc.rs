@@ -3,7 +3,7 @@
 //! At rest, the CPU owns one line of a pair and the device the other. A thread writes the arguments into its line and
 //! loads the other one with write permission: this load is the call. The device withholds the answer, takes the
 //! arguments by a clean-invalidate, computes, and answers with the result. The roles of the two lines are then swapped.
-//! Longer arguments and results use further lines on each side, which are handled in the same way.
+//! Longer arguments and results use further lines on each side, which are handled alike.
 
 use crate::hardware::HardwareScenario;
 use crate::interface::{

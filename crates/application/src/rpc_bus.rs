@@ -146,61 +146,86 @@ impl BusCaller {
     fn argument(&self, word: u32) -> u64 {
         self.number.wrapping_mul(0x1_0001) ^ u64::from(word)
     }
+
+    /// Returns the register of a word of arguments; reading it returns the result for that word.
+    fn register(&self, word: u32) -> u32 {
+        self.context * self.calls.words + word
+    }
+
+    /// Writes an argument word. Returns the following phase and the step.
+    fn write_argument(&self, word: u32) -> (Phase, Step) {
+        let value = self.argument(word);
+        let is_last = word + 1 == self.calls.words;
+        if self.calls.descriptors {
+            let next = match is_last {
+                true => Phase::WriteDescriptor(0),
+                false => Phase::WriteArgument(word + 1),
+            };
+            let word = self.calls.arguments(self.context) + word;
+            (next, Step::StoreHost { word, value })
+        } else {
+            let next = match is_last {
+                true => Phase::ReadResult(0),
+                false => Phase::WriteArgument(word + 1),
+            };
+            let register = self.register(word);
+            (next, Step::WriteRegister { register, value })
+        }
+    }
+
+    /// Writes a word of the descriptor. Returns the following phase and the step.
+    fn write_descriptor(&self, word: u32) -> (Phase, Step) {
+        let descriptor = [self.calls.arguments(self.context), self.calls.words];
+        let next = match word + 1 < DESCRIPTOR_WORDS {
+            true => Phase::WriteDescriptor(word + 1),
+            false => Phase::RingDoorbell,
+        };
+        let step = Step::StoreHost {
+            word: self.calls.memory(self.context) + word,
+            value: descriptor[word as usize].into(),
+        };
+        (next, step)
+    }
+
+    /// Checks the preceding word of the results, which is `result`, and reads this one. Returns the following phase and
+    /// the step; after the last word, the call ends.
+    fn read_result(&mut self, word: u32, result: u64) -> (Phase, Step) {
+        if let Some(previous) = word.checked_sub(1) {
+            self.mismatches += u64::from(result != procedure(self.argument(previous)));
+        }
+        if word == self.calls.words {
+            return (Phase::StartCall, Step::End { name: "call" });
+        }
+        let step = match self.calls.descriptors {
+            true => Step::LoadHost {
+                word: self.calls.results(self.context) + word,
+            },
+            false => Step::ReadRegister {
+                register: self.register(word),
+            },
+        };
+        (Phase::ReadResult(word + 1), step)
+    }
 }
 
 impl Thread for BusCaller {
     /// For each call: passes the arguments by registers, or by memory with a descriptor and a doorbell; awaits the
     /// completion and checks the results.
     fn step(&mut self, result: u64) -> Step {
-        let BusCalls {
-            words, descriptors, ..
-        } = self.calls;
-        let context = self.context;
         let (next, step) = match self.phase {
             Phase::StartCall if self.calls.calls == Some(self.number) => return Step::Stop,
             Phase::StartCall => {
                 self.number += 1;
                 (Phase::WriteArgument(0), Step::Begin)
             }
-            Phase::WriteArgument(word) => {
-                let value = self.argument(word);
-                let step = match descriptors {
-                    true => Step::StoreHost {
-                        word: self.calls.arguments(context) + word,
-                        value,
-                    },
-                    false => Step::WriteRegister {
-                        register: context * words + word,
-                        value,
-                    },
-                };
-                let next = match (word + 1 < words, descriptors) {
-                    (true, _) => Phase::WriteArgument(word + 1),
-                    (false, true) => Phase::WriteDescriptor(0),
-                    (false, false) => Phase::ReadResult(0),
-                };
-                (next, step)
-            }
-            Phase::WriteDescriptor(word) => {
-                let descriptor = [self.calls.arguments(context), words];
-                let step = Step::StoreHost {
-                    word: self.calls.memory(context) + word,
-                    value: descriptor[word as usize].into(),
-                };
-                let has_more_words = word + 1 < DESCRIPTOR_WORDS;
-                let next = if has_more_words {
-                    Phase::WriteDescriptor(word + 1)
-                } else {
-                    Phase::RingDoorbell
-                };
-                (next, step)
-            }
+            Phase::WriteArgument(word) => self.write_argument(word),
+            Phase::WriteDescriptor(word) => self.write_descriptor(word),
             Phase::RingDoorbell => {
-                let (register, value) = (context, self.number);
+                let (register, value) = (self.context, self.number);
                 (Phase::Poll, Step::WriteRegister { register, value })
             }
             Phase::Poll => {
-                let word = self.calls.completed_call(context);
+                let word = self.calls.completed_call(self.context);
                 (Phase::CheckPoll, Step::LoadHost { word })
             }
             Phase::CheckPoll => {
@@ -212,24 +237,7 @@ impl Thread for BusCaller {
                 };
                 return self.step(0);
             }
-            Phase::ReadResult(word) => {
-                if let Some(previous) = word.checked_sub(1) {
-                    self.mismatches += u64::from(result != procedure(self.argument(previous)));
-                }
-                if word == words {
-                    self.phase = Phase::StartCall;
-                    return Step::End { name: "call" };
-                }
-                let step = match descriptors {
-                    true => Step::LoadHost {
-                        word: self.calls.results(context) + word,
-                    },
-                    false => Step::ReadRegister {
-                        register: context * words + word,
-                    },
-                };
-                (Phase::ReadResult(word + 1), step)
-            }
+            Phase::ReadResult(word) => self.read_result(word, result),
         };
         self.phase = next;
         step

@@ -1,12 +1,14 @@
 //! The scenarios that ship, by name, each built from named parameters.
 
+mod catalogue;
+
 use crate::broadcast::Broadcast;
 use crate::dma::Copies;
 use crate::exchange::Exchange;
 use crate::gather::Gather;
 use crate::graphs::{Graph, GraphAlgorithm, Graphs};
 use crate::histogram::Histogram;
-use crate::interface::{Application, Line, Scenario, Thread};
+use crate::interface::{Application, Scenario, Thread};
 use crate::invalidation::Invalidation;
 use crate::kernel::{Granularity, Hosts, KernelScenario};
 use crate::locks::LockTable;
@@ -21,341 +23,13 @@ use crate::shared_table::SharedTable;
 use crate::task_queue::TaskQueue;
 use crate::transpose::Transpose;
 use crate::view::{orders, View, ROWS};
+use catalogue::MAX_LINES;
 use cohkit_base::words::did_you_mean;
 use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// A numeric parameter of a scenario.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Parameter {
-    /// Name of the parameter.
-    pub name: &'static str,
-    /// Description of the parameter with its unit, for listings.
-    pub text: &'static str,
-    /// Default value.
-    pub default: u64,
-    /// Minimum value, which is permitted.
-    pub low: u64,
-    /// Maximum value, which is permitted.
-    pub high: u64,
-}
-
-/// A scenario that ships.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ShippedScenario {
-    /// Name of the scenario.
-    pub name: &'static str,
-    /// Description of the scenario, for listings.
-    pub text: &'static str,
-    /// Parameters of the scenario.
-    pub parameters: &'static [Parameter],
-}
-
-/// Creates a parameter with its default, its range and its description.
-const fn parameter(
-    name: &'static str,
-    default: u64,
-    (low, high): (u64, u64),
-    text: &'static str,
-) -> Parameter {
-    Parameter {
-        name,
-        text,
-        default,
-        low,
-        high,
-    }
-}
-
-/// Maximum number of lines of a scenario.
-const MAX_LINES: u64 = 1 << 30;
-/// Range of small counts, such as numbers of threads.
-const COUNTS: (u64, u64) = (1, 4096);
-/// Range of repetition counts; 0 means unlimited.
-const REPETITIONS: (u64, u64) = (0, u64::MAX);
-
-/// Parameters of remote calls over a bus.
-const BUS_PARAMETERS: [Parameter; 3] = [
-    parameter("contexts", 1, COUNTS, "threads"),
-    parameter("words", 1, (1, 4096), "words of arguments, and of results"),
-    parameter(
-        "calls",
-        0,
-        REPETITIONS,
-        "calls of each thread; 0: unlimited",
-    ),
-];
-
-/// All scenarios that ship.
-pub const SCENARIOS: [ShippedScenario; 23] = [
-    ShippedScenario {
-        name: "shared-table",
-        text: "threads increment all rows of a table, one line each; the device increments some of these rows under its lock",
-        parameters: &[
-            parameter("rows", 65_536, (1, MAX_LINES), "rows of the table"),
-            parameter("contended", 100, (0, 1000), "per thousand rows, the number that the device increments too"),
-            parameter("outstanding", 1, COUNTS, "rows that the device works on at a time"),
-            parameter("device", 0, REPETITIONS, "increments by the device; 0: unlimited"),
-            parameter("threads", 1, COUNTS, "threads; each increments an equal part of the rows"),
-            parameter("thread", 0, REPETITIONS, "increments by each thread; 0: unlimited"),
-            parameter("cached", 0, (0, 1), "1: the table is in the CPU's memory and the device caches it"),
-        ],
-    },
-    ShippedScenario {
-        name: "prefetcher",
-        text: "threads read a region in address order; the device reads ahead into blocks and answers from them",
-        parameters: &[
-            parameter("lines", 524_288, (1, MAX_LINES), "lines of the region"),
-            parameter("blocks", 8, (0, 4096), "prefetch blocks; 0: every read goes to memory"),
-            parameter("block", 64, (1, 4096), "lines of a block, a power of two"),
-            parameter("burst", 32, (1, 4096), "lines that one burst reads"),
-            parameter("threads", 1, COUNTS, "threads, each with its own part of the region"),
-            parameter("reads", 0, REPETITIONS, "lines that each thread reads or writes; 0: unlimited"),
-            parameter("written", 0, (0, 1000), "per thousand lines, the number written instead of read"),
-            parameter("hints", 0, (0, 4096), "lines by which a thread's prefetch precedes its access; 0: no prefetches"),
-        ],
-    },
-    ShippedScenario {
-        name: "invalidation",
-        text: "a thread accesses lines, then the device clean-invalidates all of them",
-        parameters: &[
-            parameter("lines", 4096, (1, MAX_LINES), "lines"),
-            parameter("outstanding", 1, (1, 1 << 20), "maximum outstanding clean-invalidates"),
-            parameter("dirty", 0, (0, 1), "1: the thread writes the lines; 0: it reads them"),
-            parameter("held", 1, (0, 1), "1: the thread accesses the lines; 0: it does not"),
-            parameter("after", 0, (0, 1 << 30), "nanoseconds after which the device begins; 0: on a signal of the thread"),
-            parameter("cached", 0, (0, 1), "1: the lines are in the CPU's memory and the device caches them"),
-        ],
-    },
-    ShippedScenario {
-        name: "rpc",
-        text: "threads call the device through pairs of lines that both sides pass back and forth",
-        parameters: &[
-            parameter("contexts", 1, COUNTS, "threads, each with its own pair of lines"),
-            parameter("payload", 1, (1, 200), "lines of arguments, and of results"),
-            parameter("calls", 0, REPETITIONS, "calls of each thread; 0: unlimited"),
-        ],
-    },
-    ShippedScenario {
-        name: "rpc-registers",
-        text: "threads call the device through registers on a bus",
-        parameters: &BUS_PARAMETERS,
-    },
-    ShippedScenario {
-        name: "rpc-descriptors",
-        text: "threads call the device through descriptors in their memory, which it fetches over a bus",
-        parameters: &BUS_PARAMETERS,
-    },
-    ShippedScenario {
-        name: "locks",
-        text: "threads and the device take the locks of a table of records",
-        parameters: &[
-            parameter("records", 1024, (1, 1 << 24), "records, with a lock each"),
-            parameter("threads", 1, COUNTS, "threads, each with one transaction at a time"),
-            parameter("device", 1, (0, 4096), "transactions of the device at a time"),
-            parameter("hold", 500, (0, 1 << 30), "nanoseconds for which a lock is held"),
-            parameter("pause", 100, (0, 1 << 30), "nanoseconds after which the device tries again"),
-            parameter("transactions", 0, REPETITIONS, "transactions of each thread and of each slot of the device; 0: unlimited"),
-            parameter("messages", 0, (0, 1), "1: threads access the table by messages over a bus; 0: in coherent memory"),
-            parameter("cached", 0, (0, 1), "1: the table is in the CPU's memory and the device takes locks in its own cache"),
-            parameter("words", 0, (0, 1), "1: the device changes a lock by an atomic operation of its memory; 0: it reads and writes the line"),
-        ],
-    },
-    ShippedScenario {
-        name: "gather",
-        text: "threads write linked lists into the host's memory; the device traverses them and answers through its own lines",
-        parameters: &[
-            parameter("threads", 1, COUNTS, "threads, with a list each"),
-            parameter("nodes", 16, (1, 1 << 16), "nodes of each list"),
-            parameter("queries", 0, REPETITIONS, "queries of each thread; 0: unlimited"),
-            parameter("cached", 1, (0, 1), "1: the device caches the lines that it reads and writes there"),
-        ],
-    },
-    ShippedScenario {
-        name: "dma",
-        text: "after a doorbell, an engine of the device executes descriptors that copy words of the host's memory over a bus",
-        parameters: &[
-            parameter("threads", 1, COUNTS, "threads, with descriptors and buffers each"),
-            parameter("words", 64, (1, 1 << 16), "words of a copy"),
-            parameter("descriptors", 4, (1, 4096), "descriptors of each ring of the doorbell"),
-            parameter("rings", 0, REPETITIONS, "rings of each thread; 0: unlimited"),
-            parameter("interrupts", 0, (0, 1), "1: the engine interrupts the thread on completion; 0: the thread polls"),
-        ],
-    },
-    ShippedScenario {
-        name: "view",
-        text: "a thread appends rows to TPC-H ORDERS and reads sums per customer, which the device keeps up to date",
-        parameters: &[
-            parameter("scale", 10, (1, 10_000), "thousandths of TPC-H's scale factor; 1500 rows each"),
-            parameter("updates", 100, (1, 1 << 30), "rows that a transaction appends, the last of the table"),
-            parameter("transactions", 3, (1, 1 << 30), "transactions"),
-            parameter("incremental", 1, (0, 1), "1: the device reads only the new rows; 0: it reads all rows"),
-            parameter("words", 16, (1, 1 << 16), "words used of each line"),
-            parameter("outstanding", 64, COUNTS, "maximum outstanding local operations"),
-        ],
-    },
-    ShippedScenario {
-        name: "remote-writes",
-        text: "a thread stores to the memory of other hosts and periodically releases a flag; the acquiring thread checks the data",
-        parameters: &[
-            HOMES,
-            parameter("fanout", 1, (1, 4095), "homes written to, fewer than there are: home 0 and the following ones; their threads check the data"),
-            parameter("words", 8, (1, 512), "words of 8 bytes per store, each in its own line"),
-            parameter("stores", 64, (1, 1 << 20), "stores between two releases, round-robin over the homes"),
-            parameter("releases", 16, (1, 1 << 16), "releases, all to a flag of home 0"),
-            parameter("every", 1, (0, 1 << 16), "releases between two checks; 0: one check after the last release"),
-        ],
-    },
-    ShippedScenario {
-        name: "broadcast",
-        text: "every thread stores a word in the memory of each other host and releases a flag there, in rounds; all check all words",
-        parameters: &[
-            HOMES,
-            parameter("threads", 8, (2, 4096), "threads, assigned to hosts in round-robin order; at least as many as homes"),
-            parameter("rounds", 16, (1, 1 << 20), "rounds"),
-        ],
-    },
-    ShippedScenario {
-        name: "exchange",
-        text: "every thread stores to the memory of other hosts and periodically releases a flag; the acquiring thread checks the values",
-        parameters: &[
-            HOMES,
-            parameter("threads", 8, (2, 4096), "threads, assigned to hosts in round-robin order, equally many on each"),
-            parameter("fanout", 1, (1, 4095), "hosts that each thread writes to, fewer than there are: the next host and others at equal distances; their threads check the values"),
-            parameter("lines", 1, (0, 1), "1: a store writes a line of 64 bytes; 0: a word of 8 bytes"),
-            parameter("stores", 64, (1, 1 << 20), "stores between two releases, to one host after the other"),
-            parameter("releases", 16, (1, 1 << 16), "releases of each thread, all to a flag of the first of these hosts"),
-        ],
-    },
-    ShippedScenario {
-        name: "pagerank",
-        text: "threads share a graph and rank its vertices: each stores ranks, word by word, in the memory of all hosts with neighbours",
-        parameters: &[
-            HOMES,
-            KERNEL_THREADS,
-            WORK,
-            parameter("vertices", 4096, (16, 1 << 22), "vertices, in equal parts"),
-            parameter("far", 3, (0, 64), "random neighbours of each vertex, in addition to four on a ring"),
-            parameter("rounds", 4, (1, 1 << 16), "rounds"),
-            parameter("release", 5120, RELEASE_BYTES, "bytes of stores between two releases"),
-        ],
-    },
-    ShippedScenario {
-        name: "sssp",
-        text: "threads share a graph and find the shortest paths from one vertex: each stores the path lengths that have changed",
-        parameters: &[
-            HOMES,
-            KERNEL_THREADS,
-            WORK,
-            parameter("vertices", 4096, (16, 1 << 22), "vertices, in equal parts"),
-            parameter("far", 1, (0, 64), "random neighbours of each vertex, in addition to four on a ring"),
-            parameter("release", 704, RELEASE_BYTES, "bytes of stores between two releases"),
-        ],
-    },
-    ShippedScenario {
-        name: "padding",
-        text: "threads pad the rows of a matrix in place, part by part from its end",
-        parameters: &[
-            HOMES,
-            KERNEL_THREADS,
-            WORK,
-            parameter("rows", 64, (1, 1 << 16), "rows"),
-            parameter("columns", 60, (1, 1 << 12), "lines of a row"),
-            parameter("pad", 4, (0, 1 << 12), "lines of padding after each row"),
-            parameter("part", 16, (1, 1 << 12), "lines of a part; a release follows the stores of each part"),
-            parameter("block", 8, (1, 1 << 12), "consecutive lines in one host's memory"),
-        ],
-    },
-    ShippedScenario {
-        name: "task-queue",
-        text: "threads of one half store tasks in another host's memory; those of the other half take them and count their values",
-        parameters: &[
-            HOMES,
-            KERNEL_THREADS,
-            WORK,
-            parameter("tasks", 128, (1, 1 << 20), "tasks of each producing thread"),
-            parameter("slots", 4, (1, 4096), "maximum outstanding tasks of a queue"),
-            parameter("most", 32, (1, 4096), "lines of the largest task"),
-            parameter("bins", 64, (1, 1 << 16), "bins of the histogram"),
-        ],
-    },
-    ShippedScenario {
-        name: "histogram",
-        text: "threads count values and store their counts to the few threads that sum them",
-        parameters: &[
-            HOMES,
-            KERNEL_THREADS,
-            WORK,
-            parameter("fanout", 3, (1, 4096), "threads that sum the counts; at most all threads"),
-            parameter("bins", 256, (1, 1 << 16), "bins, a line each"),
-            parameter("values", 1024, (1, 1 << 20), "values of a thread in a round"),
-            parameter("rounds", 8, (1, 1 << 16), "rounds"),
-            parameter("atomic", 0, (0, 1), "1: each thread adds its own counts by atomic accesses"),
-            parameter("release", 1024, RELEASE_BYTES, "bytes of stores between two releases"),
-        ],
-    },
-    ShippedScenario {
-        name: "transpose",
-        text: "threads transpose matrices: each stores the elements of its rows, one line each, to the transposed positions",
-        parameters: &[
-            HOMES,
-            KERNEL_THREADS,
-            WORK,
-            parameter("size", 64, (1, 1 << 12), "rows, and columns"),
-            parameter("rounds", 2, (1, 1 << 16), "matrices"),
-            parameter("release", 512, RELEASE_BYTES, "bytes of stores between two releases"),
-        ],
-    },
-    ShippedScenario {
-        name: "mocfe",
-        text: "threads pass messages: some words or lines to all others, and sums",
-        parameters: &MESSAGE_PARAMETERS,
-    },
-    ShippedScenario {
-        name: "cmc2d",
-        text: "threads pass messages: up to 14 KB to all others, and sums",
-        parameters: &MESSAGE_PARAMETERS,
-    },
-    ShippedScenario {
-        name: "bigfft",
-        text: "threads pass messages: 10 KB with one partner after the other",
-        parameters: &MESSAGE_PARAMETERS,
-    },
-    ShippedScenario {
-        name: "crystal-router",
-        text: "threads pass messages: up to 2 KB with the partners of a hypercube",
-        parameters: &MESSAGE_PARAMETERS,
-    },
-];
-
-/// Number of threads of a kernel.
-const KERNEL_THREADS: Parameter =
-    parameter("threads", 8, (2, 4096), "threads, one host after the other");
-/// Computation time of a kernel per value.
-const WORK: Parameter = parameter(
-    "work",
-    1000,
-    (0, 1 << 30),
-    "picoseconds of calculation for each value",
-);
-/// Range of the bytes between two releases.
-const RELEASE_BYTES: (u64, u64) = (8, 1 << 30);
-/// Parameters of the message-passing programs.
-const MESSAGE_PARAMETERS: [Parameter; 4] = [
-    HOMES,
-    KERNEL_THREADS,
-    WORK,
-    parameter("steps", 8, (1, 1 << 20), "steps"),
-];
-
-/// Number of homes, for scenarios that consist of threads only.
-const HOMES: Parameter = parameter(
-    "homes",
-    8,
-    (1, 4096),
-    "homes of the machine: the home of line L is L modulo this number",
-);
+pub use catalogue::{Parameter, ShippedScenario, SCENARIOS};
 
 /// An operation on a scenario of any type.
 pub trait Visitor {
@@ -397,145 +71,74 @@ pub fn visit_with_graph<V: Visitor>(
     visitor: V,
 ) -> Result<V::Output, String> {
     let shipped = validate_values(name, values, graph.is_some())?;
-    let value = |name: &str| {
-        let mut parameters = shipped.parameters.iter();
-        let default = parameters.find(|p| p.name == name).map_or(0, |p| p.default);
-        values.get(name).copied().unwrap_or(default)
+    let values = Values {
+        shipped,
+        given: values,
     };
-    // The ranges of all parameters fit the target types.
-    let as_u32 = |name: &str| value(name) as u32;
-    let as_line = |name: &str| value(name) as Line;
-    let optional_count = |name: &str| Some(value(name)).filter(|&count| count > 0);
     Ok(match name {
-        "pagerank" | "sssp" | "padding" | "task-queue" | "histogram" | "transpose" | "mocfe"
-        | "cmc2d" | "bigfft" | "crystal-router" => {
-            return visit_kernel(name, &value, graph, visitor);
-        }
-        "shared-table" => {
-            let table = SharedTable {
-                rows: as_line("rows"),
-                contended: as_u32("contended"),
-                engines: 1,
-                outstanding: as_u32("outstanding"),
-                // 0 means unlimited. A device without contended rows makes no increments.
-                device: optional_count("device"),
-                threads: as_u32("threads"),
-                thread: optional_count("thread"),
-                cached: value("cached") == 1,
-            };
-            if table.has_nothing_to_increment() {
-                return Err(format!(
-                    "the device has to make {} increments, but {} per thousand rows is zero rows of {}",
-                    value("device"),
-                    value("contended"),
-                    value("rows")
-                ));
-            }
-            visitor.visit(table)
-        }
-        "prefetcher" => {
-            if !value("block").is_power_of_two() {
-                let block = value("block");
-                return Err(format!("block must be a power of two, not {block}"));
-            }
-            visitor.visit(Prefetch {
-                lines: as_line("lines"),
-                blocks: as_u32("blocks"),
-                block: as_line("block"),
-                burst: as_line("burst"),
-                threads: as_u32("threads"),
-                reads: optional_count("reads"),
-                written: as_u32("written"),
-                hints: as_line("hints"),
-            })
-        }
-        "invalidation" if value("cached") == 1 && value("after") == 0 => {
-            return Err("after must be given when the device caches the memory: no thread signals the start".into());
-        }
-        "invalidation" if value("cached") == 1 && value("outstanding") > 4095 => {
-            return Err("outstanding must be 1 to 4095 when the device caches the memory".into());
-        }
-        "invalidation" => visitor.visit(Invalidation {
-            lines: as_line("lines"),
-            outstanding: as_u32("outstanding"),
-            dirty: value("dirty") == 1,
-            held: value("held") == 1,
-            start_delay: 1000 * value("after"),
-            cached: value("cached") == 1,
-        }),
-        "rpc-registers" | "rpc-descriptors" => visitor.visit(BusCalls {
-            contexts: as_u32("contexts"),
-            words: as_u32("words"),
-            calls: optional_count("calls"),
-            descriptors: name == "rpc-descriptors",
-        }),
-        "locks" if value("cached") == 1 && value("messages") == 1 => {
-            return Err("cached must be 0 when threads access the table by messages".into());
-        }
-        "locks" if value("cached") == 1 && value("device") == 0 => {
-            return Err("device must be 1 to 4096 when the device caches the memory".into());
-        }
-        "locks" if value("cached") == 1 && value("words") == 1 => {
-            return Err("words must be 0 when the device caches the memory".into());
-        }
-        "locks" => visitor.visit(LockTable {
-            cached: value("cached") == 1,
-            records: as_line("records"),
-            threads: as_u32("threads"),
-            device: as_u32("device"),
-            hold: 1000 * value("hold"),
-            pause: 1000 * value("pause"),
-            transactions: optional_count("transactions"),
-            messages: value("messages") == 1,
-            words: value("words") == 1,
-        }),
-        "remote-writes" | "broadcast" | "exchange" => return visit_stores(name, &value, visitor),
-        "gather" => visitor.visit(Gather {
-            threads: as_u32("threads"),
-            nodes: as_u32("nodes"),
-            queries: optional_count("queries"),
-            cached: value("cached") == 1,
-        }),
-        "dma" => {
-            let words_per_thread = value("descriptors") * (4 + 2 * value("words"));
-            if words_per_thread.saturating_mul(value("threads")) > u32::MAX.into() {
-                return Err(
-                    "descriptors and buffers take more words than the CPU's memory has".into(),
-                );
-            }
-            visitor.visit(Copies {
-                threads: as_u32("threads"),
-                words: as_u32("words"),
-                descriptors: as_u32("descriptors"),
-                rings: optional_count("rings"),
-                interrupts: value("interrupts") == 1,
-            })
-        }
-        "view" => {
-            let rows = value("scale") * ROWS;
-            let appended = value("updates").saturating_mul(value("transactions"));
-            if appended > rows {
-                return Err(format!(
-                    "{} transactions of {} updates append {appended} rows, of {rows} at this scale",
-                    value("transactions"),
-                    value("updates")
-                ));
-            }
-            visitor.visit(View {
-                orders: orders(value("scale")),
-                updates: value("updates"),
-                transactions: value("transactions"),
-                incremental: value("incremental") == 1,
-                words: value("words"),
-                outstanding: value("outstanding") as usize,
-            })
-        }
-        _ => visitor.visit(Calls::new(
-            as_u32("contexts"),
-            as_line("payload"),
-            optional_count("calls"),
+        "shared-table" => visitor.visit(shared_table(&values)?),
+        "prefetcher" => visitor.visit(prefetch(&values)?),
+        "invalidation" => visitor.visit(invalidation(&values)?),
+        "rpc" => visitor.visit(Calls::new(
+            values.count("contexts"),
+            values.count("payload"),
+            values.limit("calls"),
         )),
+        "rpc-registers" => visitor.visit(bus_calls(&values, false)),
+        "rpc-descriptors" => visitor.visit(bus_calls(&values, true)),
+        "locks" => visitor.visit(lock_table(&values)?),
+        "gather" => visitor.visit(Gather {
+            threads: values.count("threads"),
+            nodes: values.count("nodes"),
+            queries: values.limit("queries"),
+            cached: values.flag("cached"),
+        }),
+        "dma" => visitor.visit(copies(&values)?),
+        "view" => visitor.visit(view(&values)?),
+        "remote-writes" => visitor.visit(remote_writes(&values)?),
+        "broadcast" => visitor.visit(broadcast(&values)?),
+        "exchange" => visitor.visit(KernelScenario(exchange(&values)?)),
+        _ => return visit_kernel(name, &values, graph, visitor),
     })
+}
+
+/// Values of a scenario's parameters, which are within their ranges. A parameter that the scenario lacks has the value 0.
+struct Values<'a> {
+    shipped: &'static ShippedScenario,
+    /// Given values by name; the other parameters have their defaults.
+    given: &'a BTreeMap<String, u64>,
+}
+
+impl Values<'_> {
+    /// Value of a parameter.
+    fn number(&self, name: &str) -> u64 {
+        let mut parameters = self.shipped.parameters.iter();
+        let default = parameters.find(|p| p.name == name).map_or(0, |p| p.default);
+        self.given.get(name).copied().unwrap_or(default)
+    }
+
+    /// Value of a parameter whose range fits 32 bits, such as a number of threads or of lines.
+    fn count(&self, name: &str) -> u32 {
+        self.number(name) as u32
+    }
+
+    /// Value of a parameter that is 0 or 1.
+    fn flag(&self, name: &str) -> bool {
+        self.number(name) == 1
+    }
+
+    /// Value of a parameter for which 0 means unlimited; `None` if unlimited.
+    fn limit(&self, name: &str) -> Option<u64> {
+        Some(self.number(name)).filter(|&count| count > 0)
+    }
+
+    /// Hosts and threads of a kernel.
+    fn hosts(&self) -> Hosts {
+        Hosts {
+            homes: self.count("homes"),
+            threads: self.count("threads"),
+        }
+    }
 }
 
 /// Returns the named scenario after validation: all values are known parameters within their ranges, and a graph is
@@ -543,7 +146,7 @@ pub fn visit_with_graph<V: Visitor>(
 fn validate_values(
     name: &str,
     values: &BTreeMap<String, u64>,
-    graph: bool,
+    has_graph: bool,
 ) -> Result<&'static ShippedScenario, String> {
     let Some(shipped) = SCENARIOS.iter().find(|shipped| shipped.name == name) else {
         let names = SCENARIOS.map(|shipped| shipped.name);
@@ -569,7 +172,7 @@ fn validate_values(
             ));
         }
     }
-    if graph {
+    if has_graph {
         if !matches!(name, "pagerank" | "sssp") {
             return Err(format!("{name} does not use a graph; pagerank and sssp do"));
         }
@@ -585,169 +188,269 @@ fn validate_values(
     Ok(shipped)
 }
 
-/// Builds a scenario that stores to lines of other hosts.
-fn visit_stores<V: Visitor>(
-    name: &str,
-    value: &dyn Fn(&str) -> u64,
-    visitor: V,
-) -> Result<V::Output, String> {
-    let as_u32 = |name: &str| value(name) as u32;
-    let as_line = |name: &str| value(name) as Line;
-    Ok(match name {
-        "remote-writes" => {
-            let writes = RemoteWrites {
-                homes: as_line("homes"),
-                fanout: as_u32("fanout"),
-                words: value("words") as u16,
-                stores: as_u32("stores"),
-                releases: as_u32("releases"),
-                releases_per_check: as_u32("every"),
-            };
-            // With one home, that home serves as the target although it is the writer's own.
-            if writes.fanout > writes.homes.saturating_sub(1).max(1) {
-                let limit = writes.homes.saturating_sub(1).max(1);
-                return Err(format!(
-                    "fanout must be 1 to {limit} with {} homes, not {}",
-                    writes.homes, writes.fanout
-                ));
-            }
-            let slots = value("stores").div_ceil(value("fanout"));
-            let lines = value("homes") * (1 + value("releases") * slots);
-            if lines > MAX_LINES {
-                return Err(format!(
-                    "the stores cover {lines} lines, but the maximum is {MAX_LINES}"
-                ));
-            }
-            visitor.visit(writes)
-        }
-        "broadcast" => {
-            if value("threads") < value("homes") || value("homes") < 2 {
-                return Err(format!(
-                    "broadcast needs at least two homes, and at least as many threads as homes, not {} and {}",
-                    value("homes"),
-                    value("threads")
-                ));
-            }
-            visitor.visit(Broadcast {
-                homes: as_line("homes"),
-                threads: as_u32("threads"),
-                rounds: as_u32("rounds"),
-            })
-        }
-        _ => {
-            let (homes, threads) = (value("homes"), value("threads"));
-            if homes < 2 || threads % homes != 0 {
-                return Err(format!(
-                    "exchange needs at least two homes, and equally many threads on each host, not {homes} and {threads}"
-                ));
-            }
-            if value("fanout") >= homes {
-                return Err(format!(
-                    "fanout must be 1 to {} with {homes} homes, not {}",
-                    homes - 1,
-                    value("fanout")
-                ));
-            }
-            let blocks = value("releases") * value("stores").div_ceil(value("fanout"));
-            let lines = threads * value("fanout") * (1 + blocks);
-            if lines > MAX_LINES {
-                return Err(format!(
-                    "the stores cover {lines} lines, but the maximum is {MAX_LINES}"
-                ));
-            }
-            visitor.visit(KernelScenario(Exchange {
-                hosts: Hosts {
-                    homes: as_line("homes"),
-                    threads: as_u32("threads"),
-                },
-                fanout: as_u32("fanout"),
-                granularity: match value("lines") {
-                    0 => Granularity::Word,
-                    _ => Granularity::Line,
-                },
-                stores: as_u32("stores"),
-                releases: as_u32("releases"),
-            }))
-        }
+/// Scenario `shared-table`.
+fn shared_table(values: &Values) -> Result<SharedTable, String> {
+    let table = SharedTable {
+        rows: values.count("rows"),
+        contended: values.count("contended"),
+        engines: 1,
+        outstanding: values.count("outstanding"),
+        device: values.limit("device"),
+        threads: values.count("threads"),
+        thread: values.limit("thread"),
+        cached: values.flag("cached"),
+    };
+    match table.has_nothing_to_increment() {
+        true => Err(format!(
+            "the device has to make {} increments, but {} per thousand rows is zero rows of {}",
+            values.number("device"),
+            values.number("contended"),
+            values.number("rows")
+        )),
+        false => Ok(table),
+    }
+}
+
+/// Scenario `prefetcher`.
+fn prefetch(values: &Values) -> Result<Prefetch, String> {
+    let block = values.count("block");
+    if !block.is_power_of_two() {
+        return Err(format!("block must be a power of two, not {block}"));
+    }
+    Ok(Prefetch {
+        lines: values.count("lines"),
+        blocks: values.count("blocks"),
+        block,
+        burst: values.count("burst"),
+        threads: values.count("threads"),
+        reads: values.limit("reads"),
+        written: values.count("written"),
+        hints: values.count("hints"),
     })
 }
 
-/// Builds a kernel scenario from values that are within their ranges.
+/// Scenario `invalidation`.
+fn invalidation(values: &Values) -> Result<Invalidation, String> {
+    let cached = values.flag("cached");
+    if cached && values.number("after") == 0 {
+        return Err(
+            "after must be given when the device caches the memory: no thread signals the start"
+                .into(),
+        );
+    }
+    if cached && values.number("outstanding") > 4095 {
+        return Err("outstanding must be 1 to 4095 when the device caches the memory".into());
+    }
+    Ok(Invalidation {
+        lines: values.count("lines"),
+        outstanding: values.count("outstanding"),
+        dirty: values.flag("dirty"),
+        held: values.flag("held"),
+        // The parameter is in nanoseconds.
+        start_delay: 1000 * values.number("after"),
+        cached,
+    })
+}
+
+/// Scenario `rpc-descriptors` if `descriptors` is true, else `rpc-registers`.
+fn bus_calls(values: &Values, descriptors: bool) -> BusCalls {
+    BusCalls {
+        contexts: values.count("contexts"),
+        words: values.count("words"),
+        calls: values.limit("calls"),
+        descriptors,
+    }
+}
+
+/// Scenario `locks`.
+fn lock_table(values: &Values) -> Result<LockTable, String> {
+    let cached = values.flag("cached");
+    if cached && values.flag("messages") {
+        return Err("cached must be 0 when threads access the table by messages".into());
+    }
+    if cached && values.number("device") == 0 {
+        return Err("device must be 1 to 4096 when the device caches the memory".into());
+    }
+    if cached && values.flag("words") {
+        return Err("words must be 0 when the device caches the memory".into());
+    }
+    Ok(LockTable {
+        cached,
+        records: values.count("records"),
+        threads: values.count("threads"),
+        device: values.count("device"),
+        // The parameters are in nanoseconds.
+        hold: 1000 * values.number("hold"),
+        pause: 1000 * values.number("pause"),
+        transactions: values.limit("transactions"),
+        messages: values.flag("messages"),
+        words: values.flag("words"),
+    })
+}
+
+/// Scenario `dma`.
+fn copies(values: &Values) -> Result<Copies, String> {
+    // A descriptor has 4 words, and its copy two buffers.
+    let words_per_thread = values.number("descriptors") * (4 + 2 * values.number("words"));
+    if words_per_thread.saturating_mul(values.number("threads")) > u32::MAX.into() {
+        return Err("descriptors and buffers take more words than the CPU's memory has".into());
+    }
+    Ok(Copies {
+        threads: values.count("threads"),
+        words: values.count("words"),
+        descriptors: values.count("descriptors"),
+        rings: values.limit("rings"),
+        interrupts: values.flag("interrupts"),
+    })
+}
+
+/// Scenario `view`.
+fn view(values: &Values) -> Result<View, String> {
+    let (updates, transactions) = (values.number("updates"), values.number("transactions"));
+    let rows = values.number("scale") * ROWS;
+    let appended = updates.saturating_mul(transactions);
+    if appended > rows {
+        return Err(format!(
+            "{transactions} transactions of {updates} updates append {appended} rows, of {rows} at this scale"
+        ));
+    }
+    Ok(View {
+        orders: orders(values.number("scale")),
+        updates,
+        transactions,
+        incremental: values.flag("incremental"),
+        words: values.number("words"),
+        outstanding: values.count("outstanding") as usize,
+    })
+}
+
+/// Rejects stores to more than [`MAX_LINES`] lines.
+fn check_stored_lines(lines: u64) -> Result<(), String> {
+    match lines > MAX_LINES {
+        true => Err(format!(
+            "the stores cover {lines} lines, but the maximum is {MAX_LINES}"
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Scenario `remote-writes`.
+fn remote_writes(values: &Values) -> Result<RemoteWrites, String> {
+    let (homes, fanout) = (values.number("homes"), values.number("fanout"));
+    // With one home, that home serves as the target although it is the writer's own.
+    let max_fanout = homes.saturating_sub(1).max(1);
+    if fanout > max_fanout {
+        return Err(format!(
+            "fanout must be 1 to {max_fanout} with {homes} homes, not {fanout}"
+        ));
+    }
+    // Each home has a line for the flag, and one for each store of each release.
+    let slots = values.number("stores").div_ceil(fanout);
+    check_stored_lines(homes * (1 + values.number("releases") * slots))?;
+    Ok(RemoteWrites {
+        homes: values.count("homes"),
+        fanout: values.count("fanout"),
+        words: values.number("words") as u16,
+        stores: values.count("stores"),
+        releases: values.count("releases"),
+        releases_per_check: values.count("every"),
+    })
+}
+
+/// Scenario `broadcast`.
+fn broadcast(values: &Values) -> Result<Broadcast, String> {
+    let Hosts { homes, threads } = values.hosts();
+    if threads < homes || homes < 2 {
+        return Err(format!(
+            "broadcast needs at least two homes, and at least as many threads as homes, not {homes} and {threads}"
+        ));
+    }
+    Ok(Broadcast {
+        homes,
+        threads,
+        rounds: values.count("rounds"),
+    })
+}
+
+/// Kernel of the scenario `exchange`.
+fn exchange(values: &Values) -> Result<Exchange, String> {
+    let (homes, threads) = (values.number("homes"), values.number("threads"));
+    let fanout = values.number("fanout");
+    if homes < 2 || threads % homes != 0 {
+        return Err(format!(
+            "exchange needs at least two homes, and equally many threads on each host, not {homes} and {threads}"
+        ));
+    }
+    if fanout >= homes {
+        return Err(format!(
+            "fanout must be 1 to {} with {homes} homes, not {fanout}",
+            homes - 1
+        ));
+    }
+    let blocks = values.number("releases") * values.number("stores").div_ceil(fanout);
+    check_stored_lines(threads * fanout * (1 + blocks))?;
+    Ok(Exchange {
+        hosts: values.hosts(),
+        fanout: values.count("fanout"),
+        granularity: match values.flag("lines") {
+            true => Granularity::Line,
+            false => Granularity::Word,
+        },
+        stores: values.count("stores"),
+        releases: values.count("releases"),
+    })
+}
+
+/// Builds the scenario of a kernel that computes. All of them have a time of calculation for each value.
 fn visit_kernel<V: Visitor>(
     name: &str,
-    value: &dyn Fn(&str) -> u64,
+    values: &Values,
     graph: Option<Arc<Edges>>,
     visitor: V,
 ) -> Result<V::Output, String> {
-    let as_u32 = |name: &str| value(name) as u32;
-    let hosts = Hosts {
-        homes: as_u32("homes"),
-        threads: as_u32("threads"),
-    };
-    let (release_bytes, work) = (as_u32("release"), value("work"));
+    let hosts = values.hosts();
+    let (release_bytes, work) = (values.count("release"), values.number("work"));
+    let needs_power_of_two = matches!(
+        name,
+        "task-queue" | "mocfe" | "cmc2d" | "bigfft" | "crystal-router"
+    );
+    if needs_power_of_two && !hosts.threads.is_power_of_two() {
+        return Err(format!(
+            "threads must be a power of two, not {}",
+            hosts.threads
+        ));
+    }
     Ok(match name {
-        "pagerank" | "sssp" => visitor.visit(KernelScenario(Graphs::new(Graph {
-            algorithm: match name {
-                "sssp" => GraphAlgorithm::Paths,
-                _ => GraphAlgorithm::PageRank,
-            },
-            hosts,
-            vertices: match &graph {
-                Some(graph) => graph.vertices,
-                None => as_u32("vertices"),
-            },
-            edges: graph,
-            random_neighbours: as_u32("far"),
-            rounds: as_u32("rounds"),
-            release_bytes,
-            work,
-        }))),
+        "pagerank" => {
+            let graph = shared_graph(GraphAlgorithm::PageRank, values, graph);
+            visitor.visit(KernelScenario(Graphs::new(graph)))
+        }
+        "sssp" => {
+            let graph = shared_graph(GraphAlgorithm::Paths, values, graph);
+            visitor.visit(KernelScenario(Graphs::new(graph)))
+        }
         "padding" => visitor.visit(KernelScenario(Padding {
             hosts,
-            rows: as_u32("rows"),
-            columns: as_u32("columns"),
-            pad: as_u32("pad"),
-            part: as_u32("part"),
-            block: as_u32("block"),
+            rows: values.count("rows"),
+            columns: values.count("columns"),
+            pad: values.count("pad"),
+            part: values.count("part"),
+            block: values.count("block"),
             work,
         })),
-        "task-queue" | "mocfe" | "cmc2d" | "bigfft" | "crystal-router"
-            if !hosts.threads.is_power_of_two() =>
-        {
-            return Err(format!(
-                "threads must be a power of two, not {}",
-                hosts.threads
-            ));
-        }
         "task-queue" => visitor.visit(KernelScenario(TaskQueue {
             hosts,
-            tasks: as_u32("tasks"),
-            slots: as_u32("slots"),
-            max_lines: as_u32("most"),
-            bins: as_u32("bins"),
+            tasks: values.count("tasks"),
+            slots: values.count("slots"),
+            max_lines: values.count("most"),
+            bins: values.count("bins"),
             work,
         })),
-        "histogram" if as_u32("fanout") > hosts.threads => {
-            return Err(format!(
-                "fanout must be 1 to {} with this number of threads, not {}",
-                hosts.threads,
-                as_u32("fanout")
-            ));
-        }
-        "histogram" => visitor.visit(KernelScenario(Histogram {
-            hosts,
-            fanout: as_u32("fanout"),
-            bins: as_u32("bins"),
-            values: as_u32("values"),
-            rounds: as_u32("rounds"),
-            atomic: as_u32("atomic") == 1,
-            release_bytes,
-            work,
-        })),
+        "histogram" => visitor.visit(KernelScenario(histogram(values)?)),
         "transpose" => visitor.visit(KernelScenario(Transpose {
             hosts,
-            size: as_u32("size"),
-            rounds: as_u32("rounds"),
+            size: values.count("size"),
+            rounds: values.count("rounds"),
             release_bytes,
             work,
         })),
@@ -759,8 +462,46 @@ fn visit_kernel<V: Visitor>(
                 "bigfft" => Program::BigFft,
                 _ => Program::Router,
             },
-            steps: as_u32("steps"),
+            steps: values.count("steps"),
             work,
         })),
+    })
+}
+
+/// Graph of `pagerank` and `sssp`: the given one, or one that is generated from the parameters.
+fn shared_graph(algorithm: GraphAlgorithm, values: &Values, edges: Option<Arc<Edges>>) -> Graph {
+    Graph {
+        algorithm,
+        hosts: values.hosts(),
+        vertices: match &edges {
+            Some(edges) => edges.vertices,
+            None => values.count("vertices"),
+        },
+        edges,
+        random_neighbours: values.count("far"),
+        rounds: values.count("rounds"),
+        release_bytes: values.count("release"),
+        work: values.number("work"),
+    }
+}
+
+/// Kernel of the scenario `histogram`.
+fn histogram(values: &Values) -> Result<Histogram, String> {
+    let (hosts, fanout) = (values.hosts(), values.count("fanout"));
+    if fanout > hosts.threads {
+        return Err(format!(
+            "fanout must be 1 to {} with this number of threads, not {fanout}",
+            hosts.threads
+        ));
+    }
+    Ok(Histogram {
+        hosts,
+        fanout,
+        bins: values.count("bins"),
+        values: values.count("values"),
+        rounds: values.count("rounds"),
+        atomic: values.flag("atomic"),
+        release_bytes: values.count("release"),
+        work: values.number("work"),
     })
 }

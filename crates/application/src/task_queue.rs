@@ -4,7 +4,7 @@
 use crate::interface::{Line, Time};
 use crate::kernel::{
     mix64, Array, Barrier, Core, CountingBarrier, FirstMismatch, Granularity, Hosts, Kernel,
-    Memory, Place,
+    Memory, WordAddress,
 };
 
 /// Parameters of the task queues.
@@ -30,9 +30,9 @@ struct Queue {
     /// Blocks of values, in the memory of the consumer's host.
     blocks: Vec<Array>,
     /// Flag per block that counts its tasks, in the consumer's host.
-    full: Vec<Place>,
+    full: Vec<WordAddress>,
     /// Flag per block that counts its completed tasks, in the producer's host.
-    empty: Vec<Place>,
+    empty: Vec<WordAddress>,
     /// Ticket counter: the next task to take.
     next: Array,
 }
@@ -179,7 +179,7 @@ impl Kernel for TaskQueue {
         mismatch.into_result()
     }
 
-    fn check(&self, word: &dyn Fn(Place) -> u64) -> Result<(), String> {
+    fn check(&self, word: &dyn Fn(WordAddress) -> u64) -> Result<(), String> {
         let mut expected = vec![0; self.bins as usize];
         for queue in 0..self.producers() {
             for task in 0..self.tasks {

@@ -3,7 +3,7 @@
 
 use crate::interface::{Line, Time};
 use crate::kernel::{
-    mix64, Array, Core, FirstMismatch, Granularity, Hosts, Kernel, Memory, Place, Stream,
+    mix64, Array, Core, FirstMismatch, Granularity, Hosts, Kernel, Memory, Stream, WordAddress,
 };
 
 /// Parameters of the transposition.
@@ -26,7 +26,7 @@ struct Plan {
     /// Rows of the result, for even and odd rounds.
     rows: Vec<[Array; 2]>,
     /// `flags[host][thread]`: the thread has stored all elements of a round for this host.
-    flags: Vec<Vec<Place>>,
+    flags: Vec<Vec<WordAddress>>,
     memory: Memory,
 }
 

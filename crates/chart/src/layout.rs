@@ -102,7 +102,7 @@ impl Layout {
             rows: Vec::new(),
             flights: Vec::new(),
             flight_of: vec![None; sequence.steps.len()],
-            placed: vec![false; sequence.steps.len()],
+            is_shown: vec![false; sequence.steps.len()],
         };
         for index in 0..sequence.steps.len() {
             builder.add_step(index);
@@ -124,70 +124,40 @@ struct LayoutBuilder<'s> {
     /// Per step: the receiving step of a sent message; `None` for other steps and for messages that
     /// are never received.
     receive_steps: Vec<Option<usize>>,
-    /// Rows placed so far.
+    /// Rows so far.
     rows: Vec<Row>,
     /// Flights of the messages sent so far.
     flights: Vec<Flight>,
     /// Per step: index of the flight that a receiving step ends; `None` for other steps.
     flight_of: Vec<Option<usize>>,
-    /// Per step: true if it was already placed in the row of an earlier step.
-    placed: Vec<bool>,
+    /// Per step: true if the row of an earlier step shows it.
+    is_shown: Vec<bool>,
 }
 
 impl LayoutBuilder<'_> {
     /// Adds a step, in a new row or in the last one.
     fn add_step(&mut self, index: usize) {
-        if self.placed[index] {
+        if self.is_shown[index] {
             return;
         }
         let sequence = self.sequence;
         let step = &sequence.steps[index];
-        let lifeline = |agent: usize| agent.min(sequence.agents.len());
         let point = LifelinePoint {
-            agent: lifeline(step.agent),
+            agent: self.lifeline(step.agent),
             visible: step.visible,
         };
+        let note = |text: &str| Item::Note {
+            point,
+            text: replace_control_characters(text),
+        };
         let item = match &step.action {
-            Action::Send { message, to, .. } if lifeline(*to) == point.agent => Item::Note {
-                point,
-                text: replace_control_characters(&format!("sends itself {message}")),
-            },
-            Action::Receive { message, from, .. } if lifeline(*from) == point.agent => Item::Note {
-                point,
-                text: replace_control_characters(&format!("takes {message} from itself")),
-            },
-            Action::Send { message, to, .. } => {
-                let receive_step = self.receive_steps[index];
-                let to = LifelinePoint {
-                    agent: lifeline(*to),
-                    visible: receive_step
-                        .is_none_or(|receive_step| sequence.steps[receive_step].visible),
-                };
-                let message = replace_control_characters(message);
-                match receive_step {
-                    Some(receive_step) if is_immediate(sequence, index, receive_step) => {
-                        self.placed[receive_step] = true;
-                        Item::Arrow {
-                            from: point,
-                            to,
-                            message,
-                        }
-                    }
-                    _ => {
-                        if let Some(receive_step) = receive_step {
-                            self.flight_of[receive_step] = Some(self.flights.len());
-                        }
-                        self.flights.push(Flight {
-                            from: point,
-                            to,
-                            message,
-                            sent_row: self.rows.len(),
-                            received_row: None,
-                        });
-                        Item::Departure(self.flights.len() - 1)
-                    }
-                }
+            Action::Send { message, to, .. } if self.lifeline(*to) == point.agent => {
+                note(&format!("sends itself {message}"))
             }
+            Action::Receive { message, from, .. } if self.lifeline(*from) == point.agent => {
+                note(&format!("takes {message} from itself"))
+            }
+            Action::Send { message, to, .. } => self.send_item(index, point, *to, message),
             Action::Receive { message, from, .. } => match self.flight_of[index] {
                 Some(flight) => {
                     self.flights[flight].received_row = Some(self.rows.len());
@@ -195,35 +165,73 @@ impl LayoutBuilder<'_> {
                 }
                 None => Item::Stray {
                     to: point,
-                    from_left: lifeline(*from) < point.agent,
+                    from_left: self.lifeline(*from) < point.agent,
                     message: replace_control_characters(message),
                 },
             },
-            Action::Does { what: action } => Item::Note {
-                point,
-                text: replace_control_characters(action),
-            },
+            Action::Does { what: action } => note(action),
             Action::Becomes { state } => {
-                let state = replace_control_characters(state);
-                // States of different agents may share a row, because neither depends on the other.
-                if let Some(Row {
-                    line,
-                    item: Item::States(states),
-                }) = self.rows.last_mut()
-                {
-                    if *line == step.line && states.iter().all(|(end, _)| end.agent != point.agent)
-                    {
-                        states.push((point, state));
-                        return;
-                    }
+                let state = (point, replace_control_characters(state));
+                match self.states_of_last_row(step.line, point.agent) {
+                    Some(states) => return states.push(state),
+                    None => Item::States(vec![state]),
                 }
-                Item::States(vec![(point, state)])
             }
         };
         self.rows.push(Row {
             line: step.line,
             item,
         });
+    }
+
+    /// Index of an agent's lifeline. All agents that the sequence does not list share the last one.
+    fn lifeline(&self, agent: usize) -> usize {
+        agent.min(self.sequence.agents.len())
+    }
+
+    /// Item for sending a message from a point to another agent: an arrow if the message is received immediately,
+    /// otherwise the begin of a flight.
+    fn send_item(&mut self, index: usize, from: LifelinePoint, to: usize, message: &str) -> Item {
+        let sequence = self.sequence;
+        let receive_step = self.receive_steps[index];
+        let to = LifelinePoint {
+            agent: self.lifeline(to),
+            visible: receive_step.is_none_or(|receive_step| sequence.steps[receive_step].visible),
+        };
+        let message = replace_control_characters(message);
+        if let Some(receive_step) = receive_step {
+            if is_immediate(sequence, index, receive_step) {
+                self.is_shown[receive_step] = true;
+                return Item::Arrow { from, to, message };
+            }
+            self.flight_of[receive_step] = Some(self.flights.len());
+        }
+        self.flights.push(Flight {
+            from,
+            to,
+            message,
+            sent_row: self.rows.len(),
+            received_row: None,
+        });
+        Item::Departure(self.flights.len() - 1)
+    }
+
+    /// States of the last row, if that row can also show a new state of this agent: states of different agents share a
+    /// row, because neither depends on the other.
+    fn states_of_last_row(
+        &mut self,
+        line: Option<u32>,
+        agent: usize,
+    ) -> Option<&mut Vec<(LifelinePoint, String)>> {
+        let Row {
+            line: last_line,
+            item: Item::States(states),
+        } = self.rows.last_mut()?
+        else {
+            return None;
+        };
+        let is_shared = *last_line == line && states.iter().all(|(point, _)| point.agent != agent);
+        is_shared.then_some(states)
     }
 }
 

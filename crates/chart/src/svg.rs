@@ -227,38 +227,46 @@ impl Page<'_> {
                 self.draw_text("label", "start", (x, y + 4.0), message);
                 self.draw_dot(to, y);
             }
-            Item::Note { point, text } => {
-                let x = self.x(point);
-                if point.visible {
-                    let _ = writeln!(
-                        self.svg_text,
-                        "<rect class=\"act\" x=\"{:.1}\" y=\"{:.1}\" width=\"7\" height=\"7\"/>",
-                        x - 3.5,
-                        y - 3.5
-                    );
-                }
-                self.draw_dot(point, y);
-                self.draw_text("note", "start", (x + 10.0, y + 4.0), text);
-            }
+            Item::Note { point, text } => self.draw_note(point, y, text),
             Item::States(states) => {
                 for (point, state) in states {
-                    let half = state.chars().count() as f64 * CHARACTER_WIDTH / 2.0 + 8.0;
-                    let x = self.x(point);
-                    let _ = writeln!(
-                        self.svg_text,
-                        "<rect class=\"{}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"20\" rx=\"10\"/>",
-                        if point.visible { "state" } else { "unseen" },
-                        x - half,
-                        y - 10.0,
-                        2.0 * half
-                    );
-                    self.draw_text("value", "middle", (x, y + 4.0), state);
+                    self.draw_state(point, y, state);
                 }
             }
         }
     }
 
-    /// Horizontal position of a lifeline.
+    /// Draws a local action: its mark, and the note beside it.
+    fn draw_note(&mut self, point: &LifelinePoint, y: f64, text: &str) {
+        let x = self.x(point);
+        if point.visible {
+            let _ = writeln!(
+                self.svg_text,
+                "<rect class=\"act\" x=\"{:.1}\" y=\"{:.1}\" width=\"7\" height=\"7\"/>",
+                x - 3.5,
+                y - 3.5
+            );
+        }
+        self.draw_dot(point, y);
+        self.draw_text("note", "start", (x + 10.0, y + 4.0), text);
+    }
+
+    /// Draws a state in a box on its lifeline; dashed if the home cannot observe the step.
+    fn draw_state(&mut self, point: &LifelinePoint, y: f64, state: &str) {
+        let half = state.chars().count() as f64 * CHARACTER_WIDTH / 2.0 + 8.0;
+        let x = self.x(point);
+        let _ = writeln!(
+            self.svg_text,
+            "<rect class=\"{}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"20\" rx=\"10\"/>",
+            if point.visible { "state" } else { "unseen" },
+            x - half,
+            y - 10.0,
+            2.0 * half
+        );
+        self.draw_text("value", "middle", (x, y + 4.0), state);
+    }
+
+    /// Horizontal position of a point's lifeline, in pixels.
     fn x(&self, end: &LifelinePoint) -> f64 {
         self.lifeline_x[end.agent]
     }
@@ -321,15 +329,15 @@ impl Page<'_> {
 /// Escapes text as XML character data. Characters that XML does not allow become the replacement character.
 fn escape(text: &str) -> String {
     let mut escaped = String::new();
-    for c in text.chars() {
-        match c {
+    for character in text.chars() {
+        match character {
             '&' => escaped += "&amp;",
             '<' => escaped += "&lt;",
             '>' => escaped += "&gt;",
             '"' => escaped += "&quot;",
             '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
-            c if c.is_control() => escaped.push('\u{fffd}'),
-            c => escaped.push(c),
+            _ if character.is_control() => escaped.push('\u{fffd}'),
+            _ => escaped.push(character),
         }
     }
     escaped

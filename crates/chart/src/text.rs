@@ -2,6 +2,7 @@
 
 use crate::layout::{Item, Layout, LifelinePoint};
 use cohkit_base::sequence::Sequence;
+use std::ops::Range;
 
 /// Options of text charts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -131,8 +132,32 @@ struct LabelWidths {
     half: Vec<usize>,
     /// Width of the widest note to the right of each lifeline.
     notes: Vec<usize>,
-    /// Arrow labels: sending agent, receiving agent, and width.
-    spans: Vec<(usize, usize, usize)>,
+    /// Labels of arrows between two lifelines.
+    arrows: Vec<ArrowLabel>,
+}
+
+/// Label of an arrow.
+struct ArrowLabel {
+    /// Index of the sender's lifeline.
+    from: usize,
+    /// Index of the receiver's lifeline.
+    to: usize,
+    /// Width of the label, in columns.
+    width: usize,
+}
+
+impl ArrowLabel {
+    /// Gaps between lifelines that the arrow crosses. Gap N lies between lifelines N and N + 1.
+    fn gaps(&self) -> Range<usize> {
+        self.from.min(self.to)..self.from.max(self.to)
+    }
+}
+
+/// Two numbers for a lifeline: one for its left side, one for its right side.
+#[derive(Clone, Copy)]
+struct Sides {
+    left: usize,
+    right: usize,
 }
 
 impl LabelWidths {
@@ -143,16 +168,24 @@ impl LabelWidths {
             .iter()
             .map(|name| width(name).div_ceil(2))
             .collect();
-        let mut spans = Vec::new();
+        let mut arrows = Vec::new();
         let mut notes = vec![0; layout.names.len()];
         for row in &layout.rows {
             match &row.item {
                 Item::Arrow { from, to, message } => {
-                    spans.push((from.agent, to.agent, width(message)));
+                    arrows.push(ArrowLabel {
+                        from: from.agent,
+                        to: to.agent,
+                        width: width(message),
+                    });
                 }
                 Item::Departure(flight) => {
                     let flight = &layout.flights[*flight];
-                    spans.push((flight.from.agent, flight.to.agent, width(&flight.message)));
+                    arrows.push(ArrowLabel {
+                        from: flight.from.agent,
+                        to: flight.to.agent,
+                        width: width(&flight.message),
+                    });
                 }
                 Item::Arrival(flight) => {
                     let flight = &layout.flights[*flight];
@@ -172,7 +205,11 @@ impl LabelWidths {
                 }
             }
         }
-        LabelWidths { half, notes, spans }
+        LabelWidths {
+            half,
+            notes,
+            arrows,
+        }
     }
 }
 
@@ -182,7 +219,7 @@ fn lane_positions(
     layout: &Layout,
     life: &[usize],
     lanes: &[usize],
-    clearance: &[(usize, usize)],
+    clearance: &[Sides],
 ) -> Vec<usize> {
     layout
         .flights
@@ -190,7 +227,7 @@ fn lane_positions(
         .zip(lanes)
         .map(|(flight, lane)| {
             let to = life[flight.to.agent];
-            let (left, right) = clearance[flight.to.agent];
+            let Sides { left, right } = clearance[flight.to.agent];
             if flight.from.agent < flight.to.agent {
                 to - left - 2 * lane
             } else {
@@ -203,93 +240,126 @@ fn lane_positions(
 impl Columns {
     /// Assigns columns. With a `limit` on the total width, gaps and margins shrink towards their minimum.
     fn new(layout: &Layout, limit: Option<usize>) -> Columns {
-        let agents = layout.names.len();
         let (lanes, lane_counts) = lanes(layout);
         let clearance = clearances(layout);
-        // Columns of each gap used by flights to the agents on either side.
-        let flight_columns: Vec<usize> = (0..agents - 1)
-            .map(|gap| {
-                let lanes_width =
-                    |lanes: usize, clearance: usize| (2 * lanes + clearance - 3) * lanes.min(1);
-                lanes_width(lane_counts[gap].1, clearance[gap].1)
-                    + lanes_width(lane_counts[gap + 1].0, clearance[gap + 1].0)
-            })
-            .collect();
-
-        // Required width of each gap; labels that span a single gap come first.
-        let mut gaps = vec![0; agents - 1];
-        let min_gaps: Vec<usize> = flight_columns
-            .iter()
-            .map(|flight_columns| 6 + flight_columns)
-            .collect();
-        let mut right = 2 * lane_counts[agents - 1].1;
-        let LabelWidths {
-            half,
-            notes,
-            mut spans,
-        } = LabelWidths::new(layout);
-        for gap in 0..agents - 1 {
-            gaps[gap] = min_gaps[gap]
-                .max(half[gap] + half[gap + 1] + 3)
-                .max(notes[gap] + 4 + flight_columns[gap]);
-        }
-        right += half[agents - 1].max(notes[agents - 1] + 2);
-        spans.sort_by_key(|&(from, to, _)| from.abs_diff(to));
-        for (from, to, label) in spans {
-            let span = from.min(to)..from.max(to);
-            let available: usize = gaps[span.clone()].iter().sum();
-            let flight_columns: usize = flight_columns[span.clone()].iter().sum();
-            let missing = (label + 6 + flight_columns).saturating_sub(available);
-            let share = missing.div_ceil(span.len());
-            for gap in &mut gaps[span] {
-                *gap += share;
-            }
-        }
+        let labels = LabelWidths::new(layout);
+        let mut widths = Widths::new(&labels, &flight_columns(&lane_counts, &clearance));
+        let last = layout.names.len() - 1;
+        widths.right += 2 * lane_counts[last].right;
 
         // Column with the names of cache lines.
         let names = (0..layout.rows.len()).filter_map(|row| layout.line_name(row));
         let gutter = names.map(|name| width(&name) + 2).max().unwrap_or(0);
-        let mut start = half[0];
         if let Some(limit) = limit {
-            let total = gutter + start + gaps.iter().sum::<usize>() + 1 + right;
-            let smallest_right = right.min(12);
-            let smallest_start = start.min(3);
-            let fixed =
-                gutter + smallest_start + min_gaps.iter().sum::<usize>() + 1 + smallest_right;
-            if total > limit {
-                let spare_width = limit.saturating_sub(fixed);
-                let excess = (total - fixed).max(1);
-                let shrink = |preferred: usize, minimum: usize| {
-                    minimum + (preferred - minimum) * spare_width.min(excess) / excess
-                };
-                for (gap, min_gap) in gaps.iter_mut().zip(&min_gaps) {
-                    *gap = shrink(*gap, *min_gap);
-                }
-                right = shrink(right, smallest_right);
-                start = shrink(start, smallest_start);
-            }
+            widths.shrink(limit.saturating_sub(gutter));
         }
 
-        let mut life = vec![gutter + start];
-        for gap in &gaps {
+        let mut life = vec![gutter + widths.start];
+        for gap in &widths.gaps {
             life.push(life[life.len() - 1] + gap);
         }
         let lane = lane_positions(layout, &life, &lanes, &clearance);
         Columns {
             life,
             lane,
-            right,
+            right: widths.right,
             gutter,
-            half,
+            half: labels.half,
         }
+    }
+}
+
+/// Columns of each gap between lifelines that are used by flights to the lifelines on either side.
+fn flight_columns(lane_counts: &[Sides], clearance: &[Sides]) -> Vec<usize> {
+    let lanes_width = |lanes: usize, clearance: usize| match lanes {
+        0 => 0,
+        _ => 2 * lanes + clearance - 3,
+    };
+    (0..lane_counts.len() - 1)
+        .map(|gap| {
+            lanes_width(lane_counts[gap].right, clearance[gap].right)
+                + lanes_width(lane_counts[gap + 1].left, clearance[gap + 1].left)
+        })
+        .collect()
+}
+
+/// Widths of the parts of a chart from left to right, in columns.
+struct Widths {
+    /// Text to the left of the first lifeline.
+    start: usize,
+    /// Gaps between neighbouring lifelines.
+    gaps: Vec<usize>,
+    /// Minimum of each gap.
+    min_gaps: Vec<usize>,
+    /// Text to the right of the last lifeline.
+    right: usize,
+}
+
+impl Widths {
+    /// Widths at which no text is shortened or wrapped. `flight_columns` are the columns of each gap that flights use.
+    fn new(labels: &LabelWidths, flight_columns: &[usize]) -> Widths {
+        let LabelWidths {
+            half,
+            notes,
+            arrows,
+        } = labels;
+        let min_gaps: Vec<usize> = flight_columns.iter().map(|columns| 6 + columns).collect();
+        let mut gaps: Vec<usize> = (0..min_gaps.len())
+            .map(|gap| {
+                min_gaps[gap]
+                    .max(half[gap] + half[gap + 1] + 3)
+                    .max(notes[gap] + 4 + flight_columns[gap])
+            })
+            .collect();
+        // Labels that span a single gap come first; longer ones share what is missing among their gaps.
+        let mut arrows: Vec<&ArrowLabel> = arrows.iter().collect();
+        arrows.sort_by_key(|arrow| arrow.gaps().len());
+        for arrow in arrows {
+            let crossed = arrow.gaps();
+            let available: usize = gaps[crossed.clone()].iter().sum();
+            let flight_columns: usize = flight_columns[crossed.clone()].iter().sum();
+            let missing = (arrow.width + 6 + flight_columns).saturating_sub(available);
+            let share = missing.div_ceil(crossed.len());
+            for gap in &mut gaps[crossed] {
+                *gap += share;
+            }
+        }
+        let last = half.len() - 1;
+        Widths {
+            start: half[0],
+            gaps,
+            min_gaps,
+            right: half[last].max(notes[last] + 2),
+        }
+    }
+
+    /// Shrinks all parts in proportion until the chart fits in `limit` columns, but none below its minimum.
+    fn shrink(&mut self, limit: usize) {
+        let total = self.start + self.gaps.iter().sum::<usize>() + 1 + self.right;
+        if total <= limit {
+            return;
+        }
+        let min_right = self.right.min(12);
+        let min_start = self.start.min(3);
+        let fixed = min_start + self.min_gaps.iter().sum::<usize>() + 1 + min_right;
+        let spare_width = limit.saturating_sub(fixed);
+        let excess = (total - fixed).max(1);
+        let shrink = |preferred: usize, minimum: usize| {
+            minimum + (preferred - minimum) * spare_width.min(excess) / excess
+        };
+        for (gap, min_gap) in self.gaps.iter_mut().zip(&self.min_gaps) {
+            *gap = shrink(*gap, *min_gap);
+        }
+        self.right = shrink(self.right, min_right);
+        self.start = shrink(self.start, min_start);
     }
 }
 
 /// Lane of each flight, counted from the receiver's lifeline, and the number of lanes to the left and right of each
 /// lifeline.
-fn lanes(layout: &Layout) -> (Vec<usize>, Vec<(usize, usize)>) {
+fn lanes(layout: &Layout) -> (Vec<usize>, Vec<Sides>) {
     let mut lanes: Vec<usize> = Vec::new();
-    let mut lane_counts = vec![(0, 0); layout.names.len()];
+    let mut lane_counts = vec![Sides { left: 0, right: 0 }; layout.names.len()];
     for (index, flight) in layout.flights.iter().enumerate() {
         let from_left = flight.from.agent < flight.to.agent;
         let used_lanes: Vec<usize> = (0..index)
@@ -304,7 +374,7 @@ fn lanes(layout: &Layout) -> (Vec<usize>, Vec<(usize, usize)>) {
             .map(|earlier| lanes[earlier])
             .collect();
         let lane = (0..).find(|lane| !used_lanes.contains(lane)).unwrap_or(0);
-        let (left, right) = &mut lane_counts[flight.to.agent];
+        let Sides { left, right } = &mut lane_counts[flight.to.agent];
         let side = if from_left { left } else { right };
         *side = (*side).max(lane + 1);
         lanes.push(lane);
@@ -314,10 +384,10 @@ fn lanes(layout: &Layout) -> (Vec<usize>, Vec<(usize, usize)>) {
 
 /// Distance to the left and right of each lifeline at which flights descend, so that they are clear of the states shown
 /// in the meantime.
-fn clearances(layout: &Layout) -> Vec<(usize, usize)> {
+fn clearances(layout: &Layout) -> Vec<Sides> {
     // At larger distances, a flight passes behind the state.
     const MAX_CLEARANCE: usize = 10;
-    let mut clearance = vec![(3, 3); layout.names.len()];
+    let mut clearance = vec![Sides { left: 3, right: 3 }; layout.names.len()];
     for flight in &layout.flights {
         let end = flight.received_row.unwrap_or(layout.rows.len());
         for row in &layout.rows[flight.sent_row..end] {
@@ -328,7 +398,7 @@ fn clearances(layout: &Layout) -> Vec<(usize, usize)> {
                 .iter()
                 .filter(|(point, _)| point.agent == flight.to.agent)
             {
-                let (left, right) = &mut clearance[flight.to.agent];
+                let Sides { left, right } = &mut clearance[flight.to.agent];
                 let half = width(state).div_ceil(2);
                 *left = (*left).max(half + 2).min(MAX_CLEARANCE);
                 *right = (*right).max(half + 3).min(MAX_CLEARANCE);
@@ -375,20 +445,7 @@ impl Page<'_> {
             text += line.trim_end();
             text.push('\n');
         }
-        let flights = self.layout.flights.iter();
-        let lost_flights: Vec<_> = flights
-            .filter(|flight| flight.received_row.is_none())
-            .collect();
-        if !lost_flights.is_empty() {
-            text += "\nstill in flight:";
-            for (index, flight) in lost_flights.iter().enumerate() {
-                let names = &self.layout.names;
-                text += if index > 0 { ", " } else { " " };
-                let (from, to) = (&names[flight.from.agent], &names[flight.to.agent]);
-                text += &format!("{} from {from} to {to}", flight.message);
-            }
-            text.push('\n');
-        }
+        text += &self.lost_flights_text();
         if !self.shortened.is_empty() {
             text += "\nshortened:\n";
             for (short, full) in &self.shortened {
@@ -402,6 +459,23 @@ impl Page<'_> {
                 .collect();
         }
         text
+    }
+
+    /// Sentence below the chart with the messages that never arrive; empty if there are none.
+    fn lost_flights_text(&self) -> String {
+        let names = &self.layout.names;
+        let flights = self.layout.flights.iter();
+        let lost_flights = flights.filter(|flight| flight.received_row.is_none());
+        let messages: Vec<String> = lost_flights
+            .map(|flight| {
+                let (from, to) = (&names[flight.from.agent], &names[flight.to.agent]);
+                format!("{} from {from} to {to}", flight.message)
+            })
+            .collect();
+        match messages.is_empty() {
+            true => String::new(),
+            false => format!("\nstill in flight: {}\n", messages.join(", ")),
+        }
     }
 
     /// Writes the names of the agents.

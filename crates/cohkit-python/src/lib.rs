@@ -21,6 +21,7 @@
 //! ```
 
 mod composition;
+mod conversions;
 mod exploration;
 mod interruptible;
 mod links;

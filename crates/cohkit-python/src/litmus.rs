@@ -8,6 +8,7 @@ use cohkit_api::litmus::{
     run_test_json, LitmusRequest, MemorySystem, OutcomeBasis, Test, TestError,
 };
 use cohkit_api::named_value::NamedValue;
+use cohkit_api::source::Source;
 use cohkit_api::Failure;
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -77,62 +78,11 @@ pub(crate) fn litmus(
     protocol: Option<ExecutableProtocol<'_>>,
     options: LitmusOptions,
 ) -> PyResult<String> {
-    let mut test = test.test.clone();
     let file = protocol
         .as_ref()
         .map(|protocol| PathBuf::from(protocol.file()));
-    let (source, lower) = match protocol
-        .map(|protocol| protocol.machine_protocols())
-        .transpose()?
-    {
-        None => (None, None),
-        Some(MachineProtocols::Single(source)) => (Some(source), None),
-        Some(MachineProtocols::Levels(upper, lower)) => (Some(upper), Some(lower)),
-        Some(MachineProtocols::Directions(device, host)) => {
-            return Err(input_error(&format!(
-            "a test runs on one address space, but the specification composes two; give {} or {}",
-            device.path.display(),
-            host.path.display()
-        )))
-        }
-    };
-    let source = match (source, &options.system) {
-        (Some(_), Some(name)) if lower.is_some() => {
-            return Err(input_error(&format!(
-                "`system` is {name}: two-level systems have no sizes of their own"
-            )));
-        }
-        (Some(source), Some(name)) => Some(source.with_sizes_of(name).map_err(to_exception)?),
-        (source, _) => source,
-    };
-    if let (Some(kinds), Some(lower)) = (&options.kinds, &lower) {
-        let (kind, text) = (&lower.protocol.kinds[0].name, &lower.protocol.name);
-        return Err(input_error(&format!(
-            "`kinds` is {kinds}: threads on a two-level protocol run on `{kind}` of {text}"
-        )));
-    }
-    if let (Some(source), None) = (&source, &lower) {
-        let placements = test
-            .with_kinds(options.kinds.as_deref(), &source.protocol)
-            .map_err(to_exception)?;
-        let count = placements.len();
-        let [single_test] = <[_; 1]>::try_from(placements).map_err(|_| {
-            let name = &source.protocol.name;
-            input_error(&format!(
-                "the kinds of remotes of {name} have different rows: `kinds` assigns one to each thread, in one of {count} ways"
-            ))
-        })?;
-        test = single_test;
-    }
-    if let (Some(stores), Some(source)) = (&options.stores, lower.as_ref().or(source.as_ref())) {
-        let mixes = test
-            .with_store_variants(stores, &source.protocol)
-            .map_err(to_exception)?;
-        // Letters describe one combination of variants, whereas `all` gives one test per combination.
-        let [single_test] = <[_; 1]>::try_from(mixes)
-            .map_err(|_| input_error("`stores` needs one letter per write of a single test"))?;
-        test = single_test;
-    }
+    let (source, lower) = levels(protocol, options.system.as_deref())?;
+    let test = single_test(&test.test, source.as_ref(), lower.as_ref(), &options)?;
     let request = LitmusRequest {
         cores: named_value(options.cores.as_deref())?,
         model: named_value(options.model.as_deref())?,
@@ -155,6 +105,77 @@ pub(crate) fn litmus(
         Err(TestError::NoHome(source, error)) => Err(no_home_error(&source, error)),
         Err(TestError::Failure(failure)) => Err(to_exception(failure)),
     }
+}
+
+/// Protocol of the run with the parameters of a system, and the lower level if it has two.
+///
+/// # Errors
+/// The protocol composes two address spaces, or the system is unknown or belongs to two levels.
+fn levels(
+    protocol: Option<ExecutableProtocol<'_>>,
+    system: Option<&str>,
+) -> PyResult<(Option<Source>, Option<Source>)> {
+    let Some(protocol) = protocol else {
+        return Ok((None, None));
+    };
+    match (protocol.machine_protocols()?, system) {
+        (MachineProtocols::Single(source), None) => Ok((Some(source), None)),
+        (MachineProtocols::Single(source), Some(name)) => {
+            let source = source.with_sizes_of(name).map_err(to_exception)?;
+            Ok((Some(source), None))
+        }
+        (MachineProtocols::Levels(upper, lower), None) => Ok((Some(upper), Some(lower))),
+        (MachineProtocols::Levels(..), Some(name)) => Err(input_error(&format!(
+            "`system` is {name}: two-level systems have no sizes of their own"
+        ))),
+        (MachineProtocols::Directions(device, host), _) => Err(input_error(&format!(
+            "a test runs on one address space, but the specification composes two; give {} or {}",
+            device.path.display(),
+            host.path.display()
+        ))),
+    }
+}
+
+/// Places the threads of a test on kinds of remotes, and chooses the variants of its writes.
+///
+/// # Errors
+/// The options do not fit the protocol, or describe several tests.
+fn single_test(
+    test: &Test,
+    source: Option<&Source>,
+    lower: Option<&Source>,
+    options: &LitmusOptions,
+) -> PyResult<Test> {
+    let mut test = test.clone();
+    if let (Some(kinds), Some(lower)) = (&options.kinds, lower) {
+        let (kind, text) = (&lower.protocol.kinds[0].name, &lower.protocol.name);
+        return Err(input_error(&format!(
+            "`kinds` is {kinds}: threads on a two-level protocol run on `{kind}` of {text}"
+        )));
+    }
+    if let (Some(source), None) = (source, lower) {
+        let placements = test
+            .with_kinds(options.kinds.as_deref(), &source.protocol)
+            .map_err(to_exception)?;
+        let count = placements.len();
+        let [placed_test] = <[_; 1]>::try_from(placements).map_err(|_| {
+            let name = &source.protocol.name;
+            input_error(&format!(
+                "the kinds of remotes of {name} have different rows: `kinds` assigns one to each thread, in one of {count} ways"
+            ))
+        })?;
+        test = placed_test;
+    }
+    if let (Some(stores), Some(source)) = (&options.stores, lower.or(source)) {
+        let variants = test
+            .with_store_variants(stores, &source.protocol)
+            .map_err(to_exception)?;
+        // Letters describe one combination of variants, whereas `all` gives one test per combination.
+        let [variant] = <[_; 1]>::try_from(variants)
+            .map_err(|_| input_error("`stores` needs one letter per write of a single test"))?;
+        test = variant;
+    }
+    Ok(test)
 }
 
 /// Exception for a failed test, without the prefix of messages on a terminal.

@@ -47,22 +47,11 @@ pub(crate) fn once(options: &Check, console: &mut Console) -> Result<ExitStatus,
     if let Some(trace) = &options.replay {
         return replay::run(options, trace, console);
     }
-    // Models are read later, one at a time.
-    let sources: Vec<_> = (options.files.iter())
-        .map(|file| match model_check::is_model(file) {
-            true => Input::Model(file),
-            false => match files::read(file) {
-                Ok(text) if composes(&text) => Input::Composition(Box::new(
-                    CompositionSource::read(file, &text, console.terminal.colour),
-                )),
-                text => Input::Protocol(Box::new(
-                    text.and_then(|text| Source::of(file, text, console.terminal.colour)),
-                )),
-            },
-        })
+    let inputs: Vec<Input> = (options.files.iter())
+        .map(|file| Input::read(file, console.terminal.colour))
         .collect();
     if options.export_murphi.is_some() || options.chart_svg.is_some() {
-        let protocols = sources.iter().filter_map(|source| match source {
+        let protocols = inputs.iter().filter_map(|input| match input {
             Input::Protocol(source) => source.as_ref().as_ref().ok(),
             Input::Model(_) | Input::Composition(_) => None,
         });
@@ -82,21 +71,8 @@ pub(crate) fn once(options: &Check, console: &mut Console) -> Result<ExitStatus,
         part_results: Vec::new(),
     };
     let mut worst_outcome = ExitStatus::default();
-    for source in sources {
-        let result = match source {
-            Input::Protocol(source) => {
-                source.and_then(|source| batch.check(source, systems(options), console))
-            }
-            Input::Composition(composition) => {
-                composition.and_then(|composition| batch.check_composed(&composition, console))
-            }
-            Input::Model(file) => batch.check_model(file, console),
-        };
-        let result = result.and_then(|()| batch.print_limits(console));
-        if let Err(failure) = result {
-            console.say(&failure.message);
-            batch.outcome = batch.outcome.max(failure.outcome);
-        }
+    for input in inputs {
+        batch.check_input(input, console);
         worst_outcome = worst_outcome.max(std::mem::take(&mut batch.outcome));
         if console.is_interrupted() {
             let advice = batch.checkpoints.and_then(Checkpoints::advice);
@@ -126,8 +102,25 @@ enum Input<'a> {
     Protocol(Box<Result<Source, Failure>>),
     /// A composition with the files that it uses, or the error from reading them.
     Composition(Box<Result<CompositionSource, Failure>>),
-    /// Path of a Murphi model, which is read when its turn comes.
+    /// Path of a Murphi model. Models are read one at a time, just before they are checked.
     Model(&'a Path),
+}
+
+impl Input<'_> {
+    /// Reads a file, unless it is a Murphi model.
+    fn read(file: &Path, colour: bool) -> Input<'_> {
+        if model_check::is_model(file) {
+            return Input::Model(file);
+        }
+        match files::read(file) {
+            Ok(text) if composes(&text) => {
+                Input::Composition(Box::new(CompositionSource::read(file, &text, colour)))
+            }
+            text => Input::Protocol(Box::new(
+                text.and_then(|text| Source::of(file, text, colour)),
+            )),
+        }
+    }
 }
 
 /// Rejects options that do not apply to one of the files, or that contradict `--hash-compaction`. Nothing is read.
@@ -265,6 +258,24 @@ struct Batch<'a> {
 }
 
 impl Batch<'_> {
+    /// Checks one file, and prints its errors. The outcome of the batch is then that of the file.
+    fn check_input(&mut self, input: Input, console: &mut Console) {
+        let result = match input {
+            Input::Protocol(source) => {
+                source.and_then(|source| self.check(source, systems(self.options), console))
+            }
+            Input::Composition(composition) => {
+                composition.and_then(|composition| self.check_composed(&composition, console))
+            }
+            Input::Model(file) => self.check_model(file, console),
+        };
+        let result = result.and_then(|()| self.print_limits(console));
+        if let Err(failure) = result {
+            console.say(&failure.message);
+            self.outcome = self.outcome.max(failure.outcome);
+        }
+    }
+
     /// Checks the selected systems of one protocol. The request takes all other options from the command line.
     fn check(
         &mut self,

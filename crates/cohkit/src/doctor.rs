@@ -38,8 +38,22 @@ for name in sys.argv[1:]:
         pass
 print(json.dumps(versions))";
 
-/// Versions of the parts of a tool, and the reason why it is unusable, if it is.
-type ToolStatus = (Vec<(String, String)>, Option<String>);
+/// An installed program or Python module.
+struct Installed {
+    name: String,
+    version: String,
+}
+
+/// Availability of a tool.
+struct ToolStatus {
+    /// Usable programs and modules of the tool.
+    parts: Vec<Installed>,
+    /// Reason why the tool is unusable; `None` if it is usable.
+    problem: Option<String>,
+}
+
+/// Versions of Python modules by name, or the reason why they are unknown.
+type Modules = Result<BTreeMap<String, String>, String>;
 
 /// Lists the optional tools with their versions. The outcome is always [`ExitStatus::Success`]; missing tools are
 /// part of the result.
@@ -90,14 +104,13 @@ pub(crate) fn run(options: &Doctor, console: &mut Console) -> Result<ExitStatus,
 }
 
 /// JSON entry of a tool; its status is machine-dependent, and therefore under the key `run`.
-fn json(tool: &Tool, (versions, problem): &ToolStatus) -> Value {
+fn json(tool: &Tool, ToolStatus { parts, problem }: &ToolStatus) -> Value {
     let programs = tool
         .programs
         .iter()
         .map(|program| program.names.join(" or "));
-    let versions = versions.iter();
-    let versions: Map<String, Value> = versions
-        .map(|(name, version)| (name.clone(), version.as_str().into()))
+    let versions: Map<String, Value> = (parts.iter())
+        .map(|part| (part.name.clone(), part.version.as_str().into()))
         .collect();
     json!({
         "name": tool.name,
@@ -111,12 +124,12 @@ fn json(tool: &Tool, (versions, problem): &ToolStatus) -> Value {
 }
 
 /// Lines of a tool: name, availability and purpose, then its versions or its problem.
-fn text(tool: &Tool, (versions, problem): &ToolStatus) -> String {
+fn text(tool: &Tool, ToolStatus { parts, problem }: &ToolStatus) -> String {
     let last_line = match problem {
         Some(problem) => format!("{problem}; install {}", tool.installed_by),
         None => {
-            let versions = versions.iter();
-            let versions = versions.map(|(name, version)| format!("{name} {version}"));
+            let versions = parts.iter();
+            let versions = versions.map(|part| format!("{} {}", part.name, part.version));
             versions.collect::<Vec<_>>().join(", ")
         }
     };
@@ -149,14 +162,14 @@ fn wrap_words(words: &str) -> String {
 /// all of its programs and modules are.
 fn inspect_tool(
     tool: &Tool,
-    programs: Vec<Result<(String, String), String>>,
-    modules: &Result<BTreeMap<String, String>, String>,
+    programs: Vec<Result<Installed, String>>,
+    modules: &Modules,
 ) -> ToolStatus {
-    let mut versions = Vec::new();
+    let mut parts = Vec::new();
     let mut problems = Vec::new();
     for program in programs {
         match program {
-            Ok(named_version) => versions.push(named_version),
+            Ok(installed) => parts.push(installed),
             Err(problem) => problems.push(problem),
         }
     }
@@ -167,20 +180,23 @@ fn inspect_tool(
             Err(problem) if problems.contains(problem) => {}
             Err(problem) => problems.push(problem.clone()),
             Ok(modules) => match modules.get(*name) {
-                Some(version) => versions.push((name.to_string(), version.clone())),
+                Some(version) => parts.push(Installed {
+                    name: name.to_string(),
+                    version: version.clone(),
+                }),
                 None => problems.push(format!("Python has no `{name}`")),
             },
         }
     }
-    (
-        versions,
-        (!problems.is_empty()).then(|| problems.join("; ")),
-    )
+    ToolStatus {
+        parts,
+        problem: (!problems.is_empty()).then(|| problems.join("; ")),
+    }
 }
 
 /// Installed name of a program and its version, or the reason why it is unusable. The first of its names that is
 /// installed counts. `path` is the value of `PATH`.
-fn find_program(program: &Program, path: &OsStr) -> Result<(String, String), String> {
+fn find_program(program: &Program, path: &OsStr) -> Result<Installed, String> {
     let mut problem = None;
     for name in program.names {
         let reason = match tool::version(name, program.arguments, path, VERSION_TIMEOUT) {
@@ -188,7 +204,10 @@ fn find_program(program: &Program, path: &OsStr) -> Result<(String, String), Str
             VersionResult::Failed(reason) => reason.lines().next().unwrap_or_default().to_string(),
             VersionResult::Output(output) => match find_version(&output) {
                 Some((version, number)) if number >= program.oldest => {
-                    return Ok((name.to_string(), version.to_string()))
+                    return Ok(Installed {
+                        name: name.to_string(),
+                        version: version.to_string(),
+                    })
                 }
                 Some((version, _)) => {
                     let (major, minor) = program.oldest;
@@ -240,7 +259,7 @@ fn quote_output(output: &str) -> String {
 }
 
 /// Versions of the installed distributions, for the Python that has the package, or else for the first that runs.
-fn installed_modules() -> Result<BTreeMap<String, String>, String> {
+fn installed_modules() -> Modules {
     let (python, has_package) = python::find_python(VERSION_TIMEOUT)?;
     let names = TOOLS.iter().flat_map(|tool| tool.modules);
     let mut command = Command::new(&python);

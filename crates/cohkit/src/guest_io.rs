@@ -1,5 +1,5 @@
 //! Host I/O of a guest program: the streams of the command, and files of a folder if the user names one. Also
-//! descriptions of places in the program's source.
+//! descriptions of positions in the program's source.
 
 use crate::console::Console;
 use cohkit_api::outcome::{ExitStatus, Failure};
@@ -16,61 +16,64 @@ use std::path::{Path, PathBuf};
 /// Maximum bytes of an unfinished output line before it is printed.
 const MAX_LINE_BYTES: usize = 1 << 13;
 
-/// Position of a core: the address `pc`, the instruction if it is readable, and the function and source line if they
-/// are known. For inlined code, the calling lines follow. `file` is the program's ELF file, and `image` its parsed
-/// form.
-pub(crate) fn describe_place(file: &[u8], image: &Image, pc: u64, instruction: &str) -> String {
-    let mut place = format!("{pc:#x}");
-    if !instruction.is_empty() {
-        place += &format!(": {instruction}");
-    }
-    if let Some(source) = source(file, image, pc) {
-        place += &format!("\n  in {source}");
-    }
-    place
+/// A guest program: its ELF file and the file's parsed form.
+#[derive(Clone, Copy)]
+pub(crate) struct GuestProgram<'a> {
+    /// Contents of the ELF file, whose debug information gives source lines.
+    pub(crate) file: &'a [u8],
+    /// Segments and symbols of the file.
+    pub(crate) image: &'a Image<'a>,
 }
 
-/// Description of the jump that led to an address without a valid instruction, with its position `from`; empty for
-/// other exceptions, or if the position is unknown.
-pub(crate) fn jump_origin(
-    file: &[u8],
-    image: &Image,
-    exception: &Exception,
-    from: Option<u64>,
-) -> String {
-    use Exception::{FetchFault, FetchPageFault, IllegalInstruction};
-    match (exception, from) {
-        (FetchFault(_) | FetchPageFault(_) | IllegalInstruction(_), Some(from)) => {
-            format!(
-                "\n  jumped to from {}",
-                describe_place(file, image, from, "")
-            )
+impl GuestProgram<'_> {
+    /// Position of a core: the address `pc`, the instruction in assembly if it is not empty, and the function and
+    /// source line if they are known. For inlined code, the calling lines follow.
+    pub(crate) fn describe_position(self, pc: u64, instruction: &str) -> String {
+        let mut position = format!("{pc:#x}");
+        if !instruction.is_empty() {
+            position += &format!(": {instruction}");
         }
-        _ => String::new(),
+        if let Some(source) = self.source_location(pc) {
+            position += &format!("\n  in {source}");
+        }
+        position
+    }
+
+    /// Description of the jump that led to an address without a valid instruction, with the jump's address `from`;
+    /// empty for other exceptions, or if `from` is unknown.
+    pub(crate) fn describe_jump(self, exception: &Exception, from: Option<u64>) -> String {
+        use Exception::{FetchFault, FetchPageFault, IllegalInstruction};
+        match (exception, from) {
+            (FetchFault(_) | FetchPageFault(_) | IllegalInstruction(_), Some(from)) => {
+                format!("\n  jumped to from {}", self.describe_position(from, ""))
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// Function at the address `pc` with the offset in bytes, and the lines of its source if they are known; `None`
+    /// outside of all functions.
+    fn source_location(self, pc: u64) -> Option<String> {
+        let (name, offset) = self.image.symbol_at(pc)?;
+        let mut location = format!("{name} + {offset}");
+        for (number, (file, line)) in elf::lines(self.file, pc).iter().enumerate() {
+            // The first line is that of the innermost inlined function.
+            let call_text = if number > 0 { "called at " } else { "" };
+            location += &format!(", {call_text}{file}:{line}");
+        }
+        Some(location)
     }
 }
 
 /// Size of the stack that overflowed, with the remedy; empty for other exceptions. `memory` is the size of memory in
 /// MiB.
-pub(crate) fn stack_size(exception: &Exception, memory: u64) -> String {
+pub(crate) fn explain_stack_overflow(exception: &Exception, memory: u64) -> String {
     match exception {
         Exception::StackOverflow(_) => {
             format!(" (the stack is one eighth of memory: {memory} MiB; `--memory MIB` gives more)")
         }
         _ => String::new(),
     }
-}
-
-/// Function at the address `pc` with the offset in bytes, and the lines of its source if they are known; `None`
-/// outside of all functions.
-pub(crate) fn source(file: &[u8], image: &Image, pc: u64) -> Option<String> {
-    let (name, offset) = image.symbol_at(pc)?;
-    let mut source = format!("{name} + {offset}");
-    for (number, (file, line)) in elf::lines(file, pc).iter().enumerate() {
-        let call_text = if number > 0 { "called at " } else { "" };
-        source += &format!(", {call_text}{file}:{line}");
-    }
-    Some(source)
 }
 
 /// Canonical path of a folder, without symbolic links.
@@ -164,7 +167,7 @@ impl GuestIo<'_, '_> {
     }
 
     /// Returns the open file with this descriptor.
-    fn file(&mut self, number: u32) -> Result<&mut File, Errno> {
+    fn open_file(&mut self, number: u32) -> Result<&mut File, Errno> {
         self.open.get_mut(&number).ok_or(Errno::BadFile)
     }
 
@@ -234,7 +237,7 @@ impl World for GuestIo<'_, '_> {
                 self.flush();
                 io::stdin().read(bytes)
             }
-            _ => self.file(file)?.read(bytes),
+            _ => self.open_file(file)?.read(bytes),
         };
         count.map_err(errno)
     }
@@ -243,7 +246,7 @@ impl World for GuestIo<'_, '_> {
         let buffer = match file {
             1 => &mut self.output,
             2 => &mut self.error_output,
-            _ => return self.file(file)?.write(bytes).map_err(errno),
+            _ => return self.open_file(file)?.write(bytes).map_err(errno),
         };
         buffer.extend(bytes);
         // C libraries may write each byte separately.
@@ -259,7 +262,7 @@ impl World for GuestIo<'_, '_> {
             FilePosition::Current(distance) => SeekFrom::Current(distance),
             FilePosition::End(distance) => SeekFrom::End(distance),
         };
-        self.file(file)?.seek(offset).map_err(errno)
+        self.open_file(file)?.seek(offset).map_err(errno)
     }
 
     fn now(&mut self) -> u64 {

@@ -4,7 +4,7 @@ mod document;
 mod highlight;
 mod messages;
 mod names;
-mod places;
+mod positions;
 
 use crate::console::Console;
 use cohkit_api::outcome::{ExitStatus, Failure};
@@ -50,7 +50,7 @@ pub(crate) fn run(console: &mut Console) -> Result<ExitStatus, Failure> {
                     .handle_lifecycle(&method)
                     .and_then(|handled| match handled {
                         Some(result) => Ok(result),
-                        None => documents.result(&method, params, console.interrupted),
+                        None => documents.handle_request(&method, params, console.interrupted),
                     });
                 vec![match result {
                     Ok(result) => messages::response(&id, result),
@@ -248,8 +248,8 @@ impl Documents {
         notifications
     }
 
-    /// Result of a request; `null` if there is nothing to return.
-    fn result(
+    /// Handles a request. Returns its result, which is `null` if there is nothing to return.
+    fn handle_request(
         &self,
         method: &str,
         params: Value,

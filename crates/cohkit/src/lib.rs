@@ -75,40 +75,7 @@ where
     }
     let parsed = with_negative_numbers(Options::command()).try_get_matches_from(arguments);
     let result = match parsed.and_then(|matches| Options::from_arg_matches(&matches)) {
-        Ok(Options { command }) => match command {
-            Command::Check(options) => match options.watch {
-                true => watch::run(&options, console),
-                false => check::once(&options, console),
-            },
-            Command::Table(options) => table::run(&options, console),
-            Command::Fmt(options) => fmt::run(&options, console),
-            Command::Litmus(options) => litmus::run(&options, console),
-            Command::Trace(options) => trace::run(&options, console),
-            Command::Sim(options) => sim::run(&options, console),
-            Command::Play(options) => play::run(&options, console),
-            Command::Rtl(options) => rtl::run(&options, console),
-            Command::Mutants(options) => mutants::run(&options, console),
-            Command::Link(options) => link::run(&options, console),
-            Command::Run(options) => program::run(&options, console),
-            Command::List(options) => list::run(&options, console),
-            Command::Library(options) => library::run(&options, console),
-            Command::Doctor(options) => doctor::run(&options, console),
-            Command::Platform(options) => list::show_platform(&options, console),
-            Command::Reproduce(options) => {
-                python::run_in_python("reproduce", &options.forwarded.arguments)
-            }
-            Command::Completions(options) => console
-                .print(&completions(options.shell))
-                .map(|()| ExitStatus::Success),
-            Command::LanguageServer(_) => language_server::run(console),
-            Command::Sweep(options) => python::run_in_python("sweep", &options.forwarded.arguments),
-            Command::Report(options) => {
-                python::run_in_python("report", &options.forwarded.arguments)
-            }
-            Command::Explore(options) => {
-                python::run_in_python("explore", &options.forwarded.arguments)
-            }
-        },
+        Ok(options) => run_command(options.command, console),
         Err(parser_error) if parser_error.use_stderr() => {
             let message = parser_error.render();
             let message = match console.terminal.colour {
@@ -131,6 +98,40 @@ where
         }
         failure.outcome
     })
+}
+
+/// Runs a parsed command.
+fn run_command(command: Command, console: &mut Console) -> Result<ExitStatus, Failure> {
+    match command {
+        Command::Check(options) => match options.watch {
+            true => watch::run(&options, console),
+            false => check::once(&options, console),
+        },
+        Command::Table(options) => table::run(&options, console),
+        Command::Fmt(options) => fmt::run(&options, console),
+        Command::Litmus(options) => litmus::run(&options, console),
+        Command::Trace(options) => trace::run(&options, console),
+        Command::Sim(options) => sim::run(&options, console),
+        Command::Play(options) => play::run(&options, console),
+        Command::Rtl(options) => rtl::run(&options, console),
+        Command::Mutants(options) => mutants::run(&options, console),
+        Command::Link(options) => link::run(&options, console),
+        Command::Run(options) => program::run(&options, console),
+        Command::List(options) => list::run(&options, console),
+        Command::Library(options) => library::run(&options, console),
+        Command::Doctor(options) => doctor::run(&options, console),
+        Command::Platform(options) => list::show_platform(&options, console),
+        Command::Reproduce(options) => {
+            python::run_in_python("reproduce", &options.forwarded.arguments)
+        }
+        Command::Completions(options) => console
+            .print(&completions(options.shell))
+            .map(|()| ExitStatus::Success),
+        Command::LanguageServer(_) => language_server::run(console),
+        Command::Sweep(options) => python::run_in_python("sweep", &options.forwarded.arguments),
+        Command::Report(options) => python::run_in_python("report", &options.forwarded.arguments),
+        Command::Explore(options) => python::run_in_python("explore", &options.forwarded.arguments),
+    }
 }
 
 /// Command line quoted for a POSIX shell, with the plain name of the command.

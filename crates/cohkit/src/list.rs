@@ -142,68 +142,81 @@ pub(crate) fn show_platform(
     console: &mut Console,
 ) -> Result<ExitStatus, Failure> {
     let platform = platform(&options.platform, console.terminal.colour)?;
-    let (name, remotes, lines) = (platform.name.clone(), platform.remotes, platform.lines);
-    let lower_remotes = platform.below.as_ref().map(|lower| lower.remotes);
-    let quantities = platform.all_quantities();
     let text = if options.output.form.json {
-        let quantities = quantities.iter().map(|(name, unit, quantity)| {
-            let quantity_text = |value| units::show(value, *unit);
-            json!({
-                "name": name,
-                "value": quantity_text(quantity.value),
-                "range": [quantity_text(quantity.range.0), quantity_text(quantity.range.1)],
-                "origin": quantity.origin,
-            })
-        });
-        let mut value = json!({
-            "name": name,
-            "remotes": remotes,
-            "lines": lines,
-            "quantities": quantities.collect::<Vec<_>>(),
-            "run": { "version": env!("CARGO_PKG_VERSION") },
-        });
-        if !platform.agents.is_empty() {
-            let remotes_by_kind = platform.agents.iter();
-            let remotes_by_kind =
-                remotes_by_kind.map(|agents| (agents.kind.clone(), agents.remotes.into()));
-            value["agents"] = remotes_by_kind.collect::<serde_json::Map<_, _>>().into();
-        }
-        if let Some(lower_remotes) = lower_remotes {
-            value["lower_level_caches"] = lower_remotes.into();
-        }
+        let value = platform_json(&platform);
         options.output.form.format_output(value, console)
     } else {
-        let rows: Vec<[String; 4]> = quantities
-            .iter()
-            .map(|(name, unit, quantity)| {
-                let quantity_text = |value| units::show(value, *unit);
-                let (low, high) = quantity.range;
-                let range = match low == high {
-                    true => String::new(),
-                    false => format!("{} to {}", quantity_text(low), quantity_text(high)),
-                };
-                let value = quantity_text(quantity.value);
-                [name.to_string(), value, range, quantity.origin.clone()]
-            })
-            .collect();
-        let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-        let (name_width, value_width, range_width) = (width(0), width(1), width(2));
-        let lower_remotes = lower_remotes.map_or(String::new(), |lower_remotes| {
-            format!(" with {lower_remotes} below each")
-        });
-        let agents = platform.agents.iter();
-        let agents = agents.map(|group| format!(", {} {}", group.kind, group.remotes));
-        let agents: String = agents.collect();
-        let mut text =
-            format!("{name}: remotes {remotes}{lower_remotes}{agents}, lines {lines}\n\n");
-        for [name, value, range, origin] in &rows {
-            let _ = writeln!(
-                text,
-                "{name:name_width$}  {value:>value_width$}  {range:range_width$}  {origin}"
-            );
-        }
-        text
+        platform_text(&platform)
     };
     deliver(&text, &options.output, console)?;
     Ok(ExitStatus::Success)
+}
+
+/// Platform as JSON, described in `docs/output.md`.
+fn platform_json(platform: &Platform) -> Value {
+    let quantities = platform.all_quantities();
+    let quantities = quantities.iter().map(|(name, unit, quantity)| {
+        let quantity_text = |value| units::show(value, *unit);
+        json!({
+            "name": name,
+            "value": quantity_text(quantity.value),
+            "range": [quantity_text(quantity.range.0), quantity_text(quantity.range.1)],
+            "origin": quantity.origin,
+        })
+    });
+    let quantities: Vec<Value> = quantities.collect();
+    let mut value = json!({
+        "name": platform.name,
+        "remotes": platform.remotes,
+        "lines": platform.lines,
+        "quantities": quantities,
+        "run": { "version": env!("CARGO_PKG_VERSION") },
+    });
+    if !platform.agents.is_empty() {
+        let remotes_by_kind = platform.agents.iter();
+        let remotes_by_kind =
+            remotes_by_kind.map(|agents| (agents.kind.clone(), agents.remotes.into()));
+        value["agents"] = remotes_by_kind.collect::<serde_json::Map<_, _>>().into();
+    }
+    if let Some(lower) = &platform.below {
+        value["lower_level_caches"] = lower.remotes.into();
+    }
+    value
+}
+
+/// Platform as text: its size, then a row for each quantity.
+fn platform_text(platform: &Platform) -> String {
+    let quantities = platform.all_quantities();
+    let rows: Vec<[String; 4]> = quantities
+        .iter()
+        .map(|(name, unit, quantity)| {
+            let quantity_text = |value| units::show(value, *unit);
+            let (low, high) = quantity.range;
+            let range = match low == high {
+                true => String::new(),
+                false => format!("{} to {}", quantity_text(low), quantity_text(high)),
+            };
+            let value = quantity_text(quantity.value);
+            [name.to_string(), value, range, quantity.origin.clone()]
+        })
+        .collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+    let (name_width, value_width, range_width) = (width(0), width(1), width(2));
+    let lower_remotes = platform.below.as_ref().map_or(String::new(), |lower| {
+        format!(" with {} below each", lower.remotes)
+    });
+    let agents = platform.agents.iter();
+    let agents = agents.map(|group| format!(", {} {}", group.kind, group.remotes));
+    let agents: String = agents.collect();
+    let mut text = format!(
+        "{}: remotes {}{lower_remotes}{agents}, lines {}\n\n",
+        platform.name, platform.remotes, platform.lines
+    );
+    for [name, value, range, origin] in &rows {
+        let _ = writeln!(
+            text,
+            "{name:name_width$}  {value:>value_width$}  {range:range_width$}  {origin}"
+        );
+    }
+    text
 }

@@ -7,6 +7,7 @@ use crate::sim::read_levels;
 use cohkit_api::files;
 use cohkit_api::litmus::{run_test, LitmusRequest, MemorySystem, Report, Test, TestError};
 use cohkit_api::outcome::{ExitStatus, Failure};
+use cohkit_api::source::Source;
 use serde_json::Value;
 use std::path::Path;
 
@@ -19,57 +20,12 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     if let Some(file) = &options.output.out {
         files::try_file(file)?;
     }
-    let (source, lower) = match &options.protocol {
-        Some(path) => {
-            let (source, lower) = read_levels(path, console.terminal.colour)?;
-            match (&options.system, &lower) {
-                (None, _) => (Some(source), lower),
-                (Some(name), None) => (Some(source.with_sizes_of(name)?), None),
-                (Some(name), Some(_)) => {
-                    let message = format!(
-                        "error: --system {name}: two-level systems have no sizes of their own"
-                    );
-                    return Err(Failure::new(ExitStatus::BadInput, message));
-                }
-            }
-        }
-        None => (None, None),
-    };
-    let memory_system = MemorySystem {
-        source: source.as_ref(),
-        lower: lower.as_ref(),
-        file: options.protocol.as_deref(),
-    };
-    let request = LitmusRequest {
-        cores: options.cores,
-        model: options.model,
-        max_spontaneous_evictions: options.max_spontaneous_evictions,
-        max_states: options.max_states,
-        chart: options.chart,
-        simulate: options.simulation_runs.map(|runs| (options.seed, runs)),
-        basis: options.expect,
-    };
+    let (source, lower) = read_protocols(options, console)?;
     // Read all tests before the first run: an error in the last one must not appear after hours.
     let mut outcome = ExitStatus::Success;
-    let mut tests = Vec::new();
-    for file in &options.files {
-        match read_test(file, console) {
-            Ok(test) => tests.push(test),
-            Err(failure) => outcome = outcome.max(report_failure(&failure, console)),
-        }
-    }
-    if !(tests.is_empty() || tests.len() == options.files.len()) {
-        let (failed_count, file_count) = (options.files.len() - tests.len(), options.files.len());
-        console.say(&format!(
-            "{failed_count} of {file_count} tests are undecided: they could not be read"
-        ));
-    }
-    if options.shapes {
-        tests.extend(Test::shapes());
-    }
+    let mut tests = read_tests(options, &mut outcome, console);
     if options.print {
-        let texts = tests.iter().map(Test::print);
-        let texts: Result<Vec<String>, String> = texts.collect();
+        let texts: Result<Vec<String>, String> = tests.iter().map(Test::print).collect();
         let texts = texts
             .map_err(|reason| Failure::new(ExitStatus::BadInput, format!("error: {reason}")))?;
         deliver(&texts.join("\n"), &options.output, console)?;
@@ -82,27 +38,24 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
         );
         return Err(Failure::new(ExitStatus::BadInput, message));
     }
-    if let Some(source) = lower.as_ref().or(source.as_ref()) {
-        let place = |test: Test| match lower {
-            Some(_) => Ok(vec![test]),
-            None => test.with_kinds(options.kinds.as_deref(), &source.protocol),
-        };
-        tests = expand_tests(tests, &place, (&mut outcome, console));
-    }
-    if let (Some(stores), Some(source)) =
-        (&options.store_variants, lower.as_ref().or(source.as_ref()))
-    {
-        let mix = |test: Test| test.with_store_variants(stores, &source.protocol);
-        tests = expand_tests(tests, &mix, (&mut outcome, console));
-    }
-    let mut reports = Vec::new();
-    for test in &tests {
-        match report_test(test, memory_system, &request, options, console) {
-            Ok(report) => reports.push(report),
-            Err(failure) if failure.outcome == ExitStatus::Interrupted => return Err(failure),
-            Err(failure) => outcome = outcome.max(report_failure(&failure, console)),
+    // On a two-level protocol, the threads run on the lower level.
+    if let Some(threads_source) = lower.as_ref().or(source.as_ref()) {
+        let protocol = &threads_source.protocol;
+        if lower.is_none() {
+            let with_kinds = |test: Test| test.with_kinds(options.kinds.as_deref(), protocol);
+            tests = expand_tests(tests, &with_kinds, &mut outcome, console);
+        }
+        if let Some(stores) = &options.store_variants {
+            let with_variants = |test: Test| test.with_store_variants(stores, protocol);
+            tests = expand_tests(tests, &with_variants, &mut outcome, console);
         }
     }
+    let memory_system = MemorySystem {
+        source: source.as_ref(),
+        lower: lower.as_ref(),
+        file: options.protocol.as_deref(),
+    };
+    let reports = run_tests(&tests, memory_system, options, &mut outcome, console)?;
     let outcome = reports.iter().map(|r| r.outcome).fold(outcome, Ord::max);
     let text = if options.output.form.json {
         let values: Vec<Value> = reports.into_iter().map(|r| r.json).collect();
@@ -117,24 +70,99 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     Ok(outcome)
 }
 
-/// Expands each test into several; reports the errors of single tests.
+/// Protocol of the options, with its lower level if it has two; both `None` without a protocol.
+fn read_protocols(
+    options: &Options,
+    console: &Console,
+) -> Result<(Option<Source>, Option<Source>), Failure> {
+    let Some(path) = &options.protocol else {
+        return Ok((None, None));
+    };
+    let (source, lower) = read_levels(path, console.terminal.colour)?;
+    match (&options.system, &lower) {
+        (None, _) => Ok((Some(source), lower)),
+        (Some(name), None) => Ok((Some(source.with_sizes_of(name)?), None)),
+        (Some(name), Some(_)) => {
+            let message =
+                format!("error: --system {name}: two-level systems have no sizes of their own");
+            Err(Failure::new(ExitStatus::BadInput, message))
+        }
+    }
+}
+
+/// Reads the tests of all files, and adds the shapes if the options ask for them. Prints the errors of files, and raises
+/// `outcome` to the worst of them.
+fn read_tests(options: &Options, outcome: &mut ExitStatus, console: &mut Console) -> Vec<Test> {
+    let mut tests = Vec::new();
+    for file in &options.files {
+        match read_test(file, console) {
+            Ok(test) => tests.push(test),
+            Err(failure) => report_failure(&failure, outcome, console),
+        }
+    }
+    let file_count = options.files.len();
+    let failed_count = file_count - tests.len();
+    if failed_count > 0 && !tests.is_empty() {
+        console.say(&format!(
+            "{failed_count} of {file_count} tests are undecided: they could not be read"
+        ));
+    }
+    if options.shapes {
+        tests.extend(Test::shapes());
+    }
+    tests
+}
+
+/// Expands each test into several. Prints the errors of single tests, and raises `outcome` to the worst of them.
 fn expand_tests(
     tests: Vec<Test>,
     expand: &dyn Fn(Test) -> Result<Vec<Test>, Failure>,
-    (outcome, console): (&mut ExitStatus, &mut Console),
+    outcome: &mut ExitStatus,
+    console: &mut Console,
 ) -> Vec<Test> {
     let mut expanded = Vec::new();
     for test in tests {
         match expand(test) {
             Ok(tests) => expanded.extend(tests),
-            Err(failure) => *outcome = (*outcome).max(report_failure(&failure, console)),
+            Err(failure) => report_failure(&failure, outcome, console),
         }
     }
     expanded
 }
 
+/// Runs the tests in their order. Prints the errors of single tests, and raises `outcome` to the worst of them.
+///
+/// # Errors
+/// The run was interrupted.
+fn run_tests(
+    tests: &[Test],
+    memory_system: MemorySystem,
+    options: &Options,
+    outcome: &mut ExitStatus,
+    console: &mut Console,
+) -> Result<Vec<Report>, Failure> {
+    let request = LitmusRequest {
+        cores: options.cores,
+        model: options.model,
+        max_spontaneous_evictions: options.max_spontaneous_evictions,
+        max_states: options.max_states,
+        chart: options.chart,
+        simulate: options.simulation_runs.map(|runs| (options.seed, runs)),
+        basis: options.expect,
+    };
+    let mut reports = Vec::new();
+    for test in tests {
+        match report_on_test(test, memory_system, &request, options, console) {
+            Ok(report) => reports.push(report),
+            Err(failure) if failure.outcome == ExitStatus::Interrupted => return Err(failure),
+            Err(failure) => report_failure(&failure, outcome, console),
+        }
+    }
+    Ok(reports)
+}
+
 /// Runs one test.
-fn report_test(
+fn report_on_test(
     test: &Test,
     memory_system: MemorySystem,
     request: &LitmusRequest,
@@ -152,10 +180,10 @@ fn report_test(
     })
 }
 
-/// Reports the failure of one test; the other tests still run.
-fn report_failure(failure: &Failure, console: &mut Console) -> ExitStatus {
+/// Prints the failure of one test, and raises `outcome` to that of the failure; the other tests still run.
+fn report_failure(failure: &Failure, outcome: &mut ExitStatus, console: &mut Console) {
     console.say(&failure.message);
-    failure.outcome
+    *outcome = (*outcome).max(failure.outcome);
 }
 
 /// Reads a test. A plain name without the extension `.litmus` is the name of a shape, unless such a file exists.

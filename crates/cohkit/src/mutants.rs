@@ -31,19 +31,7 @@ pub(crate) fn run(
         Failure::new(ExitStatus::BadInput, message)
     };
     let mutants = mutants(&source.text);
-    let indices = match options.index {
-        Some(number) if number < mutants.len() => vec![number],
-        Some(number) => {
-            let range = mutants.len().checked_sub(1);
-            let range = range.map_or("has no mutants".into(), |last| {
-                format!("has mutants 0 to {last}, and no {number}")
-            });
-            return Err(input_error(range));
-        }
-        None => (options.first..mutants.len())
-            .step_by(options.stride.get())
-            .collect(),
-    };
+    let indices = selected_indices(options, mutants.len()).map_err(input_error)?;
     if options.print {
         let text: String = (indices.iter())
             .map(|&number| {
@@ -62,23 +50,27 @@ pub(crate) fn run(
              help: `cohkit check` reports the details"
         ))
     })?;
-    let Some(verdicts) = verdicts_on(options, &judge, &mutants, &indices, console) else {
+    let Some(verdicts) = judge_all(options, &judge, &mutants, &indices, console) else {
         return Err(Failure::new(
             ExitStatus::Interrupted,
             "interrupted; nothing was written",
         ));
     };
-    let results: Vec<(usize, &Mutant, MutantVerdict)> = (indices.iter().zip(verdicts))
-        .map(|(&number, verdict)| (number, &mutants[number], verdict))
+    let results: Vec<JudgedMutant> = (indices.iter().zip(verdicts))
+        .map(|(&number, verdict)| JudgedMutant {
+            number,
+            mutant: &mutants[number],
+            verdict,
+        })
         .collect();
     let result = if options.output.form.json {
-        let rows = results.iter().map(|(number, mutant, verdict)| {
+        let rows = results.iter().map(|judged| {
             json!({
                 "protocol": source.protocol.name,
-                "number": number,
-                "kind": mutant.kind,
-                "mutant": mutant.description,
-                "verdict": verdict.name(),
+                "number": judged.number,
+                "kind": judged.mutant.kind,
+                "mutant": judged.mutant.description,
+                "verdict": judged.verdict.name(),
             })
         });
         options.output.form.format_output(rows.collect(), console)
@@ -86,11 +78,34 @@ pub(crate) fn run(
         text(&source, mutants.len(), &results)
     };
     deliver(&result, &options.output, console)?;
-    Ok(results
-        .iter()
-        .map(|(.., verdict)| outcome(*verdict))
-        .max()
-        .unwrap_or(ExitStatus::Success))
+    let outcomes = results.iter().map(|judged| outcome(judged.verdict));
+    Ok(outcomes.max().unwrap_or(ExitStatus::Success))
+}
+
+/// A mutant with its verdict.
+struct JudgedMutant<'a> {
+    /// Index of the mutant among all mutants of the protocol.
+    number: usize,
+    mutant: &'a Mutant,
+    verdict: MutantVerdict,
+}
+
+/// Indices of the mutants that the options select: one, or each `stride`-th from `first` on.
+///
+/// # Errors
+/// The selected index is out of range; the message is the predicate of a sentence about the file.
+fn selected_indices(options: &options::Mutants, count: usize) -> Result<Vec<usize>, String> {
+    match options.index {
+        Some(number) if number < count => Ok(vec![number]),
+        Some(number) => Err(match count.checked_sub(1) {
+            Some(last) => format!("has mutants 0 to {last}, and no {number}"),
+            None => "has no mutants".into(),
+        }),
+        None => {
+            let indices = (options.first..count).step_by(options.stride.get());
+            Ok(indices.collect())
+        }
+    }
 }
 
 /// Outcome of a mutant's verdict: success if the change is detected or makes no difference, violated if the mutant
@@ -105,8 +120,9 @@ fn outcome(verdict: MutantVerdict) -> ExitStatus {
     }
 }
 
-/// Verdicts on the chosen mutants, in their order; `None` if interrupted.
-fn verdicts_on(
+/// Judges the mutants with these indices on several threads. Returns the verdicts in the order of the indices; `None` if
+/// interrupted.
+fn judge_all(
     options: &options::Mutants,
     judge: &Judge,
     mutants: &[Mutant],
@@ -157,25 +173,27 @@ fn verdicts_on(
 }
 
 /// Numbers of verdicts in total and by kind of change, then each mutant that survives or is undecided.
-fn text(
-    source: &Source,
-    mutant_count: usize,
-    results: &[(usize, &Mutant, MutantVerdict)],
-) -> String {
+fn text(source: &Source, mutant_count: usize, results: &[JudgedMutant]) -> String {
     let name = &source.protocol.name;
     let mut text = format!(
         "{name}: {} of {mutant_count}: {}\n",
         counted(results.len() as u64, "mutant"),
-        verdict_counts(results.iter().map(|(.., verdict)| *verdict))
+        verdict_counts(results.iter().map(|judged| judged.verdict))
     );
     let mut kinds: BTreeMap<&str, Vec<MutantVerdict>> = BTreeMap::new();
-    for (_, mutant, verdict) in results {
-        kinds.entry(mutant.kind).or_default().push(*verdict);
+    for judged in results {
+        let verdicts = kinds.entry(judged.mutant.kind).or_default();
+        verdicts.push(judged.verdict);
     }
     for (kind, verdicts) in kinds {
         let _ = writeln!(text, "  {kind}: {}", verdict_counts(verdicts.into_iter()));
     }
-    for (number, mutant, verdict) in results {
+    for JudgedMutant {
+        number,
+        mutant,
+        verdict,
+    } in results
+    {
         if outcome(*verdict) != ExitStatus::Success {
             let _ = writeln!(text, "{}: {number}: {}", verdict.name(), mutant.description);
         }
@@ -200,7 +218,7 @@ fn verdict_counts(verdicts: impl Iterator<Item = MutantVerdict>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{outcome, ExitStatus, MutantVerdict};
 
     #[test]
     fn surviving_mutant_outranks_undecided_ones() {

@@ -1,4 +1,4 @@
-//! Reports on a run beside its result, as text: latency breakdown, and timelines.
+//! Reports on a run in addition to its result, as text: latency breakdown, and timelines.
 
 use crate::options::{ReportOptions, TimelineOptions};
 use crate::streaming_file::{self, StreamingFile};
@@ -6,7 +6,7 @@ use crate::table::wrap;
 use cohkit_api::latency_breakdown::{mean, nanoseconds};
 use cohkit_api::outcome::Failure;
 use cohkit_api::simulation::StartError;
-use cohkit_sim::attribution::{Explanation, Part, Step};
+use cohkit_sim::attribution::{Explanation, Part, Step, Transaction};
 use cohkit_sim::statistics::Statistics;
 use cohkit_timeline::{Filter, Recorded};
 use cohkit_units::{self as units, Unit};
@@ -151,43 +151,7 @@ fn explanation_text(explanation: &Explanation, width: usize) -> String {
         text.push_str("no access with a measured latency was performed\n");
         return text;
     };
-    let row = |text: &mut String, name: &str, total: u128, slowest: u64, description: &str| {
-        let share = 100.0 * total as f64 / explanation.latency.max(1) as f64;
-        let (mean, slowest) = (mean(explanation, total), nanoseconds(slowest));
-        let numbers = format!("{name:19} {mean:>12.3} ns {share:>5.1} % {slowest:>12.3} ns");
-        write_row(text, &numbers, description, width);
-    };
-    let _ = writeln!(
-        text,
-        "latency breakdown           mean access           the slowest"
-    );
-    for part in Part::ALL {
-        let belongs_to_part = |step: Step| step.part() == part;
-        if explanation.of_part(part) == 0 {
-            continue;
-        }
-        row(
-            &mut text,
-            part.name(),
-            explanation.of_part(part),
-            slowest.spent(belongs_to_part),
-            "",
-        );
-        for &step in Step::ALL.iter().filter(|step| belongs_to_part(**step)) {
-            let name = format!("  {}", step.name());
-            let step_time = slowest.spent(|candidate| candidate == step);
-            if explanation.total(step) > 0 {
-                row(
-                    &mut text,
-                    &name,
-                    explanation.total(step),
-                    step_time,
-                    step.text(),
-                );
-            }
-        }
-    }
-    row(&mut text, "all", explanation.latency, slowest.latency(), "");
+    write_breakdown(&mut text, explanation, slowest, width);
     let _ = writeln!(
         text,
         "\nthe slowest: {} of line {} by core {}, issued at {} ns",
@@ -206,12 +170,57 @@ fn explanation_text(explanation: &Explanation, width: usize) -> String {
     for line in wrap(&limit_text, width) {
         let _ = writeln!(text, "{line}");
     }
+    write_resources(&mut text, explanation, width);
+    text
+}
+
+/// Writes a table of the parts of the latency and their steps: the share in the mean access, and the time in the slowest
+/// one.
+fn write_breakdown(
+    text: &mut String,
+    explanation: &Explanation,
+    slowest: &Transaction,
+    width: usize,
+) {
+    let _ = writeln!(
+        text,
+        "latency breakdown           mean access           the slowest"
+    );
+    // Sums over all accesses, and times in the slowest access, are in picoseconds.
+    let mut row = |name: &str, total: u128, in_slowest: u64, description: &str| {
+        let share = 100.0 * total as f64 / explanation.latency.max(1) as f64;
+        let (mean, in_slowest) = (mean(explanation, total), nanoseconds(in_slowest));
+        let numbers = format!("{name:19} {mean:>12.3} ns {share:>5.1} % {in_slowest:>12.3} ns");
+        write_row(text, &numbers, description, width);
+    };
+    for part in Part::ALL {
+        let belongs_to_part = |step: Step| step.part() == part;
+        let total = explanation.of_part(part);
+        if total == 0 {
+            continue;
+        }
+        row(part.name(), total, slowest.spent(belongs_to_part), "");
+        for &step in Step::ALL.iter().filter(|step| belongs_to_part(**step)) {
+            let total = explanation.total(step);
+            if total > 0 {
+                let in_slowest = slowest.spent(|candidate| candidate == step);
+                row(
+                    &format!("  {}", step.name()),
+                    total,
+                    in_slowest,
+                    step.text(),
+                );
+            }
+        }
+    }
+    row("all", explanation.latency, slowest.latency(), "");
+}
+
+/// Writes a table of the resources in use: utilisation of the most used member, and mean over all members.
+fn write_resources(text: &mut String, explanation: &Explanation, width: usize) {
     let _ = writeln!(text, "\nin use                               most    mean");
-    for resource in explanation
-        .resources
-        .iter()
-        .filter(|resource| resource.utilisation > 0.0)
-    {
+    let resources = explanation.resources.iter();
+    for resource in resources.filter(|resource| resource.utilisation > 0.0) {
         let (utilisation, mean) = (100.0 * resource.utilisation, 100.0 * resource.mean);
         let member = match &resource.which {
             Some(member) if resource.count > 1 => {
@@ -221,9 +230,8 @@ fn explanation_text(explanation: &Explanation, width: usize) -> String {
             None => format!("of {}", resource.count),
         };
         let numbers = format!("{:32} {utilisation:>6.1} % {mean:>5.1} %", resource.name);
-        write_row(&mut text, &numbers, &member, width);
+        write_row(text, &numbers, &member, width);
     }
-    text
 }
 
 /// Writes a row, whose description continues on indented lines.

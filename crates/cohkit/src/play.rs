@@ -15,6 +15,7 @@ use cohkit_chart::Text;
 use cohkit_sim::components::hosts::TrafficTotals;
 use cohkit_sim::explain::FailureKind;
 use cohkit_sim::platform::Platform;
+use cohkit_sim::scenario::Tally;
 use std::fmt::Write;
 use std::time::Instant;
 
@@ -34,23 +35,37 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
             return Ok(ExitStatus::Success);
         }
     }
-    let colour = console.terminal.colour;
-    let to_failure = |error: StartError| failure(error, colour);
-    let charts = options.output.charts(console.terminal);
-    if let (true, Some(option)) = (options.exhaustive, options.reports.given_option()) {
-        let message =
-            format!("`{option}` reports on one timed run, which `--exhaustive` does not make");
-        return Err(to_failure(StartError::plain(message)));
-    }
-    if options.exhaustive {
-        exhaustive::check_size(options).map_err(to_failure)?;
-    }
+    reject_unsuitable_options(options, console)?;
     if let Some(file) = &options.reports.timeline_options.timeline {
         files::try_file(file)?;
     }
+    let play = read_play(options, console)?;
+    if options.exhaustive {
+        return exhaustive::run(&play, options, console);
+    }
+    run_timed(play, options, console)
+}
+
+/// Rejects options that `--exhaustive` does not support.
+fn reject_unsuitable_options(options: &Options, console: &Console) -> Result<(), Failure> {
+    if !options.exhaustive {
+        return Ok(());
+    }
+    let result = match options.reports.given_option() {
+        Some(option) => Err(StartError::plain(format!(
+            "`{option}` reports on one timed run, which `--exhaustive` does not make"
+        ))),
+        None => exhaustive::check_size(options),
+    };
+    result.map_err(|error| failure(error, console.terminal.colour))
+}
+
+/// Returns the application on its machine, as the options describe them. The home is the RTL if an option selects it.
+fn read_play(options: &Options, console: &mut Console) -> Result<Play, Failure> {
+    let colour = console.terminal.colour;
     let mut platform = platform(&options.platform, colour)?;
     let (source, host) = read_protocols(options, &platform, console)?;
-    set(&mut platform, &options.set).map_err(to_failure)?;
+    set(&mut platform, &options.set).map_err(|error| failure(error, colour))?;
     let request = Request {
         application: options.application.clone(),
         parameters: options.params.clone(),
@@ -64,25 +79,30 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     };
     let rtl_home =
         rtl::home::build_rtl_home(&options.executor_options, &source, &platform, console)?;
-    let play = Play::new(source, host, platform, request);
-    let mut play = play.map_err(|error| match error {
+    let charts = options.output.charts(console.terminal);
+    let mut play = Play::new(source, host, platform, request).map_err(|error| match error {
         StartError::NoHome(source, error) => source.no_home(&error, &charts, colour),
-        error => to_failure(error),
+        error => failure(error, colour),
     })?;
-    if options.exhaustive {
-        return exhaustive::run(&play, options, console);
+    // An exploration has no clock: its home is always the controller.
+    if !options.exhaustive {
+        play.setup.clocked = rtl_home;
     }
-    play.setup.clocked = rtl_home;
+    Ok(play)
+}
+
+/// Simulates an application, and prints the result with the reports of the options.
+fn run_timed(
+    mut play: Play,
+    options: &Options,
+    console: &mut Console,
+) -> Result<ExitStatus, Failure> {
+    let colour = console.terminal.colour;
+    let to_failure = |error: StartError| failure(error, colour);
+    let timeline_options = &options.reports.timeline_options;
     play.explain = options.reports.explain;
-    play.timeline = options
-        .reports
-        .timeline_options
-        .filter()
-        .map_err(to_failure)?;
-    let timeline_file = options
-        .reports
-        .timeline_options
-        .create_file(&mut play.timeline)?;
+    play.timeline = timeline_options.filter().map_err(to_failure)?;
+    let timeline_file = timeline_options.create_file(&mut play.timeline)?;
     let start = Instant::now();
     let mut played = play
         .run(&mut || !console.is_interrupted())
@@ -90,22 +110,18 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     let seconds = start.elapsed().as_secs_f64();
     if let Ok(played) = &mut played {
         let timeline = played.statistics.timeline.as_deref_mut();
-        options
-            .reports
-            .timeline_options
-            .finish_file(timeline_file, timeline)?;
+        timeline_options.finish_file(timeline_file, timeline)?;
     }
     let text = if options.output.form.json {
         let statistics = played.as_ref().ok().map(|played| &played.statistics);
         let value = play.json(&played, seconds);
         options.output.form.defined(value, statistics, console)
     } else {
-        let mut text = report(&play, &played, &charts);
+        let charts = options.output.charts(console.terminal);
+        let mut text = result_text(&play, &played, &charts);
         if let Ok(played) = &played {
-            text.push_str(&observers::text(
-                &played.statistics,
-                charts.width.unwrap_or(WIDTH),
-            ));
+            let width = charts.width.unwrap_or(WIDTH);
+            text.push_str(&observers::text(&played.statistics, width));
         }
         text
     };
@@ -154,7 +170,7 @@ fn parameters_text(shipped: &ShippedScenario) -> String {
 }
 
 /// Result of a run as text.
-fn report(play: &Play, played: &PlayResult, charts: &Text) -> String {
+fn result_text(play: &Play, played: &PlayResult, charts: &Text) -> String {
     let parameters = play.parameter_values.iter();
     let parameters: Vec<String> = parameters
         .map(|(name, value)| format!("{name}={value}"))
@@ -171,29 +187,28 @@ fn report(play: &Play, played: &PlayResult, charts: &Text) -> String {
     for warning in warnings(setup) {
         let _ = writeln!(text, "warning: {warning}");
     }
-    let traffic = match played {
-        Ok(played) => host_traffic_text(&played.statistics.traffic),
-        Err(_) => String::new(),
-    };
-    let tally = match played {
-        Ok(played) => &played.tally,
-        Err(failure) => {
-            text.push_str(&failure_text(failure, charts));
-            return text;
+    match played {
+        Err(failure) => text + &failure_text(failure, charts),
+        Ok(played) if played.tally.window == 0 => {
+            let warm_up = &play.request.warm_up;
+            let _ = writeln!(
+                text,
+                "\nnothing was measured: the application ended before the end of the warm-up of {warm_up} had"
+            );
+            text
         }
-    };
-    let width = tally.counts.keys().chain(tally.times.keys());
-    let width = width.map(|counter| counter.len()).max().unwrap_or(0);
-    if tally.window == 0 {
-        let warm_up = &play.request.warm_up;
-        let _ = writeln!(
-            text,
-            "\nnothing was measured: the application ended before the end of the warm-up of {warm_up} had"
-        );
-        return text;
+        Ok(played) => {
+            text + &tally_text(&played.tally) + &host_traffic_text(&played.statistics.traffic)
+        }
     }
+}
+
+/// Counters of the measured window with their rates, and distributions of the measured times in nanoseconds.
+fn tally_text(tally: &Tally) -> String {
+    let names = tally.counts.keys().chain(tally.times.keys());
+    let width = names.map(|name| name.len()).max().unwrap_or(0);
     let window = number_text(tally.window as f64 / 1000.0);
-    let _ = writeln!(text, "\ncounted in {window} ns, and per second");
+    let mut text = format!("\ncounted in {window} ns, and per second\n");
     for (counter, count) in &tally.counts {
         let rate = number_text(tally.rate(counter));
         let _ = writeln!(text, "  {counter:width$}  {count:>12}  {rate:>16}");
@@ -201,14 +216,14 @@ fn report(play: &Play, played: &PlayResult, charts: &Text) -> String {
     if !tally.times.is_empty() {
         let _ = writeln!(
             text,
-            "timed, ns{:w$}  {:>12}  {:>10}  {:>10}  {:>10}  {:>10}",
+            "timed, ns{:indent$}  {:>12}  {:>10}  {:>10}  {:>10}  {:>10}",
             "",
             "count",
             "mean",
             "p50",
             "p99",
             "max",
-            w = width.saturating_sub(7)
+            indent = width.saturating_sub(7)
         );
     }
     for (counter, times) in &tally.times {
@@ -219,10 +234,10 @@ fn report(play: &Play, played: &PlayResult, charts: &Text) -> String {
             times.percentile(0.99) as f64,
             times.max() as f64,
         ]
-        .map(|time| format!("  {:>10}", number_text(time / 1000.0)));
+        .map(|picoseconds| format!("  {:>10}", number_text(picoseconds / 1000.0)));
         let _ = writeln!(text, "  {counter:width$}  {count:>12}{}", cells.concat());
     }
-    text + &traffic
+    text
 }
 
 /// Messages and bytes between hosts, and bytes on meshes inside them, as text; empty without hosts.

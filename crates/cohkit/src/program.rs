@@ -2,7 +2,7 @@
 //! means that the program failed.
 
 use crate::console::Console;
-use crate::guest_io::{self, GuestIo};
+use crate::guest_io::{self, GuestIo, GuestProgram};
 use crate::{options, run_near_memory};
 use cohkit_api::files;
 use cohkit_api::outcome::{ExitStatus, Failure};
@@ -51,127 +51,176 @@ pub(crate) fn run(options: &options::Run, console: &mut Console) -> Result<ExitS
         .map(guest_io::canonical_path)
         .transpose()?;
     let command = options.arguments.join(" ");
-    let loaded = load_program(&image, options.memory << 20, &command)
+    let ((memory, base), system) = load_program(&image, options.memory << 20, &command)
         .map_err(|reason| input_error(&reason))?;
+    let program = GuestProgram {
+        file: &file,
+        image: &image,
+    };
     let guest_io = GuestIo::new(console, folder);
     match options.uses_near_memory() {
-        true => run_near_memory::run(options, &file, &image, loaded, guest_io),
-        false => run_plain(options, &file, &image, loaded, guest_io),
+        true => run_near_memory::run(options, program, (memory, base), system, guest_io),
+        false => PlainRun::new(options, program, memory, system, guest_io).run(),
     }
 }
 
-/// Runs a program on a plain core with flat memory. `file` is the ELF file, `image` its parsed form, and `memory` the
-/// loaded program. The outcome is [`ExitStatus::Violated`] if the program ends with another code than 0 or with an
-/// exception, and [`ExitStatus::Undecided`] at the limit on instructions.
-fn run_plain(
-    options: &options::Run,
-    file: &[u8],
-    image: &Image,
-    ((mut memory, _), mut system): ((FlatMemory, u64), System),
-    mut guest_io: GuestIo,
-) -> Result<ExitStatus, Failure> {
-    let mut hart = Hart::new(0, Extensions::HOST);
-    hart.pc = image.entry;
-    // Initial stack pointer; programs with a C library set their own.
-    hart.set_x(2, memory.end() - 64);
-    hart.stack_limits = system.stack_limits();
-    let max_instructions = options.max_instructions.unwrap_or(MAX_INSTRUCTIONS);
-    let (mut fast, mut timed) = (
-        FastInterpreter::default(),
-        TimedInterpreter::new(Latencies::small()),
-    );
-    let outcome = loop {
-        let remaining = max_instructions - hart.csrs.instret.min(max_instructions);
-        let stop = if options.timed {
-            // Every instruction takes at least one cycle, so the limit on cycles also limits instructions.
-            let limit = timed.now.saturating_add(STEPS_PER_POLL.min(remaining));
-            timed.run(&mut hart, &mut memory, limit).1
-        } else {
-            fast.run(&mut hart, &mut memory, STEPS_PER_POLL.min(remaining))
-                .1
+/// Run of a program on a plain core with flat memory.
+struct PlainRun<'a, 'b, 'c> {
+    options: &'a options::Run,
+    program: GuestProgram<'a>,
+    memory: FlatMemory,
+    /// State of the program's system calls.
+    system: System,
+    hart: Hart,
+    /// Core of runs without timing.
+    fast: FastInterpreter,
+    /// Core of timed runs, with the current cycle.
+    timed: TimedInterpreter,
+    /// Maximum number of instructions.
+    max_instructions: u64,
+    guest_io: GuestIo<'b, 'c>,
+}
+
+impl<'a, 'b, 'c> PlainRun<'a, 'b, 'c> {
+    /// Prepares the core to start at the program's entry.
+    fn new(
+        options: &'a options::Run,
+        program: GuestProgram<'a>,
+        memory: FlatMemory,
+        system: System,
+        guest_io: GuestIo<'b, 'c>,
+    ) -> PlainRun<'a, 'b, 'c> {
+        let mut hart = Hart::new(0, Extensions::HOST);
+        hart.pc = program.image.entry;
+        // Initial stack pointer; programs with a C library set their own.
+        hart.set_x(2, memory.end() - 64);
+        hart.stack_limits = system.stack_limits();
+        PlainRun {
+            options,
+            program,
+            memory,
+            system,
+            hart,
+            fast: FastInterpreter::default(),
+            timed: TimedInterpreter::new(Latencies::small()),
+            max_instructions: options.max_instructions.unwrap_or(MAX_INSTRUCTIONS),
+            guest_io,
+        }
+    }
+
+    /// Runs the program to its end. The outcome is [`ExitStatus::Violated`] if the program ends with another code than
+    /// 0 or with an exception, and [`ExitStatus::Undecided`] at the limit on instructions.
+    fn run(mut self) -> Result<ExitStatus, Failure> {
+        let outcome = loop {
+            let service_outcome = self.run_to_next_poll();
+            if let Some(failure) = self.guest_io.failure.take() {
+                return Err(failure);
+            }
+            if let Some(outcome) = service_outcome.and_then(|outcome| self.report_end(outcome)) {
+                break outcome;
+            }
+            if self.guest_io.console.is_interrupted() {
+                self.guest_io.flush();
+                let message = format!("interrupted\n{}", self.describe_position());
+                return Err(Failure::new(ExitStatus::Interrupted, message));
+            }
+            if self.hart.csrs.instret >= self.max_instructions {
+                self.guest_io.say(&format!(
+                    "undecided: the program has not ended after {}\n  help: `--max-instructions N` gives it more\n{}",
+                    counted(self.max_instructions, "instruction"),
+                    self.describe_position()
+                ));
+                break ExitStatus::Undecided;
+            }
         };
-        guest_io.now = if options.timed {
-            timed.now
+        self.guest_io.flush();
+        if outcome == ExitStatus::Violated {
+            self.guest_io.report_unknown_program(&[]);
+        }
+        if self.options.timed {
+            self.guest_io.say(&format!(
+                "{} in {}",
+                counted(self.hart.csrs.instret, "instruction"),
+                counted(self.timed.now, "cycle")
+            ));
+        }
+        match self.guest_io.failure.take() {
+            Some(failure) => Err(failure),
+            None => Ok(outcome),
+        }
+    }
+
+    /// Runs the core until an exception, or for at most [`STEPS_PER_POLL`]. Serves the exception, if there is one, as
+    /// a system call.
+    fn run_to_next_poll(&mut self) -> Option<ServiceOutcome> {
+        let PlainRun { hart, memory, .. } = self;
+        let remaining = self.max_instructions - hart.csrs.instret.min(self.max_instructions);
+        let steps = STEPS_PER_POLL.min(remaining);
+        let (_, stop) = if self.options.timed {
+            // Every instruction takes at least one cycle, so the limit on cycles also limits instructions.
+            let limit = self.timed.now.saturating_add(steps);
+            self.timed.run(hart, memory, limit)
+        } else {
+            self.fast.run(hart, memory, steps)
+        };
+        self.guest_io.now = if self.options.timed {
+            self.timed.now
         } else {
             hart.csrs.instret
         };
-        let outcome_of_service = match stop {
+        match stop {
             Err(Stop::Exception(exception)) => {
-                Some(system.serve(exception, &mut hart, &mut memory, &mut guest_io))
+                Some(
+                    self.system
+                        .serve(exception, hart, memory, &mut self.guest_io),
+                )
             }
-            Err(Stop::Wait) => unreachable!("flat memory lets nobody wait"),
+            Err(Stop::Wait) => unreachable!("flat memory completes every access at once"),
             Ok(()) => None,
-        };
-        if let Some(failure) = guest_io.failure.take() {
-            return Err(failure);
         }
-        match outcome_of_service {
-            Some(ServiceOutcome::Exit(0)) => break ExitStatus::Success,
-            Some(ServiceOutcome::Exit(code)) => {
-                guest_io.say(&format!("the program ends with code {code}"));
-                break ExitStatus::Violated;
+    }
+
+    /// Reports the end of the program, and returns the outcome of the run; `None` if the program continues.
+    fn report_end(&mut self, service_outcome: ServiceOutcome) -> Option<ExitStatus> {
+        match service_outcome {
+            ServiceOutcome::Done => None,
+            ServiceOutcome::Exit(0) => Some(ExitStatus::Success),
+            ServiceOutcome::Exit(code) => {
+                self.guest_io
+                    .say(&format!("the program ends with code {code}"));
+                Some(ExitStatus::Violated)
             }
-            Some(ServiceOutcome::Exception(exception)) => {
-                let instruction = instruction(&hart, &memory);
-                let place = guest_io::describe_place(file, image, hart.pc, &instruction);
-                let origin = guest_io::jump_origin(file, image, &exception, hart.jumped_from());
-                let program_name = options.program.display();
-                let help = run_near_memory::needs_cores(&exception);
-                let explanation = guest_io::stack_size(&exception, options.memory);
-                guest_io.say(&format!(
-                    "error: {program_name}: {exception}{explanation}, at {place}{origin}{help}"
+            ServiceOutcome::Exception(exception) => {
+                let (program, hart) = (self.program, &self.hart);
+                let position = program.describe_position(hart.pc, &self.disassemble_current());
+                let jump = program.describe_jump(&exception, hart.jumped_from());
+                let program_name = self.options.program.display();
+                let help = run_near_memory::near_memory_help(&exception);
+                let explanation = guest_io::explain_stack_overflow(&exception, self.options.memory);
+                self.guest_io.say(&format!(
+                    "error: {program_name}: {exception}{explanation}, at {position}{jump}{help}"
                 ));
-                break ExitStatus::Violated;
+                Some(ExitStatus::Violated)
             }
-            Some(ServiceOutcome::Done) | None => {}
         }
-        if guest_io.console.is_interrupted() {
-            guest_io.flush();
-            let message = format!(
-                "interrupted\n{}",
-                program_position(file, image, &hart, &memory)
-            );
-            return Err(Failure::new(ExitStatus::Interrupted, message));
-        }
-        if hart.csrs.instret >= max_instructions {
-            guest_io.say(&format!(
-                "undecided: the program has not ended after {}\n  help: `--max-instructions N` gives it more\n{}",
-                counted(max_instructions, "instruction"),
-                program_position(file, image, &hart, &memory)
-            ));
-            break ExitStatus::Undecided;
-        }
-    };
-    guest_io.flush();
-    if outcome == ExitStatus::Violated {
-        guest_io.report_unknown_program(&[]);
     }
-    if options.timed {
-        guest_io.say(&format!(
-            "{} in {}",
-            counted(hart.csrs.instret, "instruction"),
-            counted(timed.now, "cycle")
-        ));
-    }
-    match guest_io.failure.take() {
-        Some(failure) => Err(failure),
-        None => Ok(outcome),
-    }
-}
 
-/// Current position of the program.
-fn program_position(file: &[u8], image: &Image, hart: &Hart, memory: &FlatMemory) -> String {
-    let place = guest_io::describe_place(file, image, hart.pc, &instruction(hart, memory));
-    format!("the program is at {place}")
-}
+    /// Sentence with the current position of the program.
+    fn describe_position(&self) -> String {
+        let instruction = self.disassemble_current();
+        let position = self.program.describe_position(self.hart.pc, &instruction);
+        format!("the program is at {position}")
+    }
 
-/// Instruction at the program counter, disassembled; empty if it is not readable.
-fn instruction(hart: &Hart, memory: &FlatMemory) -> String {
-    let word = |length| memory.bytes(hart.pc, length);
-    let Some(bytes) = word(4).or(word(2)) else {
-        return String::new();
-    };
-    let mut word = [0; 4];
-    word[..bytes.len()].copy_from_slice(bytes);
-    hart.decoder().disassemble(u32::from_le_bytes(word))
+    /// Instruction at the program counter in assembly; empty if it is not readable.
+    fn disassemble_current(&self) -> String {
+        let bytes_at_pc = |length| self.memory.bytes(self.hart.pc, length);
+        // A compressed instruction may be the last 2 bytes of memory.
+        let Some(bytes) = bytes_at_pc(4).or(bytes_at_pc(2)) else {
+            return String::new();
+        };
+        let mut word = [0; 4];
+        word[..bytes.len()].copy_from_slice(bytes);
+        self.hart.decoder().disassemble(u32::from_le_bytes(word))
+    }
 }

@@ -110,7 +110,7 @@ pub(crate) fn sweep_arguments(arguments: &[OsString]) -> Option<&[OsString]> {
         .then_some(command_line)
 }
 
-/// Candidates for Python. Those beside this command come first, as a wheel puts both into one folder.
+/// Candidates for Python. Those in the folder of this command come first, as a wheel puts both into one folder.
 fn candidates() -> Vec<PathBuf> {
     let names = ["python3", "python"].map(|name| format!("{name}{}", std::env::consts::EXE_SUFFIX));
     let own_folder = std::env::current_exe().ok();
@@ -182,7 +182,7 @@ fn replace_process(program: &mut Command) -> std::io::Result<ExitStatus> {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::*;
+    use super::{probe_python, sweep_arguments, OsString, PackageStatus, PROBE_TIMEOUT};
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
 

@@ -9,6 +9,7 @@ use cohkit_api::protocol_check::{self, ModelError, Systems};
 use cohkit_api::source::{InputError, Source};
 use cohkit_api::verdict::{counterexample, kind, CHECK_LIMIT_TEXT};
 use cohkit_api::{explanation, files, model_check};
+use cohkit_base::sequence::Sequence;
 use cohkit_chart::Text;
 use cohkit_check::progress;
 use cohkit_check::system::progress::{kinds, lines_of, watch_model, Kind, PROGRESS};
@@ -41,7 +42,7 @@ pub(crate) fn run(
             "name the specification of the trace",
         ));
     };
-    let recordings = read(file)?;
+    let recordings = read_recordings(file)?;
     let mut replay = Replay {
         file,
         text,
@@ -158,8 +159,9 @@ impl Replay<'_> {
         for recording in selected {
             let title = &model.name;
             let entry = json!({ "model": title });
-            let (trace, ending) = replay_trace(&model, &recording.trace, recording.claim.as_ref())
-                .map_err(|reason| self.mismatch_failure(title, &reason))?;
+            let (trace, ending) =
+                replay_trace(&model, &recording.trace, recording.violated.as_ref())
+                    .map_err(|reason| self.mismatch_failure(title, &reason))?;
             self.report_ending(&model, &[], title, entry, trace, ending);
         }
         Ok(())
@@ -214,12 +216,12 @@ impl Replay<'_> {
     ) -> Result<(), Failure> {
         let mut mismatch_failure = String::from("the protocol has no accesses");
         for candidate in candidates {
-            let claim = match candidate.progress_check {
+            let violated = match candidate.progress_check {
                 Some(_) => Some(Property::Liveness(PROGRESS.into())),
-                None => recording.claim.clone(),
+                None => recording.violated.clone(),
             };
             let SystemModel { model, remarks, .. } = &candidate.system_model;
-            match replay_trace(model, &recording.trace, claim.as_ref()) {
+            match replay_trace(model, &recording.trace, violated.as_ref()) {
                 Ok((trace, ending)) => {
                     let ending = match (ending, &candidate.progress_check) {
                         (FinalVerdict::Violated { .. }, Some((kind, home, size))) => {
@@ -246,82 +248,44 @@ impl Replay<'_> {
         Err(self.mismatch_failure(title, &mismatch_failure))
     }
 
-    /// Reports how a counterexample ends.
+    /// Records how a counterexample ends: raises the outcome, and adds a text and a JSON entry. `title` and `entry` name
+    /// the model.
     fn report_ending(
         &mut self,
         model: &Model,
         remarks: &[Remark],
         title: &str,
-        mut entry: Value,
+        entry: Value,
         trace: Trace,
-        ending: FinalVerdict,
+        verdict: FinalVerdict,
     ) {
-        let is_chart = !model.agents.is_empty();
-        let (outcome, verdict_word, violation) = match &ending {
-            FinalVerdict::Violated { property, message } => (
-                ExitStatus::Violated,
-                "violated",
-                Some((kind(property), property.to_string(), message.clone())),
-            ),
-            FinalVerdict::LimitExceeded(limit) if is_chart => (
-                ExitStatus::Undecided,
-                "undecided",
-                Some((
-                    "capacity",
-                    limit.clone(),
-                    format!("{limit}: {CHECK_LIMIT_TEXT}"),
-                )),
-            ),
-            FinalVerdict::LimitExceeded(limit) => (
-                ExitStatus::Undecided,
-                "undecided",
-                Some(("limit", limit.clone(), limit.clone())),
-            ),
-            FinalVerdict::NoViolation => (ExitStatus::Success, "sound", None),
-            FinalVerdict::Undecided => (ExitStatus::Undecided, "undecided", None),
-        };
-        self.outcome = self.outcome.max(outcome);
-        let verdict = match &violation {
-            Some((_, name, message))
-                if is_chart && *message == format!("`{name}` does not hold") =>
-            {
-                format!("{verdict_word}: {name}")
-            }
-            Some((_, name, message)) if outcome == ExitStatus::Undecided => {
-                format!("{verdict_word}: {}", if is_chart { message } else { name })
-            }
-            Some((_, name, message)) => format!("{verdict_word}: {name}: {message}"),
-            None if ending == FinalVerdict::Undecided => {
-                "undecided: too many states are reachable from the last state".into()
-            }
-            None => "no violation in the last state".into(),
-        };
-        let (mut text, mut sequences) = match is_chart {
-            true => (String::new(), vec![&trace.sequence]),
-            false => (trace.to_string(), Vec::new()),
-        };
-        if !is_chart && !trace.sequence.steps.is_empty() {
-            text.push('\n');
-            sequences.push(&trace.sequence);
-        }
-        for sequence in &sequences {
-            text += &cohkit_chart::text(sequence, &self.charts);
-        }
-        let explanation = match &ending {
+        let has_chart = !model.agents.is_empty();
+        let ending = Ending::new(&verdict, has_chart);
+        self.outcome = self.outcome.max(ending.outcome);
+        let explanation = match &verdict {
             FinalVerdict::Violated { property, .. } => {
                 explain(model, remarks, property, &trace, &cohkit_murphi::expression)
             }
             _ => None,
         };
-        self.text_output += &format!("{title}: {verdict}\n\n{text}\n");
+        let (steps, sequences) = self.steps_text(&trace, has_chart);
+        let sentence = ending.sentence(has_chart);
+        self.text_output += &format!("{title}: {sentence}\n\n{steps}\n");
         self.text_output += &explanation
             .iter()
             .map(explanation::text)
             .collect::<String>();
-        entry["outcome"] = json!(verdict_word);
-        entry["counterexample"] = violation.map_or(Value::Null, |(kind, name, message)| {
+        let violation = ending.violation.map(|violation| {
+            let Violation {
+                kind,
+                name,
+                message,
+            } = violation;
             counterexample(kind, &name, &message, sequences, Some(&trace))
         });
+        let mut entry = entry;
+        entry["outcome"] = json!(ending.word);
+        entry["counterexample"] = violation.unwrap_or(Value::Null);
         if let Some(explanation) = &explanation {
             entry["counterexample"]["explanation"] = json!(explanation);
         }
@@ -331,6 +295,99 @@ impl Replay<'_> {
             "version": env!("CARGO_PKG_VERSION"),
         });
         self.values.push(entry);
+    }
+
+    /// Steps of a trace as text, and the sequences that are drawn as charts in it. A model without agents has a list of
+    /// states, and a chart of the messages that were recognised.
+    fn steps_text<'t>(&self, trace: &'t Trace, has_chart: bool) -> (String, Vec<&'t Sequence>) {
+        let (mut text, mut sequences) = match has_chart {
+            true => (String::new(), vec![&trace.sequence]),
+            false => (trace.to_string(), Vec::new()),
+        };
+        if !has_chart && !trace.sequence.steps.is_empty() {
+            text.push('\n');
+            sequences.push(&trace.sequence);
+        }
+        for sequence in &sequences {
+            text += &cohkit_chart::text(sequence, &self.charts);
+        }
+        (text, sequences)
+    }
+}
+
+/// Violation, or exceeded limit, at the end of a counterexample.
+struct Violation {
+    /// Kind of the violated property, as in JSON results.
+    kind: &'static str,
+    /// Name of the property or limit.
+    name: String,
+    /// Description for users.
+    message: String,
+}
+
+/// Result of a replay.
+struct Ending {
+    outcome: ExitStatus,
+    /// Outcome as in JSON results.
+    word: &'static str,
+    violation: Option<Violation>,
+}
+
+impl Ending {
+    /// Result for a verdict on the last state. `has_chart` is true for models of protocols.
+    fn new(verdict: &FinalVerdict, has_chart: bool) -> Ending {
+        let undecided = |violation| Ending {
+            outcome: ExitStatus::Undecided,
+            word: "undecided",
+            violation,
+        };
+        match verdict {
+            FinalVerdict::Violated { property, message } => Ending {
+                outcome: ExitStatus::Violated,
+                word: "violated",
+                violation: Some(Violation {
+                    kind: kind(property),
+                    name: property.to_string(),
+                    message: message.clone(),
+                }),
+            },
+            FinalVerdict::LimitExceeded(limit) if has_chart => undecided(Some(Violation {
+                kind: "capacity",
+                name: limit.clone(),
+                message: format!("{limit}: {CHECK_LIMIT_TEXT}"),
+            })),
+            FinalVerdict::LimitExceeded(limit) => undecided(Some(Violation {
+                kind: "limit",
+                name: limit.clone(),
+                message: limit.clone(),
+            })),
+            FinalVerdict::NoViolation => Ending {
+                outcome: ExitStatus::Success,
+                word: "sound",
+                violation: None,
+            },
+            FinalVerdict::Undecided => undecided(None),
+        }
+    }
+
+    /// Result as a sentence.
+    fn sentence(&self, has_chart: bool) -> String {
+        let word = self.word;
+        match &self.violation {
+            Some(Violation { name, message, .. })
+                if has_chart && *message == format!("`{name}` does not hold") =>
+            {
+                format!("{word}: {name}")
+            }
+            Some(Violation { name, message, .. }) if self.outcome == ExitStatus::Undecided => {
+                format!("{word}: {}", if has_chart { message } else { name })
+            }
+            Some(Violation { name, message, .. }) => format!("{word}: {name}: {message}"),
+            None if self.outcome == ExitStatus::Undecided => {
+                "undecided: too many states are reachable from the last state".into()
+            }
+            None => "no violation in the last state".into(),
+        }
     }
 }
 
@@ -352,7 +409,7 @@ impl Candidate {
         home: &Controller,
         capacity: Option<u8>,
     ) -> Result<Vec<Candidate>, InputError> {
-        if recording.claim != Some(progress::PROGRESS) {
+        if recording.violated != Some(progress::PROGRESS) {
             let system_model = protocol_check::model(protocol, system, home, capacity, None)?;
             return Ok(vec![Candidate {
                 system_model,
@@ -393,8 +450,8 @@ struct Recording {
     subject: Option<Subject>,
     /// Numbers of remotes and lines, if the file states them.
     size: Option<(u8, u8)>,
-    /// Property that the counterexample claims to violate.
-    claim: Option<Property>,
+    /// Property that the counterexample violates, according to the file.
+    violated: Option<Property>,
     /// States and steps of the counterexample.
     trace: Trace,
 }
@@ -430,7 +487,7 @@ const TRACE_HELP: &str =
     "a trace is the output of `cohkit check FILE --json`, or its `trace` alone";
 
 /// Reads the counterexamples of a file, at least one.
-fn read(file: &Path) -> Result<Vec<Recording>, Failure> {
+fn read_recordings(file: &Path) -> Result<Vec<Recording>, Failure> {
     if !file.exists() {
         return Err(input_error(file, "no such file", TRACE_HELP));
     }
@@ -461,7 +518,7 @@ fn read(file: &Path) -> Result<Vec<Recording>, Failure> {
             let name = name.map_or(String::new(), |name| format!("`{name}`: "));
             input_error(file, format!("{name}{reason}"), TRACE_HELP)
         };
-        recordings.extend(recording(&entry).map_err(entry_error)?);
+        recordings.extend(parse_recording(&entry).map_err(entry_error)?);
     }
     if recordings.is_empty() {
         return Err(input_error(
@@ -474,7 +531,7 @@ fn read(file: &Path) -> Result<Vec<Recording>, Failure> {
 }
 
 /// Reads the counterexample of a result, of a counterexample itself, or of a trace; `None` if the result has none.
-fn recording(entry: &Map<String, Value>) -> Result<Option<Recording>, String> {
+fn parse_recording(entry: &Map<String, Value>) -> Result<Option<Recording>, String> {
     let result = Value::Object(entry.clone());
     let counterexample = match entry.get("counterexample") {
         Some(Value::Null) => return Ok(None),
@@ -499,7 +556,7 @@ fn recording(entry: &Map<String, Value>) -> Result<Option<Recording>, String> {
         number.and_then(|number| u8::try_from(number).ok())
     };
     let name = text(counterexample, "name").unwrap_or_default();
-    let claim = match text(counterexample, "kind").as_deref() {
+    let violated = match text(counterexample, "kind").as_deref() {
         Some("invariant") => Some(Property::Invariant(name)),
         Some("assertion") => Some(Property::Assertion(name)),
         Some("well_defined") => Some(Property::WellDefined),
@@ -520,7 +577,7 @@ fn recording(entry: &Map<String, Value>) -> Result<Option<Recording>, String> {
     Ok(Some(Recording {
         subject: value.or_else(|| text(&result, "model").map(Subject::Model)),
         size: number("remotes").zip(number("lines")),
-        claim,
+        violated,
         trace,
     }))
 }

@@ -40,61 +40,28 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<ExitStatus, Fa
         files::try_file(file)?;
     }
     let colour = console.terminal.colour;
-    let mut platform = platform(&options.platform, colour)?;
-    let protocols = match &options.protocol {
-        Some(path) => MachineProtocols::read(path, console.terminal.colour)?,
-        None => MachineProtocols::of_platform(&platform, console.terminal.colour)?,
-    };
-    let charts = options.output.charts(console.terminal);
-    let request = request(options);
-    // Settings come first: the number of remotes also determines the home.
-    set(&mut platform, &request.settings).map_err(|error| failure(error, colour))?;
-    let two_levels = matches!(protocols, MachineProtocols::Levels(..));
-    let (source, second) = protocols
-        .on_platform(&platform)
-        .map_err(|error| match error {
-            StartError::NoHome(lower, error) => lower.no_home(&error, &charts, colour),
-            error => failure(error, colour),
-        })?;
-    let home = home(&source.protocol, platform.all_remotes() as u16)
-        .map_err(|error| source.no_home(&error, &charts, colour))?;
-    let rtl_home =
-        rtl::home::build_rtl_home(&options.executor_options, &source, &platform, console)?;
-    if two_levels {
-        reject_one_level_reports(options).map_err(|error| failure(error, colour))?;
-    }
-    let mut simulation = Simulation::new(source, home, second, platform, request)
-        .map_err(|error| failure(error, colour))?;
-    simulation.setup.clocked = rtl_home;
-    simulation.timeline = options
-        .reports
-        .timeline_options
-        .filter()
-        .map_err(|error| failure(error, colour))?;
+    let to_failure = |error: StartError| failure(error, colour);
+    let mut simulation = read_simulation(options, console)?;
+    let timeline_options = &options.reports.timeline_options;
+    simulation.timeline = timeline_options.filter().map_err(to_failure)?;
     // Reject unsupported output options before a long run.
     if options.trace.is_some() {
         reject_missing_line(&simulation.setup, options.trace_line)?;
     }
-    if let Some(line) = options.reports.timeline_options.timeline_line {
+    if let Some(line) = timeline_options.timeline_line {
         reject_missing_line(&simulation.setup, line)?;
     }
-    max_concurrent_runs(&[&simulation], Some(1)).map_err(|error| failure(error, colour))?;
-    let timeline_file = options
-        .reports
-        .timeline_options
-        .create_file(&mut simulation.timeline)?;
+    max_concurrent_runs(&[&simulation], Some(1)).map_err(to_failure)?;
+    let timeline_file = timeline_options.create_file(&mut simulation.timeline)?;
     let start = Instant::now();
-    let mut result = simulate(&simulation, console).map_err(|error| failure(error, colour))?;
+    let mut result = simulate(&simulation, console).map_err(to_failure)?;
     let seconds = start.elapsed().as_secs_f64();
     if let (Some(file), Ok(_)) = (&options.trace, &result) {
         write_line_trace(&simulation.setup, options.trace_line, file)?;
     }
     if let Ok(statistics) = &mut result {
         let timeline = statistics.timeline.as_deref_mut();
-        options
-            .reports
-            .timeline_options
-            .finish_file(timeline_file, timeline)?;
+        timeline_options.finish_file(timeline_file, timeline)?;
     }
     let text = if options.output.form.json {
         let value = simulation.json(&result, seconds);
@@ -103,6 +70,7 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<ExitStatus, Fa
             .form
             .defined(value, result.as_ref().ok(), console)
     } else {
+        let charts = options.output.charts(console.terminal);
         report(&simulation, &result, &charts)
     };
     deliver(&text, &options.output, console)?;
@@ -111,6 +79,39 @@ pub(crate) fn run(options: &Sim, console: &mut Console) -> Result<ExitStatus, Fa
         Err(failure) if failure.kind == FailureKind::NoProgress => ExitStatus::Undecided,
         Err(_) => ExitStatus::Violated,
     })
+}
+
+/// Returns the simulation that the options describe. The home is the RTL if an option selects it.
+fn read_simulation(options: &Sim, console: &mut Console) -> Result<Simulation, Failure> {
+    let colour = console.terminal.colour;
+    let to_failure = |error: StartError| failure(error, colour);
+    let charts = options.output.charts(console.terminal);
+    let mut platform = platform(&options.platform, colour)?;
+    let protocols = match &options.protocol {
+        Some(path) => MachineProtocols::read(path, colour)?,
+        None => MachineProtocols::of_platform(&platform, colour)?,
+    };
+    let request = request(options);
+    // Settings come first: the number of remotes also determines the home.
+    set(&mut platform, &request.settings).map_err(to_failure)?;
+    let has_two_levels = matches!(protocols, MachineProtocols::Levels(..));
+    let (source, second) = protocols
+        .on_platform(&platform)
+        .map_err(|error| match error {
+            StartError::NoHome(lower, error) => lower.no_home(&error, &charts, colour),
+            error => to_failure(error),
+        })?;
+    let home = home(&source.protocol, platform.all_remotes() as u16)
+        .map_err(|error| source.no_home(&error, &charts, colour))?;
+    let rtl_home =
+        rtl::home::build_rtl_home(&options.executor_options, &source, &platform, console)?;
+    if has_two_levels {
+        reject_one_level_reports(options).map_err(to_failure)?;
+    }
+    let simulation = Simulation::new(source, home, second, platform, request);
+    let mut simulation = simulation.map_err(to_failure)?;
+    simulation.setup.clocked = rtl_home;
+    Ok(simulation)
 }
 
 /// Rejects options that report on one level if there are two.

@@ -1,6 +1,7 @@
 //! Summary of a simulation: its time, latencies, bandwidths, and lines that bounce between caches.
 
 use crate::table::wrap;
+use cohkit_sim::bouncing::BouncingLine;
 use cohkit_sim::statistics::Statistics;
 use std::fmt::Write;
 
@@ -20,6 +21,24 @@ pub(crate) fn write(text: &mut String, statistics: &Statistics, width: usize) {
         bytes(get("bandwidth_requested_bytes_per_s")),
         bytes(get("bandwidth_link_bytes_per_s")),
     );
+    write_latencies(text, get);
+    for line in &statistics.bouncing {
+        text.push('\n');
+        for line in wrap(&describe_bouncing(line), width) {
+            let _ = writeln!(text, "{line}");
+        }
+    }
+}
+
+/// Writes a table of latencies: a row for each kind of access that was performed. `get` returns a quantity of the
+/// statistics.
+fn write_latencies(text: &mut String, get: impl Fn(&str) -> f64) {
+    let _ = writeln!(
+        text,
+        "\n{:30} {:>10} {:>10} {:>10} {:>10}",
+        "latency", "mean", "median", "99 %", "longest"
+    );
+    // Label, quantity with the number of accesses, and prefix of the quantities with the latency.
     let latencies = [
         ("loads", "loads", "load_latency"),
         ("stores, until the core goes on", "stores", "store_latency"),
@@ -29,45 +48,35 @@ pub(crate) fn write(text: &mut String, statistics: &Statistics, width: usize) {
             "store_visible_latency",
         ),
     ];
-    let measured = latencies
+    for (label, _, latency) in latencies
         .into_iter()
-        .filter(|(_, count, _)| get(count) > 0.0);
-    let _ = writeln!(
-        text,
-        "\n{:30} {:>10} {:>10} {:>10} {:>10}",
-        "latency", "mean", "median", "99 %", "longest"
-    );
-    for (name, _, quantity) in measured {
-        let _ = write!(text, "{name:30}");
+        .filter(|(_, count, _)| get(count) > 0.0)
+    {
+        let _ = write!(text, "{label:30}");
         for statistic in ["mean", "p50", "p99", "max"] {
-            let _ = write!(
-                text,
-                " {:>10}",
-                time(get(&format!("{quantity}_{statistic}_ns")))
-            );
+            let value = time(get(&format!("{latency}_{statistic}_ns")));
+            let _ = write!(text, " {value:>10}");
         }
         text.push('\n');
     }
-    for line in &statistics.bouncing {
-        let false_share = 100.0 * line.other_words as f64 / line.transfers.max(1) as f64;
-        let note = match false_share > 50.0 {
-            true => format!(
-                "; {} % were to another word: false sharing",
-                significant(false_share)
-            ),
-            false => String::new(),
-        };
-        let message = format!(
-            "the line at {:#x} bounces between caches: {} transfers, {} % of the time that accesses waited{note}",
-            line.address,
-            line.transfers,
-            significant(100.0 * line.share),
-        );
-        text.push('\n');
-        for line in wrap(&message, width) {
-            let _ = writeln!(text, "{line}");
-        }
-    }
+}
+
+/// Description of a line that bounces between caches, and of false sharing if most transfers have that cause.
+fn describe_bouncing(line: &BouncingLine) -> String {
+    let false_share = 100.0 * line.other_words as f64 / line.transfers.max(1) as f64;
+    let note = match false_share > 50.0 {
+        true => format!(
+            "; {} % were to another word: false sharing",
+            significant(false_share)
+        ),
+        false => String::new(),
+    };
+    format!(
+        "the line at {:#x} bounces between caches: {} transfers, {} % of the time that accesses waited{note}",
+        line.address,
+        line.transfers,
+        significant(100.0 * line.share),
+    )
 }
 
 /// Formats a number with three significant digits.
@@ -83,7 +92,7 @@ fn significant(value: f64) -> String {
     }
 }
 
-/// Formats a number with the largest unit that it reaches.
+/// Formats a number with the largest unit that it reaches. `units` are in ascending order.
 fn with_unit(value: f64, units: &[(f64, &str)]) -> String {
     let unit = units.iter().rev().find(|(factor, _)| value >= *factor);
     let (factor, unit) = unit.or(units.first()).copied().unwrap_or((1.0, ""));
@@ -95,6 +104,7 @@ fn time(ns: f64) -> String {
     with_unit(ns, &[(1.0, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s")])
 }
 
+/// Formats a number of bytes with a suitable decimal unit.
 fn bytes(count: f64) -> String {
     with_unit(
         count,
@@ -110,7 +120,7 @@ fn bytes(count: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{bytes, significant, time};
 
     #[test]
     fn numbers_have_three_significant_digits() {

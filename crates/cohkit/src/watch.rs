@@ -27,41 +27,12 @@ type FileFingerprint = Option<(SystemTime, u64, u64)>;
 /// progress.
 pub(crate) fn run(options: &Check, console: &mut Console) -> Result<ExitStatus, Failure> {
     for file in &options.files {
-        let input = files::input_path(file);
-        let metadata = input.metadata();
-        // Standard input may be a regular file, but can be read only once.
-        if input == Path::new(files::STANDARD_INPUT)
-            || metadata.is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
-        {
-            let path_text = file.display();
-            return Err(Failure::new(
-                ExitStatus::BadInput,
-                format!("error: {path_text}: cannot be watched: not a regular file\n  help: remove `--watch`"),
-            ));
-        }
+        reject_unwatchable(file)?;
     }
     let mut is_first = true;
-    let interrupted = console.interrupted;
     loop {
         let known_fingerprints = fingerprints(&options.files);
-        let stop = AtomicBool::new(false);
-        let is_done = AtomicBool::new(false);
-        let result = thread::scope(|scope| {
-            scope.spawn(|| {
-                while !is_done.load(Ordering::SeqCst) {
-                    if interrupted.load(Ordering::SeqCst)
-                        || changed_file(&known_fingerprints).is_some()
-                    {
-                        stop.store(true, Ordering::SeqCst);
-                        break;
-                    }
-                    thread::park_timeout(POLL_INTERVAL);
-                }
-            });
-            let result = check::once(options, &mut console.with_interrupt_flag(&stop));
-            is_done.store(true, Ordering::SeqCst);
-            result
-        });
+        let result = check_until_change(options, &known_fingerprints, console);
         match result {
             _ if console.is_interrupted() => return interrupted_failure(),
             // A cancelled check is repeated.
@@ -84,15 +55,63 @@ pub(crate) fn run(options: &Check, console: &mut Console) -> Result<ExitStatus, 
                 return interrupted_failure();
             }
         };
-        let mut current = fingerprints(&options.files);
-        loop {
-            thread::sleep(POLL_INTERVAL);
-            let previous = std::mem::replace(&mut current, fingerprints(&options.files));
-            if current == previous || console.is_interrupted() {
-                break;
-            }
-        }
+        wait_for_last_change(&options.files, console);
         console.say(&format!("\nchanged: {}", file.display()));
+    }
+}
+
+/// Rejects a file whose changes cannot be observed, or that can be read only once.
+fn reject_unwatchable(file: &Path) -> Result<(), Failure> {
+    let input = files::input_path(file);
+    let metadata = input.metadata();
+    // Standard input may be a regular file, but can be read only once.
+    if input == Path::new(files::STANDARD_INPUT)
+        || metadata.is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+    {
+        let path_text = file.display();
+        return Err(Failure::new(
+            ExitStatus::BadInput,
+            format!("error: {path_text}: cannot be watched: not a regular file\n  help: remove `--watch`"),
+        ));
+    }
+    Ok(())
+}
+
+/// Runs the check. Another thread cancels it when a file changes or the command is interrupted.
+fn check_until_change(
+    options: &Check,
+    known_fingerprints: &[(PathBuf, FileFingerprint)],
+    console: &mut Console,
+) -> Result<ExitStatus, Failure> {
+    let interrupted = console.interrupted;
+    let stop = AtomicBool::new(false);
+    let is_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::SeqCst) {
+                if interrupted.load(Ordering::SeqCst) || changed_file(known_fingerprints).is_some()
+                {
+                    stop.store(true, Ordering::SeqCst);
+                    break;
+                }
+                thread::park_timeout(POLL_INTERVAL);
+            }
+        });
+        let result = check::once(options, &mut console.with_interrupt_flag(&stop));
+        is_done.store(true, Ordering::SeqCst);
+        result
+    })
+}
+
+/// Waits until the files stay unchanged for one interval, as editors write in pieces, or until an interrupt.
+fn wait_for_last_change(files: &[PathBuf], console: &Console) {
+    let mut current = fingerprints(files);
+    loop {
+        thread::sleep(POLL_INTERVAL);
+        let previous = std::mem::replace(&mut current, fingerprints(files));
+        if current == previous || console.is_interrupted() {
+            return;
+        }
     }
 }
 

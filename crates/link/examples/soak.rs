@@ -123,7 +123,7 @@ where
     let share_with_errors = share(&bench) / error_free_share;
     assert!(
         bench.settle(10_000_000),
-        "everything arrives, once, in order, and comes to rest"
+        "not all messages arrived intact and in order, or the ends are not at rest"
     );
     let messages = bench.traffic[0].messages() + bench.traffic[1].messages();
     let units: u64 = bench.wires.iter().map(|wire| wire.units).sum();
@@ -132,17 +132,20 @@ where
     let accepted: u64 = bench.ends().iter().map(Layer::accepted_units).sum();
     // In percent of the units kept for replay; the others are idle or are superseded by the next one.
     let replays = 100.0 * replayed as f64 / (accepted + replayed) as f64;
-    assert!(replays >= 1.0, "too few were sent again: {replays} %");
+    assert!(
+        replays >= 1.0,
+        "too few units were resent to test replay: {replays} %"
+    );
     let (name, formula) = (workload.name, workload.expected_share());
-    println!("{name}: {messages} messages in {accepted} units, of which some were sent again {replayed} times: {replays:.2} % of what was sent");
-    println!("{units} units with what says nothing, acknowledges or returns credits, {damaged} of them damaged");
-    println!("{failures} times down, and up with fewer lanes or with all {LANES}");
+    println!("{name}: {messages} messages in {accepted} units kept for replay, and {replayed} replays: {replays:.2} % of both together");
+    println!("{units} units of all kinds, including idle units, acknowledgements and credits; {damaged} arrived with bit errors");
+    println!("{failures} link failures; the link came up with fewer lanes or with all {LANES}");
     println!("none lost, repeated, changed or out of order on its circuit; no credit lost");
     println!("errors leave {share_with_errors:.4} of the data; by formula {formula:.4}");
     let (percent_resent, [round_trip, repeated_loss]) =
         (100.0 * workload.resend_probability(), workload.costs());
     println!(
-        "by formula {percent_resent:.2} % of full units of {} bytes go wrong, and each costs {:.1} of them: {round_trip:.1} for the way there and back, {repeated_loss:.1} as what goes again may go wrong",
+        "by formula, {percent_resent:.2} % of full units of {} bytes are resent, and each costs {:.1} units: {round_trip:.1} for the round trip, {repeated_loss:.1} for damage to the resent unit",
         workload.unit,
         round_trip + repeated_loss
     );
@@ -157,21 +160,43 @@ fn flits(flits: Flits) -> [cxl::End; 2] {
     [Side::Host, Side::Device].map(|side| cxl::End::new(cxl::Parameters::new(flits, side)))
 }
 
-fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let (mut link, mut count, mut seed) = ("eci".to_string(), 10_000_000, 1);
-    while let Some(option) = arguments.next() {
-        let value = arguments.next().unwrap_or_default();
-        match (option.as_str(), value.parse()) {
-            ("--link", _) => link = value,
-            ("--count", Ok(value)) => count = value,
-            ("--seed", Ok(value)) => seed = value,
-            _ => {
-                eprintln!("soak --link NAME --count N --seed S: the last two are numbers, not `{option} {value}`");
-                exit(2);
+/// Options of the command line.
+struct Options {
+    /// Name of the link.
+    link: String,
+    /// Number of messages.
+    count: u64,
+    /// Seed of bit errors and link failures.
+    seed: u64,
+}
+
+impl Options {
+    /// Parses the options; ends the process with a message if one is invalid.
+    fn parse() -> Options {
+        let mut options = Options {
+            link: "eci".to_string(),
+            count: 10_000_000,
+            seed: 1,
+        };
+        let mut arguments = std::env::args().skip(1);
+        while let Some(option) = arguments.next() {
+            let value = arguments.next().unwrap_or_default();
+            match (option.as_str(), value.parse()) {
+                ("--link", _) => options.link = value,
+                ("--count", Ok(value)) => options.count = value,
+                ("--seed", Ok(value)) => options.seed = value,
+                _ => {
+                    eprintln!("soak --link NAME --count N --seed S: the last two are numbers, not `{option} {value}`");
+                    exit(2);
+                }
             }
         }
+        options
     }
+}
+
+fn main() {
+    let Options { link, count, seed } = Options::parse();
     let mut workload = Workload {
         name: &link,
         rate: 2e-6,

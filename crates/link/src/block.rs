@@ -206,7 +206,7 @@ impl WireUnit for Block {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{Block, Circuits, Control, Sync, WireUnit, EMPTY, SLOTS};
 
     #[test]
     fn control_word_round_trips() {

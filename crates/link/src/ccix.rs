@@ -132,7 +132,7 @@ impl End {
 
     /// Packs queued messages into packets, round robin over circuits, until the link's queue is full.
     fn pack(&mut self) {
-        while self.waiting_count > 0 && self.link.has_room(POSTED) {
+        while self.waiting_count > 0 && self.link.has_space(POSTED) {
             let mut bundle = Bundle {
                 messages: self.spare_buffers.pop().unwrap_or_default(),
                 bytes: 0,

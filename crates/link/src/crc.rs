@@ -144,7 +144,7 @@ impl ErrorPattern {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{crc24, Checksum, ErrorPattern, SMALL_FLIT_CRC};
     use crate::bit_errors::RandomGenerator;
 
     const CHECKSUMS: [(Checksum, usize, u32, u64); 4] = [

@@ -296,7 +296,7 @@ pub struct End {
     waiting: [VecDeque<Message>; 3],
     /// Total number of waiting messages.
     waiting_count: usize,
-    /// Number of messages that the partner's buffer of each class has room for.
+    /// Number of messages for which the partner's buffer of each class has space.
     credits: [u32; 3],
     /// Data slots owed for headers already sent.
     owed_slots: u32,
@@ -661,7 +661,7 @@ impl Layer for End {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{End, Flits, Kind, Layer, Parameters, Shortage, Side, DATA, LINE_BYTES};
     use crate::testbench::{Testbench, LANE_BYTE};
 
     /// An undetected error removes credits from a flit. `shortages` must report it while traffic continues.

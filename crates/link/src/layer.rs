@@ -9,7 +9,7 @@ pub struct Message {
     pub circuit: u8,
     /// Bytes of data, without the header.
     pub bytes: u16,
-    /// Opaque value, delivered unchanged. ECI headers have room for 40 bits of it.
+    /// Opaque value, delivered unchanged. An ECI header holds 40 bits of it.
     pub label: u64,
 }
 

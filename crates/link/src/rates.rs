@@ -78,11 +78,13 @@ pub const DMA_QUEUE: u64 = 32;
 /// Nanoseconds from a doorbell or the arrival of a descriptor to the engine's next action: assumed, 25 clocks of 250
 /// MHz.
 pub const DMA_START: u64 = 100;
-/// Two latencies in nanoseconds. The first, fitted, is from the arrival of a read request at the host to its
-/// completions. A 64-byte read over 8 lanes of generation 3 takes about 550 ns on a server (pcie-bench, SIGCOMM 2018),
-/// with a one-way delay of [`DMA_ONE_WAY_DELAY`]. The second, assumed, is from the arrival of the status word or the interrupt to
-/// its detection by a core that polls; a kernel's interrupt handler takes longer.
-pub const DMA_MEMORY: [u64; 2] = [232, 100];
+/// Nanoseconds from the arrival of a read request at the host to its completions: fitted. A 64-byte read over 8 lanes of
+/// generation 3 takes about 550 ns on a server (pcie-bench, SIGCOMM 2018), with a one-way delay of
+/// [`DMA_ONE_WAY_DELAY`].
+pub const DMA_MEMORY_LATENCY: u64 = 232;
+/// Nanoseconds from the arrival of the status word or the interrupt to its detection by a core that polls: assumed. A
+/// kernel's interrupt handler takes longer.
+pub const DMA_DETECTION_LATENCY: u64 = 100;
 /// One-way delay in nanoseconds used to fit host memory: wires, both ends and the root complex.
 pub const DMA_ONE_WAY_DELAY: u64 = 150;
 /// Bytes of a descriptor: assumed.
@@ -342,7 +344,7 @@ impl LinkConfig {
     }
 
     /// DMA transfers of `bytes` bytes, 1 to [`MAX_DMA_BYTES`], to the device and to the host, started and ended as
-    /// `control` says. `None` for links other than PCIe.
+    /// `control` specifies. `None` for links other than PCIe.
     pub fn transfers(&self, bytes: u64, control: dma::Control) -> Option<[Transfers; 2]> {
         let Kind::Pcie(_) = self.kind else {
             return None;
@@ -350,7 +352,6 @@ impl LinkConfig {
         let lane = self.kind.lanes_for(self.lanes).blocks().value() / f64::from(self.lanes);
         let ticks = |nanoseconds: u64| (lane * nanoseconds as f64 / 1e9 * LANE_BYTE as f64) as u64;
         let seconds = |ticks: u64| ticks as f64 / (lane * LANE_BYTE as f64);
-        let [memory, detection] = DMA_MEMORY;
         let simulate = |direction, transfers, queue| {
             let engine = dma::Engine {
                 direction,
@@ -362,8 +363,8 @@ impl LinkConfig {
                 request: MAX_READ_REQUEST_BYTES,
                 tags: TAGS,
                 start: ticks(DMA_START),
-                memory: ticks(memory),
-                detection: ticks(detection),
+                memory: ticks(DMA_MEMORY_LATENCY),
+                detection: ticks(DMA_DETECTION_LATENCY),
             };
             let ends = pcie::Parameters::new(self.payload, self.limit())
                 .with_bytes_in_flight(self.bytes_in_flight());
@@ -376,7 +377,7 @@ impl LinkConfig {
                 let times = simulate(direction, count, DMA_QUEUE);
                 // Exclude the start and the end of the run: measure from the first to the third quarter.
                 let quarter = times.len() / 4;
-                let mut ends: Vec<u64> = times.iter().map(|(_, end)| *end).collect();
+                let mut ends: Vec<u64> = times.iter().map(|times| times.end).collect();
                 ends.sort_unstable();
                 let (from, to) = (ends[quarter], ends[3 * quarter]);
                 Transfers {
@@ -384,7 +385,7 @@ impl LinkConfig {
                     latency: 1e9
                         * single
                             .iter()
-                            .map(|(from, to)| seconds(to - from))
+                            .map(|times| seconds(times.end - times.start))
                             .sum::<f64>(),
                     rate: (2 * quarter) as f64 * bytes as f64 / seconds(to - from),
                 }

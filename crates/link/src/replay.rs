@@ -408,7 +408,7 @@ impl<B: Clone> Retry<B> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{Receiver, Sender};
 
     /// Fault found by the model `models/link_replay.m`: the sender silently skipped blocks. An acknowledgement arrived
     /// after the position had been announced, and the receiver accepted later blocks under the numbers of earlier ones.

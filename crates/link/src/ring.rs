@@ -133,7 +133,7 @@ impl<T> Ring<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::Ring;
     use std::collections::VecDeque;
 
     #[test]

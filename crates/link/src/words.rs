@@ -153,7 +153,7 @@ impl Messages {
         }
     }
 
-    /// Removes words of the first message, at most as many as `target` (which must be zero) has room for, and removes
+    /// Removes words of the first message, at most as many as fit into `target` (which must be zero), and removes
     /// the message with its last word. Returns the summary before, and the number of words removed.
     #[inline]
     pub fn dequeue_words(&mut self, target: &mut [u64]) -> Option<(MessageSummary, usize)> {
@@ -215,7 +215,7 @@ impl Messages {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{Messages, MAX_MESSAGE_WORDS};
 
     #[test]
     fn queue_preserves_words_at_any_transfer_size() {

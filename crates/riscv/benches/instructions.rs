@@ -3,9 +3,7 @@
 //! Prints one line per case. Rates are per second of processor time, if the system reports it. An argument selects
 //! cases by name.
 
-use cohkit_testing::riscv_oracle;
-
-use cohkit_testing::processor_time;
+use cohkit_testing::{processor_time, riscv_oracle};
 
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::{
@@ -16,6 +14,29 @@ use riscv_oracle::{b_type, encode, i_type, r_type, s_type, Program};
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
+
+/// Engine that executes a program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Engine {
+    /// [`FastInterpreter`].
+    Fast,
+    /// [`TimedInterpreter`], with the latencies of a small core.
+    Timed,
+    /// [`Hart::step`].
+    Step,
+}
+
+impl Engine {
+    /// Name of a case on this engine, by which an argument selects it.
+    fn case_name(self, case: &str) -> String {
+        let engine = match self {
+            Engine::Fast => "fast",
+            Engine::Timed => "timed",
+            Engine::Step => "step",
+        };
+        format!("{engine} {case}")
+    }
+}
 
 /// Address of the data array.
 const ARRAY: u64 = 0x2_0000;
@@ -116,13 +137,17 @@ fn main() {
         ("floats", floats(), 20_000_000),
     ];
     for (case, words, times) in programs {
-        for engine in ["fast", "timed", "step"] {
-            let name = format!("{engine} {case}");
+        for engine in [Engine::Fast, Engine::Timed, Engine::Step] {
+            let name = engine.case_name(case);
             if !name.contains(&filter) {
                 continue;
             }
             // Single steps are slow, so they run a tenth of the iterations.
-            let times = if engine == "step" { times / 10 } else { times };
+            let times = if engine == Engine::Step {
+                times / 10
+            } else {
+                times
+            };
             let program = program(&words, times);
             let (mut fast, mut timed) = (
                 FastInterpreter::default(),
@@ -133,9 +158,9 @@ fn main() {
             let mut executed = 0;
             let mut run = |hart: &mut Hart, memory: &mut FlatMemory| {
                 let result = match engine {
-                    "timed" => timed.run(hart, memory, u64::MAX).1,
-                    "step" => hart.step(memory),
-                    _ => fast.run(hart, memory, u64::MAX).1,
+                    Engine::Fast => fast.run(hart, memory, u64::MAX).1,
+                    Engine::Timed => timed.run(hart, memory, u64::MAX).1,
+                    Engine::Step => hart.step(memory),
                 };
                 executed = hart.csrs.instret;
                 result
@@ -156,48 +181,27 @@ fn main() {
 
 /// Measures a compiled program, also under QEMU, if compiler and emulator are installed.
 fn measure_compiled(case: &str, options: &[&str], filter: &str) {
-    if !["fast", "timed"]
-        .iter()
-        .any(|engine| format!("{engine} {case}").contains(filter))
-    {
+    let engines = [Engine::Fast, Engine::Timed].into_iter();
+    let selected: Vec<Engine> = engines
+        .filter(|engine| engine.case_name(case).contains(filter))
+        .collect();
+    if selected.is_empty() {
         return;
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("program");
-    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let source = crate_folder.join("benches/mixture.c");
-    let machine_options = [
-        "-O2",
-        "-march=rv64gc",
-        "-mabi=lp64d",
-        "-mcmodel=medany",
-        "-static",
-    ];
-    let mut gcc = Command::new("riscv64-unknown-elf-gcc");
-    gcc.args(machine_options).args([
-        "-nostdlib",
-        "-ffreestanding",
-        "-fno-tree-loop-distribute-patterns",
-    ]);
-    gcc.arg("-I").arg(crate_folder.join("../.."));
-    gcc.args(options).arg("-o").arg(&file).arg(source);
-    match gcc.status() {
-        Ok(status) if status.success() => {}
-        Ok(status) => panic!("the compiler ends with {status}"),
-        Err(_) => return println!("{case}: not measured, riscv64-unknown-elf-gcc is missing"),
+    if !compile(options, &file) {
+        return println!("{case}: not measured, riscv64-unknown-elf-gcc is missing");
     }
     let bytes = std::fs::read(&file).expect("the file can be read");
     let image = Image::read(&bytes).expect("a valid ELF program");
     let mut crate_result = None;
-    for engine in ["fast", "timed"] {
-        let name = format!("{engine} {case}");
-        if !name.contains(filter) {
-            continue;
-        }
+    for engine in selected {
+        let name = engine.case_name(case);
         let (executed, seconds) = measure(&image, engine);
         let rate = executed as f64 / seconds / 1e6;
         println!("{name:24} {rate:8.1} million instructions per second");
-        if engine == "fast" {
+        if engine == Engine::Fast {
             crate_result = Some((executed, rate));
         }
     }
@@ -217,8 +221,34 @@ fn measure_compiled(case: &str, options: &[&str], filter: &str) {
     );
 }
 
+/// Compiles `mixture.c` with these options. Returns false if the compiler is missing.
+fn compile(options: &[&str], file: &Path) -> bool {
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let source = crate_folder.join("benches/mixture.c");
+    let machine_options = [
+        "-O2",
+        "-march=rv64gc",
+        "-mabi=lp64d",
+        "-mcmodel=medany",
+        "-static",
+    ];
+    let mut gcc = Command::new("riscv64-unknown-elf-gcc");
+    gcc.args(machine_options).args([
+        "-nostdlib",
+        "-ffreestanding",
+        "-fno-tree-loop-distribute-patterns",
+    ]);
+    gcc.arg("-I").arg(crate_folder.join("../.."));
+    gcc.args(options).arg("-o").arg(file).arg(source);
+    match gcc.status() {
+        Ok(status) if status.success() => true,
+        Ok(status) => panic!("the compiler ends with {status}"),
+        Err(_) => false,
+    }
+}
+
 /// Runs a program to its end. Returns its instruction count and its run time in seconds.
-fn measure(image: &Image, engine: &str) -> (u64, f64) {
+fn measure(image: &Image, engine: Engine) -> (u64, f64) {
     let mut memory = FlatMemory::new(0x1_0000, 0x10_0000);
     for segment in &image.segments {
         let destination = memory.bytes_mut(segment.address, segment.bytes.len());
@@ -236,8 +266,9 @@ fn measure(image: &Image, engine: &str) -> (u64, f64) {
     let begin = Instant::now();
     let start_seconds = processor_seconds(begin);
     let result = match engine {
-        "timed" => timed.run(&mut hart, &mut memory, u64::MAX).1,
-        _ => fast.run(&mut hart, &mut memory, u64::MAX).1,
+        Engine::Fast => fast.run(&mut hart, &mut memory, u64::MAX).1,
+        Engine::Timed => timed.run(&mut hart, &mut memory, u64::MAX).1,
+        Engine::Step => unreachable!("compiled programs run on the other engines"),
     };
     let seconds = processor_seconds(begin) - start_seconds;
     let has_exited = result == Err(Stop::Exception(Exception::MachineCall));

@@ -1,10 +1,9 @@
 //! Compares random programs under QEMU and this crate: `agree --seed 1 --count 1000000`.
 
+use cohkit_riscv::{Decoder, Extensions};
 use cohkit_testing::riscv_oracle;
 
-use cohkit_riscv::{Decoder, Extensions};
-
-/// Compares `--count` programs of `--length` instructions each, or prints one of them with `--show`.
+/// Compares `--count` programs of `--length` instructions each; with `--show`, prints the first of them before.
 fn main() -> std::process::ExitCode {
     let (mut seed, mut count, mut length, mut show) = (0, 1000, 300, false);
     let mut words = std::env::args().skip(1);
@@ -28,24 +27,7 @@ fn main() -> std::process::ExitCode {
         }
     }
     if show {
-        let decoder = Decoder::new(Extensions::HOST);
-        let program = riscv_oracle::random::programs(seed, 1, length as usize);
-        let mut offset = 0;
-        while offset + 2 <= program.code.len() {
-            let half = |offset: usize| {
-                program
-                    .code
-                    .get(offset..offset + 2)
-                    .map_or(0, |b| u32::from(u16::from_le_bytes([b[0], b[1]])))
-            };
-            let word = half(offset) | half(offset + 2) << 16;
-            println!(
-                "{:#x}: {}",
-                riscv_oracle::START as usize + 120 + offset,
-                decoder.disassemble(word)
-            );
-            offset += if word & 3 == 3 { 4 } else { 2 };
-        }
+        print_program(seed, length as usize);
     }
     // One file holds a hundred programs, to amortise the start-up time of QEMU.
     let (mut compared, mut differing_files) = (0, 0);
@@ -64,4 +46,29 @@ fn main() -> std::process::ExitCode {
         count * length
     );
     u8::from(differing_files > 0).into()
+}
+
+/// Disassembles the random program of a seed, with its addresses.
+fn print_program(seed: u64, length: usize) {
+    /// Bytes of the ELF headers, which precede the code in memory.
+    const HEADER_BYTES: usize = 120;
+    let decoder = Decoder::new(Extensions::HOST);
+    let program = riscv_oracle::random::programs(seed, 1, length);
+    let mut offset = 0;
+    while offset + 2 <= program.code.len() {
+        let half = |offset: usize| {
+            let bytes = program.code.get(offset..offset + 2);
+            bytes.map_or(0, |bytes| {
+                u32::from(u16::from_le_bytes([bytes[0], bytes[1]]))
+            })
+        };
+        let word = half(offset) | half(offset + 2) << 16;
+        println!(
+            "{:#x}: {}",
+            riscv_oracle::START as usize + HEADER_BYTES + offset,
+            decoder.disassemble(word)
+        );
+        // The lowest two bits of a 32-bit instruction are ones.
+        offset += if word & 3 == 3 { 4 } else { 2 };
+    }
 }

@@ -24,7 +24,7 @@ const MAGIC: &[u8; 8] = b"CHANNEL1";
 /// Maximum total size of the segments sent to a core, in bytes.
 const MAX_SEGMENT_BYTES: usize = 1 << 20;
 /// Register number of the stack pointer.
-const SP: u8 = 2;
+const STACK_POINTER: u8 = 2;
 
 /// Resources that a program requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -195,18 +195,14 @@ pub fn read_unverified(file: &[u8]) -> Result<(Image<'_>, Manifest), Rejection> 
     Ok((image, Manifest::read(file).map_err(file_rejection)?))
 }
 
-/// Returns the program without symbols and line tables, as it is sent to a core: segments and manifest.
+/// Returns the program without symbols and line tables, as it is sent to a core: an ELF file with the segments and the
+/// manifest.
 ///
 /// # Errors
 /// The file cannot be read, or its segments are larger than 1 MiB.
 pub fn strip(file: &[u8]) -> Result<Vec<u8>, String> {
-    /// Bytes of an ELF header.
-    const HEADER: usize = 64;
-    /// Bytes of an ELF program header.
-    const PROGRAM_HEADER: usize = 56;
     let image = Image::read(file)?;
     let manifest = elf::section(file, SECTION).ok_or("the file has no section `.channel`")?;
-    let names = [b"\0", SECTION.as_bytes(), b"\0.names\0"].concat();
     let segments = &image.segments;
     let bytes: usize = segments.iter().map(|segment| segment.bytes.len()).sum();
     if bytes > MAX_SEGMENT_BYTES || segments.len() > usize::from(u16::MAX) {
@@ -214,57 +210,123 @@ pub fn strip(file: &[u8]) -> Result<Vec<u8>, String> {
             "its segments have {bytes} bytes, but cores beside far memory have at most {MAX_SEGMENT_BYTES}"
         ));
     }
-    let to_bytes = |words: &[u64]| words.iter().flat_map(|d| d.to_le_bytes()).collect();
+    // The file: its header, program headers, contents, section headers.
+    let contents_start = ELF_HEADER_BYTES + PROGRAM_HEADER_BYTES * segments.len();
     let mut contents: Vec<u8> = Vec::new();
-    let contents_start = HEADER + PROGRAM_HEADER * segments.len();
     let mut append = |bytes: &[u8]| {
         let offset = (contents_start + contents.len()) as u64;
         contents.extend(bytes);
-        (offset, bytes.len() as u64)
+        let length = bytes.len() as u64;
+        FileRange { offset, length }
     };
-    let mut headers: Vec<u8> = Vec::new();
+    let mut program_headers: Vec<u8> = Vec::new();
     for segment in segments {
-        let flags = 4 | u32::from(segment.writable) << 1 | u32::from(segment.executable);
-        let (offset, length) = append(segment.bytes);
-        let words: Vec<u8> = to_bytes(&[
-            offset,
-            segment.address,
-            segment.load_address,
-            length,
-            segment.length,
-            1,
-        ]);
-        headers.extend([1_u32.to_le_bytes(), flags.to_le_bytes()].as_flattened());
-        headers.extend(words);
+        program_headers.extend(program_header(segment, append(segment.bytes)));
     }
+    // Section names: the empty one, that of the manifest at 1, and that of this table at 10.
+    let names = [b"\0", SECTION.as_bytes(), b"\0.names\0"].concat();
     let (manifest, names) = (append(manifest), append(&names));
-    let sections_start = contents_start + contents.len();
-    let mut section_headers: Vec<u8> = vec![0; 64];
-    for (name, kind, (offset, length)) in [(1_u32, 1_u32, manifest), (10, 3, names)] {
-        section_headers.extend([name.to_le_bytes(), kind.to_le_bytes()].as_flattened());
-        let words: Vec<u8> = to_bytes(&[0, 0, offset, length, 0, 1, 0]);
-        section_headers.extend(words);
-    }
-    let mut elf = b"\x7fELF\x02\x01\x01".to_vec();
-    elf.resize(16, 0);
-    elf.extend([2_u16.to_le_bytes(), 243_u16.to_le_bytes()].as_flattened());
-    elf.extend(1_u32.to_le_bytes());
-    let header_fields: Vec<u8> = to_bytes(&[image.entry, HEADER as u64, sections_start as u64]);
-    elf.extend(header_fields);
-    elf.extend(0_u32.to_le_bytes());
-    let halves = [
-        HEADER as u16,
-        PROGRAM_HEADER as u16,
-        segments.len() as u16,
-        64,
-        3,
-        2,
+    let section_headers = [
+        vec![0; SECTION_HEADER_BYTES],
+        section_header(1, SHT_PROGBITS, manifest),
+        section_header(10, SHT_STRTAB, names),
     ];
-    elf.extend(halves.map(u16::to_le_bytes).as_flattened());
-    elf.extend(headers);
+    let sections_start = (contents_start + contents.len()) as u64;
+    let mut elf = elf_header(image.entry, sections_start, segments.len() as u16);
+    elf.extend(program_headers);
     elf.extend(contents);
-    elf.extend(section_headers);
+    elf.extend(section_headers.concat());
     Ok(elf)
+}
+
+/// Bytes of an ELF header.
+const ELF_HEADER_BYTES: usize = 64;
+/// Bytes of an ELF program header.
+const PROGRAM_HEADER_BYTES: usize = 56;
+/// Bytes of an ELF section header.
+const SECTION_HEADER_BYTES: usize = 64;
+
+/// A range of an ELF file, in bytes.
+#[derive(Clone, Copy)]
+struct FileRange {
+    offset: u64,
+    length: u64,
+}
+
+/// Concatenates numbers as little-endian double words.
+fn double_words(numbers: &[u64]) -> Vec<u8> {
+    numbers.iter().flat_map(|n| n.to_le_bytes()).collect()
+}
+
+/// Type of an executable file (`ET_EXEC`).
+const EXECUTABLE: u16 = 2;
+/// Machine number of RISC-V (`EM_RISCV`).
+const RISC_V: u16 = 243;
+/// Type of a section with the program's own contents (`SHT_PROGBITS`).
+const SHT_PROGBITS: u32 = 1;
+/// Type of a section with strings (`SHT_STRTAB`).
+const SHT_STRTAB: u32 = 3;
+
+/// ELF header of a program with three sections, of which the last has the section names.
+fn elf_header(entry: u64, sections_start: u64, segments: u16) -> Vec<u8> {
+    // Class 2 (64 bits), encoding 1 (little-endian), version 1; the other bytes of the identification are zero.
+    let mut header = b"\x7fELF\x02\x01\x01".to_vec();
+    header.resize(16, 0);
+    header.extend([EXECUTABLE.to_le_bytes(), RISC_V.to_le_bytes()].as_flattened());
+    let (version, flags) = (1_u32, 0_u32);
+    header.extend(version.to_le_bytes());
+    header.extend(double_words(&[
+        entry,
+        ELF_HEADER_BYTES as u64,
+        sections_start,
+    ]));
+    header.extend(flags.to_le_bytes());
+    let (section_count, names_index) = (3, 2);
+    let halves = [
+        ELF_HEADER_BYTES as u16,
+        PROGRAM_HEADER_BYTES as u16,
+        segments,
+        SECTION_HEADER_BYTES as u16,
+        section_count,
+        names_index,
+    ];
+    header.extend(halves.map(u16::to_le_bytes).as_flattened());
+    header
+}
+
+/// Program header of a loadable segment, whose contents are in this range of the file.
+fn program_header(segment: &Segment, contents: FileRange) -> Vec<u8> {
+    /// Type of a loadable segment (`PT_LOAD`).
+    const LOAD: u32 = 1;
+    // Flags: 1 executable, 2 writable, 4 readable.
+    let flags = 4 | u32::from(segment.writable) << 1 | u32::from(segment.executable);
+    let alignment = 1;
+    let mut header = [LOAD.to_le_bytes(), flags.to_le_bytes()].concat();
+    header.extend(double_words(&[
+        contents.offset,
+        segment.address,
+        segment.load_address,
+        contents.length,
+        segment.length,
+        alignment,
+    ]));
+    header
+}
+
+/// Section header without flags or address. `name` is an offset into the section names.
+fn section_header(name: u32, kind: u32, contents: FileRange) -> Vec<u8> {
+    let (flags, address, links, alignment, entry_size) = (0, 0, 0, 1, 0);
+    let mut header = [name.to_le_bytes(), kind.to_le_bytes()].concat();
+    header.extend(double_words(&[
+        flags,
+        address,
+        contents.offset,
+        contents.length,
+        links,
+        alignment,
+        entry_size,
+    ]));
+    header
 }
 
 /// Rejects segments and a stack outside private memory, or overlapping.
@@ -385,7 +447,9 @@ fn check_instruction(inst: &Inst, manifest: &Manifest) -> Result<(), String> {
         return Err("uses a register that is reserved for the system".into());
     }
     let frame = match inst.op {
-        Op::Add if (inst.rd, inst.rs1, inst.rs2) == (SP, SP, 0) => inst.imm.min(0).unsigned_abs(),
+        Op::Add if (inst.rd, inst.rs1, inst.rs2) == (STACK_POINTER, STACK_POINTER, 0) => {
+            inst.imm.min(0).unsigned_abs()
+        }
         _ => 0,
     };
     if u64::from(frame) > manifest.stack {

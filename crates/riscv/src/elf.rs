@@ -1,8 +1,8 @@
 //! Reader for statically linked programs in ELF files: segments, symbols, sections and line tables.
 
 use object::elf::{
-    FileHeader64, EM_RISCV, ET_EXEC, PF_W, PF_X, PT_INTERP, PT_LOAD, SHT_SYMTAB, STT_FUNC,
-    STT_NOTYPE, STT_OBJECT,
+    FileHeader64, ProgramHeader64, EM_RISCV, ET_EXEC, PF_W, PF_X, PT_INTERP, PT_LOAD, SHT_SYMTAB,
+    STT_FUNC, STT_NOTYPE, STT_OBJECT,
 };
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 use object::LittleEndian;
@@ -69,40 +69,14 @@ impl<'a> Image<'a> {
         }
         let mut segments = Vec::new();
         for program_header in header.program_headers(endian, file).map_err(parse_error)? {
-            let (address, length) = (
-                program_header.p_vaddr(endian),
-                program_header.p_memsz(endian),
-            );
             match program_header.p_type(endian) {
                 PT_INTERP => {
                     return Err(
                         "this program needs a dynamic linker\n  help: link it with -static".into(),
                     )
                 }
-                PT_LOAD if length > 0 => {
-                    let bytes = program_header.data(endian, file);
-                    let bytes =
-                        bytes.map_err(|()| format!("the segment at {address:#x} is cut off"))?;
-                    let load_address = program_header.p_paddr(endian);
-                    let is_in_range = |start: u64| start.checked_add(length).is_some();
-                    if bytes.len() as u64 > length
-                        || !is_in_range(address)
-                        || !is_in_range(load_address)
-                    {
-                        return Err(format!(
-                            "the segment at {address:#x} does not fit in its {length} bytes"
-                        ));
-                    }
-                    let flags = program_header.p_flags(endian);
-                    let (writable, executable) = (flags.contains(PF_W), flags.contains(PF_X));
-                    segments.push(Segment {
-                        address,
-                        load_address,
-                        length,
-                        bytes,
-                        writable,
-                        executable,
-                    });
+                PT_LOAD if program_header.p_memsz(endian) > 0 => {
+                    segments.push(segment(program_header, endian, file)?);
                 }
                 _ => {}
             }
@@ -146,6 +120,36 @@ impl<'a> Image<'a> {
         let symbol = self.symbols.iter().find(|symbol| symbol.name == name);
         symbol.map(|symbol| symbol.address)
     }
+}
+
+/// Reads a loadable segment.
+///
+/// # Errors
+/// The contents are missing or longer than the segment, or the segment ends beyond the last address.
+fn segment<'a>(
+    header: &ProgramHeader64<LittleEndian>,
+    endian: LittleEndian,
+    file: &'a [u8],
+) -> Result<Segment<'a>, String> {
+    let (address, length) = (header.p_vaddr(endian), header.p_memsz(endian));
+    let load_address = header.p_paddr(endian);
+    let bytes = header.data(endian, file);
+    let bytes = bytes.map_err(|()| format!("the segment at {address:#x} is cut off"))?;
+    let is_in_range = |start: u64| start.checked_add(length).is_some();
+    if bytes.len() as u64 > length || !is_in_range(address) || !is_in_range(load_address) {
+        return Err(format!(
+            "the segment at {address:#x} does not fit in its {length} bytes"
+        ));
+    }
+    let flags = header.p_flags(endian);
+    Ok(Segment {
+        address,
+        load_address,
+        length,
+        bytes,
+        writable: flags.contains(PF_W),
+        executable: flags.contains(PF_X),
+    })
 }
 
 /// Returns the contents of the section with this name; `None` if it does not exist or cannot be read.

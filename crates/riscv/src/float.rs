@@ -7,6 +7,8 @@
 //! With 128-bit integers the code is short. Every operation computes an exact number, or one whose lowest bit is sticky
 //! (it represents all lower bits). One function rounds this number to the result.
 
+use std::cmp::Ordering;
+
 /// Rounding mode. Values are those of the `rm` field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -32,9 +34,10 @@ impl Rounding {
             .copied()
     }
 
-    /// True if a magnitude is rounded away from zero. `odd` is its last bit, `half` the bit below, and `sticky` the OR
-    /// of all lower bits.
-    fn rounds_up(self, negative: bool, odd: bool, half: bool, sticky: bool) -> bool {
+    /// True if a magnitude is rounded away from zero. Of `low_bits`, bit 2 is the last bit that is kept, bit 1 the
+    /// first one that is not (half a unit), and bit 0 the OR of all lower bits.
+    fn rounds_up(self, negative: bool, low_bits: u128) -> bool {
+        let [odd, half, sticky] = [4, 2, 1].map(|bit| low_bits & bit != 0);
         match self {
             Rounding::NearestEven => half && (sticky || odd),
             Rounding::Zero => false,
@@ -218,9 +221,8 @@ impl Format {
             }
             // Shifted number with two extra bits: half, and sticky.
             let shifted = shift_right_sticky(digits << 2, shift as u32);
-            let (odd, half, sticky) = (shifted & 4 != 0, shifted & 2 != 0, shifted & 1 != 0);
-            let rounds_up = mode.rounds_up(negative, odd, half, sticky);
-            ((shifted >> 2) + u128::from(rounds_up), half || sticky)
+            let rounds_up = mode.rounds_up(negative, shifted);
+            ((shifted >> 2) + u128::from(rounds_up), shifted & 3 != 0)
         };
         let top = exponent + 127 - digits.leading_zeros() as i32;
         let place = (top - self.fraction as i32).max(self.last_place());
@@ -231,7 +233,7 @@ impl Format {
             || (field << self.fraction) + rounded as u64 >= self.infinity()
         {
             *flags |= OVERFLOW | INEXACT;
-            let rounds_away = mode.rounds_up(negative, true, true, true);
+            let rounds_away = mode.rounds_up(negative, 0b111);
             return self.signed(negative, self.infinity() - u64::from(!rounds_away));
         }
         if inexact {
@@ -397,8 +399,18 @@ impl Format {
         }
     }
 
-    /// Minimum, or maximum if `larger`. Negative zero is less than positive zero; a NaN operand is ignored.
-    pub(crate) fn extreme(self, a: u64, b: u64, larger: bool, flags: &mut u8) -> u64 {
+    /// Smaller of two numbers. Negative zero is less than positive zero; a NaN operand is ignored.
+    pub(crate) fn minimum(self, a: u64, b: u64, flags: &mut u8) -> u64 {
+        self.extreme(a, b, false, flags)
+    }
+
+    /// Larger of two numbers, with the rules of [`Format::minimum`].
+    pub(crate) fn maximum(self, a: u64, b: u64, flags: &mut u8) -> u64 {
+        self.extreme(a, b, true, flags)
+    }
+
+    /// Larger of two numbers if `larger`, otherwise the smaller one.
+    fn extreme(self, a: u64, b: u64, larger: bool, flags: &mut u8) -> u64 {
         match (self.value(a), self.value(b)) {
             (Value::Nan { .. }, Value::Nan { .. }) => self.nan_of(&[a, b], flags),
             (Value::Nan { .. }, _) => {
@@ -424,64 +436,39 @@ impl Format {
         }
     }
 
-    /// Compares two numbers; `None` if one is NaN. A NaN is invalid if it signals, or if `ordered` is true.
-    pub fn compare(
-        self,
-        a: u64,
-        b: u64,
-        ordered: bool,
-        flags: &mut u8,
-    ) -> Option<std::cmp::Ordering> {
+    /// Compares two numbers as `feq` does; `None` if one is NaN. Only a signalling NaN is invalid.
+    pub fn compare_quiet(self, a: u64, b: u64, flags: &mut u8) -> Option<Ordering> {
         match (self.value(a), self.value(b)) {
             (Value::Nan { .. }, _) | (_, Value::Nan { .. }) => {
                 self.nan_of(&[a, b], flags);
-                *flags |= if ordered { INVALID } else { 0 };
                 None
             }
-            (Value::Zero(_), Value::Zero(_)) => Some(std::cmp::Ordering::Equal),
+            (Value::Zero(_), Value::Zero(_)) => Some(Ordering::Equal),
             _ => Some(self.order(a).cmp(&self.order(b))),
         }
     }
 
-    /// Class bit of a number, as in `fclass`.
+    /// Compares two numbers as `flt` and `fle` do; `None` if one is NaN. Every NaN is invalid.
+    pub fn compare_signalling(self, a: u64, b: u64, flags: &mut u8) -> Option<Ordering> {
+        let ordering = self.compare_quiet(a, b, flags);
+        *flags |= if ordering.is_none() { INVALID } else { 0 };
+        ordering
+    }
+
+    /// Class of a number as `fclass` encodes it: a word with one of the bits 0 to 9.
     pub fn class(self, word: u64) -> u64 {
         let is_subnormal = word & self.infinity() == 0;
         let bit = match self.value(word) {
-            Value::Infinite(negative) => {
-                if negative {
-                    0
-                } else {
-                    7
-                }
-            }
-            Value::Finite(Number { negative: true, .. }) => {
-                if is_subnormal {
-                    2
-                } else {
-                    1
-                }
-            }
-            Value::Finite(_) => {
-                if is_subnormal {
-                    5
-                } else {
-                    6
-                }
-            }
-            Value::Zero(negative) => {
-                if negative {
-                    3
-                } else {
-                    4
-                }
-            }
-            Value::Nan { signalling } => {
-                if signalling {
-                    8
-                } else {
-                    9
-                }
-            }
+            Value::Infinite(true) => 0,
+            Value::Finite(Number { negative: true, .. }) if !is_subnormal => 1,
+            Value::Finite(Number { negative: true, .. }) => 2,
+            Value::Zero(true) => 3,
+            Value::Zero(false) => 4,
+            Value::Finite(_) if is_subnormal => 5,
+            Value::Finite(_) => 6,
+            Value::Infinite(false) => 7,
+            Value::Nan { signalling: true } => 8,
+            Value::Nan { signalling: false } => 9,
         };
         1 << bit
     }
@@ -517,12 +504,7 @@ impl Format {
         } else {
             shift_right_sticky(number.digits << 2, -number.exponent as u32)
         };
-        let rounds_up = mode.rounds_up(
-            number.negative,
-            shifted & 4 != 0,
-            shifted & 2 != 0,
-            shifted & 1 != 0,
-        );
+        let rounds_up = mode.rounds_up(number.negative, shifted);
         let magnitude = ((shifted >> 2) + u128::from(rounds_up)) as i128;
         let integer = if number.negative {
             -magnitude

@@ -36,8 +36,8 @@ pub(crate) fn execute(inst: &Inst, registers: &mut [u64; 64], csrs: &mut Csrs) -
         Op::Fsgnj => a & !sign | b & sign,
         Op::Fsgnjn => a & !sign | !b & sign,
         Op::Fsgnjx => a ^ b & sign,
-        Op::Fmin => format.extreme(a, b, false, flags),
-        Op::Fmax => format.extreme(a, b, true, flags),
+        Op::Fmin => format.minimum(a, b, flags),
+        Op::Fmax => format.maximum(a, b, flags),
         Op::FmvToF => {
             if inst.wide {
                 raw
@@ -47,11 +47,13 @@ pub(crate) fn execute(inst: &Inst, registers: &mut [u64; 64], csrs: &mut Csrs) -
         }
         Op::Feq | Op::Flt | Op::Fle | Op::Fclass | Op::FmvToX => {
             let integer = match inst.op {
-                Op::Feq => u64::from(format.compare(a, b, false, flags) == Some(Ordering::Equal)),
-                Op::Flt => u64::from(format.compare(a, b, true, flags) == Some(Ordering::Less)),
+                Op::Feq => u64::from(format.compare_quiet(a, b, flags) == Some(Ordering::Equal)),
+                Op::Flt => {
+                    u64::from(format.compare_signalling(a, b, flags) == Some(Ordering::Less))
+                }
                 Op::Fle => u64::from(
                     format
-                        .compare(a, b, true, flags)
+                        .compare_signalling(a, b, flags)
                         .is_some_and(Ordering::is_le),
                 ),
                 Op::Fclass => format.class(a),

@@ -38,32 +38,8 @@ pub(super) fn run(
         store_variants,
         ..
     } = test;
-    let level = |source, caches| {
-        let home = home(source, caches)?;
-        let protocol = &source.protocol;
-        Ok::<_, TestError>(Level {
-            protocol,
-            home,
-            caches,
-        })
-    };
     let threads = program.threads.len() as u16;
-    let machines = match memory_system.lower {
-        None => vec![Machine {
-            upper: level(source, threads)?,
-            lower: None,
-        }],
-        Some(lower) => {
-            let machine = |[caches, lower_caches]: [u16; 2]| {
-                Ok::<_, TestError>(Machine {
-                    upper: level(source, caches)?,
-                    lower: Some(level(lower, lower_caches)?),
-                })
-            };
-            let cluster_sizes = clusters(threads).into_iter();
-            cluster_sizes.map(machine).collect::<Result<_, _>>()?
-        }
-    };
+    let machines = machines(source, memory_system.lower, threads)?;
     let allowed = litmus_options.allowed(program)?;
     let cores = litmus_options.cores;
     let runs = Runs { cores, runs, seed };
@@ -102,6 +78,32 @@ pub(super) fn run(
         text: simulated_test.text(),
         json: simulated_test.json(),
     })
+}
+
+/// Machines for a number of threads: one on one level of caches, several on two.
+fn machines<'s>(
+    source: &'s Source,
+    lower: Option<&'s Source>,
+    threads: u16,
+) -> Result<Vec<Machine<'s>>, TestError> {
+    let level = |source: &'s Source, caches| -> Result<Level<'s>, TestError> {
+        Ok(Level {
+            protocol: &source.protocol,
+            home: home(source, caches)?,
+            caches,
+        })
+    };
+    let Some(lower) = lower else {
+        let upper = level(source, threads)?;
+        return Ok(vec![Machine { upper, lower: None }]);
+    };
+    let machine = |[caches, lower_caches]: [u16; 2]| {
+        Ok(Machine {
+            upper: level(source, caches)?,
+            lower: Some(level(lower, lower_caches)?),
+        })
+    };
+    clusters(threads).into_iter().map(machine).collect()
 }
 
 /// Result of a test that was run in the simulator.

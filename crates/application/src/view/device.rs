@@ -1,4 +1,4 @@
-//! The device's side of the view: it takes written lines, reads the base table and writes the view.
+//! The device's side of the view: it recalls written lines, reads the base table and writes the view.
 
 use super::{add_order, Layout, Order, Sums, View, SYNC_LINES};
 use crate::interface::{Actions, Application, Event, Line, Operation, Placement, Words};
@@ -23,8 +23,8 @@ enum Phase {
     Load { next: Line, in_flight: usize },
     /// Waits for a read of a synchronisation address.
     Idle,
-    /// Takes lines from the CPU: those not yet requested, and the number of outstanding operations.
-    Take {
+    /// Recalls lines from the CPU: those not yet requested, and the number of outstanding operations.
+    Recall {
         remaining: VecDeque<Line>,
         in_flight: usize,
     },
@@ -44,7 +44,7 @@ enum Phase {
 struct Scan {
     /// Next line to request.
     next_request: Line,
-    /// End of the range.
+    /// End (exclusive) of the range.
     end: Line,
     /// Next line to sum.
     next: Line,
@@ -60,6 +60,36 @@ struct Scan {
     changed: BTreeSet<u64>,
     /// Lowest customer that had no sum before the scan.
     lowest_new_customer: Option<u64>,
+}
+
+impl Scan {
+    /// Requests bursts up to the maximum distance ahead of the next line to sum.
+    fn request_bursts(&mut self, actions: &mut Actions) {
+        let limit = self.next.saturating_add(BURST_LINES * MAX_BURSTS_AHEAD);
+        while self.next_request < self.end && self.next_request + BURST_LINES <= limit {
+            let lines = BURST_LINES.min(self.end - self.next_request);
+            actions.fetch(SCAN, self.next_request, lines);
+            self.next_request += lines;
+        }
+    }
+}
+
+/// Requests clean-invalidates of the remaining lines, with at most `limit` of them in flight. If `lock` is true, each
+/// also locks its line.
+fn request_invalidations(
+    remaining: &mut VecDeque<Line>,
+    in_flight: &mut usize,
+    limit: usize,
+    lock: bool,
+    actions: &mut Actions,
+) {
+    while *in_flight < limit {
+        let Some(line) = remaining.pop_front() else {
+            break;
+        };
+        actions.local(line, Operation::CleanInvalidate, lock);
+        *in_flight += 1;
+    }
 }
 
 /// Device side of a [`View`].
@@ -83,11 +113,11 @@ pub struct Maintainer {
     is_initialised: bool,
     /// Reads of the CPU that wait for the initialisation.
     deferred_reads: Vec<(Line, Permission)>,
-    /// Outstanding reads of synchronisation addresses.
+    /// Synchronisation addresses whose reads are not answered, in the order of arrival.
     waiting: VecDeque<Line>,
-    /// Lines of the base table for which the CPU acquired write permission since they were last taken.
+    /// Lines of the base table for which the CPU acquired write permission since they were last recalled.
     written_lines: BTreeSet<Line>,
-    /// End of the lines that may contain rows.
+    /// End (exclusive) of the lines that may contain rows.
     end: Line,
     /// Rows summed so far.
     rows: u64,
@@ -143,17 +173,12 @@ impl Maintainer {
             let has_advanced = match &mut self.phase {
                 Phase::Load { .. } => self.initialise(actions),
                 Phase::Idle => self.start_synchronisation(actions),
-                Phase::Take {
+                Phase::Recall {
                     remaining,
                     in_flight,
                 } => {
-                    while *in_flight < self.outstanding {
-                        let Some(line) = remaining.pop_front() else {
-                            break;
-                        };
-                        actions.local(line, Operation::CleanInvalidate, false);
-                        *in_flight += 1;
-                    }
+                    let limit = self.outstanding;
+                    request_invalidations(remaining, in_flight, limit, false, actions);
                     let is_over = *in_flight == 0;
                     if is_over {
                         self.begin_scan();
@@ -161,12 +186,7 @@ impl Maintainer {
                     is_over
                 }
                 Phase::Scan(scan) => {
-                    let limit = scan.next.saturating_add(BURST_LINES * MAX_BURSTS_AHEAD);
-                    while scan.next_request < scan.end && scan.next_request + BURST_LINES <= limit {
-                        let lines = BURST_LINES.min(scan.end - scan.next_request);
-                        actions.fetch(SCAN, scan.next_request, lines);
-                        scan.next_request += lines;
-                    }
+                    scan.request_bursts(actions);
                     let is_over = scan.next == scan.end;
                     if is_over {
                         self.begin_write(actions);
@@ -178,13 +198,8 @@ impl Maintainer {
                     in_flight,
                     ..
                 } => {
-                    while *in_flight < self.outstanding {
-                        let Some(line) = remaining.pop_front() else {
-                            break;
-                        };
-                        actions.local(line, Operation::CleanInvalidate, true);
-                        *in_flight += 1;
-                    }
+                    let limit = self.outstanding;
+                    request_invalidations(remaining, in_flight, limit, true, actions);
                     let is_over = *in_flight == 0;
                     if is_over {
                         self.respond(actions);
@@ -229,7 +244,7 @@ impl Maintainer {
         is_over
     }
 
-    /// Starts to take the lines that the CPU may have written and the other synchronisation address. Returns false if
+    /// Starts to recall the lines that the CPU may have written and the other synchronisation address. Returns false if
     /// no synchronisation is outstanding.
     fn start_synchronisation(&mut self, actions: &mut Actions) -> bool {
         let Some(&line) = self.waiting.front() else {
@@ -241,7 +256,7 @@ impl Maintainer {
         let remaining = std::iter::once(other_address)
             .chain(written_lines)
             .collect();
-        self.phase = Phase::Take {
+        self.phase = Phase::Recall {
             remaining,
             in_flight: 0,
         };
@@ -415,7 +430,7 @@ impl Application for Maintainer {
                 _ => actions.answer(line, words),
             },
             Event::LocalCompletion { line, .. } => match &mut self.phase {
-                Phase::Take { in_flight, .. } => {
+                Phase::Recall { in_flight, .. } => {
                     *in_flight -= 1;
                     self.advance(actions);
                 }

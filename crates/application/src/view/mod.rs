@@ -118,7 +118,7 @@ enum Phase {
     StartSync,
     /// Loads a synchronisation address.
     LoadSync,
-    /// Takes the number of sums, and ends the time measurement of the synchronisation.
+    /// Stores the number of sums, and ends the time measurement of the synchronisation.
     EndSync,
     /// Starts the time measurement of the view's read.
     StartRead,
@@ -313,7 +313,7 @@ impl Scenario for View {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{orders, Order, ROWS};
 
     /// The benchmark specifies ten orders per customer on average, and that a third of the customers have no orders.
     #[test]

@@ -1,6 +1,6 @@
 //! Editor features of one document.
 
-use super::places::LineIndex;
+use super::positions::LineIndex;
 use cohkit_api::composition;
 use cohkit_api::controller_table::{tabulate, Agent};
 use cohkit_api::source::Source;
@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-/// Maximum number of rows shown: one place of a policy may become many rows of the home.
+/// Maximum number of rows shown: one line of a policy may become many rows of the home.
 const MAX_ROWS: usize = 12;
 
 /// A document with the contents that the editor has.
@@ -150,7 +150,7 @@ impl Document {
         Some(Location::new(file, Range::default()))
     }
 
-    /// Kind and declaration of the name at a position, and the rows of the tables at this place.
+    /// Kind and declaration of the name at a position, and the rows of the tables at this position.
     pub(super) fn hover(&self, position: Position, cancel: &AtomicBool) -> Option<Hover> {
         let mut sections = Vec::new();
         let mention = self.mention(position);

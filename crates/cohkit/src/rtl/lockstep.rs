@@ -13,10 +13,8 @@ use cohkit_base::words::counted;
 use cohkit_rtl::lockstep::bench::{Report, Run};
 use cohkit_rtl::lockstep::build::PrintedHome;
 use cohkit_rtl::lockstep::reachability::ReachabilityGraph;
-use cohkit_rtl::lockstep::setup::Mismatch;
-use cohkit_rtl::lockstep::setup::{RunError, Setup, Waveform};
-use cohkit_rtl::lockstep::shapes::Shape;
-use cohkit_rtl::lockstep::shapes::{of_seed, SHAPES};
+use cohkit_rtl::lockstep::setup::{Mismatch, RunError, Setup, Waveform};
+use cohkit_rtl::lockstep::shapes::{of_seed, Shape, SHAPES};
 use cohkit_rtl::print::package;
 use cohkit_rtl::rom::Rom;
 use cohkit_trace::Trace;
@@ -26,11 +24,26 @@ use std::path::{Path, PathBuf};
 /// Number of cycles before a mismatch that a waveform shows.
 const WAVEFORM_CYCLES: u64 = 2000;
 
+/// First cycle that a waveform can show: the cycles before it are the reset.
+const FIRST_WAVEFORM_CYCLE: u64 = 5;
+
+/// A row of the ROM: indices of its state and of its event.
+type RowIndex = (usize, usize);
+
+/// Runs of one shape.
+#[derive(Clone, Copy, Default)]
+struct ShapeCounts {
+    /// Number of seeds that were run.
+    seeds: u64,
+    /// Number of messages in runs without a mismatch.
+    messages: u64,
+}
+
 /// Results of all runs.
 #[derive(Default)]
 struct Totals {
-    /// Numbers of seeds and of messages by shape, in the order of [`SHAPES`].
-    shapes: [(u64, u64); SHAPES.len()],
+    /// Runs by shape, in the order of [`SHAPES`].
+    shapes: [ShapeCounts; SHAPES.len()],
     /// Number of messages that remote and home exchanged.
     messages: u64,
     /// Number of responses to local operations of the device.
@@ -41,7 +54,7 @@ struct Totals {
     illegal_inputs: u64,
     /// Number of simulated clock cycles.
     cycles: u64,
-    /// True for each state and event whose row a run has used.
+    /// Indexed by state and event: true if a run has used the row.
     covered: Vec<Vec<bool>>,
     /// First mismatch, with its seed.
     mismatch: Option<(u64, Box<Mismatch>)>,
@@ -49,11 +62,24 @@ struct Totals {
     waveform_error: Option<String>,
     /// Number of mutated ROM rows whose mutation lockstep detected.
     detected: u64,
-    /// State and event of each mutated ROM row whose mutation lockstep did not detect.
-    undetected: Vec<(usize, usize)>,
+    /// Mutated ROM rows whose mutation lockstep did not detect.
+    undetected: Vec<RowIndex>,
 }
 
 impl Totals {
+    /// Results before the first run.
+    fn new(rom: &Rom) -> Totals {
+        Totals {
+            covered: vec![vec![false; rom.events.len()]; rom.states.len()],
+            ..Totals::default()
+        }
+    }
+
+    /// Number of mutated ROM rows.
+    fn mutated(&self) -> u64 {
+        self.detected + self.undetected.len() as u64
+    }
+
     /// Adds the counts and the coverage of one run without a mismatch.
     fn add(&mut self, report: &Report, rom: &Rom) {
         self.messages += report.messages;
@@ -85,6 +111,11 @@ impl Builds<'_> {
             .iter()
             .position(|(shape_name, _)| *shape_name == name)
             .unwrap_or(0)
+    }
+
+    /// Builds a library of a shape that can write waveforms, which makes it slower.
+    fn library_with_waveforms(&self, index: usize, console: &Console) -> Result<PathBuf, Failure> {
+        build_library(self.cache, self.printed, SHAPES[index].1, true, console)
     }
 
     /// Returns the library of a shape; builds it if it is missing.
@@ -142,16 +173,14 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatu
         .clone()
         .unwrap_or_else(default_cache_folder);
     files::make_folder(&cache)?;
-    let printed = PrintedHome {
-        protocol: &protocol.name,
-        rom: &rom,
-        package: &package,
-    };
-    let stop = console.interrupted;
     let _cleanup = CleanupGuard::new();
     let mut builds = Builds {
         cache: &cache,
-        printed,
+        printed: PrintedHome {
+            protocol: &protocol.name,
+            rom: &rom,
+            package: &package,
+        },
         libraries: Default::default(),
     };
     let first_index = Builds::shape_index(options, options.seed);
@@ -168,60 +197,31 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatu
         graph: reachability.as_ref(),
         argument: "",
         folder: folder.path(),
-        stop,
+        stop: console.interrupted,
     };
-    let mut total = Totals {
-        covered: vec![vec![false; rom.events.len()]; rom.states.len()],
-        ..Totals::default()
-    };
+    let mut total = Totals::new(&rom);
     for seed in options.seed..=last_seed {
         let index = Builds::shape_index(options, seed);
-        let library = &builds.library(index, console)?;
-        let setup = Setup {
-            library,
-            shape: SHAPES[index].1,
-            ..setup
-        };
-        total.shapes[index].0 += 1;
-        match setup.run(Run::new(seed, options.messages), None) {
-            Ok(report) => {
-                total.shapes[index].1 += report.messages;
-                total.add(&report, &rom);
-            }
-            Err(error) => {
-                total.mismatch = Some((seed, into_mismatch(error)?));
-                break;
-            }
+        let library = builds.library(index, console)?;
+        let run = Run::new(seed, options.messages);
+        if let Some(mismatch) = run_seed(&setup, &library, index, run, &mut total)? {
+            total.mismatch = Some((seed, mismatch));
+            break;
         }
     }
-    if let (Some((seed, first_mismatch)), Some(file)) = (&total.mismatch, &options.waveform) {
-        let waveform = Waveform {
-            file,
-            from: first_mismatch.cycle.saturating_sub(WAVEFORM_CYCLES).max(5),
-        };
-        let shape = SHAPES[Builds::shape_index(options, *seed)].1;
-        let run = Run::new(*seed, options.messages);
-        let waveform_result =
-            build_library(&cache, printed, shape, true, console).and_then(|library| {
-                let setup = Setup {
-                    library: &library,
-                    shape,
-                    ..setup
-                };
-                check_waveform(setup.run(run, Some(waveform)), file)
-            });
-        match waveform_result {
-            Ok(()) => {}
-            Err(failure) if failure.outcome == ExitStatus::Interrupted => return Err(failure),
-            // The mismatch matters more than its waveform.
-            Err(failure) => total.waveform_error = Some(failure.message),
+    match &total.mismatch {
+        Some((seed, mismatch)) => {
+            total.waveform_error =
+                record_waveform(&setup, &builds, options, (*seed, mismatch), console)?;
         }
-    }
-    if let (Some(file), None) = (&options.trace, &total.mismatch) {
-        write_traces(&setup, Run::new(options.seed, options.messages), file)?;
-    }
-    if total.mismatch.is_none() && options.mutate_rows > 0 {
-        test_mutated_rows(&setup, options, &mut total, &console.terminal)?;
+        None => {
+            if let Some(file) = &options.trace {
+                write_traces(&setup, Run::new(options.seed, options.messages), file)?;
+            }
+            if options.mutate_rows > 0 {
+                test_mutated_rows(&setup, options, &mut total, &console.terminal)?;
+            }
+        }
     }
     let result = match options.output.form.json {
         true => options
@@ -235,12 +235,76 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatu
         let reason = reason.strip_prefix("error: ").unwrap_or(reason);
         console.say(&format!("warning: the mismatch has no waveform: {reason}"));
     }
-    Ok(
-        match total.mismatch.is_some() || !total.undetected.is_empty() {
-            true => ExitStatus::Violated,
-            false => ExitStatus::Success,
-        },
-    )
+    let is_violated = total.mismatch.is_some() || !total.undetected.is_empty();
+    Ok(match is_violated {
+        true => ExitStatus::Violated,
+        false => ExitStatus::Success,
+    })
+}
+
+/// Runs one seed on the library of its shape, and adds its counts to the totals. Returns the mismatch, if there is one.
+fn run_seed(
+    setup: &Setup,
+    library: &Path,
+    shape_index: usize,
+    run: Run,
+    total: &mut Totals,
+) -> Result<Option<Box<Mismatch>>, Failure> {
+    let setup = Setup {
+        library,
+        shape: SHAPES[shape_index].1,
+        ..*setup
+    };
+    total.shapes[shape_index].seeds += 1;
+    match setup.run(run, None) {
+        Ok(report) => {
+            total.shapes[shape_index].messages += report.messages;
+            total.add(&report, setup.rom);
+            Ok(None)
+        }
+        Err(error) => into_mismatch(error).map(Some),
+    }
+}
+
+/// Repeats the run of a mismatch and records its last cycles, if the options name a file for the waveform. Returns the
+/// reason why there is no waveform: the mismatch matters more, and is reported in any case.
+///
+/// # Errors
+/// The command was interrupted.
+fn record_waveform(
+    setup: &Setup,
+    builds: &Builds,
+    options: &RtlTest,
+    (seed, mismatch): (u64, &Mismatch),
+    console: &Console,
+) -> Result<Option<String>, Failure> {
+    let Some(file) = &options.waveform else {
+        return Ok(None);
+    };
+    let waveform = Waveform {
+        file,
+        from: mismatch
+            .cycle
+            .saturating_sub(WAVEFORM_CYCLES)
+            .max(FIRST_WAVEFORM_CYCLE),
+    };
+    let index = Builds::shape_index(options, seed);
+    let result = builds
+        .library_with_waveforms(index, console)
+        .and_then(|library| {
+            let setup = Setup {
+                library: &library,
+                shape: SHAPES[index].1,
+                ..*setup
+            };
+            let rerun = setup.run(Run::new(seed, options.messages), Some(waveform));
+            check_waveform(rerun, file)
+        });
+    match result {
+        Ok(()) => Ok(None),
+        Err(failure) if failure.outcome == ExitStatus::Interrupted => Err(failure),
+        Err(failure) => Ok(Some(failure.message)),
+    }
 }
 
 /// Writes the events on each line of a run.
@@ -291,7 +355,7 @@ fn test_mutated_rows(
 }
 
 /// Reachable rows, in the order of the ROM.
-fn reachable_rows(setup: &Setup) -> Vec<(usize, usize)> {
+fn reachable_rows(setup: &Setup) -> Vec<RowIndex> {
     let used_rows = setup.rom.used();
     used_rows
         .filter(|&row| {
@@ -349,8 +413,8 @@ pub(super) fn default_cache_folder() -> PathBuf {
         .join("cohkit/rtl")
 }
 
-/// Reachable rows that no run has used, as state and event.
-fn uncovered_rows(setup: &Setup, total: &Totals) -> Vec<(usize, usize)> {
+/// Reachable rows that no run has used.
+fn uncovered_rows(setup: &Setup, total: &Totals) -> Vec<RowIndex> {
     reachable_rows(setup)
         .into_iter()
         .filter(|&(state, event)| !total.covered[state][event])
@@ -369,7 +433,7 @@ fn reproduce_command(options: &RtlTest, seed: u64) -> String {
 }
 
 /// Name of a row for users: its state and event.
-fn row_name(setup: &Setup, (state, event): (usize, usize)) -> String {
+fn row_name(setup: &Setup, (state, event): RowIndex) -> String {
     format!(
         "{} on {}",
         setup.rom.states[state], setup.rom.events[event].name
@@ -385,27 +449,12 @@ fn text(
     console: &Console,
 ) -> String {
     let name = &source.protocol.name;
+    if let Some((seed, mismatch)) = &total.mismatch {
+        let has_waveform = total.waveform_error.is_none();
+        return mismatch_text(name, options, (*seed, mismatch), has_waveform, console);
+    }
     let uncovered = uncovered_rows(setup, total);
     let rows = reachable_rows(setup).len();
-    if let Some((seed, mismatch)) = &total.mismatch {
-        let mut text = format!(
-            "{name}: mismatch in cycle {} of seed {seed} (shape {}): {}\n",
-            mismatch.cycle,
-            SHAPES[Builds::shape_index(options, *seed)].0,
-            mismatch.description
-        );
-        if let Some(sequence) = &mismatch.sequence {
-            let charts = options.output.charts(console.terminal);
-            text += &format!(
-                "\nthe line's last steps:\n\n{}\n",
-                cohkit_chart::text(sequence, &charts).trim_end()
-            );
-        }
-        if let (Some(file), None) = (&options.waveform, &total.waveform_error) {
-            text += &format!("\nwaveform: {}\n", file.display());
-        }
-        return text + &format!("\nagain: {}\n", reproduce_command(options, *seed));
-    }
     let mut text = format!(
         "{name}: no mismatch: {} over {}, {} of {rows} rows of the ROM used\n  {}, {}, {}, {} refused\n",
         counted(total.messages, "message"),
@@ -417,8 +466,8 @@ fn text(
         counted(total.illegal_inputs, "illegal input"),
     );
     let seeds = SHAPES.iter().zip(total.shapes);
-    let seeds = seeds.filter(|(_, (seeds, _))| *seeds > 0);
-    let seeds = seeds.map(|((name, _), (seeds, _))| format!("{name} {seeds}"));
+    let seeds = seeds.filter(|(_, counts)| counts.seeds > 0);
+    let seeds = seeds.map(|((name, _), counts)| format!("{name} {}", counts.seeds));
     text += &format!(
         "  seeds of shapes: {}\n",
         seeds.collect::<Vec<_>>().join(", ")
@@ -426,7 +475,7 @@ fn text(
     if options.mutate_rows > 0 {
         text += &format!(
             "  {} rows mutated (one at a time, one field of the ROM changed in each), {} noticed\n",
-            total.detected + total.undetected.len() as u64,
+            total.mutated(),
             total.detected
         );
     }
@@ -441,12 +490,39 @@ fn text(
     text
 }
 
+/// First mismatch as text: with the chart of its line, the file of its waveform and the command that repeats it.
+fn mismatch_text(
+    protocol: &str,
+    options: &RtlTest,
+    (seed, mismatch): (u64, &Mismatch),
+    has_waveform: bool,
+    console: &Console,
+) -> String {
+    let mut text = format!(
+        "{protocol}: mismatch in cycle {} of seed {seed} (shape {}): {}\n",
+        mismatch.cycle,
+        SHAPES[Builds::shape_index(options, seed)].0,
+        mismatch.description
+    );
+    if let Some(sequence) = &mismatch.sequence {
+        let charts = options.output.charts(console.terminal);
+        text += &format!(
+            "\nthe line's last steps:\n\n{}\n",
+            cohkit_chart::text(sequence, &charts).trim_end()
+        );
+    }
+    if let Some(file) = options.waveform.as_ref().filter(|_| has_waveform) {
+        text += &format!("\nwaveform: {}\n", file.display());
+    }
+    text + &format!("\nagain: {}\n", reproduce_command(options, seed))
+}
+
 /// JSON of a shape with the numbers of its seeds and messages.
-fn shape_json(name: &str, shape: &Shape, (seeds, messages): (u64, u64)) -> serde_json::Value {
+fn shape_json(name: &str, shape: &Shape, counts: ShapeCounts) -> serde_json::Value {
     json!({
         "name": name,
-        "seeds": seeds,
-        "messages": messages,
+        "seeds": counts.seeds,
+        "messages": counts.messages,
         "units": 2 * shape.units,
         "sets": 1_u64 << shape.set_bits,
         "ways": shape.ways,
@@ -474,7 +550,7 @@ fn json(
 ) -> serde_json::Value {
     let uncovered = uncovered_rows(setup, total);
     let rows = reachable_rows(setup).len();
-    let name = |&row: &(usize, usize)| json!({ "state": setup.rom.states[row.0], "event": setup.rom.events[row.1].name });
+    let name = |&row: &RowIndex| json!({ "state": setup.rom.states[row.0], "event": setup.rom.events[row.1].name });
     json!({
         "protocol": source.protocol.name,
         "messages": total.messages,
@@ -486,7 +562,7 @@ fn json(
         "shapes": SHAPES
             .iter()
             .zip(total.shapes)
-            .filter(|(_, (seeds, _))| *seeds > 0)
+            .filter(|(_, counts)| counts.seeds > 0)
             .map(|((name, shape), counts)| shape_json(name, shape, counts))
             .collect::<Vec<_>>(),
         "cycles": total.cycles,
@@ -494,7 +570,7 @@ fn json(
         "evictions": total.evictions,
         "illegal_inputs": total.illegal_inputs,
         "uncovered_rows": uncovered.iter().map(name).collect::<Vec<_>>(),
-        "mutated_rows": total.detected + total.undetected.len() as u64,
+        "mutated_rows": total.mutated(),
         "undetected_mutations": total.undetected.iter().map(name).collect::<Vec<_>>(),
         "mismatch": total.mismatch.as_ref().map(|(seed, mismatch)| json!({
             "seed": seed,
@@ -518,7 +594,7 @@ fn json(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{check_waveform, ExitStatus, Mismatch, Report, RunError};
     use cohkit_rtl::lockstep::setup::Check;
 
     #[test]

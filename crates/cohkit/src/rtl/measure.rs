@@ -20,6 +20,10 @@ use cohkit_rtl::CLOCK;
 use serde_json::json;
 use std::fmt::Write;
 
+/// Number of sets of each unit's directory, as a power of two.
+const SET_BITS: u32 = 7;
+/// Number of ways of a set.
+const WAYS: usize = 16;
 /// Memory latencies of the measured streams, in nanoseconds.
 const MEMORY_LATENCIES_NS: [f64; 3] = [300.0, 70.0, 3.0];
 /// Round trip from a forward to its response, in nanoseconds: link latency in both directions, and the time in the
@@ -27,6 +31,16 @@ const MEMORY_LATENCIES_NS: [f64; 3] = [300.0, 70.0, 3.0];
 const REMOTE_ROUND_TRIP_NS: f64 = 290.0;
 /// Utilisation above which a port counts as saturated.
 const SATURATION: f64 = 0.95;
+
+/// A stream of operations to measure.
+struct StreamRequest {
+    /// Description of the operations, for users.
+    name: &'static str,
+    /// Memory latency in nanoseconds; `None` for RAM behind the home.
+    memory: Option<f64>,
+    /// Operations, and the latencies in cycles.
+    scenario: Scenario,
+}
 
 /// A measured stream of operations.
 struct Stream {
@@ -68,7 +82,7 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<ExitSt
         .clone()
         .unwrap_or_else(default_cache_folder);
     files::make_folder(&cache)?;
-    let mut shape = Shape::for_cache(options.units / 2, 7, 16);
+    let mut shape = Shape::for_cache(options.units / 2, SET_BITS, WAYS);
     if options.invalidation_engine {
         shape.endpoint = Endpoint::Invalidation;
         shape.memory_lines = options.lines.div_ceil(2).next_power_of_two();
@@ -93,30 +107,23 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<ExitSt
         folder: folder.path(),
         stop: console.interrupted,
     };
-    let to_failure = |error| match error {
-        RunError::Stopped => interrupted(),
-        RunError::Tool(reason) => Failure::new(ExitStatus::CouldNotRun, format!("error: {reason}")),
-        RunError::Mismatch(mismatch) => {
-            let (cycle, description) = (mismatch.cycle, mismatch.description);
-            let text = format!(
-                "error: the RTL differs from the controllers in cycle {cycle}: {description}"
-            );
-            let help = "help: `cohkit rtl test` shows the mismatch";
-            Failure::new(ExitStatus::Violated, format!("{text}\n  {help}"))
-        }
-    };
     if options.print_platform {
-        let parts = parts(&setup).map_err(to_failure)?;
+        let parts = parts(&setup).map_err(run_failure)?;
         console.print(&platform::table(&setup, &file, &parts))?;
         return Ok(ExitStatus::Success);
     }
     let latencies = match options.invalidation_engine {
-        false => latencies(&setup).map_err(to_failure)?,
+        false => latencies(&setup).map_err(run_failure)?,
         true => Vec::new(),
     };
     let mut streams = Vec::new();
-    for (name, memory, scenario) in streams_to_measure(options, &rom) {
-        let rate = rate(&setup, &scenario).map_err(to_failure)?;
+    for request in streams_to_measure(options, &rom) {
+        let StreamRequest {
+            name,
+            memory,
+            scenario,
+        } = request;
+        let rate = rate(&setup, &scenario).map_err(run_failure)?;
         streams.push(Stream {
             name,
             memory,
@@ -134,58 +141,84 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<ExitSt
     Ok(ExitStatus::Success)
 }
 
-/// Streams to measure: name, memory latency in nanoseconds (`None` with the invalidation engine, whose memory is
-/// RAM), and scenario.
-fn streams_to_measure(options: &Measure, rom: &Rom) -> Vec<(&'static str, Option<f64>, Scenario)> {
-    let max_outstanding = options.units * options.outstanding;
-    let scenario = |traffic, preparation, pattern, memory: f64, delay: f64| Scenario {
-        traffic,
-        preparation,
-        pattern,
-        lines: options.lines,
-        memory: ns_to_cycles(memory),
-        delay: ns_to_cycles(delay),
-        max_active: max_outstanding,
-    };
-    // One-way latency of messages: a forward and its answer together take twice this time.
-    let one_way_delay = REMOTE_ROUND_TRIP_NS / 2.0;
-    let (interleaved, random) = (Pattern::Spread, Pattern::Anywhere);
-    let mut streams = Vec::new();
-    let memory_latencies: &[f64] = if options.invalidation_engine {
-        &[]
-    } else {
-        &MEMORY_LATENCIES_NS
-    };
-    for &memory in memory_latencies {
-        for (name, traffic, pattern) in [
-            ("sequential reads", Traffic::Reads, interleaved),
-            ("random reads", Traffic::Reads, random),
-            ("sequential writes", Traffic::Writes, interleaved),
-            ("random writes", Traffic::Writes, random),
-        ] {
-            let scenario = scenario(traffic, None, pattern, memory, 0.0);
-            streams.push((name, Some(memory), scenario));
+/// Failure for a run without a result.
+fn run_failure(error: RunError) -> Failure {
+    match error {
+        RunError::Stopped => interrupted(),
+        RunError::Tool(reason) => Failure::new(ExitStatus::CouldNotRun, format!("error: {reason}")),
+        RunError::Mismatch(mismatch) => {
+            let (cycle, description) = (mismatch.cycle, mismatch.description);
+            let text = format!(
+                "error: the RTL differs from the controllers in cycle {cycle}: {description}"
+            );
+            let help = "help: `cohkit rtl test` shows the mismatch";
+            Failure::new(ExitStatus::Violated, format!("{text}\n  {help}"))
         }
     }
-    let (invalidation, memory) = match options.invalidation_engine {
+}
+
+/// Streams to measure: reads and writes by the remote, then invalidations. With the invalidation engine, whose memory is
+/// RAM, only its invalidations.
+fn streams_to_measure(options: &Measure, rom: &Rom) -> Vec<StreamRequest> {
+    let mut streams = Vec::new();
+    if !options.invalidation_engine {
+        for memory in MEMORY_LATENCIES_NS {
+            streams.extend(remote_streams(options, memory));
+        }
+    }
+    streams.extend(invalidation_streams(options, rom));
+    streams
+}
+
+/// Reads and writes by the remote, with a memory latency in nanoseconds.
+fn remote_streams(options: &Measure, memory: f64) -> [StreamRequest; 4] {
+    let (interleaved, random) = (Pattern::Spread, Pattern::Anywhere);
+    [
+        ("sequential reads", Traffic::Reads, interleaved),
+        ("random reads", Traffic::Reads, random),
+        ("sequential writes", Traffic::Writes, interleaved),
+        ("random writes", Traffic::Writes, random),
+    ]
+    .map(|(name, traffic, pattern)| StreamRequest {
+        name,
+        memory: Some(memory),
+        scenario: Scenario {
+            traffic,
+            preparation: None,
+            pattern,
+            lines: options.lines,
+            memory: ns_to_cycles(memory),
+            delay: ns_to_cycles(0.0),
+            max_active: options.units * options.outstanding,
+        },
+    })
+}
+
+/// Invalidations of lines by the device, by what the remote holds of them.
+fn invalidation_streams(options: &Measure, rom: &Rom) -> [StreamRequest; 3] {
+    let (traffic, memory) = match options.invalidation_engine {
         true => (Traffic::Engine, None),
         false => (Traffic::Local(rom.evict), Some(MEMORY_LATENCIES_NS[1])),
     };
-    for (name, preparation) in [
+    [
         ("invalidation, not held", None),
         ("invalidation, held clean", Some(Traffic::Reads)),
         ("invalidation, held dirty", Some(Traffic::Dirties)),
-    ] {
-        let scenario = scenario(
-            invalidation,
+    ]
+    .map(|(name, preparation)| StreamRequest {
+        name,
+        memory,
+        scenario: Scenario {
+            traffic,
             preparation,
-            interleaved,
-            memory.unwrap_or_default(),
-            one_way_delay,
-        );
-        streams.push((name, memory, scenario));
-    }
-    streams
+            pattern: Pattern::Spread,
+            lines: options.lines,
+            memory: ns_to_cycles(memory.unwrap_or_default()),
+            // One-way latency of messages: a forward and its answer together take twice this time.
+            delay: ns_to_cycles(REMOTE_ROUND_TRIP_NS / 2.0),
+            max_active: options.units * options.outstanding,
+        },
+    })
 }
 
 /// Returns the name of the most utilised port, and its utilisation from 0 to 1. There are two of each port, one per
@@ -237,9 +270,10 @@ fn lines_per_unit_and_round_trip(rate: &Rate, units: usize) -> f64 {
 /// Result as text: latencies in cycles, then a row per stream.
 fn text(options: &Measure, source: &Source, latencies: &[Latency], streams: &[Stream]) -> String {
     let mut text = format!(
-        "{}: {} of 128 sets of 16 ways, at {CLOCK} MHz\n",
+        "{}: {} of {} sets of {WAYS} ways, at {CLOCK} MHz\n",
         source.protocol.name,
-        counted(options.units as u64, "unit")
+        counted(options.units as u64, "unit"),
+        1 << SET_BITS
     );
     let width = latencies
         .iter()

@@ -34,6 +34,9 @@ const VU9P: Size = Size {
 };
 /// Number of units of the home whose share is published.
 const PUBLISHED_UNITS: usize = 64;
+/// Published shares of a VU9P for the home with its directory, in percent of LUTs and of BRAM36: `enzian.resources.dc`
+/// of experiments/published.toml.
+const PUBLISHED: [f64; 2] = [6.86, 5.93];
 
 /// Result for one configuration.
 struct Configuration {
@@ -43,18 +46,63 @@ struct Configuration {
     slices: usize,
     /// Resources of all slices together.
     size: Size,
-    /// Module types other than the top, with their instances and resources in all slices, and the levels of their
-    /// longest path.
-    modules: Vec<(ModuleSize, u32)>,
+    /// Module types other than the top.
+    modules: Vec<MappedModule>,
     /// Longest paths of one slice, from register or memory.
     paths: Vec<Path>,
 }
 
+/// A module type in a mapped configuration.
+struct MappedModule {
+    /// Instances and resources in all slices.
+    size: ModuleSize,
+    /// Levels of the longest path that ends in the module; 0 if there is none.
+    depth: u32,
+}
+
 impl Configuration {
+    /// Returns the configuration of `units` units, from the netlist of one slice.
+    ///
+    /// # Errors
+    /// The netlist has a cell or a loop that cannot be handled, with the reason.
+    fn new(units: usize, netlist: &Netlist) -> Result<Configuration, String> {
+        let slices = slice_count(units);
+        let paths = paths(netlist)?;
+        let depth = |module: &str| {
+            let module_paths = paths.iter().filter(|path| path.module == module);
+            module_paths.map(|path| path.levels).max().unwrap_or(0)
+        };
+        let modules = netlist.modules().into_iter();
+        let modules = modules
+            .filter(|module| module.module != TOP)
+            .map(|module| MappedModule {
+                depth: depth(&module.module),
+                size: ModuleSize {
+                    instances: module.instances * slices as u64,
+                    size: module.size.times(slices as u64),
+                    module: module.module,
+                },
+            })
+            .collect();
+        Ok(Configuration {
+            units,
+            slices,
+            size: netlist.size().times(slices as u64),
+            modules,
+            paths,
+        })
+    }
+
     /// Levels of the longest path that starts at a register or at a memory; 0 if there is none.
     fn depth(&self, start: Start) -> u32 {
         let paths = self.paths.iter().filter(|path| path.start == start);
         paths.map(|path| path.levels).max().unwrap_or(0)
+    }
+
+    /// Longest paths from registers or from memories, at most [`MAX_PATHS`], the longest first.
+    fn longest_paths(&self, start: Start) -> impl Iterator<Item = &Path> {
+        let paths = self.paths.iter().filter(move |path| path.start == start);
+        paths.take(MAX_PATHS)
     }
 
     /// Name for users, such as `64 units`.
@@ -62,10 +110,6 @@ impl Configuration {
         counted(self.units as u64, "unit")
     }
 }
-
-/// Published shares of a VU9P for the home with its directory, in percent of LUTs and of BRAM36: `enzian.resources.dc`
-/// of experiments/published.toml.
-const PUBLISHED: [f64; 2] = [6.86, 5.93];
 
 /// Maps each configuration with Yosys, and prints its resources and longest paths.
 ///
@@ -85,72 +129,33 @@ pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<ExitStatus
 
     let mut configurations = Vec::new();
     for &units in &options.units {
-        let slices = if units == 1 { 1 } else { 2 };
-        let units_per_slice = units / slices;
-        let slice = Slice {
-            units: units_per_slice,
-            set_bits: SET_BITS,
-            // The lowest bit of a line's number selects the slice.
-            tag_bits: RANGE_BITS
-                - source.protocol.line_bytes.trailing_zeros()
-                - 1
-                - units_per_slice.trailing_zeros()
-                - SET_BITS,
-            ways: WAYS,
-        };
         let cleanup_guard = CleanupGuard::new();
         let temporary = tempfile::tempdir()
             .map_err(|error| files::cannot_write(&std::env::temp_dir(), &error))?;
         let folder = options.build_folder.as_deref().unwrap_or(temporary.path());
-        let status = format!(
-            "{}: mapping {} with Yosys",
-            source.protocol.name,
-            counted(units as u64, "unit")
-        );
+        let protocol = &source.protocol.name;
+        let status = counted(units as u64, "unit");
+        let status = format!("{protocol}: mapping {status} with Yosys");
         let status_line = StatusLine::new(status, &console.terminal);
         let json = yosys
             .map(
-                &folder.join(format!("{}-{units}", source.protocol.name)),
-                &source.protocol.name,
+                &folder.join(format!("{protocol}-{units}")),
+                protocol,
                 &package,
                 &image,
-                slice,
+                slice(units, source.protocol.line_bytes),
                 console.interrupted,
             )
             .map_err(build_failure)?;
-        // Reading the netlist takes a while, and needs no file.
+        // Reading the netlist takes seconds, and needs no file.
         drop((status_line, temporary, cleanup_guard));
-        let netlist_error = |reason| {
-            let message = format!("error: the netlist of Yosys cannot be read: {reason}");
-            Failure::new(ExitStatus::CouldNotRun, message)
-        };
-        let netlist = Netlist::read(&json, TOP).map_err(netlist_error)?;
-        let paths = paths(&netlist).map_err(netlist_error)?;
-        let depth = |module: &str| {
-            let module_paths = paths.iter().filter(|path| path.module == module);
-            module_paths.map(|path| path.levels).max().unwrap_or(0)
-        };
-        let modules = netlist
-            .modules()
-            .into_iter()
-            .filter(|module| module.module != TOP)
-            .map(|module| ModuleSize {
-                instances: module.instances * slices as u64,
-                size: module.size.times(slices as u64),
-                module: module.module,
-            })
-            .map(|module| {
-                let depth = depth(&module.module);
-                (module, depth)
-            })
-            .collect();
-        configurations.push(Configuration {
-            units,
-            slices,
-            size: netlist.size().times(slices as u64),
-            modules,
-            paths,
-        });
+        let configuration = Netlist::read(&json, TOP)
+            .and_then(|netlist| Configuration::new(units, &netlist))
+            .map_err(|reason| {
+                let message = format!("error: the netlist of Yosys cannot be read: {reason}");
+                Failure::new(ExitStatus::CouldNotRun, message)
+            })?;
+        configurations.push(configuration);
     }
     let result = match options.form.json {
         true => {
@@ -169,6 +174,28 @@ pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<ExitStatus
     };
     console.print(&result)?;
     Ok(ExitStatus::Success)
+}
+
+/// Number of slices of a home with `units` units.
+fn slice_count(units: usize) -> usize {
+    if units == 1 {
+        1
+    } else {
+        2
+    }
+}
+
+/// Parameters of one slice of a home with `units` units in all slices.
+fn slice(units: usize, line_bytes: u32) -> Slice {
+    let units_per_slice = units / slice_count(units);
+    let line_bits = RANGE_BITS - line_bytes.trailing_zeros();
+    Slice {
+        units: units_per_slice,
+        set_bits: SET_BITS,
+        // The lowest bit of a line's number selects the slice, the next ones the unit and the set.
+        tag_bits: line_bits - 1 - units_per_slice.trailing_zeros() - SET_BITS,
+        ways: WAYS,
+    }
 }
 
 /// Share of a total, in percent.
@@ -201,37 +228,14 @@ fn text(configuration: &Configuration, source: &Source) -> String {
             PUBLISHED[0], PUBLISHED[1]
         );
     }
-    let width = configuration
-        .modules
-        .iter()
-        .map(|(module, _)| module.module.len())
-        .max()
-        .unwrap_or(0);
-    let _ = writeln!(
-        text,
-        "\n\n  {:width$}     n     LUT      FF  BRAM36  URAM  levels",
-        "module"
-    );
-    for (module, depth) in &configuration.modules {
-        let Size { lut, ff, uram, .. } = module.size;
-        let _ = writeln!(
-            text,
-            "  {:width$}  {:4}  {lut:6}  {ff:6}  {:6}  {uram:4}  {depth:6}",
-            module.module,
-            module.instances,
-            module.size.bram36()
-        );
-    }
+    text += "\n\n";
+    write_modules(&mut text, &configuration.modules);
     for (start, title) in [
         (Start::Register, "longest paths from registers"),
         (Start::Memory, "longest paths from memory blocks"),
     ] {
         let _ = writeln!(text, "\n  {title}:");
-        let paths_from_start = configuration
-            .paths
-            .iter()
-            .filter(|path| path.start == start);
-        for path in paths_from_start.take(MAX_PATHS) {
+        for path in configuration.longest_paths(start) {
             let _ = writeln!(
                 text,
                 "  {:4}  {} -> {}\n        {}",
@@ -245,6 +249,31 @@ fn text(configuration: &Configuration, source: &Source) -> String {
     text
 }
 
+/// Writes a table of the module types: instances, resources in all instances, and levels of the longest path.
+fn write_modules(text: &mut String, modules: &[MappedModule]) {
+    let names = modules.iter().map(|module| module.size.module.len());
+    let width = names.max().unwrap_or(0);
+    let _ = writeln!(
+        text,
+        "  {:width$}     n     LUT      FF  BRAM36  URAM  levels",
+        "module"
+    );
+    for MappedModule {
+        size: module,
+        depth,
+    } in modules
+    {
+        let Size { lut, ff, uram, .. } = module.size;
+        let _ = writeln!(
+            text,
+            "  {:width$}  {:4}  {lut:6}  {ff:6}  {:6}  {uram:4}  {depth:6}",
+            module.module,
+            module.instances,
+            module.size.bram36()
+        );
+    }
+}
+
 /// Result of one configuration as JSON, described in `docs/output.md`.
 fn json(
     configuration: &Configuration,
@@ -254,11 +283,8 @@ fn json(
 ) -> serde_json::Value {
     let path = |path: &Path| json!({ "levels": path.levels, "from": path.from, "to": path.to, "module": path.module, "through": path.through });
     let longest_paths = |start| {
-        let paths = configuration
-            .paths
-            .iter()
-            .filter(|path| path.start == start);
-        paths.take(MAX_PATHS).map(path).collect::<Vec<_>>()
+        let paths = configuration.longest_paths(start);
+        paths.map(path).collect::<Vec<_>>()
     };
     let size = |size: Size| json!({ "lut": size.lut, "ff": size.ff, "bram36": size.bram36(), "uram": size.uram });
     let mut value = size(configuration.size);
@@ -270,7 +296,7 @@ fn json(
         "depth_after_memory": configuration.depth(Start::Memory),
         "paths": longest_paths(Start::Register),
         "paths_after_memory": longest_paths(Start::Memory),
-        "modules": configuration.modules.iter().map(|(module, depth)| {
+        "modules": configuration.modules.iter().map(|MappedModule { size: module, depth }| {
             let mut value = size(module.size);
             value["module"] = json!(module.module);
             value["instances"] = json!(module.instances);

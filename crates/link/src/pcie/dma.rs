@@ -29,7 +29,7 @@ pub enum Control {
     /// The host writes both addresses, the length and a command to registers of the engine, which finally sends an
     /// interrupt, a posted write. Source: driver of BlueDMA in TaPaSCo (`tlkm/dma/blue_dma.c`).
     Registers,
-    /// Logic beside the engine starts it without delay, and a transfer ends with the arrival of its last byte.
+    /// Logic next to the engine starts it without delay, and a transfer ends with the arrival of its last byte.
     Device,
 }
 
@@ -101,9 +101,18 @@ const WORD_BYTES: u16 = 8;
 /// Distance between the buffers of transfers in bytes. Each buffer starts at a page boundary.
 const BUFFER_DISTANCE: u64 = 1 << 20;
 
-/// Runs all transfers over a link of `lanes` lanes with a delay of `delay` ticks per direction. Returns the start and
-/// end of each, in ticks: from its doorbell to the detection of its status word.
-pub fn run(engine: &Engine, ends: Parameters, lanes: u32, delay: u64) -> Vec<(u64, u64)> {
+/// Times of a transfer, in ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransferTimes {
+    /// Time of the doorbell or of the device's start.
+    pub start: u64,
+    /// Time of the detection of the status word, the interrupt or the last byte; 0 until then.
+    pub end: u64,
+}
+
+/// Runs all transfers over a link of `lanes` lanes with a delay of `delay` ticks per direction. Returns the times of
+/// each transfer.
+pub fn run(engine: &Engine, ends: Parameters, lanes: u32, delay: u64) -> Vec<TransferTimes> {
     TransferRun::new(engine, ends, lanes, delay).finish()
 }
 
@@ -123,8 +132,8 @@ struct TransferRun<'e> {
     requester: Requester,
     /// Read requests that the engine's end has not accepted yet.
     requests: VecDeque<Message>,
-    /// Start and end of each transfer in ticks, by number; the end is 0 until it is detected.
-    times: Vec<(u64, u64)>,
+    /// Times of each transfer, by number.
+    times: Vec<TransferTimes>,
     /// Number of transfers whose end was detected.
     completed: u64,
 }
@@ -151,7 +160,7 @@ impl<'e> TransferRun<'e> {
     }
 
     /// Runs until the end of the last transfer.
-    fn finish(mut self) -> Vec<(u64, u64)> {
+    fn finish(mut self) -> Vec<TransferTimes> {
         for _ in 0..self.engine.queue.min(self.engine.transfers) {
             self.start_transfer();
         }
@@ -195,7 +204,10 @@ impl<'e> TransferRun<'e> {
     /// Starts the next transfer.
     fn start_transfer(&mut self) {
         let number = self.times.len() as u64;
-        self.times.push((self.bench.now, 0));
+        self.times.push(TransferTimes {
+            start: self.bench.now,
+            end: 0,
+        });
         match self.engine.control {
             Control::Descriptors => self.write(0, WORD_BYTES, DOORBELL | number),
             Control::Registers => {
@@ -210,7 +222,7 @@ impl<'e> TransferRun<'e> {
 
     /// Records the end of a transfer, and starts the next one if any is left.
     fn end_transfer(&mut self, number: u64) {
-        self.times[number as usize].1 = self.bench.now;
+        self.times[number as usize].end = self.bench.now;
         self.completed += 1;
         if (self.times.len() as u64) < self.engine.transfers {
             self.start_transfer();

@@ -180,7 +180,7 @@ impl<T: Body> WireUnit for Packet<T> {
     }
 }
 
-/// Flow control of one class, for (headers, data).
+/// Flow control of one class. Each pair has the credits for headers (unit 0) and for data (unit 1).
 #[derive(Clone, Copy, Default)]
 struct Flow {
     /// Credits consumed by sent packets.
@@ -193,6 +193,23 @@ struct Flow {
     advertised: [u64; 2],
     /// Credits of packets received and not taken.
     occupied: [u64; 2],
+}
+
+/// Bytes since the last DLLP of one kind: each is due after a number of received bytes.
+#[derive(Clone, Copy, Default)]
+struct BytesSince {
+    /// Bytes received that no DLLP of this kind covers yet.
+    received: u64,
+    /// Bytes sent since then.
+    sent: u64,
+}
+
+impl BytesSince {
+    /// Restarts the counts: a DLLP is sent, which covers `limit` received bytes.
+    fn restart(&mut self, limit: u64) {
+        self.sent = 0;
+        self.received = self.received.saturating_sub(limit);
+    }
 }
 
 /// One end of a PCIe link.
@@ -211,12 +228,14 @@ pub struct End<T> {
     waiting_count: usize,
     /// Received packets of each class, with their position in the order of arrival.
     received: [VecDeque<(u64, T)>; 3],
-    /// Number of packets submitted for transmission, and received.
-    packet_counts: [u64; 2],
-    /// Bytes received since the last acknowledgement and since the last credit return.
-    owed: [u64; 2],
-    /// Bytes sent since the last acknowledgement and since the last credit return.
-    bytes_since_return: [u64; 2],
+    /// Number of packets submitted for transmission.
+    submitted_packets: u64,
+    /// Number of packets received.
+    received_packets: u64,
+    /// Bytes since the last acknowledgement.
+    since_acknowledgement: BytesSince,
+    /// Bytes since the last credit return.
+    since_credit_return: BytesSince,
     /// Bytes sent since the last progress of the sender.
     bytes_since_progress: u64,
     /// Number of accepted packets at the last acknowledgement sent.
@@ -255,9 +274,10 @@ impl<T: Body> End<T> {
             waiting: Default::default(),
             waiting_count: 0,
             received: Default::default(),
-            packet_counts: [0; 2],
-            owed: [0; 2],
-            bytes_since_return: [0; 2],
+            submitted_packets: 0,
+            received_packets: 0,
+            since_acknowledgement: BytesSince::default(),
+            since_credit_return: BytesSince::default(),
             bytes_since_progress: 0,
             acknowledged: 0,
             nak_due: false,
@@ -288,8 +308,9 @@ impl<T: Body> End<T> {
                 self.parameters.capacity[class],
                 credit_cost(body),
             );
-            let has_credit = (0..2)
-                .all(|k| capacity[k] == 0 || flow.used[k] + cost[k] <= flow.granted_by_partner[k]);
+            let has_credit = (0..2).all(|unit| {
+                capacity[unit] == 0 || flow.used[unit] + cost[unit] <= flow.granted_by_partner[unit]
+            });
             (*position <= posted && has_credit).then_some((*position, class))
         };
         (0..3)
@@ -300,7 +321,7 @@ impl<T: Body> End<T> {
 
     /// Takes the next queued packet that may leave, and consumes its credits.
     fn new_packet(&mut self) -> Option<Content<T>> {
-        if self.waiting_count == 0 || !self.sender.has_room() {
+        if self.waiting_count == 0 || !self.sender.has_space() {
             return None;
         }
         let class = self.next_class()?;
@@ -319,27 +340,25 @@ impl<T: Body> End<T> {
         let class = usize::from(body.class());
         let capacity = self.parameters.capacity[class];
         let flow = &mut self.flows[class];
-        for (k, cost) in credit_cost(&body).into_iter().enumerate() {
-            flow.occupied[k] += cost;
-            self.overrun += u64::from(capacity[k] > 0 && flow.occupied[k] > capacity[k]);
+        for (unit, cost) in credit_cost(&body).into_iter().enumerate() {
+            flow.occupied[unit] += cost;
+            self.overrun += u64::from(capacity[unit] > 0 && flow.occupied[unit] > capacity[unit]);
         }
-        self.received[class].push_back((self.packet_counts[1], body));
-        self.packet_counts[1] += 1;
+        self.received[class].push_back((self.received_packets, body));
+        self.received_packets += 1;
     }
 
     /// Creates an acknowledgement.
     fn acknowledge(&mut self) -> Content<T> {
         self.acknowledged = self.receiver.accepted_units();
-        self.bytes_since_return[0] = 0;
-        self.owed[0] = self.owed[0].saturating_sub(self.parameters.limit);
+        self.since_acknowledgement.restart(self.parameters.limit);
         let is_nak = std::mem::take(&mut self.nak_due);
         Content::AckNak(self.receiver.number(), is_nak)
     }
 
     /// Creates the credit return of one class: round robin over the classes, those with changes first.
     fn credit_return(&mut self) -> Content<T> {
-        self.bytes_since_return[1] = 0;
-        self.owed[1] = self.owed[1].saturating_sub(self.parameters.limit);
+        self.since_credit_return.restart(self.parameters.limit);
         self.forced_credit_returns = self.forced_credit_returns.saturating_sub(1);
         let has_changed = |step: &usize| {
             let flow = &self.flows[(self.next_credit_class + step) % 3];
@@ -349,17 +368,18 @@ impl<T: Body> End<T> {
         self.next_credit_class = class + 1;
         let flow = &mut self.flows[class];
         flow.advertised = flow.granted;
-        let totals = std::array::from_fn(|k| (flow.granted[k] % COUNTER_MODULUS[k]) as u16);
+        let totals =
+            std::array::from_fn(|unit| (flow.granted[unit] % COUNTER_MODULUS[unit]) as u16);
         Content::Credits(class as u8, totals)
     }
 
     /// Selects the contents of the next packet: due acknowledgements and credits first, then resent and new packets.
     fn next_content(&mut self) -> Content<T> {
         let limit = self.parameters.limit;
-        if self.nak_due || self.owed[0] >= limit {
+        if self.nak_due || self.since_acknowledgement.received >= limit {
             return self.acknowledge();
         }
-        if self.forced_credit_returns > 0 || self.owed[1] >= limit {
+        if self.forced_credit_returns > 0 || self.since_credit_return.received >= limit {
             return self.credit_return();
         }
         if let Some((number, body)) = self.sender.resend_next() {
@@ -370,18 +390,18 @@ impl<T: Body> End<T> {
             return content;
         }
         if self.acknowledged != self.receiver.accepted_units()
-            && self.bytes_since_return[0] >= limit
+            && self.since_acknowledgement.sent >= limit
         {
             return self.acknowledge();
         }
-        if self.has_new_credits() && self.bytes_since_return[1] >= limit {
+        if self.has_new_credits() && self.since_credit_return.sent >= limit {
             return self.credit_return();
         }
         Content::Idle
     }
 
     /// Returns true if the transmit queue of a class is not full; false for a class that does not exist.
-    pub fn has_room(&self, class: u8) -> bool {
+    pub fn has_space(&self, class: u8) -> bool {
         let waiting = self.waiting.get(usize::from(class));
         waiting.is_some_and(|waiting| waiting.len() < self.parameters.queue_capacity)
     }
@@ -394,17 +414,17 @@ impl<T: Body> End<T> {
         let class = usize::from(body.class());
         let fits = |capacity: &[u64; 2]| {
             let cost = credit_cost(&body);
-            (0..2).all(|k| capacity[k] == 0 || cost[k] <= capacity[k])
+            (0..2).all(|unit| capacity[unit] == 0 || cost[unit] <= capacity[unit])
         };
         let fits_buffer = self.parameters.capacity.get(class).is_some_and(fits);
         if !fits_buffer || body.bytes() > self.parameters.payload {
             return Err(Rejection::Malformed);
         }
-        if !self.has_room(body.class()) {
+        if !self.has_space(body.class()) {
             return Err(Rejection::Full);
         }
-        self.waiting[class].push_back((self.packet_counts[0], body));
-        self.packet_counts[0] += 1;
+        self.waiting[class].push_back((self.submitted_packets, body));
+        self.submitted_packets += 1;
         self.waiting_count += 1;
         Ok(())
     }
@@ -430,10 +450,10 @@ impl<T: Body> End<T> {
         self.peek(class)?;
         let (_, body) = self.received[class].pop_front()?;
         let flow = &mut self.flows[class];
-        for (k, cost) in credit_cost(&body).into_iter().enumerate() {
-            flow.occupied[k] -= cost;
-            if self.parameters.capacity[class][k] > 0 {
-                flow.granted[k] += cost;
+        for (unit, cost) in credit_cost(&body).into_iter().enumerate() {
+            flow.occupied[unit] -= cost;
+            if self.parameters.capacity[class][unit] > 0 {
+                flow.granted[unit] += cost;
             }
         }
         Some(body)
@@ -481,7 +501,8 @@ impl<T: Body> End<T> {
     pub fn idle_units(&self) -> u64 {
         let limit = self.parameters.limit;
         if self.nak_due
-            || self.owed.iter().any(|&owed| owed >= limit)
+            || self.since_acknowledgement.received >= limit
+            || self.since_credit_return.received >= limit
             || self.forced_credit_returns > 0
             || self.sender.is_resending()
             || self.has_queued_messages()
@@ -500,9 +521,9 @@ impl<T: Body> End<T> {
         limit_idle_bytes(
             self.acknowledged != self.receiver.accepted_units(),
             limit,
-            self.bytes_since_return[0],
+            self.since_acknowledgement.sent,
         );
-        limit_idle_bytes(self.has_new_credits(), limit, self.bytes_since_return[1]);
+        limit_idle_bytes(self.has_new_credits(), limit, self.since_credit_return.sent);
         let retry_timeout_bytes = self.parameters.retry_timeout_bytes;
         limit_idle_bytes(
             !self.sender.is_settled(),
@@ -522,10 +543,11 @@ impl<T: Body> End<T> {
         for counter in [
             &mut self.bytes_since_progress,
             &mut self.bytes_since_refresh,
+            &mut self.since_acknowledgement.sent,
+            &mut self.since_credit_return.sent,
         ] {
             *counter += bytes;
         }
-        self.bytes_since_return = self.bytes_since_return.map(|since| since + bytes);
     }
 
     /// Processes a received packet: a body, an acknowledgement or credits. A damaged body causes a NAK; other damaged
@@ -534,7 +556,8 @@ impl<T: Body> End<T> {
         if packet.is_idle() {
             return;
         }
-        self.owed = self.owed.map(|owed| owed + packet.bytes);
+        self.since_acknowledgement.received += packet.bytes;
+        self.since_credit_return.received += packet.bytes;
         let is_damaged = packet.detect_errors();
         self.damaged += u64::from(is_damaged);
         match &mut packet.content {
@@ -547,7 +570,10 @@ impl<T: Body> End<T> {
                 match arrival {
                     Arrival::New => self.receive_body(body.take()),
                     // Repeat the acknowledgement, which the partner has not received.
-                    Arrival::Repeated => self.owed[0] = self.owed[0].max(self.parameters.limit),
+                    Arrival::Repeated => {
+                        let received = &mut self.since_acknowledgement.received;
+                        *received = (*received).max(self.parameters.limit);
+                    }
                     Arrival::Rejected => self.nak_due = true,
                     Arrival::Ignored => {}
                 }

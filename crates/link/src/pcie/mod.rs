@@ -62,7 +62,7 @@ impl Pcie {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::Pcie;
 
     #[test]
     fn rates_match_the_published_table() {

@@ -190,7 +190,7 @@ impl Completer {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{Completer, Message, Requester, Span, UnexpectedCompletion, COMPLETIONS};
 
     fn completion_sizes(offset: u64, bytes: u64, payload: u64) -> Vec<u64> {
         let mut requester = Requester::new(1, 4096);

@@ -56,14 +56,14 @@ impl<T: Clone> Sender<T> {
 
     /// True if a new packet may be sent: none is being resent, and the window is not full.
     #[inline]
-    pub fn has_room(&self) -> bool {
+    pub fn has_space(&self) -> bool {
         !self.is_resending() && self.next_new - self.oldest < WINDOW
     }
 
-    /// Keeps a new packet, which is sent now, and returns its sequence number. Requires [`Sender::has_room`].
+    /// Keeps a new packet, which is sent now, and returns its sequence number. Requires [`Sender::has_space`].
     #[inline]
     pub fn keep(&mut self, packet: &T) -> u16 {
-        debug_assert!(self.has_room());
+        debug_assert!(self.has_space());
         if !self.has_replay_disabled {
             self.unacknowledged.push_back(packet.clone());
         }
@@ -185,7 +185,7 @@ impl Receiver {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{Arrival, Receiver, Sender, NUMBERS};
 
     #[test]
     fn receiver_accepts_once_and_rejects_a_gap_once() {
@@ -231,7 +231,7 @@ mod tests {
         assert!(!sender.acknowledge(1, false));
         assert_eq!(sender.resend_next(), Some((2, 'c')));
         assert!(sender.acknowledge(4, false));
-        assert!(sender.is_resending() && !sender.has_room());
+        assert!(sender.is_resending() && !sender.has_space());
         assert_eq!(sender.resend_next(), Some((4, 'e')));
         assert_eq!((sender.resend_next(), sender.keep(&'f')), (None, 5));
         assert_eq!(sender.in_flight(5).collect::<String>(), "f");

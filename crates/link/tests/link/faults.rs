@@ -10,11 +10,11 @@ use common::{message, seeds, Link, SeedReport};
 #[test]
 fn bit_errors_preserve_exactly_once_in_order_delivery() {
     for seed in seeds(40) {
-        let _seed_report = SeedReport(
+        let _seed_report = SeedReport {
             seed,
-            "faults",
-            "bit_errors_preserve_exactly_once_in_order_delivery",
-        );
+            file: "faults",
+            test: "bit_errors_preserve_exactly_once_in_order_delivery",
+        };
         let mut random = RandomGenerator::new(seed);
         let rate = [0.0, 1e-5, 1e-4, 5e-4][seed as usize % 4];
         let mut link = Link::new(random.below(60) as usize, rate, seed);
@@ -40,7 +40,11 @@ fn bit_errors_preserve_exactly_once_in_order_delivery() {
 #[test]
 fn link_failure_loses_no_message() {
     for seed in seeds(20) {
-        let _seed_report = SeedReport(seed, "faults", "link_failure_loses_no_message");
+        let _seed_report = SeedReport {
+            seed,
+            file: "faults",
+            test: "link_failure_loses_no_message",
+        };
         let mut random = RandomGenerator::new(seed);
         let mut link = Link::new(20, 0.0, seed);
         for _ in 0..10 {

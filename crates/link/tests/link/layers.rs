@@ -71,7 +71,11 @@ macro_rules! fault_tests {
         #[test]
         fn $test() {
             for seed in seeds(24) {
-                let _seed_report = SeedReport(seed, "layers", stringify!($test));
+                let _seed_report = SeedReport {
+                    seed,
+                    file: "layers",
+                    test: stringify!($test),
+                };
                 send_with_faults(stringify!($test), $ends, $sizes, seed);
             }
         }
@@ -254,7 +258,11 @@ fn corrected_bytes_leave_messages_unchanged() {
     }
     assert_eq!(bench.ends()[0].replayed(), 0);
     for seed in seeds(6) {
-        let _seed_report = SeedReport(seed, "layers", "corrected_bytes_leave_messages_unchanged");
+        let _seed_report = SeedReport {
+            seed,
+            file: "layers",
+            test: "corrected_bytes_leave_messages_unchanged",
+        };
         // The error rate is high enough that two of these bytes are sometimes wrong.
         let mut bench = Testbench::new(flits(Flits::Large), LANES, DELAY, 4e-4, seed);
         let mut random = RandomGenerator::new(seed);
@@ -336,7 +344,11 @@ fn skipping_idle_slots_preserves_results() {
         );
     }
     for seed in seeds(12) {
-        let _seed_report = SeedReport(seed, "layers", "skipping_idle_slots_preserves_results");
+        let _seed_report = SeedReport {
+            seed,
+            file: "layers",
+            test: "skipping_idle_slots_preserves_results",
+        };
         let lines = [0, 0, 128, 128, 128, 128, 0, 0, 0, 0, 0, 0, 0];
         assert_equivalent("eci", eci, &lines, seed);
         assert_equivalent("pcie", pcie, &[256, 0, 256], seed);
@@ -419,7 +431,11 @@ fn independent_advance_equals_event_order() {
         }
     }
     for seed in seeds(40) {
-        let _seed_report = SeedReport(seed, "layers", "independent_advance_equals_event_order");
+        let _seed_report = SeedReport {
+            seed,
+            file: "layers",
+            test: "independent_advance_equals_event_order",
+        };
         let lines = [0, 0, 128, 128, 128, 128, 0, 0, 0, 0, 0, 0, 0];
         assert_equivalent("eci", eci, &lines, seed);
         assert_equivalent("pcie", pcie, &[256, 0, 256], seed);

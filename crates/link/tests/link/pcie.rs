@@ -154,7 +154,11 @@ fn writes_pass_stalled_packets_and_no_packet_passes_writes() {
 #[test]
 fn reads_complete_once_despite_link_errors() {
     for seed in seeds(12) {
-        let _seed_report = SeedReport(seed, "pcie", "reads_complete_once_despite_link_errors");
+        let _seed_report = SeedReport {
+            seed,
+            file: "pcie",
+            test: "reads_complete_once_despite_link_errors",
+        };
         let mut random = RandomGenerator::new(seed);
         let mut bench = Testbench::new(pcie(), LANES, DELAY, 2e-5, seed);
         let mut requester = Requester::new(8, 512);

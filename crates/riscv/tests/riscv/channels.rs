@@ -11,8 +11,29 @@ use riscv_oracle::{b_type, encode, i_type, Random};
 use std::path::Path;
 use std::process::Command;
 
-/// A segment: address, permissions (4 read, 2 write, 1 execute), bytes, and number of trailing zeroes.
-type SegmentSpec = (u64, u32, Vec<u8>, u64);
+/// A segment of a program under test.
+#[derive(Clone)]
+struct SegmentSpec {
+    address: u64,
+    /// Permissions: 4 read, 2 write, 1 execute.
+    flags: u32,
+    /// Contents in the file.
+    bytes: Vec<u8>,
+    /// Number of zero bytes in memory after the contents.
+    zeroes: u64,
+}
+
+impl SegmentSpec {
+    /// Creates a segment without zero bytes after its contents.
+    fn new(address: u64, flags: u32, bytes: Vec<u8>) -> SegmentSpec {
+        SegmentSpec {
+            address,
+            flags,
+            bytes,
+            zeroes: 0,
+        }
+    }
+}
 
 /// Permissions of segments: read only, read and write, read and execute.
 const READ: u32 = 4;
@@ -54,9 +75,12 @@ fn valid_channel() -> Channel {
     Channel {
         entry: 0x1000,
         segments: vec![
-            (0x1000, EXECUTABLE, code(&words), 0),
-            (0x2000, READ, b"some text".to_vec(), 0),
-            (0x3000, WRITABLE, vec![7; 16], 100),
+            SegmentSpec::new(0x1000, EXECUTABLE, code(&words)),
+            SegmentSpec::new(0x2000, READ, b"some text".to_vec()),
+            SegmentSpec {
+                zeroes: 100,
+                ..SegmentSpec::new(0x3000, WRITABLE, vec![7; 16])
+            },
         ],
         manifest: vec![0x400, 1, 3, 0, 2, 0x10_0000, 0x1000],
     }
@@ -85,15 +109,18 @@ impl Channel {
             (offset, bytes.len() as u64)
         };
         let mut headers = Vec::new();
-        for (address, flags, bytes, zeroes) in &self.segments {
-            let (offset, length) = append(bytes);
+        for segment in &self.segments {
+            let (offset, length) = append(&segment.bytes);
+            // Type 1 (loadable) and flags, offset, virtual and physical address, lengths, alignment.
             headers.extend(to_bytes(&[
-                1 | u64::from(*flags) << 32,
+                1 | u64::from(segment.flags) << 32,
                 offset,
-                *address,
-                *address,
+                segment.address,
+                segment.address,
+                length,
+                length + segment.zeroes,
+                2,
             ]));
-            headers.extend(to_bytes(&[length, length + zeroes, 2]));
         }
         let manifest = [b"CHANNEL1".to_vec(), to_bytes(&self.manifest)].concat();
         // One symbol: offset of its name, type function in section 1, address and length.
@@ -155,7 +182,7 @@ fn invalid_programs_are_rejected_with_address_and_reason() {
     let put_word = |offset: usize, word: u32| {
         move |channel: &mut Channel| {
             let bytes = code(&[word]);
-            channel.segments[0].2[offset..offset + bytes.len()].copy_from_slice(&bytes);
+            channel.segments[0].bytes[offset..offset + bytes.len()].copy_from_slice(&bytes);
         }
     };
     check_rejection(
@@ -179,20 +206,20 @@ fn invalid_programs_are_rejected_with_address_and_reason() {
         "0x1000 (main + 0): addi sp, sp, -2048 makes a frame of 0x800 bytes, and the stack has 0x400",
     );
     check_rejection(
-        &|channel| channel.segments[0].1 = 7,
+        &|channel| channel.segments[0].flags = 7,
         "0x1000 (main + 0): this segment is both written and executed",
     );
     check_rejection(
-        &|channel| channel.segments[2].0 = 0x1_0000,
+        &|channel| channel.segments[2].address = 0x1_0000,
         "0x10000: the segment from 0x10000 to 0x10074 is not in private memory, which is 0x1000 to 0x8000",
     );
     check_rejection(
-        &|channel| channel.segments[2].3 = 0x4bff,
+        &|channel| channel.segments[2].zeroes = 0x4bff,
         "0x7c00: a segment reaches into the stack, which begins at 0x7c00",
     );
     // Writable data overlap instructions.
     check_rejection(
-        &|channel| channel.segments[2].0 = 0x1004,
+        &|channel| channel.segments[2].address = 0x1004,
         "0x1004 (main + 4): this segment and the one at 0x1000 overlap",
     );
     check_rejection(
@@ -205,7 +232,7 @@ fn invalid_programs_are_rejected_with_address_and_reason() {
         "0x1012 (main + 18): its target 0x100a is not an instruction boundary",
     );
     check_rejection(
-        &|channel| channel.segments[0].3 = 4,
+        &|channel| channel.segments[0].zeroes = 4,
         "0x101a (main + 26): the instructions executed here are not in the file",
     );
     check_rejection(

@@ -83,7 +83,7 @@ impl NonCoherentMemory {
     }
 }
 
-/// Far memory as seen by one core.
+/// Far memory as seen by the core with this index.
 struct CorePort<'a>(&'a mut NonCoherentMemory, usize);
 
 impl Memory for CorePort<'_> {
@@ -141,7 +141,8 @@ impl Memory for CorePort<'_> {
     fn prefetch(&mut self, _address: u64, _op: Prefetch) {}
 }
 
-/// Compiles the program with the library, in which `from` is replaced by `to`.
+/// Compiles the program with the library, in which `original` is replaced by `mutated`; an empty `original` changes
+/// nothing.
 fn compile(folder: &Path, original: &str, mutated: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let library =
@@ -203,7 +204,7 @@ struct PipeArguments {
     seed: u64,
 }
 
-/// Kinds of pipes, as in pipes.c.
+/// Kinds of pipes, by their numbers in pipes.c.
 const BATCHES: u64 = 0;
 const POLLED: u64 = 1;
 const REGISTERS: u64 = 2;
@@ -263,7 +264,8 @@ fn run(image: &Image, arguments: PipeArguments) -> Option<u64> {
     None
 }
 
-/// COHKIT_WORDS sets the number of words per pipe.
+/// Every kind of pipe delivers all words once and in order, with and without evictions. `COHKIT_WORDS` sets the number
+/// of words per pipe.
 #[test]
 fn pipes_deliver_once_under_evictions() {
     if !require::require("riscv-gcc") {
@@ -302,7 +304,32 @@ fn pipes_deliver_once_under_evictions() {
     );
 }
 
-/// Seeded faults: replaced text, replacement, and the pipe and eviction mode that detect the fault.
+/// A seeded fault of the library, with a kind of pipe and an eviction mode that detect it.
+struct PipeFault {
+    description: &'static str,
+    /// Text of the library that is replaced.
+    original: String,
+    /// Replacement with the fault.
+    mutated: String,
+    /// Kind of pipe: `BATCHES`, `POLLED` or `REGISTERS`.
+    kind: u64,
+    evicts: bool,
+}
+
+impl PipeFault {
+    /// Creates a fault that batches detect without evictions.
+    fn new(description: &'static str, original: &str, mutated: &str) -> PipeFault {
+        PipeFault {
+            description,
+            original: original.to_string(),
+            mutated: mutated.to_string(),
+            kind: BATCHES,
+            evicts: false,
+        }
+    }
+}
+
+/// Each fault makes a run fail for one of eight seeds: the test above is sensitive to the library's flushes and order.
 #[test]
 fn cache_management_faults_are_detected() {
     if !require::require("riscv-gcc") {
@@ -310,74 +337,64 @@ fn cache_management_faults_are_detected() {
     }
     let tag = "  nm_order();\n  line->tag = sender->sent << 8 | count;\n";
     let words = "  for (uint64_t i = 0; i < count; i++) line->words[i] = words[i];\n";
-    let original_order = [words, tag].concat();
-    let swapped_order = [tag, words].concat();
-    let faults: [(&str, &str, &str, u64, bool); 7] = [
-        (
-            "the tag is written first",
-            &original_order,
-            &swapped_order,
-            BATCHES,
-            true,
-        ),
-        (
-            "what is sent stays in the cache",
+    let faults = [
+        PipeFault {
+            evicts: true,
+            ..PipeFault::new(
+                "the sender writes the tag before the words",
+                &[words, tag].concat(),
+                &[tag, words].concat(),
+            )
+        },
+        PipeFault::new(
+            "the sender does not flush a sent line",
             "count;\n  nm_flush(line);",
             "count;",
-            BATCHES,
-            false,
         ),
-        (
-            "a stale line is looked at for ever",
+        PipeFault::new(
+            "the receiver polls a stale copy of the line",
             "{\n    nm_flush(line);",
             "{",
-            BATCHES,
-            false,
         ),
-        (
-            "how many were taken stays in the cache",
+        PipeFault::new(
+            "the receiver does not flush the count of received lines",
             "++receiver->received;\n  nm_flush(taken);",
             "++receiver->received;",
-            BATCHES,
-            false,
         ),
-        (
-            "a stale count is looked at for ever",
+        PipeFault::new(
+            "the sender polls a stale copy of that count",
             "nm_flush(taken);\n  sender",
             "sender",
-            BATCHES,
-            false,
         ),
-        (
-            "a line is sent that was not taken",
+        PipeFault::new(
+            "the sender overwrites a line that was not received",
             "if (sender->sent - sender->taken < sender->lines) return 1;",
             "return 1;",
-            BATCHES,
-            false,
         ),
-        (
-            "a word is sent over one not taken",
-            "if (registers->flag != NM_TAKEN) return 0;",
-            "",
-            REGISTERS,
-            false,
-        ),
+        PipeFault {
+            kind: REGISTERS,
+            ..PipeFault::new(
+                "the sender overwrites a register that was not received",
+                "if (registers->flag != NM_TAKEN) return 0;",
+                "",
+            )
+        },
     ];
-    for (fault, original, mutated, kind, evicts) in faults {
+    for fault in faults {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let bytes =
-            std::fs::read(compile(folder.path(), original, mutated)).expect("the file can be read");
+        let program = compile(folder.path(), &fault.original, &fault.mutated);
+        let bytes = std::fs::read(program).expect("the file can be read");
         let image = Image::read(&bytes).expect("a valid ELF program");
         let is_detected = (0..8).any(|seed| {
             let arguments = PipeArguments {
-                kind,
+                kind: fault.kind,
                 words: 1000,
                 lines: 2,
-                evicts,
+                evicts: fault.evicts,
                 seed,
             };
             run(&image, arguments) != Some(0)
         });
-        assert!(is_detected, "{fault}");
+        assert!(is_detected, "not detected: {}", fault.description);
     }
 }

@@ -214,13 +214,19 @@ pub fn seeds(count: u64) -> Vec<u64> {
     }
 }
 
-/// Reports how to reproduce the seed if its test fails: seed, file and test.
-pub struct SeedReport(pub u64, pub &'static str, pub &'static str);
+/// Prints the command that repeats a test with its seed, if the test panics.
+pub struct SeedReport {
+    pub seed: u64,
+    /// Module of the test.
+    pub file: &'static str,
+    /// Name of the test.
+    pub test: &'static str,
+}
 
 impl Drop for SeedReport {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let SeedReport(seed, file, test) = self;
+            let SeedReport { seed, file, test } = self;
             eprintln!(
                 "repeat it: COHKIT_SEED={seed} cargo test -p cohkit-link --test link {file}::{test}"
             );

@@ -3,10 +3,11 @@
 use cohkit_diagnostics::Span;
 use lsp_types::{Position, Range};
 
-/// Start and end of each line, in bytes; the end excludes the line terminator.
+/// Positions of the lines of a text.
 #[derive(Debug)]
 pub(super) struct LineIndex {
-    /// Start and end offset of each line; never empty, as an empty text has one line.
+    /// Offsets of each line in bytes: its start, and its end without the line terminator. Never empty, as an empty text
+    /// has one line.
     lines: Vec<(usize, usize)>,
 }
 
@@ -75,7 +76,7 @@ impl LineIndex {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{LineIndex, Position};
 
     #[test]
     fn positions_in_utf16_round_trip() {

@@ -1,0 +1,216 @@
+//! `cohkit rtl emit`: the written folder builds by itself, and homes without RTL are rejected.
+
+use crate::require::require;
+use crate::{check, cohkit, text};
+use expect_test::expect;
+use std::fs;
+
+#[test]
+fn rtl_emit_writes_a_package_and_an_image() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("made/here");
+    let emit = |extra: &[&str]| {
+        let mut command = cohkit(["rtl", "emit", "../../protocols/eci.coh", "--out"]);
+        let output = command
+            .arg(&out)
+            .args(extra)
+            .output()
+            .expect("the command starts");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    expect![[r#"
+        eci: 128 states, 26 events, 1556 rows of 24 bits: eci_pkg.sv, eci.mem; the top and the RTL: eci.f
+    "#]]
+    .assert_eq(&emit(&[]));
+    let package = fs::read_to_string(out.join("eci_pkg.sv")).expect("the file can be read");
+    let image = fs::read_to_string(out.join("eci.mem")).expect("the file can be read");
+    // The command in the headers prints both files again, in the folder of the protocol file.
+    fs::copy("../../protocols/eci.coh", folder.path().join("eci.coh"))
+        .expect("the file can be copied");
+    for printed in [&package, &image] {
+        let command = printed.split('`').nth(1).expect("the header names it");
+        let mut words = command.split(' ');
+        assert_eq!(words.next(), Some("cohkit"), "{command}");
+        let rerun = cohkit(words).current_dir(folder.path()).output();
+        let rerun = rerun.expect("the command starts");
+        assert!(rerun.status.success(), "{}", text(&rerun.stderr));
+    }
+    for (file, original) in [("eci_pkg.sv", &package), ("eci.mem", &image)] {
+        let emitted_text =
+            fs::read_to_string(folder.path().join(file)).expect("the file can be read");
+        assert_eq!(emitted_text, *original);
+    }
+    assert_eq!(
+        image.lines().filter(|line| line.starts_with('@')).count(),
+        1556
+    );
+    let value: serde_json::Value =
+        serde_json::from_str(&emit(&["--json"])).expect("the text is JSON");
+    assert_eq!(value["rows"], 1556);
+}
+
+/// Regression: only the package was written, which needed further files of the repository.
+#[test]
+fn emitted_folder_builds_without_other_files() {
+    if !require("verilator") {
+        return;
+    }
+    for protocol in ["eci", "back-invalidate"] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut command = cohkit(["rtl", "emit", protocol, "--json", "--out"]);
+        let output = command
+            .arg(folder.path())
+            .output()
+            .expect("the command starts");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let value: serde_json::Value =
+            serde_json::from_str(&text(&output.stdout)).expect("the text is JSON");
+        let list = value["run"]["file_list"].as_str().expect("a JSON string");
+        let name = value["protocol"].as_str().expect("a JSON string");
+        // Files outside the list are the image, the list itself, and included files.
+        let listed = fs::read_to_string(list).expect("the file can be read");
+        let mut listed: Vec<&str> = listed
+            .lines()
+            .filter(|line| !line.starts_with('+'))
+            .collect();
+        let (image, list_file) = (format!("{name}.mem"), format!("{name}.f"));
+        listed.extend([image.as_str(), list_file.as_str(), "assertions.svh"]);
+        listed.sort_unstable();
+        let mut files: Vec<String> = fs::read_dir(folder.path())
+            .expect("the folder exists")
+            .map(|file| {
+                file.expect("a file")
+                    .file_name()
+                    .into_string()
+                    .expect("plain")
+            })
+            .collect();
+        files.sort_unstable();
+        assert_eq!(files, listed);
+        // Another size than the default, which is built faster.
+        let build = |lint: bool| {
+            let mut command = std::process::Command::new("verilator");
+            match lint {
+                true => command.args(["--lint-only", "-Wall"]),
+                false => command.args(["--cc", "--build", "-j", "1"]),
+            };
+            command.args([
+                "-F",
+                list_file.as_str(),
+                "--top-module",
+                &format!("{name}_home"),
+            ]);
+            command.args(["-GUnits=1", "-GSetWidth=1", "-GWays=4"]);
+            let output = command
+                .current_dir(folder.path())
+                .output()
+                .expect("the command starts");
+            assert!(output.status.success(), "{}", text(&output.stderr));
+            text(&output.stderr)
+        };
+        assert_eq!(build(true), "");
+        build(false);
+    }
+}
+
+#[test]
+fn home_unsupported_by_the_hardware_is_rejected() {
+    check(
+        &[
+            "rtl",
+            "emit",
+            "../../protocols/msi.coh",
+            "--out",
+            "/nowhere",
+        ],
+        expect![[r#"
+            exit code 2
+            --- stderr
+            error: no RTL for this home: it assumes zero-latency memory
+              --> ../../protocols/msi.coh:78:6
+               |
+            78 | home directory {
+               |      ^^^^^^^^^
+               |
+               = help: write the home as a policy; constructed homes support memory latency
+        "#]],
+    );
+    check(
+        &[
+            "rtl",
+            "emit",
+            "../../protocols/msi-policy.coh",
+            "--out",
+            "/nowhere",
+        ],
+        expect![[r#"
+            exit code 2
+            --- stderr
+            error: no RTL for this home: the directory cannot evict: no local operation takes a line from every remote without a lock
+              --> ../../protocols/msi-policy.coh:61:1
+               |
+            61 | home {
+               | ^^^^
+               |
+               = help: give the home `local clean_invalidate { ensure all == I }`
+        "#]],
+    );
+}
+
+#[test]
+fn names_reserved_by_the_package_are_rejected() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let eci = fs::read_to_string("../../protocols/eci.coh").expect("the file can be read");
+    let emit = |original: &str, replacement: &str| {
+        let file = folder.path().join("other.coh");
+        fs::write(&file, eci.replace(original, replacement)).expect("the file can be written");
+        let mut command = cohkit(["rtl", "emit"]);
+        let output = command.arg(&file).args(["--out", "/nowhere"]).output();
+        let printed = crate::transcript(&output.expect("the command starts"));
+        printed.replace(&folder.path().display().to_string(), "HERE")
+    };
+    expect![[r#"
+        exit code 2
+        --- stderr
+        error: no RTL for this home: the generated package uses the name `event_e` itself
+          --> HERE/other.coh:20:13
+           |
+        20 |             event_e, WriteLine (store), WritePartial (partial store)
+           |             ^^^^^^^
+           |
+           = help: rename it in the specification
+    "#]]
+    .assert_eq(&emit("ReadOnce", "event_e"));
+    expect![[r#"
+        exit code 2
+        --- stderr
+        error: no RTL for this home: the package of the protocol `registers` would be named `registers_pkg`, the name of a package of the hardware
+          --> HERE/other.coh:80:1
+           |
+        80 | home {
+           | ^^^^
+           |
+           = help: give the protocol another name
+    "#]]
+    .assert_eq(&emit("protocol eci", "protocol registers"));
+}
+
+#[test]
+fn rtl_emit_reports_an_unwritable_folder() {
+    check(
+        &[
+            "rtl",
+            "emit",
+            "tests/command/tiny.coh",
+            "--out",
+            "/dev/null/here",
+        ],
+        expect![[r#"
+            exit code 4
+            --- stderr
+            error: /dev/null/here: a file exists where a folder is needed; nothing was written
+              help: name another place
+        "#]],
+    );
+}

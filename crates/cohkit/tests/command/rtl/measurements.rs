@@ -1,0 +1,146 @@
+//! `cohkit rtl synth` and `cohkit rtl measure`: area, paths, latencies and throughput.
+
+use super::{build_folder, SYNTHESIS};
+use crate::require::require;
+use crate::{cohkit, text};
+
+#[test]
+fn synthesis_reports_area_and_paths() {
+    if !require("yosys") {
+        return;
+    }
+    let mut command = cohkit(SYNTHESIS.split(' ').skip(1));
+    // `tools/setup_tests` installs Yosys into `.venv`.
+    let crate_folder = std::env::current_dir().expect("the current folder exists");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = [crate_folder.join("../../.venv/bin")]
+        .into_iter()
+        .chain(std::env::split_paths(&path));
+    let output = command
+        .arg("--json")
+        .current_dir(crate_folder.join("../.."))
+        .env("PATH", std::env::join_paths(folders).expect("no colon"))
+        .output()
+        .expect("the command starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let value: serde_json::Value =
+        serde_json::from_str(&text(&output.stdout)).expect("the text is JSON");
+    let result = &value[0];
+    assert_eq!(result["configuration"], "1 unit");
+    // The entries of a directory of 2,048 lines with tags of 21 bits or more do not fit one block.
+    assert!(result["bram36"].as_f64() > Some(1.0), "{result}");
+    assert!(result["lut"].as_u64() > Some(1000), "{result}");
+    // One unit already determines the limits that the home of 64 units has to meet.
+    assert!(result["depth"].as_u64() <= Some(7), "{result}");
+    assert!(result["depth_after_memory"].as_u64() <= Some(4), "{result}");
+    let paths = result["paths"].as_array().expect("a JSON list");
+    assert_eq!(paths.len(), 5);
+    assert_eq!(paths[0]["levels"], result["depth"]);
+    let modules = result["modules"].as_array().expect("a JSON list");
+    let sum: u64 = modules
+        .iter()
+        .filter_map(|module| module["lut"].as_u64())
+        .sum();
+    assert_eq!(Some(sum), result["lut"].as_u64());
+}
+
+#[test]
+fn rtl_measurements_meet_their_limits() {
+    if !require("verilator") {
+        return;
+    }
+    let mut command = cohkit(["rtl", "measure", "../../protocols/eci.coh"]);
+    let output = command
+        .args(["--units", "4", "--lines", "256", "--json", "--build-cache"])
+        .arg(build_folder())
+        .output()
+        .expect("the command starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let value: serde_json::Value =
+        serde_json::from_str(&text(&output.stdout)).expect("the text is JSON");
+    let find = |list: &str, key: &str, name: &str| {
+        let list = value[list].as_array().expect("a JSON list");
+        let entry = list.iter().find(|entry| entry[key] == name);
+        entry
+            .unwrap_or_else(|| panic!("{name} is measured"))
+            .clone()
+    };
+    // Directory of 16 ways, and memory that answers in the next cycle.
+    let missing_read = find("latencies", "operation", "read, not held");
+    assert!(
+        missing_read["cycles"].as_u64() <= Some(20),
+        "{missing_read}"
+    );
+    assert!(find("latencies", "operation", "write-back")["cycles"].is_u64());
+    // A unit has two local operations in progress, so its round trips overlap.
+    let clean_invalidation = find("traffic", "name", "invalidation, held clean");
+    assert!(
+        clean_invalidation["lines_per_unit_and_round_trip"].as_f64() >= Some(0.95),
+        "{clean_invalidation}"
+    );
+    // The home of 64 units sustains 24 GiB/s, so these four must sustain a sixteenth of it.
+    let reads = find("traffic", "name", "sequential reads");
+    assert_eq!(reads["memory_ns"], 300.0);
+    assert!(reads["gib_per_s"].as_f64() >= Some(24.0 / 16.0), "{reads}");
+}
+
+/// The engine's operations overlap like those of a device with many operations in progress.
+#[test]
+fn invalidation_engine_is_measured_behind_the_home() {
+    if !require("verilator") {
+        return;
+    }
+    let mut command = cohkit([
+        "rtl",
+        "measure",
+        "../../protocols/eci.coh",
+        "--invalidation-engine",
+    ]);
+    let output = command
+        .args(["--units", "4", "--lines", "128", "--json", "--build-cache"])
+        .arg(build_folder())
+        .output()
+        .expect("the command starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let value: serde_json::Value =
+        serde_json::from_str(&text(&output.stdout)).expect("the text is JSON");
+    assert_eq!(value["latencies"], serde_json::json!([]));
+    let streams = value["traffic"].as_array().expect("a JSON list");
+    assert_eq!(streams.len(), 3);
+    for stream in streams {
+        assert_eq!(stream["memory_ns"], serde_json::Value::Null);
+    }
+    let clean_invalidation = &streams[1];
+    assert_eq!(clean_invalidation["name"], "invalidation, held clean");
+    assert!(
+        clean_invalidation["lines_per_unit_and_round_trip"].as_f64() >= Some(0.95),
+        "{clean_invalidation}"
+    );
+}
+
+/// The home of the shipped platform has the measured timing, which does not depend on the number of units.
+#[test]
+fn shipped_platform_has_the_measured_rtl_timing() {
+    if !require("verilator") {
+        return;
+    }
+    let mut command = cohkit([
+        "rtl",
+        "measure",
+        "../../protocols/eci.coh",
+        "--print-platform",
+    ]);
+    let output = command
+        .args(["--units", "4", "--build-cache"])
+        .arg(build_folder())
+        .output()
+        .expect("the command starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let measured = text(&output.stdout).replace("units = { value = 2,", "units = { value = 32,");
+    assert!(measured.lines().count() > 10, "{measured}");
+    let platform = include_str!("../../../../../platforms/enzian-cohkit.toml");
+    assert!(
+        platform.contains(&format!("\n{measured}\n")),
+        "`cohkit rtl measure protocols/eci.coh --print-platform` gives\n{measured}"
+    );
+}

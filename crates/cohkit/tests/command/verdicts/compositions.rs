@@ -1,0 +1,159 @@
+//! Verdicts on compositions of two protocols.
+
+use super::shipped_protocol;
+use crate::{check, cohkit};
+use expect_test::expect;
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn two_levels_are_judged_together() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols");
+    let composition = tests.join("two-level.coh").display().to_string();
+    check(
+        &["check", &composition],
+        expect![[r#"
+            exit code 0
+            two_level joint.outer: verified: 497 states up to symmetry, 1176 transitions, depth 22
+              note: 2 remotes and 2 lines together were not judged: the search reached its limit; declare a system of this size to search it completely
+            two_level joint.inner: verified: 2520 states up to symmetry, 8988 transitions, depth 20
+            two_level joint: verified: 953922 states up to symmetry of inner over outer, 6151097 transitions, depth 58
+            two_level: channels share no buffers: deadlocks of messages that wait for each other in a shared buffer are not covered
+        "#]],
+    );
+    check(
+        &["check", &composition, "--max-states", "1000"],
+        expect![[r#"
+            exit code 3
+            two_level joint.outer: verified: 497 states up to symmetry, 1176 transitions, depth 22
+              note: 2 remotes and 2 lines together were not judged: the search reached its limit; declare a system of this size to search it completely
+            two_level joint.inner: undecided: the limit on states was reached after 1000 states up to symmetry, 2858 transitions, depth 11
+            two_level joint: undecided: state limit reached; raise it with `--max-states N`, after 1003 states up to symmetry of inner over outer
+            two_level: channels share no buffers: deadlocks of messages that wait for each other in a shared buffer are not covered
+        "#]],
+    );
+    // A home that is correct alone may be wrong below a cache: this one grants a write permission that the cache above
+    // lacks.
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str| folder.path().join(name);
+    fs::copy(&composition, path("two-level.coh")).expect("the file can be copied");
+    let valid = fs::read_to_string(tests.join("mesi-l1.coh")).expect("the file can be read");
+    assert_eq!(valid.matches("GetS if memory writes").count(), 1);
+    let mutated = valid.replace("GetS if memory writes", "GetS if owner == none");
+    fs::write(path("mesi-l1.coh"), mutated).expect("the file can be written");
+    check(
+        &["check", &path("two-level.coh").display().to_string()],
+        expect![[r#"
+            exit code 1
+            two_level joint.outer: verified: 497 states up to symmetry, 1176 transitions, depth 22
+              note: 2 remotes and 2 lines together were not judged: the search reached its limit; declare a system of this size to search it completely
+            two_level joint.inner: verified: 2520 states up to symmetry, 8988 transitions, depth 20
+            two_level joint: violated: inclusion: an inner cache has more permission than its outer cache
+              by inner over outer, after 13 steps:
+                below cache 0: l1 0: load
+                below cache 1: l1 0: load
+                cache 0: load
+                GetS of cache 0 reaches the home
+                cache 1: load
+                GetS of cache 1 reaches the home
+                DataE of the home reaches cache 0
+                below cache 0: clean is requested
+                below cache 0: the home takes clean
+                FwdGetS of the home reaches cache 0
+                Data of cache 0 reaches cache 1
+                below cache 1: GetS of l1 0 reaches the home
+                below cache 1: DataE of the home reaches l1 0
+        "#]],
+    );
+    let mut command = cohkit([
+        "check",
+        &path("two-level.coh").display().to_string(),
+        "--json",
+    ]);
+    let output = command.output().expect("the command starts");
+    let entries: serde_json::Value =
+        serde_json::from_slice(&output.stdout).expect("the output is JSON");
+    let joint = &entries[2];
+    assert_eq!(
+        (&joint["system"], &joint["outcome"]),
+        (&"joint".into(), &"violated".into())
+    );
+    assert_eq!(joint["counterexample"]["name"], "inclusion");
+    let steps = joint["counterexample"]["steps"].as_array();
+    assert!(steps.is_some_and(|steps| steps.len() > 2), "{joint}");
+}
+
+#[test]
+fn composition_verdict_is_the_product_of_its_parts() {
+    let composition = shipped_protocol("eci-both.coh").display().to_string();
+    check(
+        &["check", &composition],
+        expect![[r#"
+            exit code 0
+            eci_both both.far: verified: 15475 states, 56177 transitions, depth 23
+              note: assumes fairness: the home may resend a forward in a loop (in 14 of the home's transitions); the verdict holds if no message is overtaken forever
+            eci_both both.near: verified: 2883 states up to symmetry, 7933 transitions, depth 28
+              note: assumes fairness: the home may resend a forward in a loop (in 38 of the home's transitions); the verdict holds if no message is overtaken forever
+            eci_both both: verified: 44614425 states (far 15475 x near 2883, spaces that share nothing)
+            eci_both: channels share no buffers: deadlocks of messages that wait for each other in a shared buffer are not covered
+        "#]],
+    );
+    // A used file that is missing in the folder is taken from the shipped files; a file in the folder takes precedence.
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str| folder.path().join(name);
+    let valid = fs::read_to_string(shipped_protocol("eci-both.coh")).expect("the file can be read");
+    fs::write(path("both.coh"), &valid).expect("the file can be written");
+    let outcome = |arguments: &[&str]| {
+        let mut command = cohkit(["check", &path("both.coh").display().to_string()]);
+        let output = command
+            .args(arguments)
+            .output()
+            .expect("the command starts");
+        let printed = [output.stdout, output.stderr].concat();
+        (
+            output.status.code(),
+            String::from_utf8(printed).expect("the output is UTF-8"),
+        )
+    };
+    let (code, printed) = outcome(&[]);
+    assert_eq!(code, Some(0), "{printed}");
+    let near_text =
+        fs::read_to_string(shipped_protocol("eci-near.coh")).expect("the file can be read");
+    // Programs check parts, too: the systems of this part are verified, but its guarantee does not hold.
+    let with_guarantee = format!("{near_text}accesses {{ load after load }}\nguarantee sc\n");
+    fs::write(path("eci-near.coh"), with_guarantee).expect("the file can be written");
+    let (code, printed) = outcome(&[]);
+    assert!(
+        printed.contains("programs: violated: sequential consistency"),
+        "{printed}"
+    );
+    assert!(
+        printed.ends_with("\neci_both both: violated: a part is violated\n"),
+        "{printed}"
+    );
+    assert_eq!(code, Some(1), "{printed}");
+    let row = near_text
+        .lines()
+        .find(|row| row.contains("send AckDropped "));
+    let row = row.expect("an invalidation is answered");
+    let mutated_row = format!("{} S", row.trim_end_matches([' ', 'I']));
+    fs::write(path("eci-near.coh"), near_text.replace(row, &mutated_row))
+        .expect("the file can be written");
+    let (code, printed) = outcome(&[]);
+    assert!(
+        printed.contains("\neci_both both: violated: a part is violated\n"),
+        "{printed}"
+    );
+    assert_eq!(code, Some(1), "{printed}");
+    for (option, expected) in [
+        (&["--lines", "2"][..], "`--lines` applies to one protocol"),
+        (&["--system", "far"], "the only system is `both`"),
+    ] {
+        let (code, printed) = outcome(option);
+        assert_eq!(
+            (code, printed.contains(expected)),
+            (Some(2), true),
+            "{printed}"
+        );
+    }
+}
