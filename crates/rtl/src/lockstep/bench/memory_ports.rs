@@ -299,9 +299,9 @@ impl MemoryPorts {
                 let message = "memory is written without a request of the controller";
                 return line_failure(line_index, message.into());
             };
-            for word in 0..words {
+            for (word, expected_word) in expected.iter().enumerate().take(words) {
                 let covered = covered_bits(*mask, word, words);
-                let is_wrong = (expected[word] ^ write.words[word]) & covered != 0;
+                let is_wrong = (expected_word ^ write.words[word]) & covered != 0;
                 if covered != write.masks[word] || is_wrong {
                     return line_failure(
                         line_index,

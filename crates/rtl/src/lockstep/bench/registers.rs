@@ -146,16 +146,15 @@ fn check_groups(rom: &Rom, slice: usize, expected: &Counts, counted: &[u64]) -> 
 /// Checks the registers of the first refusal and of the first dropped event: their values in this run, or 0 if they
 /// have been cleared.
 fn check_first_errors(bench: &mut Bench, cleared: bool) -> Checked {
-    let names: [(&str, fn(FirstErrors) -> Vec<u64>); 2] = [
-        ("FirstWrong", |errors| errors.refusals),
-        ("FirstImpossible", |errors| errors.drops),
-    ];
-    for (name, values) in names {
+    for (name, is_of_refusal) in [("FirstWrong", true), ("FirstImpossible", false)] {
         let reads = read_register(bench, register(name).address)?;
         for (slice, RegisterRead { value, response }) in reads.into_iter().enumerate() {
-            let expected = match cleared {
-                true => vec![0],
-                false => values(bench.illegal_traffic.expected_first_errors(slice)),
+            let FirstErrors { refusals, drops } =
+                bench.illegal_traffic.expected_first_errors(slice);
+            let expected = match (cleared, is_of_refusal) {
+                (true, _) => vec![0],
+                (false, true) => refusals,
+                (false, false) => drops,
             };
             if response != OKAY || !expected.contains(&value) {
                 return register_mismatch(format!(
