@@ -6,7 +6,7 @@ use cohkit_testing::setups;
 
 use cohkit_application::interface::{Scenario, Step, Thread, Update};
 use cohkit_application::kernel::{
-    mix64, Array, Barrier, Core, Granularity, Hosts, Kernel, KernelScenario, Memory, Place,
+    mix64, Array, Barrier, Core, Granularity, Hosts, Kernel, KernelScenario, Memory, WordAddress,
 };
 use cohkit_application::matrix_market;
 use cohkit_application::shipped::{visit, visit_with_graph, Visitor};
@@ -208,7 +208,7 @@ impl Kernel for Atomics {
         error.map_or(Ok(()), Err)
     }
 
-    fn check(&self, word: &dyn Fn(Place) -> u64) -> Result<(), String> {
+    fn check(&self, word: &dyn Fn(WordAddress) -> u64) -> Result<(), String> {
         let places = self.places(&mut Memory::new(8));
         let candidates =
             (0..8).flat_map(|me| (0..TURNS).map(move |round| mix64(me << 8 | round) >> 8));
