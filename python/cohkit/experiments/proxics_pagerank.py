@@ -173,6 +173,7 @@ memory for an edge. All sums are compared bit by bit.
         omissions=OMISSIONS,
         headline="Neighbours' scores in far memory are added up by the host, or beside it.",
         axis="edges (M/s); bytes for an edge (B); lines; how many times smaller",
+        rerun_accesses=2**10,
         limited=_edges,
         needs=missing_tools,
     ),
