@@ -146,7 +146,7 @@ def test_separate_number_extends_a_published_statement(tmp_path: Path) -> None:
     published.join(Published.read(file))
     measurements = [Measurement("DC+DDR, sequential read", 12, "GiB/s", "enzian.throughput.dc_ddr.sequential_read")]
     [row] = compare("cckit-fig6", measurements, published)
-    assert (row["published"], row["error"], row["use"]) == (16, -0.25, "predicted blind")
+    assert (row["published"], row["error"], row["use"]) == (16, -0.25, "known")
     assert row["blind_error"] == pytest.approx(18.4458 / 16 - 1)
     changed = '[enzian.throughput.dc_ddr]\nsequential_read = { says = "far below LLC+DDR", blind = "16GiB/s" }'
     with pytest.raises(cohkit.InputError, match=r"^mine.toml: enzian.throughput.dc_ddr.sequential_read is "):

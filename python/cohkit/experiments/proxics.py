@@ -200,7 +200,9 @@ _SPAWNS = 50
 def _spawn(conditions: Conditions) -> list[Measurement]:
     """Return the time to start programs of several lengths."""
     times = _limit(_SPAWNS, conditions)
-    runs = [Run("spawn", (times,), definitions=(f"PAD={length - _STUB}",)) for length in _LENGTHS]
+    names = None if conditions.keys is None else [key for key in conditions.keys if key.startswith("proxics.spawn.")]
+    lengths = [length for length in _LENGTHS if names is None or any(key.endswith(f".{length}") for key in names)]
+    runs = [Run("spawn", (times,), definitions=(f"PAD={length - _STUB}",)) for length in lengths]
     return [
         Measurement(
             f"{result['length']:.0f}, {name}",

@@ -23,12 +23,15 @@ class Study:
     """Results of an experiment's simulations by request, and the assumed quantities on which these depend.
 
     An experiment registers its quantities while it runs. `assumptions` has, by name such as
-    `enzian-dc-ddr:link.latency`, the ends of the range that differ from the quantity's value.
+    `enzian-dc-ddr:link.latency`, the ends of the range that differ from the quantity's value. `platforms` and
+    `protocols` have the names of those that were simulated.
     """
 
     def __init__(self) -> None:
         """Start without results."""
         self.assumptions: dict[str, tuple[str, ...]] = {}
+        self.platforms: set[str] = set()
+        self.protocols: set[str] = set()
         self._results: dict[str, Any] = {}
 
     def assume(self, part: str, name: str, ends: Iterable[str]) -> None:
@@ -38,6 +41,7 @@ class Study:
 
     def assume_platform(self, name: str, own: Iterable[str]) -> None:
         """Register the quantities of a platform that have a range, except those that a request sets itself."""
+        self.platforms.add(name)
         own = set(own)
         for quantity in platform(name)["quantities"]:
             if quantity.name not in own:
