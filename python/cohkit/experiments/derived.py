@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from cohkit.experiments import ccix, eci_link, proxics
+from cohkit.experiments.cord_programs import PROGRAMS
 from cohkit.experiments.programs import LINE_BYTES, MCC_CYCLE_S
 from cohkit.published import COUNT, PERCENT, Measurement
 
@@ -307,9 +308,21 @@ def _proxics_uts() -> Iterable[Derived]:
             )
 
 
+def _cord_fig7() -> Iterable[Derived]:
+    for program in PROGRAMS:
+        yield Derived(
+            f"{program} mp, CXL, time apart from cord's",
+            f"cord.programs.time_apart.CXL.{program}.mp",
+            PERCENT,
+            (f"cord.programs.time.CXL.{program}.mp",),
+            lambda values: abs(values[0] - 100),
+        )
+
+
 DERIVED: Mapping[str, Sequence[Derived]] = {
     "eci-link": tuple(_eci_link()),
     "ccix-exp1": tuple(_ccix_exp1()),
+    "cord-fig7": tuple(_cord_fig7()),
     "proxics-pipes": tuple(_proxics_pipes()),
     "proxics-spawn": tuple(_proxics_spawn()),
     "proxics-bulk": tuple(_proxics_bulk()),
