@@ -11,9 +11,10 @@ import pytest
 
 from cohkit.assumptions import goals_of, study
 from cohkit.errors import Error
-from cohkit.experiments import Conditions, Experiment
+from cohkit.experiments import EXPERIMENTS, Conditions, Experiment
 from cohkit.experiments.derived import derive
 from cohkit.experiments.experiment import Rerun, Span
+from cohkit.experiments.proxics import BULK_SIZES
 from cohkit.experiments.sensitivity import Evaluator, Goal, corners, deciding, search, spans
 from cohkit.published import Measurement, Published
 
@@ -233,3 +234,34 @@ def test_crossover_is_interpolated_between_sizes() -> None:
     assert crossover(rows(1.0)[1:]) is None
     slow = [row._replace(value=1.0) for row in rows(1.0)]
     assert crossover(slow) is None
+
+
+def test_crossover_of_smaller_runs_needs_two_sizes() -> None:
+    """Smaller runs of proxics-bulk omit large sizes; a crossover before these is the same without them."""
+
+    def crossover(sizes: int) -> float | None:
+        # The core is half as fast as the host at 8 KiB, and twice as fast from 32 KiB on.
+        core = {size: 0.5 if size <= 8192 else 2.0 for size in BULK_SIZES[:sizes]}
+        rows = [Measurement("", 1.0, "GB/s", f"proxics.bulk.copy.host.far_with_hints.{size}") for size in core]
+        rows += [Measurement("", value, "GB/s", f"proxics.bulk.copy.core.{size}") for size, value in core.items()]
+        return {row.key: row.value for row in derive("proxics-bulk", rows)}.get("proxics.bulk.crossover.copy")
+
+    assert crossover(len(BULK_SIZES)) == crossover(3) == pytest.approx(16384)
+    # The core never leads, or there is one size only.
+    assert crossover(2) is None
+    assert crossover(1) is None
+
+
+def test_needed_keys_select_simulations_and_keep_numbers() -> None:
+    """With keys, an experiment leaves out other numbers, and the needed ones are the same."""
+    needed = {
+        "rpc-payload": ["enzian.rpc_payload.throughput.lines.best"],
+        "ccix-exp1": ["ccix_exp1.single_over_dma.reads.u280.1024", "ccix_exp1.single.writes.u280.64"],
+        "cord-fig2": ["cord.acknowledgements.time.CXL.cr"],
+    }
+    for name, keys in needed.items():
+        conditions = Conditions(accesses=2)
+        everything = {row.key: row.value for row in EXPERIMENTS[name].run(conditions)}
+        selected = {row.key: row.value for row in EXPERIMENTS[name].run(conditions._replace(keys=frozenset(keys)))}
+        assert {key: selected[key] for key in keys} == {key: everything[key] for key in keys}
+        assert len(selected) < len(everything)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from cohkit.errors import Error
 from cohkit.experiments.study import run_once, settings_of
 from cohkit.published import Measurement
-from cohkit.simulator import platform, simulate_many
+from cohkit.simulator import simulate_many
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -182,10 +182,8 @@ def vary(request: _Request, conditions: Conditions) -> _Request:
     own = request.get("set") or {}
     name = str(request["platform"])
     if conditions.study:
-        conditions.study.assume_platform(name, own)
-        protocol = request.get("protocol") or platform(name)["protocol"]
-        if isinstance(protocol, str):
-            conditions.study.protocols.add(protocol)
+        protocol = request.get("protocol")
+        conditions.study.assume_platform(name, protocol if isinstance(protocol, str | None) else "", own)
     if not (changed := settings_of(name, conditions.settings)):
         return request
     varied = request.copy()

@@ -33,17 +33,26 @@ class Study:
         self.platforms: set[str] = set()
         self.protocols: set[str] = set()
         self._results: dict[str, Any] = {}
+        self._registered: set[tuple[str, str | None, frozenset[str]]] = set()
 
     def assume(self, part: str, name: str, ends: Iterable[str]) -> None:
         """Register an assumed quantity of a part of the model with the ends of its range."""
         if ends := tuple(ends):
             self.assumptions[f"{part}{SEPARATOR}{name}"] = ends
 
-    def assume_platform(self, name: str, own: Iterable[str]) -> None:
-        """Register the quantities of a platform that have a range, except those that a request sets itself."""
+    def assume_platform(self, name: str, protocol: str | None, own: Iterable[str]) -> None:
+        """Register the quantities of a platform that have a range, except those that a request sets itself.
+
+        `protocol` is the name of a shipped protocol, that of the platform if `None`; empty for another protocol.
+        """
+        own = frozenset(own)
+        if (name, protocol, own) in self._registered:
+            return
+        self._registered.add((name, protocol, own))
+        machine = platform(name)
         self.platforms.add(name)
-        own = set(own)
-        for quantity in platform(name)["quantities"]:
+        self.protocols |= {machine["protocol"] if protocol is None else protocol} - {""}
+        for quantity in machine["quantities"]:
             if quantity.name not in own:
                 self.assume(name, quantity.name, _ends(quantity))
 
