@@ -9,8 +9,8 @@ and the fingerprint of the model with their commit. The second command compares 
 
     tools/record sensitivity --seed 0 -- .venv/bin/python -m cohkit.fidelity --search
 
-This command searches for settings inside the ranges of assumed quantities that meet each published value. It takes an
-hour of two cores. If `records/sensitivity.jsonl` exists, the page has the results of its last record.
+This command searches for settings inside the ranges of assumed quantities that meet each published value. It takes one
+to two hours of two cores. If `records/sensitivity.jsonl` exists, the page has the results of its last record.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from cohkit.assumptions import reduced, study
 from cohkit.experiments import EXPERIMENTS, Conditions
+from cohkit.experiments.derived import DERIVED
 from cohkit.experiments.sensitivity import deciding
 from cohkit.fingerprint import fingerprint
 from cohkit.published import Measurement, Published, compare
@@ -87,6 +88,15 @@ it counts the blind values;
 - *known*: the published value was known when today's program was written, but no quantity was tuned to it.
 
 The median and the middle half of the errors are of their absolute values.
+"""
+
+ABSENT = """\
+## Published values without a number of ours
+
+The record has no number for these published values.
+A crossover has none if one side is ahead at every size.
+
+{absent}
 """
 
 SEARCH = """\
@@ -352,10 +362,23 @@ def page(record: dict[str, Any], published: Published, searches: dict[str, Any] 
     ]
     if lines:
         parts.append(VIOLATED_BOUNDS.format(broken="\n".join(lines)))
+    if absent := _absent(everything, published):
+        parts.append(ABSENT.format(absent="\n".join(absent)))
     parts.append(
         _search_section(searches, everything) if searches and found else SEARCH.format(record=NO_SEARCH.strip())
     )
     return "\n".join(parts)
+
+
+def _absent(rows: Sequence[Result], published: Published) -> list[str]:
+    """Return the derived numbers that are published and not among the rows, such as missing crossovers."""
+    present = {row["key"] for row in rows}
+    return [
+        f"- {name}, {one.name}"
+        for name, numbers in DERIVED.items()
+        for one in numbers
+        if one.key not in present and (published.claim(one.key) or published.value(one.key, unit=one.unit) is not None)
+    ]
 
 
 def _short_commit(record: dict[str, Any]) -> str:

@@ -304,6 +304,7 @@ def test_page_names_values_that_no_setting_meets() -> None:
     for line, end in zip(lines, ends, strict=False):
         assert line.endswith(end), line
     assert "Of 3 published values, 2 are met with some settings.\n" in made
+    assert "- ccix-exp1, size from which DMA has less latency, reads, u280\n" in made
     assert lines[3] == (
         f"| cord-table3 | {key}.area.core | 0.066 mm2 | 0.008 mm2 | technology:swing of a bit line | "
         f"{fidelity.REASONS[key]} |"
