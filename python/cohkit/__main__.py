@@ -33,9 +33,10 @@ _MAX_NUMBER = 2**64
 
 _DESCRIPTION = """\
 Runs published tables and figures, and prints the published numbers beside ours.
-Each of ours was fitted to the published one, predicted blind, that is before it
-was seen, or made when it was known. Where the table says `kept` no published
-number is shown: if there is one, it is in a separate file, so that ours is made
+Each of ours was fitted to the published one, made when it was known, or
+predicted blind, that is before it was seen. The column `blind` has earlier
+predictions, which never change. Where the table says `kept` no published number
+is shown: if there is one, it is in a separate file, so that ours is made
 without it; --published adds it.
 """
 

@@ -3,8 +3,14 @@
     tools/record fidelity --seed 0 -- .venv/bin/python -m cohkit.fidelity --run
     .venv/bin/python -m cohkit.fidelity records/fidelity.jsonl > docs/fidelity.md
 
-The first command runs every experiment with a published result at full size, in half an hour of one core, and records
-our numbers with their commit. The second command compares the last record with `experiments/published.toml`.
+The first command runs every experiment with a published result at full size, two at a time, and records our numbers
+and the fingerprint of the model with their commit. The second command compares the last record with
+`experiments/published.toml`.
+
+    tools/record sensitivity --seed 0 -- .venv/bin/python -m cohkit.fidelity --search
+
+This command searches for settings inside the ranges of assumed quantities that meet each published value. It takes one
+to two hours of two cores. If `records/sensitivity.jsonl` exists, the page has the results of its last record.
 """
 
 from __future__ import annotations
@@ -12,16 +18,22 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import quantiles
 from typing import TYPE_CHECKING, Any
 
+from cohkit.assumptions import reduced, study
 from cohkit.experiments import EXPERIMENTS, Conditions
+from cohkit.experiments.derived import DERIVED
+from cohkit.experiments.sensitivity import deciding
+from cohkit.fingerprint import fingerprint
 from cohkit.published import Measurement, Published, compare
 from cohkit.reproduce import error_cell, number, provenance_cell, published_cell
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from cohkit.types import Result
 
@@ -54,8 +66,11 @@ Each section has one table, with these columns:
 *cckit* and by commit d868299 for the other systems; it never changes |
 | Ours | result at full size, recorded by commit {commit} |
 | Error | deviation from the published value, in percent of it. For an order or a bound: our value as a multiple of \
-the compared value, and the verdict *holds* or *fails*, if one is possible |
-| Origin | *fitted*, *predicted blind* or *known*, as below |
+the compared value. For blind values also *holds* or *fails*, if a verdict is possible |
+| Verdict | of our value: error at most 5 %, 15 % or 25 %, or more; or whether the published order or bound holds. \
+*Met in range*: a [search](#search-inside-the-ranges) found settings that meet the published value. *Structure*: it \
+found none |
+| Origin | of our value: *fitted* or *known*, as below |
 
 M/s are millions per second.
 `python -m cohkit.fidelity` writes this page from a record and from \
@@ -68,12 +83,63 @@ The origin decides what an error says about the model:
 
 - *fitted*: quantities of a platform were chosen to match the published value, so a small error says nothing about \
 other machines;
-- *predicted blind*: nobody on the project knew the published value, so this row measures the accuracy of predictions;
-- *known*: the published value was known, but no quantity was tuned to it.
+- *predicted blind*: nobody on the project knew the published value, so this row measures the accuracy of predictions; \
+it counts the blind values;
+- *known*: the published value was known when today's program was written, but no quantity was tuned to it.
 
 The median and the middle half of the errors are of their absolute values.
-For *predicted blind*, the first row counts the blind predictions, and the second one the results of today's program.
 """
+
+ABSENT = """\
+## Published values without a number of ours
+
+The record has no number for these published values.
+A crossover has none if one side is ahead at every size.
+
+{absent}
+"""
+
+SEARCH = """\
+## Search inside the ranges
+
+Assumed quantities of a machine have ranges.
+For each published value, `cohkit reproduce ID --sensitivity` varies them and searches for settings inside all ranges \
+that meet the value.
+{record}
+"""
+
+SEARCH_RECORDED = """\
+The searches were recorded by commit {commit}, with seed {seed}, and with smaller simulations than the tables above: \
+{sizes}.
+For one experiment, at most {budget} settings of several quantities were evaluated.
+Of {studied} published values, {met} are met with some settings.
+"""
+NO_SEARCH = """\
+No search is recorded yet; `tools/record sensitivity --seed 0 -- .venv/bin/python -m cohkit.fidelity --search` records \
+them.
+"""
+
+STRUCTURE = """\
+### Values that no setting meets
+
+A value that nothing inside the ranges meets is a fault of the model's structure, not of a quantity.
+The column *Nearest* has the result with the best settings at the size of the search.
+
+| Experiment | Quantity | Published | Nearest | Deciding quantities | Reason |
+|---|---|---|---|---|---|
+"""
+
+REASONS: Mapping[str, str] = {
+    "enzian.state_machine": "the constructed home serves more requests than the published one; no quantity changes it",
+    "cord.chip": "a bank of CACTI has tags, and wires and drivers to its edge, which the model leaves out",
+    "cord.release_bytes": "messages and sizes of the programs are assumed, and have no ranges",
+    "cord.acknowledgements": "messages and sizes of the programs are assumed, and have no ranges",
+    "cord.programs": "messages and sizes of the programs are assumed, and have no ranges",
+    "proxics.pagerank.lines_of_1000": "a property of the generated graphs, on which no quantity of the machine has an \
+effect",
+}
+"""Reasons for values that no setting meets, by the first parts of their keys."""
+UNKNOWN_REASON = "not known yet"
 
 VIOLATED_BOUNDS = """\
 ## Violated bounds
@@ -277,23 +343,78 @@ UNPUBLISHED = (
 """Experiments whose published results are kept separately, so that they are not run."""
 
 
-def page(record: dict[str, Any], published: Published) -> str:
-    """Write the page from a record of `--run`."""
-    commit = record["commit"]
+def page(record: dict[str, Any], published: Published, searches: dict[str, Any] | None = None) -> str:
+    """Write the page from a record of `--run`, and one of `--search` if there is any."""
+    result = record["result"]
+    # Records before the fingerprint have the rows only.
+    recorded = result if isinstance(result, list) else result["rows"]
     sources = "\n".join(f"- *{name}*: {title}" for name, title in published.sources().items())
-    parts = [HEAD.format(commit=f"{commit[:7]}{commit[40:]}", sources=sources)]
-    compared = {name: _compare(name, record["result"], published) for name in EXPERIMENTS}
+    parts = [HEAD.format(commit=_short_commit(record), sources=sources)]
+    compared = {name: _compare(name, recorded, published) for name in EXPERIMENTS}
     everything = [row for rows in compared.values() for row in rows]
+    found: dict[str, Any] = searches["result"] if searches else {}
     parts.append(_summary(everything))
-    parts += [_section(name, rows, published) for name, rows in compared.items() if rows]
+    parts += [_section(name, rows, published, found.get(name)) for name, rows in compared.items() if rows]
     lines = [
         f"- {row['experiment']}, {row['name']}: {number(row['ours'], row['unit'])}, published: {row['says']}"
         for row in everything
-        if row["at_most"] is not None and row["holds"] is False
+        if row["at_most"] is not None and row["holds"] is False and row["experiment"] == "cckit-table3"
     ]
     if lines:
         parts.append(VIOLATED_BOUNDS.format(broken="\n".join(lines)))
+    if absent := _absent(everything, published):
+        parts.append(ABSENT.format(absent="\n".join(absent)))
+    parts.append(
+        _search_section(searches, everything) if searches and found else SEARCH.format(record=NO_SEARCH.strip())
+    )
     return "\n".join(parts)
+
+
+def _absent(rows: Sequence[Result], published: Published) -> list[str]:
+    """Return the derived numbers that are published and not among the rows, such as missing crossovers."""
+    present = {row["key"] for row in rows}
+    return [
+        f"- {name}, {one.name}"
+        for name, numbers in DERIVED.items()
+        for one in numbers
+        if one.key not in present and (published.claim(one.key) or published.value(one.key, unit=one.unit) is not None)
+    ]
+
+
+def _short_commit(record: dict[str, Any]) -> str:
+    commit: str = record["commit"]
+    return f"{commit[:7]}{commit[40:]}"
+
+
+def _search_section(searches: dict[str, Any], rows: Sequence[Result]) -> str:
+    """Return the section on the searches, with the values that no setting meets."""
+    found = searches["result"]
+    sizes = "; ".join(f"{name}: {search['size']}" for name, search in found.items() if search["size"])
+    some = next(iter(found.values()))
+    lines = []
+    for row in rows:
+        reach = found.get(row["experiment"], {"reaches": {}})["reaches"].get(row["key"])
+        if reach is None or reach["is_met"]:
+            continue
+        nearest = f"{reach['value']:.4g}x" if reach["other"] else number(reach["value"], row["unit"])
+        cells = [row["experiment"], row["name"], published_cell(row), nearest, ", ".join(reach["deciding"])]
+        lines.append(f"| {' | '.join([*cells, _reason(row['key'])])} |\n".replace("|  |", "| |"))
+    studied = sum(len(search["reaches"]) for search in found.values())
+    record = SEARCH_RECORDED.format(
+        commit=_short_commit(searches),
+        seed=some["seed"],
+        budget=some["budget"],
+        sizes=sizes or "at full size",
+        studied=studied,
+        met=studied - len(lines),
+    )
+    return SEARCH.format(record=record.strip()) + ("\n" + STRUCTURE + "".join(lines) if lines else "")
+
+
+def _reason(key: str) -> str:
+    """Return the reason for a value that no setting meets."""
+    reasons = [reason for start, reason in REASONS.items() if key == start or key.startswith(f"{start}.")]
+    return reasons[0] if reasons else UNKNOWN_REASON
 
 
 def _compare(name: str, recorded: Sequence[dict[str, Any]], published: Published) -> list[Result]:
@@ -315,8 +436,15 @@ def _summary(rows: Sequence[Result]) -> str:
         ),
         "|---|---|---|---|---|---|---|---|",
     ]
-    for use, blind in (("fitted", False), ("predicted blind", True), ("predicted blind", False), ("known", False)):
-        selected = [row for row in rows if row["use"] == use]
+    groups: tuple[tuple[str, bool, Callable[[Result], bool]], ...] = (
+        ("fitted", False, lambda row: row["use"] == "fitted"),
+        ("predicted blind", True, lambda row: row["blind"] is not None),
+        ("known, rows with a blind value", False, lambda row: row["blind"] is not None),
+        ("known, other rows", False, lambda row: row["use"] != "fitted" and row["blind"] is None),
+        ("all but fitted", False, lambda row: row["use"] != "fitted"),
+    )
+    for origin, blind, belongs in groups:
+        selected = [row for row in rows if belongs(row)]
         prefix = "blind_" if blind else ""
         errors = sorted(abs(error) for row in selected if (error := row[f"{prefix}error"]) is not None)
         holds = [holds for row in selected if (holds := row[f"{prefix}holds"]) is not None]
@@ -326,13 +454,34 @@ def _summary(rows: Sequence[Result]) -> str:
         if len(errors) > 1:
             lower, middle, upper = quantiles(errors, n=4, method="inclusive")
             median, spread = f"{middle:.1%}", f"{lower:.1%} to {upper:.1%}"
-        origin = "predicted blind, now" if use == "predicted blind" and not blind else use
         cells = [origin, len(errors), *counts, median, spread, len(holds), sum(holds)]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines) + "\n"
 
 
-def _section(name: str, rows: Sequence[Result], published: Published) -> str:
+WITHIN = (5, 15, 25)
+"""Limits of errors in verdicts, in percent."""
+
+
+def verdict(row: Result, reach: dict[str, Any] | None) -> str:
+    """Return the verdict on our number: its error or whether the order or bound holds, and the result of the search."""
+    words = []
+    error = row["error"]
+    if error is not None:
+        limit = next((limit for limit in WITHIN if abs(error) <= limit / 100), None)
+        words.append(f"within {limit} %" if limit else f"off by more than {WITHIN[-1]} %")
+    elif row["holds"] is not None:
+        is_bound = row["at_least"] is not None or row["at_most"] is not None
+        word = "bound" if is_bound else "order"
+        words.append(f"{word} {'right' if row['holds'] else 'wrong'}")
+    if reach is not None and not reach["is_met"]:
+        words.append("structure")
+    elif reach is not None and reach["settings"]:
+        words.append("met in range")
+    return "; ".join(words)
+
+
+def _section(name: str, rows: Sequence[Result], published: Published, search: dict[str, Any] | None) -> str:
     """Return the section of an experiment: introduction, remarks, and one table row for each number."""
     sources = dict.fromkeys(published.source(row["key"]) for row in rows)
     experiment = EXPERIMENTS[name]
@@ -343,7 +492,8 @@ def _section(name: str, rows: Sequence[Result], published: Published) -> str:
             text += f"As published: {remark}.\n".replace(". ", ".\n")
     if experiment.omissions:
         text += f"Not modelled: {experiment.omissions}.\n"
-    text += "\n| Quantity | Published | Blind | Error | Ours | Error | Origin |\n|---|---|---|---|---|---|---|\n"
+    text += "\n| Quantity | Published | Blind | Error | Ours | Error | Verdict | Origin |\n|" + 8 * "---|" + "\n"
+    reaches = search["reaches"] if search else {}
     for row in rows:
         unit, blind = row["unit"], row["blind"]
         cells = [
@@ -352,17 +502,39 @@ def _section(name: str, rows: Sequence[Result], published: Published) -> str:
             "" if blind is None else number(blind, unit),
             error_cell(row["blind_error"], row["blind_ratio"], row["blind_holds"]),
             number(row["ours"], unit),
-            error_cell(row["error"], row["ratio"], row["holds"]),
+            error_cell(row["error"], row["ratio"], None),
+            verdict(row, reaches.get(row["key"])),
             provenance_cell(row),
         ]
         text += f"| {' | '.join(cells)} |\n".replace("|  |", "| |").replace("|  |", "| |")
     return text
 
 
-def run(conditions: Conditions) -> list[dict[str, Any]]:
+SLOWEST = ("cckit-fig6", "cckit-table2", "proxics-bulk", "proxics-uts", "proxics-sum", "cord-fig7", "cckit-fig9")
+"""Experiments that start first, so that none is left alone at the end."""
+PROCESSES = 2
+"""Experiments that run at the same time, each on one thread."""
+
+
+def _names() -> list[str]:
+    """Return the experiments with published results, the slowest ones first."""
+    names = [name for name in EXPERIMENTS if name not in UNPUBLISHED]
+    return sorted(names, key=lambda name: SLOWEST.index(name) if name in SLOWEST else len(SLOWEST))
+
+
+def run(conditions: Conditions, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
     """Run every experiment with a published value, and return our numbers that have one, with their keys."""
     published = Published.shipped()
-    rows = [
+    conditions = conditions._replace(keys=published.keys())
+    results = _in_processes(_run_experiment, _names() if names is None else names, conditions)
+    rows = [row for name in EXPERIMENTS if name in results for row in results[name]]
+    keys = {row["key"] for name in results for row in _compare(name, rows, published)}
+    return [row for row in rows if row["key"] in keys]
+
+
+def _run_experiment(name: str, conditions: Conditions) -> list[dict[str, Any]]:
+    """Return the numbers of an experiment, as they are recorded."""
+    return [
         {
             "experiment": name,
             "name": ours.name,
@@ -371,26 +543,107 @@ def run(conditions: Conditions) -> list[dict[str, Any]]:
             "unit": ours.unit,
             "steady": ours.steady,
         }
-        for name, experiment in EXPERIMENTS.items()
-        if name not in UNPUBLISHED
-        for ours in experiment.run(conditions)
+        for ours in EXPERIMENTS[name].run(conditions)
     ]
-    keys = {row["key"] for name in EXPERIMENTS for row in _compare(name, rows, published)}
-    return [row for row in rows if row["key"] in keys]
+
+
+def search(conditions: Conditions, names: Sequence[str] | None = None) -> dict[str, Any]:
+    """Search for settings that meet the published values, and return the results by experiment and key."""
+    selected = [name for name in (_names() if names is None else names) if EXPERIMENTS[name].has_assumptions]
+    results = _in_processes(_search_experiment, selected, conditions)
+    return {name: results[name] for name in EXPERIMENTS if name in results}
+
+
+def _search_experiment(name: str, conditions: Conditions) -> dict[str, Any]:
+    """Return the results of the searches of an experiment, as they are recorded."""
+    experiment = EXPERIMENTS[name]
+    published = Published.shipped()
+    smaller = reduced(experiment, conditions)
+    ours = experiment.run(smaller._replace(keys=published.keys()))
+    result = study(name, experiment, ours, published, conditions)
+    keys = {row.name: row.key for row in ours}
+    spans = {span.name: span for span in result.spans}
+    return {
+        "size": experiment.limited(smaller.accesses) if experiment.limited and smaller.accesses else "",
+        "seed": result.seed,
+        "budget": result.budget,
+        "evaluated": result.evaluated,
+        "failed": result.failed,
+        "reaches": {
+            keys[reach.name]: {
+                "is_met": reach.is_met,
+                "target": reach.target,
+                "ours": spans[reach.name].ours,
+                "value": reach.value,
+                "settings": reach.settings,
+                "other": reach.other,
+                "deciding": deciding(spans[reach.name]),
+            }
+            for reach in result.reaches
+        },
+    }
+
+
+def _in_processes(
+    function: Callable[[str, Conditions], Any], names: Sequence[str], conditions: Conditions
+) -> dict[str, Any]:
+    """Apply a function to each experiment, in as many processes as `PROCESSES`, and print the progress.
+
+    Results do not depend on the order in which experiments end.
+    """
+    results = {}
+    with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
+        futures = {pool.submit(function, name, conditions._replace(threads=1)): name for name in names}
+        for completed, future in enumerate(as_completed(futures), 1):
+            name = futures[future]
+            results[name] = future.result()
+            sys.stderr.write(f"{completed} of {len(names)}: {name}\n")
+            sys.stderr.flush()
+    return results
+
+
+SEARCH_RECORD = "sensitivity.jsonl"
+"""File beside the records of `--run` with those of `--search`."""
+
+
+def last_record(file: Path) -> dict[str, Any]:
+    """Return the last record of a file."""
+    record: dict[str, Any] = json.loads(file.read_text(encoding="utf-8").splitlines()[-1])
+    return record
+
+
+def page_of(file: Path, published: Published) -> str:
+    """Write the page from the last record of a file, and the last search beside it."""
+    searches = file.with_name(SEARCH_RECORD)
+    return page(last_record(file), published, last_record(searches) if searches.exists() else None)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command line."""
     parser = argparse.ArgumentParser(prog="python -m cohkit.fidelity", description=(__doc__ or "").splitlines()[0])
     mode = parser.add_mutually_exclusive_group(required=True)
-    mode.add_argument("--run", action="store_true", help="run every experiment at full size; print our numbers as JSON")
+    mode.add_argument(
+        "--run", action="store_true", help="run every experiment at full size; print our numbers and the fingerprint"
+    )
+    mode.add_argument(
+        "--search", action="store_true", help="search for settings inside the ranges that meet the published values"
+    )
+    mode.add_argument("--fingerprint", action="store_true", help="print the fingerprint of the model")
     mode.add_argument("records", nargs="?", help="print the page from the last record of this file")
+    parser.add_argument("--only", nargs="+", choices=_names(), help="with `--run` or `--search`: these experiments")
     options = parser.parse_args(arguments)
     if options.run:
-        sys.stdout.write(json.dumps(run(Conditions(threads=1)), ensure_ascii=False) + "\n")
+        _print({"rows": run(Conditions(), options.only), "fingerprint": fingerprint()})
+    elif options.search:
+        _print(search(Conditions(), options.only))
+    elif options.fingerprint:
+        _print(fingerprint())
     else:
-        last = Path(options.records).read_text(encoding="utf-8").splitlines()[-1]
-        sys.stdout.write(page(json.loads(last), Published.shipped()))
+        sys.stdout.write(page_of(Path(options.records), Published.shipped()))
+
+
+def _print(value: object) -> None:
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 Use = Literal["calibration", "prediction"]
 """Purpose of a published number."""
 Provenance = Literal["fitted", "predicted blind", "known", "not steady"]
-"""Provenance of one of our numbers: a parameter was fitted to reproduce the published number; it was predicted
-before the published number was seen, or computed afterwards; or its simulation was too short to predict anything."""
+"""Provenance of one of our numbers: a parameter was fitted to reproduce the published number; the published
+number is still kept separately; it could be seen; or the simulation was too short to predict anything."""
 NOT_STEADY: Provenance = "not steady"
 _FILE = "experiments/published.toml"
 
@@ -130,8 +130,8 @@ class Published:
             else:
                 self._leaves[key] = (value, file)
         self._used_files: set[str] = set()
-        # Numbers known to our experiments. Those joined later were kept separately.
-        self._seen = frozenset(self._leaves)
+        # Published values known to our experiments. Those joined later were kept separately.
+        self._seen = frozenset(self._leaves) | frozenset(self._entries)
 
     @classmethod
     def shipped(cls) -> Published:
@@ -222,6 +222,12 @@ class Published:
             raise InputError(f"{file}: {key}: {_LOWER} is {entries[_LOWER]!r}, above {_UPPER}, {entries[_UPPER]!r}")
         return Bounds(lower, upper)
 
+    def keys(self) -> frozenset[str]:
+        """Return the keys of all published values, and of the numbers that orders relate them to."""
+        tables = [entries for entries, _ in self._entries.values()]
+        related = {entries[relation] for entries in tables for relation in _RELATIONS if relation in entries}
+        return frozenset(self._leaves) | frozenset(self._entries) | related
+
     def remark(self, key: str) -> str | None:
         """Return the remark on published numbers from the nearest enclosing table that has one."""
         return self._nearest(key, "remark")
@@ -229,9 +235,9 @@ class Published:
     def provenance(self, key: str) -> Provenance:
         """Return the provenance of our number relative to the published one.
 
-        A number that a platform was fitted to is `fitted`. A number computed before the published one was seen is
-        `predicted blind`: its blind value is recorded, or the published number is still kept separately. All others are
-        `known`.
+        A number that a platform was fitted to is `fitted`. A number whose published value is still kept separately is
+        `predicted blind`. All others are `known`, also those for which a blind value is recorded: that value is the
+        prediction, and ours is computed by a program that could use the published one.
 
         Raises:
             InputError: the `use` of a table is invalid.
@@ -239,8 +245,7 @@ class Published:
         """
         if self.use(key) == "calibration":
             return "fitted"
-        blind = "blind" in self._entries.get(key, ({}, ""))[0] or key not in self._seen
-        return "predicted blind" if blind else "known"
+        return "known" if key in self._seen else "predicted blind"
 
     def is_used(self, file: str) -> bool:
         """Return whether any number of this file has been read."""

@@ -9,16 +9,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cohkit import __version__, plots
+from cohkit.assumptions import NOT_STUDIED, reduced, study
 from cohkit.errors import Error, InputError, suggestion
 from cohkit.experiments import EXPERIMENTS, Conditions
-from cohkit.experiments.sensitivity import deciding, search
+from cohkit.experiments.sensitivity import deciding
+from cohkit.experiments.study import SEPARATOR
 from cohkit.files import try_folder, write
 from cohkit.progress import Bar
-from cohkit.published import COUNT, NOT_STEADY, Bounds, Published, compare
+from cohkit.published import COUNT, NOT_STEADY, Published, compare
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from cohkit.assumptions import Sensitivity
     from cohkit.experiments import Experiment, Span
     from cohkit.experiments.sensitivity import Reach
     from cohkit.published import Measurement
@@ -56,7 +59,7 @@ class ReproduceResult(NamedTuple):
     Attributes:
         ours: the experiment's numbers.
         rows: comparison of each number with the published one.
-        spans: sensitivity of the numbers; empty unless requested.
+        sensitivity: numbers with other values of assumed quantities; empty unless requested.
 
     """
 
@@ -64,9 +67,7 @@ class ReproduceResult(NamedTuple):
     experiment: Experiment
     ours: list[Measurement]
     rows: list[Result]
-    spans: list[Span]
-    reaches: list[Reach]
-    """Results of the search for published values."""
+    sensitivity: Sensitivity
     remarks: list[str]
     """Remarks on the published numbers."""
 
@@ -136,7 +137,7 @@ def _reject_unused_options(names: Sequence[str], request: ReproduceRequest) -> N
     if request.conditions.accesses is not None and not set(limited) & set(names):
         raise InputError(f"`--accesses` has no meaning for {', '.join(names)}; it has for {', '.join(limited)}")
     if request.sensitivity:
-        rerun = [name for name, experiment in EXPERIMENTS.items() if experiment.spans]
+        rerun = [name for name, experiment in EXPERIMENTS.items() if experiment.has_assumptions]
         others = ", ".join(name for name in names if name not in rerun)
         message = f"`--sensitivity` has no meaning for {others}; it has for {', '.join(rerun)}"
         if not set(rerun) & set(names):
@@ -155,46 +156,22 @@ def _run(name: str, published: Published, request: ReproduceRequest) -> Reproduc
         except InputError as error:
             raise InputError(f"{name}: {error}") from None
     rows = compare(name, ours, published)
-    spans, reaches = [], []
-    if request.sensitivity and experiment.spans:
+    sensitivity = NOT_STUDIED
+    if request.sensitivity and experiment.has_assumptions:
         with Bar(f"{name} --sensitivity") as bar:
-            rerun = _rerun(experiment, conditions)._replace(progress=bar)
             # Numbers that are already computed are printed even if a rerun fails.
             try:
-                spans = experiment.spans(rerun)
-                if experiment.evaluator:
-                    reaches = search(experiment.evaluator, spans, _targets(rows, spans), rerun)
+                sensitivity = study(name, experiment, ours, published, conditions._replace(progress=bar))
             except Error as error:
                 sys.stderr.write(f"note: {name} --sensitivity is incomplete: {error}\n")
     remarks = dict.fromkeys(remark for measurement in ours if (remark := published.remark(measurement.key)))
-    return ReproduceResult(name, experiment, ours, rows, spans, reaches, list(remarks))
-
-
-def _targets(rows: Sequence[Result], spans: Sequence[Span]) -> dict[str, float]:
-    """Return, by the name of a number, its published value, or the published bound that it violates."""
-    targets = {}
-    numbers = {span.name: span.ours for span in spans}
-    for row in rows:
-        bounds = Bounds(row["at_least"], row["at_most"])
-        value = numbers.get(row["name"])
-        if value is None:
-            continue
-        if row["published"] is not None:
-            targets[row["name"]] = row["published"]
-        elif not bounds.hold(value) and (bound := bounds.compared(value)) is not None:
-            targets[row["name"]] = bound
-    return targets
-
-
-def _rerun(experiment: Experiment, conditions: Conditions) -> Conditions:
-    """Shorten reruns, because there are many, unless the number of accesses is given."""
-    return conditions._replace(accesses=conditions.accesses or experiment.rerun_accesses)
+    return ReproduceResult(name, experiment, ours, rows, sensitivity, list(remarks))
 
 
 def _json(result: ReproduceResult) -> list[dict[str, Any]]:
     """Return the rows with their sensitivity to the assumptions."""
-    spans = {span.name: span for span in result.spans}
-    reaches = {reach.name: reach for reach in result.reaches}
+    spans = {span.name: span for span in result.sensitivity.spans}
+    reaches = {reach.name: reach for reach in result.sensitivity.reaches}
     values = []
     for row in result.rows:
         value: dict[str, Any] = dict(row)
@@ -286,7 +263,7 @@ def _table(result: ReproduceResult, conditions: Conditions) -> str:
         text += "\n" + words
     if any(ours.parts for ours in result.ours):
         text += "\n" + _parts_table(result.ours)
-    if result.spans:
+    if result.sensitivity.spans:
         text += "\n" + _sensitivity_table(result, conditions)
     if result.experiment.note:
         text += f"\n{result.experiment.note}"
@@ -344,39 +321,56 @@ def _parts_table(ours: Sequence[Measurement]) -> str:
 
 def _sensitivity_table(result: ReproduceResult, conditions: Conditions) -> str:
     """Show the sensitivity of each number to the assumptions."""
-    accesses = _rerun(result.experiment, conditions).accesses
+    accesses = reduced(result.experiment, conditions).accesses
     limit = f" ({result.experiment.limited(accesses)})" if result.experiment.limited and accesses else ""
     lines = [["", "ours", "lowest", "where", "highest", "where"]]
     units = {row["name"]: row["unit"] for row in result.rows}
-    for span in result.spans:
+    sensitivity = result.sensitivity
+    for span in sensitivity.spans:
         # A shorter run may have a number that the full run lacks.
         unit = units.get(span.name, "")
         cells = [span.name, number(span.ours, unit)]
         for end in span.ends():
-            cells += [number(end.ours, unit), f"{end.quantity} = {end.value}" if end.quantity else ""]
+            cells += [number(end.ours, unit), f"{_short(end.quantity, span)} = {end.value}" if end.quantity else ""]
         lines.append(cells)
     text = f"With each assumed value at both ends of its range, one at a time{limit}:\n\n" + _columns(lines)
     text += "\nQuantities that decide most of a number:\n\n"
-    for span in result.spans:
+    for span in sensitivity.spans:
         if names := deciding(span):
-            text += _wrapped(f"{span.name}: {', '.join(names)}")
-    if result.reaches:
+            text += _wrapped(f"{span.name}: {', '.join(_short(name, span) for name in names)}")
+    if sensitivity.reaches:
         text += "\nPublished values, with several quantities at ends of their ranges at once:\n\n"
-    for reach in result.reaches:
-        text += _wrapped(_reach_text(reach, units.get(reach.name, "")))
+    spans = {span.name: span for span in sensitivity.spans}
+    for reach in sensitivity.reaches:
+        text += _wrapped(_reach_text(reach, units.get(reach.name, ""), spans[reach.name]))
+    text += (
+        f"\nSettings evaluated: {sensitivity.evaluated}, of which {sensitivity.failed} failed. The search evaluates at "
+        f"most {sensitivity.budget}\nsettings of several quantities; its seed is {sensitivity.seed}.\n"
+    )
     return text
+
+
+def _short(quantity: str, span: Span) -> str:
+    """Return a quantity without its part of the model if the number depends on this part only."""
+    parts = {rerun.quantity.rpartition(SEPARATOR)[0] for rerun in span.reruns}
+    return quantity.rpartition(SEPARATOR)[2] if len(parts) == 1 else quantity
 
 
 def _wrapped(text: str) -> str:
     return textwrap.fill(text, 120, initial_indent="  ", subsequent_indent="    ") + "\n"
 
 
-def _reach_text(reach: Reach, unit: str) -> str:
+def _reach_text(reach: Reach, unit: str, span: Span) -> str:
     """Describe whether settings inside the ranges meet a published value."""
-    settings = ", ".join(f"{name} = {value}" for name, value in reach.settings.items())
-    target, value = number(reach.target, unit), number(reach.value, unit)
+    settings = ", ".join(f"{_short(name, span)} = {value}" for name, value in reach.settings.items())
+    if reach.other:
+        target, value = f"the order with {reach.other}", f"{reach.value:.4g}x"
+    else:
+        target, value = number(reach.target, unit), number(reach.value, unit)
+    if reach.is_met and not settings:
+        return f"{reach.name}: met without other values"
     if reach.is_met:
-        return f"{reach.name}: {target} is met, up to {value}" + (f" with {settings}" if settings else "")
+        return f"{reach.name}: {target} is met, up to {value} with {settings}"
     return f"{reach.name}: {target} is not met by this search, only {value}" + (f" with {settings}" if settings else "")
 
 
@@ -403,4 +397,6 @@ def _plot(result: ReproduceResult, request: ReproduceRequest) -> bytes:
         return draw(
             title, experiment.along, experiment.axis, result.rows, experiment.logarithmic, foot=foot, form=request.form
         )
-    return plots.bars(title, experiment.axis, result.ours, result.rows, result.spans, foot=foot, form=request.form)
+    return plots.bars(
+        title, experiment.axis, result.ours, result.rows, result.sensitivity.spans, foot=foot, form=request.form
+    )

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cohkit.assumptions import study
 from cohkit.experiments import EXPERIMENTS, Conditions, cord_programs, cord_tables
 from cohkit.experiments.cord_programs import ProgramRun, duration
 from cohkit.experiments.small_rams import Ram, Technology, cell_cost, ram_cost
+from cohkit.experiments.study import Study
 from cohkit.published import Published, compare
 from cohkit.types import Play
 
@@ -81,9 +83,9 @@ def test_periphery_dominates_a_small_ram() -> None:
 
 
 def test_chip_model_is_evaluated_at_both_bounds() -> None:
-    spans = EXPERIMENTS["cord-table3"].spans
-    assert spans is not None
-    by_name = {span.name: span for span in spans(Conditions())}
+    figure = EXPERIMENTS["cord-table3"]
+    result = study("cord-table3", figure, figure.run(Conditions()), Published.shipped(), Conditions())
+    by_name = {span.name: span for span in result.spans}
     area, power, energy = (by_name[f"8 entries, {quantity}"] for quantity in ("area", "power", "energy"))
     low, high = area.ends()
     assert low.value == "0.1 fF/um"
@@ -109,7 +111,7 @@ def test_bytes_per_release_include_all_unpublished_stores(monkeypatch: pytest.Mo
     # Lines with a header of 16 bytes; 50 more stay in a host.
     traffic = {"Relaxed": {"between": 100, "between_bytes": 100 * (64 + 16)}}
     play = Play.of({"traffic": traffic, "messages": {"Relaxed": 150, "Release": 5}})
-    assert cord_programs._bytes_per_release(play, "cxl-8x8") == 150 * 64 / 5  # noqa: SLF001
+    assert cord_programs._bytes_per_release(play, "cxl-8x8", Conditions()) == 150 * 64 / 5  # noqa: SLF001
     monkeypatch.setattr(cord_programs, "PROGRAMS", {name: cord_programs.PROGRAMS[name] for name in ("trns", "cr")})
     measurements = [
         measurement
@@ -128,22 +130,29 @@ def test_bytes_per_release_include_all_unpublished_stores(monkeypatch: pytest.Mo
 
 
 def test_sensitivity_varies_threads_and_latency(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each span has a rerun with more threads and one with another latency, which changes times only."""
-    spans = EXPERIMENTS["cord-fig2"].spans
-    assert spans is not None
+    """Both are assumed quantities; another latency changes times only, other threads also traffic."""
     # One program represents all.
     monkeypatch.setattr(cord_programs, "PROGRAMS", {"pad": cord_programs.PROGRAMS["pad"]})
-    spans_by_name = {span.name: span for span in spans(Conditions(accesses=240))}
-    assert len(spans_by_name) == 4
-    for name, span in spans_by_name.items():
-        threads, latency = span.reruns
-        assert (threads.quantity, threads.value) == ("threads of a host", "8")
-        assert threads.ours != span.ours, name
-        # Traffic between hosts does not depend on their distance.
-        assert (latency.quantity, latency.ours != span.ours) == ("link.latency", name.endswith("time")), name
+    figure, shared = EXPERIMENTS["cord-fig2"], Study()
+
+    def numbers(**settings: str) -> dict[str, float]:
+        names = {"threads": "programs:threads of a host", "latency": "cxl-8x8:link.latency"}
+        changed = {names[name]: value for name, value in settings.items()}
+        rows = figure.run(Conditions(accesses=240, settings=changed, study=shared))
+        return {row.name: row.value for row in rows}
+
+    baseline = numbers()
+    assert len(baseline) == 4
+    assert shared.assumptions["programs:threads of a host"] == ("8",)
+    assert shared.assumptions["cxl-8x8:link.latency"] == ("75ns",)
+    threads, latency = numbers(threads="8"), numbers(latency="75ns")
+    for name, value in baseline.items():
+        assert threads[name] != value, name
+        # Traffic between hosts does not depend on their distance, and UPI is another machine.
+        assert (latency[name] != value) == (name == "pad, CXL, time"), name
     request = ProgramRun("pad", "upi-8x8", "so", threads=8).request(Conditions())
-    numbers, quantities = request["numbers"], request["set"]
-    assert numbers is not None
+    parameters, quantities = request["numbers"], request["set"]
+    assert parameters is not None
     assert quantities is not None
-    assert (numbers["homes"], numbers["threads"]) == (8, 64)
+    assert (parameters["homes"], parameters["threads"]) == (8, 64)
     assert (quantities["remotes"], quantities["cores.count"], quantities["hosts.count"]) == (64, 64, 8)

@@ -299,7 +299,7 @@ def test_single_clean_invalidate_takes_as_long_as_published() -> None:
         assert batch_times["unit"] == "M/s"
         assert 1000 / batch_times["ours"] < row["ours"] / 20
     rest = {row["use"] for name, row in table.items() if name not in fitted}
-    assert rest == {"predicted blind", "not steady"}
+    assert rest == {"predicted blind", "known", "not steady"}
 
 
 def test_contention_costs_and_prefetching_pays() -> None:

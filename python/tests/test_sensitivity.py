@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cohkit.experiments import Conditions
+from cohkit.assumptions import goals_of, study
+from cohkit.errors import Error
+from cohkit.experiments import EXPERIMENTS, Conditions, Experiment
 from cohkit.experiments.derived import derive
 from cohkit.experiments.experiment import Rerun, Span
-from cohkit.experiments.sensitivity import deciding, search
-from cohkit.published import Measurement
+from cohkit.experiments.proxics import BULK_SIZES
+from cohkit.experiments.sensitivity import Evaluator, Goal, corners, deciding, search, spans
+from cohkit.published import Measurement, Published
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cohkit.experiments.sensitivity import Case
+    from cohkit.experiments.sensitivity import Settings
 
 
 class Sums:
@@ -27,23 +28,16 @@ class Sums:
     def __init__(self, constants: dict[str, float], terms: dict[tuple[str, str], float]) -> None:
         self.constants = constants
         self.terms = terms
-        self.cases: list[Case] = []
 
-    def evaluate(self, cases: Sequence[Case], conditions: Conditions) -> list[float]:  # noqa: ARG002 -- the interface
-        self.cases += cases
-        return [
-            self.constants[name] + sum(self.terms[setting] for setting in settings.items()) for name, settings in cases
-        ]
+    def __call__(self, settings: Settings) -> dict[str, float]:
+        added = sum(self.terms[setting] for setting in settings.items())
+        return {name: constant + added for name, constant in self.constants.items()}
 
-    def spans(self) -> list[Span]:
-        return [
-            Span(
-                name,
-                constant,
-                [Rerun(quantity, end, constant + term) for (quantity, end), term in self.terms.items()],
-            )
-            for name, constant in self.constants.items()
-        ]
+    def evaluator(self) -> Evaluator:
+        ends: dict[str, list[str]] = {}
+        for quantity, end in self.terms:
+            ends.setdefault(quantity, []).append(end)
+        return Evaluator(self, ends)
 
 
 # Ends of the ranges of three quantities.
@@ -74,7 +68,7 @@ def test_search_finds_the_shortest_sequence(
     settings: dict[str, str],
 ) -> None:
     sums = Sums({"x": 100.0}, TERMS)
-    [reach] = search(sums, sums.spans(), {"x": target}, Conditions())
+    [reach] = search(sums.evaluator(), [Goal("x", target)], seed=0)
     assert ("met" if reach.is_met else "not met", reach.value, reach.settings) == (verdict, value, settings)
     assert list(reach.settings) == list(settings)
 
@@ -94,7 +88,7 @@ def test_search_agrees_with_every_combination() -> None:
         sums = Sums({"a": 100.0, "b": 200.0}, terms)
         targets = {name: constant + generator.uniform(-120, 120) for name, constant in sums.constants.items()}
         ends = [[None, *(end for end in ("low", "high") if (quantity, end) in terms)] for quantity in quantities]
-        for reach in search(sums, sums.spans(), targets, Conditions()):
+        for reach in search(sums.evaluator(), list(itertools.starmap(Goal, targets.items())), seed):
             constant = sums.constants[reach.name]
             totals = [
                 constant + sum(terms[quantity, end] for quantity, end in zip(quantities, choice, strict=True) if end)
@@ -108,8 +102,114 @@ def test_search_agrees_with_every_combination() -> None:
                 assert (shorter < reach.target) == (constant < reach.target), command
 
 
+def narrowest(settings: Settings) -> dict[str, float]:
+    """Return the rate of two stages in a row, each of width 10 or 20, and the latency of both.
+
+    The slower stage limits the rate, so that one wider stage alone changes nothing.
+    """
+    widths = [20 if settings.get(name) == "high" else 10 for name in ("fetch", "drain")]
+    return {"rate": min(widths), "latency": 100 / widths[0] + 100 / widths[1]}
+
+
+NARROWEST = {"clock": ["low", "high"], "fetch": ["high"], "colour": ["low"], "drain": ["high"]}
+
+
+def test_corner_of_two_quantities_together_is_found() -> None:
+    """No single quantity has an effect on the rate, but two of them together double it."""
+    evaluator = Evaluator(narrowest, NARROWEST)
+    rate, _ = spans(evaluator)
+    assert {rerun.ours for rerun in rate.reruns} <= {10}
+    reached, missed = search(evaluator, [Goal("rate", 15), Goal("rate", 25)], seed=0)
+    assert (reached.is_met, reached.value, set(reached.settings)) == (True, 20, {"fetch", "drain"})
+    # On paper: two stages of width 20 pass no more than 20.
+    assert (missed.is_met, missed.value) == (False, 20)
+
+
+def test_search_ends_with_its_budget() -> None:
+    computed: list[dict[str, str]] = []
+
+    def compute(settings: Settings) -> dict[str, float]:
+        computed.append(dict(settings))
+        return narrowest(settings)
+
+    evaluator = Evaluator(compute, NARROWEST, budget=3)
+    spans(evaluator)
+    singles = len(computed)
+    search(evaluator, [Goal("rate", 25), Goal("latency", 1)], seed=0)
+    assert len(computed) == singles + 3
+
+
+def test_every_pair_of_ends_occurs_in_a_corner() -> None:
+    for size in (1, 2, 3, 4, 10, 11, 40, 130):
+        ends = {f"q{index}": ["low", "high"] if index % 3 else ["high"] for index in range(size)}
+        settings = corners(ends, random.Random(size))  # noqa: S311 -- no secret
+        assert len(settings) <= 12
+        options = {name: [*own, None][:2] for name, own in ends.items()}
+        for first, second in itertools.combinations(ends, 2):
+            occurring = {(one.get(first), one.get(second)) for one in settings}
+            assert occurring == set(itertools.product(options[first], options[second])), (size, first, second)
+
+
+def test_pair_among_many_quantities_is_found_without_the_others() -> None:
+    seed = int(os.environ.get("COHKIT_SEED", "1"))
+    generator = random.Random(seed)  # noqa: S311 -- no secret
+    command = f"COHKIT_SEED={seed} pytest python/tests/test_sensitivity.py"
+    for _ in range(100):
+        ends = {f"q{index}": ["low", "high"] for index in range(generator.randrange(2, 31))}
+        pair = {name: generator.choice(ends[name]) for name in generator.sample(list(ends), 2)}
+        small = {name: generator.uniform(-0.1, 0.1) for name in ends}
+
+        def compute(
+            settings: Settings, pair: dict[str, str] = pair, small: dict[str, float] = small
+        ) -> dict[str, float]:
+            both = 50 if pair.items() <= settings.items() else 0
+            return {"x": 100 + both + sum(small[name] for name in settings)}
+
+        [reach] = search(Evaluator(compute, ends), [Goal("x", 130)], seed)
+        assert reach.is_met, command
+        assert reach.settings == pair, command
+
+
+def test_study_covers_derived_numbers_bounds_and_orders() -> None:
+    """An experiment registers its quantities; settings that fail are counted and skipped."""
+
+    def run(conditions: Conditions) -> list[Measurement]:
+        if conditions.study:
+            conditions.study.assume("card", "latency", ["1ns", "4ns"])
+            conditions.study.assume("dma", "start", ["1ns"])
+        latency = float(conditions.settings.get("card:latency", "2ns").removesuffix("ns"))
+        start = float(conditions.settings.get("dma:start", "8ns").removesuffix("ns"))
+        if (latency, start) == (4, 1):
+            raise Error("no progress")
+        names = {"card": latency, "dma": start, "card over dma": latency / start}
+        rows = [Measurement(name, value, "ns", f"x.{name.replace(' ', '_')}") for name, value in names.items()]
+        return [row for row in rows if conditions.keys is None or row.key in conditions.keys]
+
+    published = Published(
+        """
+[x]
+card = { says = "above DMA", above = "x.dma" }
+card_over_dma = { published = "0.4ns" }
+""",
+        file="x.toml",
+    )
+    experiment = Experiment(run)
+    result = study("mine", experiment, run(Conditions()), published, Conditions(seed=3))
+    assert [span.name for span in result.spans] == ["card", "dma", "card over dma"]
+    assert {rerun.quantity for rerun in result.spans[0].reruns} == {"card:latency"}
+    assert {rerun.quantity for rerun in result.spans[2].reruns} == {"card:latency", "dma:start"}
+    order, ratio = result.reaches
+    assert order.target == pytest.approx(1)
+    assert (order.other, order.is_met, order.value) == ("dma", True, 2)
+    assert order.settings == {"dma:start": "1ns"}
+    # Both together fail.
+    assert (ratio.is_met, ratio.value, ratio.settings) == (True, 0.5, {"card:latency": "4ns"})
+    assert (result.seed, result.failed) == (3, 1)
+    assert [goal.name for goal in goals_of("mine", run(Conditions()), published)] == ["card", "card over dma"]
+
+
 def test_deciding_quantities_have_most_of_the_effect() -> None:
-    [span] = Sums({"x": 100.0}, TERMS).spans()
+    [span] = spans(Sums({"x": 100.0}, TERMS).evaluator())
     # Effects: 90 of latency, 30 of width, 1 of depth.
     assert deciding(span) == ["latency", "width"]
     assert deciding(Span("x", 1.0, [Rerun("q", "high", 1.0)])) == []
@@ -134,3 +234,34 @@ def test_crossover_is_interpolated_between_sizes() -> None:
     assert crossover(rows(1.0)[1:]) is None
     slow = [row._replace(value=1.0) for row in rows(1.0)]
     assert crossover(slow) is None
+
+
+def test_crossover_of_smaller_runs_needs_two_sizes() -> None:
+    """Smaller runs of proxics-bulk omit large sizes; a crossover before these is the same without them."""
+
+    def crossover(sizes: int) -> float | None:
+        # The core is half as fast as the host at 8 KiB, and twice as fast from 32 KiB on.
+        core = {size: 0.5 if size <= 8192 else 2.0 for size in BULK_SIZES[:sizes]}
+        rows = [Measurement("", 1.0, "GB/s", f"proxics.bulk.copy.host.far_with_hints.{size}") for size in core]
+        rows += [Measurement("", value, "GB/s", f"proxics.bulk.copy.core.{size}") for size, value in core.items()]
+        return {row.key: row.value for row in derive("proxics-bulk", rows)}.get("proxics.bulk.crossover.copy")
+
+    assert crossover(len(BULK_SIZES)) == crossover(3) == pytest.approx(16384)
+    # The core never leads, or there is one size only.
+    assert crossover(2) is None
+    assert crossover(1) is None
+
+
+def test_needed_keys_select_simulations_and_keep_numbers() -> None:
+    """With keys, an experiment leaves out other numbers, and the needed ones are the same."""
+    needed = {
+        "rpc-payload": ["enzian.rpc_payload.throughput.lines.best"],
+        "ccix-exp1": ["ccix_exp1.single_over_dma.reads.u280.1024", "ccix_exp1.single.writes.u280.64"],
+        "cord-fig2": ["cord.acknowledgements.time.CXL.cr"],
+    }
+    for name, keys in needed.items():
+        conditions = Conditions(accesses=2)
+        everything = {row.key: row.value for row in EXPERIMENTS[name].run(conditions)}
+        selected = {row.key: row.value for row in EXPERIMENTS[name].run(conditions._replace(keys=frozenset(keys)))}
+        assert {key: selected[key] for key in keys} == {key: everything[key] for key in keys}
+        assert len(selected) < len(everything)

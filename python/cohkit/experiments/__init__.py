@@ -67,6 +67,9 @@ def _with_derived(name: str, experiment: Experiment) -> Experiment:
     """Append the derived numbers to those of an experiment."""
 
     def run(conditions: Conditions) -> list[Measurement]:
+        if conditions.keys is not None:
+            needed = (key for one in derived.DERIVED[name] if one.key in conditions.keys for key in one.needed_keys)
+            conditions = conditions._replace(keys=conditions.keys | frozenset(needed))
         rows = experiment.run(conditions)
         return [*rows, *derived.derive(name, rows)]
 

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 from cohkit.experiments.experiment import (
     Experiment,
-    JoinedExperiments,
     Point,
     PointExperiment,
     accesses_each,
 )
 from cohkit.experiments.steady import is_even
 from cohkit.experiments.transfers import NOTE as TRANSFERS_NOTE
-from cohkit.experiments.transfers import dma_rows, single_rows
+from cohkit.experiments.transfers import dma_rows, single_rows, with_latencies
 
 if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions
@@ -202,14 +201,7 @@ def _figure(*experiments: PointExperiment) -> dict[str, object]:
     def run(conditions: Conditions) -> list[Measurement]:
         return [measurement for experiment in experiments for measurement in experiment.run(conditions)]
 
-    joined = JoinedExperiments(experiments)
-    return {
-        "run": run,
-        "spans": joined.spans,
-        "evaluator": joined,
-        "rerun_accesses": 2**10,
-        "limited": accesses_each,
-    }
+    return {"run": run, "rerun_accesses": 2**10, "limited": accesses_each}
 
 
 _LATENCY = PointExperiment(_transfers("latency"), "ns", _time)
@@ -218,7 +210,9 @@ _THROUGHPUT = PointExperiment(_transfers("throughput"), "GiB/s", _throughput, st
 
 def _exp1(conditions: Conditions) -> list[Measurement]:
     """Run the transfers, and sort their numbers by unit."""
-    measurements = [*_LATENCY.run(conditions), *_THROUGHPUT.run(conditions), *dma_rows("ccix_exp1", WORKLOADS, SIZES)]
+    conditions = with_latencies("ccix_exp1", conditions)
+    transfers = dma_rows("ccix_exp1", WORKLOADS, SIZES, conditions)
+    measurements = [*_LATENCY.run(conditions), *_THROUGHPUT.run(conditions), *transfers]
     latencies = [measurement for measurement in measurements if measurement.unit == "ns"]
     measurements += single_rows("ccix_exp1", latencies)
     return sorted(measurements, key=lambda measurement: measurement.unit, reverse=True)

@@ -90,5 +90,6 @@ EXPERIMENT = Experiment(
     along="share of calls (%)",
     logarithmic="y",
     shares=True,
+    rerun_accesses=2**10,
     limited=limited_time,
 )

@@ -67,5 +67,6 @@ EXPERIMENT = Experiment(
     headline="The increment rate of a CPU thread falls with the share of rows that the other side increments too.",
     axis="million increments/s",
     along="contended rows (%)",
+    rerun_accesses=2**13,
     limited=limited_time,
 )

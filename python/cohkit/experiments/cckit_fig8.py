@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cohkit.experiments.enzian import LINE_BYTES
 from cohkit.experiments.experiment import Experiment
 from cohkit.experiments.plays import Stage, largest, limited_time, rate, run
-from cohkit.simulator import platform
+from cohkit.experiments.study import value_of
 
 if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions
@@ -34,10 +34,9 @@ def _throughput(result: Play) -> float:
     return rate(result, "lines read") * LINE_BYTES / 2**30
 
 
-def _stages() -> list[Stage]:
+def _stages(conditions: Conditions) -> list[Stage]:
     """Return a play for each number of threads, with and without prefetching."""
-    quantities = {quantity.name: quantity.value for quantity in platform(PLATFORM).quantities}
-    hints = int(quantities["cores.prefetch_distance"])
+    hints = int(value_of(PLATFORM, "cores.prefetch_distance", conditions.settings))
     return [
         Stage(
             f"{threads}, {name} prefetcher",
@@ -58,8 +57,9 @@ def _stages() -> list[Stage]:
 
 def _run(conditions: Conditions) -> list[Measurement]:
     """Run the plays, and add the largest number of each line."""
-    ours = run(_stages(), "GiB/s", conditions)
-    return [*ours, *(largest(ours, f"{KEY}.{name}.", f"at best, {name} prefetcher") for name in BLOCKS)]
+    ours = run(_stages(conditions), "GiB/s", conditions)
+    best = [row for name in BLOCKS for row in largest(ours, f"{KEY}.{name}.", f"at best, {name} prefetcher")]
+    return [*ours, *best]
 
 
 EXPERIMENT = Experiment(
@@ -69,5 +69,6 @@ EXPERIMENT = Experiment(
     headline="CPU threads read FPGA memory in address order, with a prefetcher behind its home and without.",
     axis="throughput (GiB/s)",
     along="threads",
+    rerun_accesses=2**10,
     limited=limited_time,
 )

@@ -95,8 +95,6 @@ EXPERIMENT = Experiment(
     omissions="the operating system and address translation",
     headline="Time for a CPU core to read one line of memory on the other side of the link.",
     axis="read latency (ns)",
-    spans=_SERIES.spans,
-    evaluator=_SERIES,
-    rerun_accesses=2**17,
+    rerun_accesses=2**15,
     limited=accesses_each,
 )

@@ -92,5 +92,6 @@ EXPERIMENT = Experiment(
     omissions=OMISSIONS,
     headline="A device takes lines back that the CPU may have cached: latency of one, and rate of many.",
     axis="time of one (ns); million lines/s",
+    rerun_accesses=2**12,
     limited=_limited,
 )

@@ -6,7 +6,8 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from cohkit.errors import Error
-from cohkit.experiments.experiment import Experiment
+from cohkit.experiments.experiment import Experiment, vary
+from cohkit.experiments.study import run_once
 from cohkit.player import play_many
 from cohkit.protocols import parse, shipped_file
 from cohkit.published import PERCENT, Measurement
@@ -125,9 +126,21 @@ def text(name: str) -> Text:
 def play_runs(runs: Sequence[PlayRun], conditions: Conditions) -> dict[str, Play]:
     """Play each distinct run once, and return the results by the `repr` of the run."""
     distinct_runs = {repr(run): run for run in runs}
-    requests = [run.request(conditions) for run in distinct_runs.values()]
-    results = play_many(requests, threads=conditions.threads, progress=conditions.progress)
-    return dict(zip(distinct_runs, results, strict=True))
+    requests = [vary(run.request(conditions), conditions) for run in distinct_runs.values()]
+
+    def play(pending: list[Request]) -> Sequence[Play]:
+        return play_many(pending, threads=conditions.threads, progress=conditions.progress)
+
+    return dict(zip(distinct_runs, run_once(requests, play, conditions.study), strict=True))
+
+
+def machines(conditions: Conditions) -> dict[str, str]:
+    """Return the platforms, by name, of the numbers that are needed."""
+    return {
+        name: platform
+        for name, platform in MACHINES.items()
+        if conditions.keys is None or any(f".{name}." in key for key in conditions.keys)
+    }
 
 
 def successful_plays(results: Mapping[str, Play], ignored_failure: str = "") -> dict[str, Play]:
@@ -239,8 +252,9 @@ def _fig8(conditions: Conditions) -> list[Measurement]:
             f"{machine}.{varied}.{value}",
             {name: Run(name, sizes, platform, work) for name, sizes in ORDERINGS.items()},
         )
-        for machine, platform in MACHINES.items()
+        for machine, platform in machines(conditions).items()
         for value, varied, work in _points()
+        if conditions.keys is None or any(f".{machine}.{varied}.{value}." in key for key in conditions.keys)
     ]
     return percent_of_cord(
         comparisons, play_comparisons(comparisons, conditions), MEASURES, "cord.sensitivity", conditions
@@ -355,6 +369,7 @@ EXPERIMENTS = {
         omissions=OMISSIONS,
         headline="Stores ordered at their source, point to point or written back, relative to those at directories.",
         axis="of cord (%)",
+        rerun_accesses=2**11,
         limited=_limited,
     ),
     "cord-fig9": Experiment(
@@ -364,6 +379,7 @@ EXPERIMENTS = {
         headline="Waiting for acknowledgements before a release costs more at a higher latency between hosts.",
         axis="time of so (% of cord)",
         along="latency between hosts (ns)",
+        rerun_accesses=2**11,
         limited=_limited,
     ),
     "cord-fig10": Experiment(
@@ -373,6 +389,7 @@ EXPERIMENTS = {
         headline="Counters of four bits and fewer cost time; others cost none relative to sequence numbers of 40 bits.",
         axis="of numbers with each store (%)",
         along="bits",
+        rerun_accesses=2**11,
         limited=_limited,
     ),
 }

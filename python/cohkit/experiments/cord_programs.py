@@ -10,6 +10,7 @@ from cohkit.experiments.cord import (
     MACHINES,
     ORDERINGS,
     Comparison,
+    machines,
     percent_of_cord,
     play_comparisons,
     play_runs,
@@ -18,12 +19,12 @@ from cohkit.experiments.cord import (
     text,
     traffic,
 )
-from cohkit.experiments.experiment import Experiment, Rerun, Span
+from cohkit.experiments.experiment import Experiment
+from cohkit.experiments.study import settings_of, value_of
 from cohkit.published import PERCENT, Measurement
-from cohkit.simulator import platform as machine_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from cohkit.experiments.cord import Sizes
     from cohkit.experiments.experiment import Conditions
@@ -81,8 +82,8 @@ TSO = {
 CORES = 8
 """Cores per host. The number of threads per host is not published. Each published directory table has 8 last
 committed epochs, so one per host is assumed for eight hosts; the range is 1 to 8."""
-ONE_WAY = {"cxl-8x8": "75ns", "upi-8x8": "25ns"}
-"""Link latency if the published latency between hosts is that of one way."""
+_PART, _THREADS = "programs", "threads of a host"
+"""Assumption that no platform has: part of the model, and name."""
 
 
 class ProgramRun(NamedTuple):
@@ -158,25 +159,18 @@ def _acknowledgement_share(result: Play, _: int) -> float:
     return ratio(acknowledgements, traffic(result))
 
 
-def _unchanged(run: ProgramRun) -> ProgramRun:
-    """Return the run as it is."""
-    return run
+def _threads(conditions: Conditions) -> int:
+    """Return the assumed threads per host."""
+    if conditions.study:
+        conditions.study.assume(_PART, _THREADS, [str(CORES)])
+    return int(settings_of(_PART, conditions.settings).get(_THREADS, 1))
 
 
-VARIED: Mapping[tuple[str, str], Callable[[ProgramRun], ProgramRun]] = {
-    ("threads of a host", str(CORES)): lambda run: run._replace(threads=CORES),
-    ("link.latency", "of one way"): lambda run: run._replace(
-        settings={**run.settings, "link.latency": ONE_WAY[run.platform]}
-    ),
-}
-"""Assumptions: parameter, other bound of its range, and the function that applies it to a run."""
-
-
-def _fig2(conditions: Conditions, vary: Callable[[ProgramRun], ProgramRun] = _unchanged) -> list[Measurement]:
+def _fig2(conditions: Conditions) -> list[Measurement]:
     """Return the shares of acknowledgements in the time and in the traffic of programs with source ordering."""
     comparisons = [
-        (machine, program, vary(ProgramRun(program, platform, "so")))
-        for machine, platform in MACHINES.items()
+        (machine, program, ProgramRun(program, platform, "so", threads=_threads(conditions)))
+        for machine, platform in machines(conditions).items()
         for program in PROGRAMS
     ]
     results = successful_plays(play_runs([run for *_, run in comparisons], conditions))
@@ -193,16 +187,17 @@ def _fig2(conditions: Conditions, vary: Callable[[ProgramRun], ProgramRun] = _un
     ]
 
 
-def _comparisons(order: str, vary: Callable[[ProgramRun], ProgramRun]) -> list[Comparison]:
+def _comparisons(order: str, conditions: Conditions) -> list[Comparison]:
     """Return each program on each machine, with each ordering."""
+    threads = _threads(conditions)
     return [
         Comparison(
             program,
             machine,
             f"{machine}.{program}",
-            {name: vary(ProgramRun(program, platform, name, order)) for name in ORDERINGS},
+            {name: ProgramRun(program, platform, name, order, threads=threads) for name in ORDERINGS},
         )
-        for machine, platform in MACHINES.items()
+        for machine, platform in machines(conditions).items()
         for program in PROGRAMS
     ]
 
@@ -211,12 +206,11 @@ WRONG_RESULT = "result of a scenario"
 """Failure kind of a run with wrong data, which yields no number."""
 
 
-def _bytes_per_release(result: Play, platform: str) -> float:
+def _bytes_per_release(result: Play, platform: str, conditions: Conditions) -> float:
     """Return the bytes of write-through stores per release. Stores to other hosts determine the bytes per store."""
     assert result.traffic is not None  # noqa: S101 -- there are hosts
     assert result.messages is not None  # noqa: S101 -- it has not failed
-    quantities = machine_of(platform).quantities
-    header = next(quantity.value for quantity in quantities if quantity.name == "link.header_bytes")
+    header = value_of(platform, "link.header_bytes", conditions.settings)
     relaxed_stores, messages = result.traffic["Relaxed"], result.messages
     # The header of a store has space for its epoch.
     bytes_per_store = relaxed_stores.between_bytes / max(relaxed_stores.between, 1) - header
@@ -241,16 +235,16 @@ def _means(ratios: Sequence[Measurement], key: str, conditions: Conditions) -> l
     ]
 
 
-def _fig7(conditions: Conditions, vary: Callable[[ProgramRun], ProgramRun] = _unchanged) -> list[Measurement]:
+def _fig7(conditions: Conditions) -> list[Measurement]:
     """Return time and traffic of all programs and orderings relative to CORD, and the bytes stored for each release."""
-    comparisons = _comparisons("", vary)
+    comparisons = _comparisons("", conditions)
     results = play_comparisons(comparisons, conditions, WRONG_RESULT)
     ours = percent_of_cord(comparisons, results, {"time": duration, "traffic": traffic}, "cord.programs", conditions)
     ours += _means(ours, "cord.programs", conditions)
     return ours + [
         Measurement(
             f"{comparison.place}, {comparison.panel}, stored for each release",
-            _bytes_per_release(results[repr(comparison.runs["cord"])], MACHINES[comparison.panel]),
+            _bytes_per_release(results[repr(comparison.runs["cord"])], MACHINES[comparison.panel], conditions),
             "B",
             f"cord.release_bytes.{comparison.place}",
             cut=conditions.accesses is not None,
@@ -261,31 +255,14 @@ def _fig7(conditions: Conditions, vary: Callable[[ProgramRun], ProgramRun] = _un
     ]
 
 
-def _fig13(conditions: Conditions, vary: Callable[[ProgramRun], ProgramRun] = _unchanged) -> list[Measurement]:
+def _fig13(conditions: Conditions) -> list[Measurement]:
     """Return time and traffic with total store order, relative to CORD."""
-    comparisons = _comparisons("tso/", vary)
+    comparisons = _comparisons("tso/", conditions)
     results = play_comparisons(comparisons, conditions, WRONG_RESULT)
     return percent_of_cord(comparisons, results, {"time": duration, "traffic": traffic}, "cord.tso", conditions)
 
 
-def _spans(run: Callable[..., list[Measurement]]) -> Callable[[Conditions], list[Span]]:
-    """Return the sensitivity of a figure's numbers to each assumption at the other bound of its range."""
-
-    def spans(conditions: Conditions) -> list[Span]:
-        spans_by_name = {
-            measurement.name: Span(measurement.name, measurement.value, []) for measurement in run(conditions)
-        }
-        for assumptions, vary in VARIED.items():
-            for measurement in run(conditions, vary):
-                # With one of the assumptions, the data may be wrong.
-                if measurement.name in spans_by_name:
-                    spans_by_name[measurement.name].reruns.append(Rerun(*assumptions, measurement.value))
-        return list(spans_by_name.values())
-
-    return spans
-
-
-RERUN_STORES = 16384
+RERUN_STORES = 2048
 """Approximate number of stores per program in the sensitivity runs."""
 
 
@@ -308,7 +285,6 @@ OMISSIONS = "waiting inside meshes, room in buffers, misses in the shared cache,
 EXPERIMENTS = {
     "cord-fig2": Experiment(
         run=_fig2,
-        spans=_spans(_fig2),
         rerun_accesses=RERUN_STORES,
         note=NOTE + "The share of time is that in which threads wait for their outstanding stores.\n",
         omissions=OMISSIONS,
@@ -318,7 +294,6 @@ EXPERIMENTS = {
     ),
     "cord-fig7": Experiment(
         run=_fig7,
-        spans=_spans(_fig7),
         rerun_accesses=RERUN_STORES,
         note=NOTE
         + "Bytes for each release are those of all relaxed stores under `cord` by all releases, among them those of\n"
@@ -330,7 +305,6 @@ EXPERIMENTS = {
     ),
     "cord-fig13": Experiment(
         run=_fig13,
-        spans=_spans(_fig13),
         rerun_accesses=RERUN_STORES,
         note=NOTE,
         omissions=OMISSIONS,

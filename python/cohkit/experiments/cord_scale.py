@@ -108,6 +108,7 @@ above all others; of eight hosts all are at one. What is between the switches is
         axis="time (ns); bytes between hosts, for a core",
         along="hosts",
         logarithmic="x",
+        rerun_accesses=2**11,
         limited=_limited,
     ),
 }

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cohkit.experiments.cord import MACHINES, TABLES, play_runs, ratio, successful_plays
 from cohkit.experiments.cord_programs import ALL_TO_ALL, ProgramRun, duration
-from cohkit.experiments.experiment import Experiment, Rerun, Span
+from cohkit.experiments.experiment import Experiment
 from cohkit.experiments.small_rams import Cost, Ram, Technology, ram_cost
+from cohkit.experiments.study import settings_of
 from cohkit.published import PERCENT, Measurement, Published
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Mapping, Sequence
+    from collections.abc import Generator, Iterable, Mapping
 
     from cohkit.experiments.cord import Sizes
     from cohkit.experiments.experiment import Conditions
@@ -326,31 +327,24 @@ def _chip_costs(technology: Technology) -> list[Measurement]:
     ]
 
 
-def _table3(_: Conditions) -> list[Measurement]:
-    return _chip_costs(Technology())
+_PART = "technology"
+RANGES: Mapping[str, tuple[str, Mapping[str, float]]] = {
+    "temperature": ("kelvin", {"300 K": 300, "400 K": 400}),
+    "area over that of the parts": ("layout_overhead", {"1": 1, "2": 2}),
+    "capacitance of a wire": ("wire_capacitance", {"0.1 fF/um": 1e-16, "0.4 fF/um": 4e-16}),
+    "swing of a bit line": ("swing", {"0.05 of the supply": 0.05, "1 of the supply": 1}),
+}
+"""Assumptions: name, field of `Technology`, and the values at the bounds of the range."""
 
 
-TECHNOLOGIES: Sequence[tuple[str, str, Technology]] = (
-    ("temperature", "300 K", Technology(kelvin=300)),
-    ("temperature", "400 K", Technology(kelvin=400)),
-    ("area over that of the parts", "1", Technology(layout_overhead=1)),
-    ("area over that of the parts", "2", Technology(layout_overhead=2)),
-    ("capacitance of a wire", "0.1 fF/um", Technology(wire_capacitance=1e-16)),
-    ("capacitance of a wire", "0.4 fF/um", Technology(wire_capacitance=4e-16)),
-    ("swing of a bit line", "0.05 of the supply", Technology(swing=0.05)),
-    ("swing of a bit line", "1 of the supply", Technology(swing=1)),
-)
-"""Assumptions at the bounds of their ranges."""
-
-
-def _spans(_: Conditions) -> list[Span]:
-    """Return the sensitivity to each assumption of the model."""
-    spans = [Span(measurement.name, measurement.value, []) for measurement in _chip_costs(Technology())]
-    for assumption, value, technology in TECHNOLOGIES:
-        for span, measurement in zip(spans, _chip_costs(technology), strict=True):
-            if measurement.value != span.ours:
-                span.reruns.append(Rerun(assumption, value, measurement.value))
-    return spans
+def _table3(conditions: Conditions) -> list[Measurement]:
+    if conditions.study:
+        for name, (_, bounds) in RANGES.items():
+            conditions.study.assume(_PART, name, bounds)
+    values: dict[str, Any] = {
+        RANGES[name][0]: RANGES[name][1][value] for name, value in settings_of(_PART, conditions.settings).items()
+    }
+    return _chip_costs(Technology()._replace(**values))
 
 
 NOTE = """\
@@ -393,6 +387,7 @@ EXPERIMENTS = {
         omissions=OMISSIONS,
         headline="Bytes of the smallest tables that cost no time, and the cost of the published ones.",
         axis="bytes; of the largest (%)",
+        rerun_accesses=2**11,
         limited=_limited,
     ),
     "cord-fig12": Experiment(
@@ -403,11 +398,11 @@ EXPERIMENTS = {
         axis="bytes",
         along="hosts",
         logarithmic="y",
+        rerun_accesses=2**11,
         limited=_limited,
     ),
     "cord-table3": Experiment(
         run=_table3,
         note=_OF_CHIP,
-        spans=_spans,
     ),
 }

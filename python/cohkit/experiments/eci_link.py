@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 from cohkit.experiments.enzian import LINE_BYTES
 from cohkit.experiments.experiment import (
     Experiment,
-    JoinedExperiments,
     Point,
     PointExperiment,
     accesses_each,
 )
 from cohkit.experiments.steady import is_even
 from cohkit.experiments.transfers import NOTE as TRANSFERS_NOTE
-from cohkit.experiments.transfers import dma_rows, single_rows
+from cohkit.experiments.transfers import dma_rows, single_rows, with_latencies
 
 if TYPE_CHECKING:
     from cohkit.experiments.experiment import Conditions
@@ -137,14 +136,13 @@ _SERIES = [
 
 def _run(conditions: Conditions) -> list[Measurement]:
     """Run all series, and sort their numbers by unit."""
+    conditions = with_latencies(KEY, conditions)
     measurements = [measurement for experiment in _SERIES for measurement in experiment.run(conditions)]
-    measurements += dma_rows(KEY, DIRECTIONS, SIZES)
+    measurements += dma_rows(KEY, DIRECTIONS, SIZES, conditions, assumed_engine="descriptors")
     latencies = [measurement for measurement in measurements if measurement.key.startswith(f"{KEY}.latency.")]
     measurements += single_rows(KEY, latencies)
     return sorted(measurements, key=lambda measurement: measurement.unit, reverse=True)
 
-
-_JOINED = JoinedExperiments(_SERIES)
 
 EXPERIMENT = Experiment(
     run=_run,
@@ -154,8 +152,6 @@ EXPERIMENT = Experiment(
     axis="latency of a transfer (ns); throughput (GiB/s)",
     along="bytes of a transfer",
     logarithmic="xy",
-    spans=_JOINED.spans,
-    evaluator=_JOINED,
-    rerun_accesses=2**12,
+    rerun_accesses=2**11,
     limited=accesses_each,
 )

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from cohkit.errors import Error
+from cohkit.experiments.study import run_once, settings_of
 from cohkit.published import Measurement
-from cohkit.simulator import platform, simulate_many
+from cohkit.simulator import simulate_many
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from cohkit.experiments.sensitivity import Case, Evaluator
+    from cohkit.experiments.study import Study
+    from cohkit.player import Request as PlayRequest
     from cohkit.simulator import Request
-    from cohkit.types import Quantity, Simulation
+    from cohkit.types import Simulation
+
+_Request = TypeVar("_Request", "Request", "PlayRequest")
 
 
 class Conditions(NamedTuple):
-    """Execution conditions of experiments. Only `seed` and `accesses` affect the numbers."""
+    """Execution conditions of experiments. Only `seed`, `accesses` and `settings` affect the numbers."""
 
     seed: int = 0
     """Seed of all random numbers."""
@@ -27,6 +31,12 @@ class Conditions(NamedTuple):
     """Maximum number of parallel simulations; the number of processors if `None`."""
     progress: Callable[[int, int], object] | None = None
     """Called occasionally with the amount of work done and the total."""
+    settings: Mapping[str, str] = {}
+    """Assumed quantities with other values, by machine and name: `{"enzian-dc-ddr:link.latency": "60ns"}`."""
+    keys: frozenset[str] | None = None
+    """Keys of the numbers that are needed; others may be left out. `None` if all are needed."""
+    study: Study | None = None
+    """Results of earlier runs, which are not computed again."""
 
 
 class Rerun(NamedTuple):
@@ -86,12 +96,10 @@ class Experiment(NamedTuple):
     """True for distributions: a number is the value not exceeded by the share with which its name starts."""
     headline: str = ""
     """Title of the plot: a sentence that is understandable on its own."""
-    spans: Callable[[Conditions], list[Span]] | None = None
-    """Function that computes the sensitivity of the numbers to the assumptions."""
-    evaluator: Evaluator | None = None
-    """Computes these numbers with several quantities set at once, to search for published values."""
+    has_assumptions: bool = True
+    """True if numbers depend on assumed quantities, which `--sensitivity` varies."""
     rerun_accesses: int = 0
-    """Maximum accesses per simulation of these reruns."""
+    """Maximum accesses per simulation with other values of assumed quantities; full size if 0."""
     limited: Callable[[int], str] | None = None
     """Describes the reduction of each simulation for a given number of accesses. `None` if nothing is simulated."""
     needs: Callable[[], str] | None = None
@@ -144,7 +152,8 @@ class PointExperiment:
 
     def run(self, conditions: Conditions) -> list[Measurement]:
         """Run all simulations, and return our numbers."""
-        results = _simulate([(point, {}) for point in self.points], conditions)
+        points = [point for point in self.points if conditions.keys is None or point.key in conditions.keys]
+        results = _simulate(points, conditions)
         return [
             Measurement(
                 point.name,
@@ -155,50 +164,8 @@ class PointExperiment:
                 steady=self.steady(result, _is_cut(point.request, conditions)) if self.steady else None,
                 cut=_is_cut(point.request, conditions),
             )
-            for point, result in zip(self.points, results, strict=True)
+            for point, result in zip(points, results, strict=True)
         ]
-
-    def spans(self, conditions: Conditions) -> list[Span]:
-        """Rerun each simulation with each assumed quantity at either bound of its range, one at a time."""
-        unchanged: list[tuple[str, str]] = [("", "")]
-        reruns = [(point, name, value) for point in self.points for name, value in [*unchanged, *_ends(point.request)]]
-        variants = [(point, {name: value} if name else {}) for point, name, value in reruns]
-        results = _simulate(variants, conditions)
-        spans: list[Span] = []
-        for (point, name, value), result in zip(reruns, results, strict=True):
-            ours = self.measure(result)
-            if name:
-                spans[-1].reruns.append(Rerun(name, value, ours))
-            else:
-                spans.append(Span(point.name, ours, []))
-        return spans
-
-    def evaluate(self, cases: Sequence[Case], conditions: Conditions) -> list[float]:
-        """Return the number of each case: the name of a point, and the quantities that are set."""
-        points = {point.name: point for point in self.points}
-        results = _simulate([(points[name], settings) for name, settings in cases], conditions)
-        return [self.measure(result) for result in results]
-
-
-class JoinedExperiments:
-    """Numbers of several experiments whose names differ."""
-
-    def __init__(self, experiments: Sequence[PointExperiment]) -> None:
-        """Set the experiments."""
-        self.experiments = experiments
-
-    def spans(self, conditions: Conditions) -> list[Span]:
-        """Return the sensitivity of all numbers."""
-        return [span for experiment in self.experiments for span in experiment.spans(conditions)]
-
-    def evaluate(self, cases: Sequence[Case], conditions: Conditions) -> list[float]:
-        """Return the number of each case."""
-        values: dict[int, float] = {}
-        for experiment in self.experiments:
-            names = {point.name for point in experiment.points}
-            indices = [index for index, (name, _) in enumerate(cases) if name in names]
-            values |= zip(indices, experiment.evaluate([cases[index] for index in indices], conditions), strict=True)
-        return [values[index] for index in range(len(cases))]
 
 
 def _is_cut(request: Request, conditions: Conditions) -> bool:
@@ -207,43 +174,40 @@ def _is_cut(request: Request, conditions: Conditions) -> bool:
     return conditions.accesses is not None and (full is None or conditions.accesses < full)
 
 
-def _ends(request: Request) -> Iterator[tuple[str, str]]:
-    """Yield the assumed quantities of a platform with the bounds of their ranges, except those set by the request."""
-    for quantity in platform(request["platform"])["quantities"]:
-        if quantity.name not in (request.get("set") or {}):
-            for end in (quantity.low, quantity.high):
-                if end is not None and end != quantity.value:
-                    yield quantity.name, _text(end, quantity)
+def vary(request: _Request, conditions: Conditions) -> _Request:
+    """Return a request with the settings of its platform that the conditions have and the request has not.
+
+    Registers the assumed quantities of the platform in the study.
+    """
+    own = request.get("set") or {}
+    name = str(request["platform"])
+    if conditions.study:
+        protocol = request.get("protocol")
+        conditions.study.assume_platform(name, protocol if isinstance(protocol, str | None) else "", own)
+    if not (changed := settings_of(name, conditions.settings)):
+        return request
+    varied = request.copy()
+    varied["set"] = {**changed, **own}
+    return varied
 
 
-# For each unit: the larger unit to print, and its size.
-_LARGER = {"ps": ("ns", 1e3), "B/s": ("GB/s", 1e9)}
-
-
-def _text(value: int, quantity: Quantity) -> str:
-    """Format a value with a readable unit: `90ns`."""
-    unit, scale = _LARGER.get(quantity.unit, (quantity.unit, 1))
-    return f"{value / scale:.15g}{'' if unit == 'count' else unit}"
-
-
-def _simulate(variants: Sequence[tuple[Point, Mapping[str, str]]], conditions: Conditions) -> list[Simulation]:
-    """Run the points, each with additional quantities set."""
+def _simulate(points: Sequence[Point], conditions: Conditions) -> list[Simulation]:
+    """Run the points. Points with equal requests share one simulation."""
     requests = []
-    for point, settings in variants:
-        request = point.request.copy()
-        request["set"] = {**(request.get("set") or {}), **settings}
+    for point in points:
+        request = vary(point.request, conditions).copy()
         request["seed"] = conditions.seed
         if conditions.accesses is not None:
             accesses = request.get("accesses")
             request["accesses"] = min(conditions.accesses, accesses or conditions.accesses)
         requests.append(request)
-    # Points with equal requests share one simulation.
-    distinct = {repr(request): request for request in requests}
-    distinct_results = simulate_many(list(distinct.values()), threads=conditions.threads, progress=conditions.progress)
-    results_by_request = dict(zip(distinct, distinct_results, strict=True))
-    results = [results_by_request[repr(request)] for request in requests]
-    for (point, settings), result in zip(variants, results, strict=True):
+
+    def run(pending: list[Request]) -> Sequence[Simulation]:
+        return simulate_many(pending, threads=conditions.threads, progress=conditions.progress)
+
+    results = run_once(requests, run, conditions.study)
+    for point, result in zip(points, results, strict=True):
         if failure := result.failure:
-            settings_text = "".join(f" with {name}={value}" for name, value in settings.items())
-            raise Error(f"{point.name}{settings_text}: {failure.kind}: {failure.message}")
+            settings = "".join(f" with {name}={value}" for name, value in conditions.settings.items())
+            raise Error(f"{point.name}{settings}: {failure.kind}: {failure.message}")
     return results

@@ -117,6 +117,7 @@ EXPERIMENT = Experiment(
     axis="latency of a lock (us); million locks/s",
     along="transactions at a time, on each side",
     logarithmic="xy",
+    rerun_accesses=2**11,
     limited=limited_time,
 )
 
@@ -128,5 +129,6 @@ CARD_EXPERIMENT = Experiment(
     axis="latency of a lock (us); million locks/s",
     along="requests of the card at a time",
     logarithmic="xy",
+    rerun_accesses=2**11,
     limited=limited_time,
 )

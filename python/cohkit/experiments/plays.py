@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from cohkit.errors import Error, InputError
+from cohkit.experiments.experiment import vary
 from cohkit.experiments.steady import is_even, is_filling
+from cohkit.experiments.study import run_once
 from cohkit.player import play_many
 from cohkit.published import Measurement
 
@@ -99,12 +101,17 @@ def _lookup(by_name: Mapping[str, _T] | None, result: Play, counter: str) -> _T:
 
 def run(stages: Sequence[Stage], unit: str, conditions: Conditions) -> list[Measurement]:
     """Play all stages with all their seeds. A play that yields several numbers runs only once."""
+    stages = [stage for stage in stages if _is_needed(stage.key, conditions.keys)]
     requests_by_stage = [
         (stage, [_request(stage, seed, conditions) for seed in range(stage.seeds)]) for stage in stages
     ]
-    requests = {repr(request): request for _, stage_requests in requests_by_stage for request in stage_requests}
-    plays = play_many(requests.values(), threads=conditions.threads, progress=conditions.progress)
-    results = dict(zip(requests, plays, strict=True))
+    requests = [request for _, stage_requests in requests_by_stage for request in stage_requests]
+
+    def play(pending: list[Request]) -> Sequence[Play]:
+        return play_many(pending, threads=conditions.threads, progress=conditions.progress)
+
+    plays = run_once(requests, play, conditions.study)
+    results = {repr(request): result for request, result in zip(requests, plays, strict=True)}
     ours = []
     for stage, stage_requests in requests_by_stage:
         values, steady = [], True
@@ -130,16 +137,27 @@ def run(stages: Sequence[Stage], unit: str, conditions: Conditions) -> list[Meas
     return ours
 
 
-def largest(ours: Sequence[Measurement], prefix: str, name: str) -> Measurement:
+BEST = "best"
+"""Last part of the key of the largest of several numbers."""
+
+
+def _is_needed(key: str, keys: frozenset[str] | None) -> bool:
+    """Return whether one of the keys is that of this number, or of the largest number among which it is."""
+    return (
+        keys is None
+        or key in keys
+        or any(key.startswith(one.removesuffix(BEST)) for one in keys if one.endswith(f".{BEST}"))
+    )
+
+
+def largest(ours: Sequence[Measurement], prefix: str, name: str) -> list[Measurement]:
     """Return the largest number whose key starts with `prefix`, for a published number without a stated configuration.
 
-    The key of the result ends with `best`.
+    The key of the result ends with `best`. The list is empty if there is no such number.
     """
-    greatest = max(
-        (measurement for measurement in ours if measurement.key.startswith(prefix)),
-        key=lambda measurement: measurement.value,
-    )
-    return greatest._replace(name=name, key=f"{prefix}best")
+    candidates = [measurement for measurement in ours if measurement.key.startswith(prefix)]
+    greatest = sorted(candidates, key=lambda measurement: -measurement.value)[:1]
+    return [measurement._replace(name=name, key=f"{prefix}{BEST}") for measurement in greatest]
 
 
 def _is_steady(stage: Stage, value: float, result: Play, conditions: Conditions) -> bool:
@@ -176,4 +194,4 @@ def _request(stage: Stage, seed: int, conditions: Conditions) -> Request:
     elif stage.warm_up_us:
         # The application ends by itself; its measurements start after this time.
         request["warm_up"] = f"{stage.warm_up_us}us"
-    return request
+    return vary(request, conditions)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cohkit import _cohkit
 from cohkit.errors import Error, UnavailableError
+from cohkit.experiments.study import run_once, settings_of
 from cohkit.native import binary
 from cohkit.protocols import shipped_file
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from cohkit.experiments.experiment import Conditions
+    from cohkit.experiments.study import Study
 
 COMPILER = "riscv64-unknown-elf-gcc"
 COMPILER_NOTE = (
@@ -35,6 +37,8 @@ MCC_CYCLE_S = 3.333e-9
 """Cycle time of a near-memory core in seconds, at 300 MHz."""
 _FOLDER = "nearmemory/"
 _MACHINE = "nearmemory/enzian.toml"
+PART = "near-memory"
+"""Name of the machine in names of assumed quantities."""
 _HOST_MIB = 512
 # The first MiB of the host's memory contains code.
 _HOST_RAM = (_HOST_MIB - 2) << 20
@@ -128,14 +132,27 @@ def run_programs(runs: Sequence[Run], conditions: Conditions) -> list[dict[str, 
     """
     if missing := missing_tools():
         raise UnavailableError(missing)
+    changed = settings_of(PART, conditions.settings)
+    varied_runs = [run._replace(settings={**changed, **run.settings}) for run in runs]
+    if conditions.study:
+        own = set.intersection(*(set(run.settings) for run in runs)) if runs else set()
+        for name, ends in assumptions().items():
+            if name not in own:
+                conditions.study.assume(PART, name, ends)
+    return run_once(varied_runs, lambda pending: _run_all(pending, conditions), conditions.study)
+
+
+def _run_all(runs: Sequence[Run], conditions: Conditions) -> list[dict[str, float]]:
+    """Compile and run programs in parallel, and return their results."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         _copy_sources(folder)
         for program in dict.fromkeys(run.name for run in runs):
             ram = f"-Wl,--defsym=__ram_size={_HOST_RAM:#x}"
-            _compile(folder, "host", f"{program}-host", [ram], f"{program}-host.elf")
+            _compile_once(folder, conditions.study, "host", f"{program}-host", [ram], f"{program}-host.elf")
         for run in {run.channel: run for run in runs}.values():
-            _compile(folder, "channel", run.name, [f"-D{definition}" for definition in run.definitions], run.channel)
+            options = [f"-D{definition}" for definition in run.definitions]
+            _compile_once(folder, conditions.study, "channel", run.name, options, run.channel)
         results: list[dict[str, float]] = [{} for _ in runs]
         with ThreadPoolExecutor(conditions.threads or os.cpu_count()) as pool:
             # Start long runs first, so that none is left alone at the end.
@@ -150,6 +167,21 @@ def run_programs(runs: Sequence[Run], conditions: Conditions) -> list[dict[str, 
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
     return results
+
+
+def _compile_once(  # noqa: PLR0913, PLR0917 -- those of `_compile`
+    folder: Path, study: Study | None, kind: str, program: str, options: Sequence[str], output: str
+) -> None:
+    """Compile a program, or take it from an earlier run of the study."""
+
+    def compiled() -> bytes:
+        _compile(folder, kind, program, options, output)
+        return (folder / output).read_bytes()
+
+    file = folder / output
+    contents = study.once(f"compiled {output}", compiled) if study else compiled()
+    if not file.exists():
+        file.write_bytes(contents)
 
 
 def _copy_sources(folder: Path) -> None:
@@ -191,10 +223,12 @@ def _results(text: str) -> Iterator[tuple[str, float]]:
             yield match[1], float(match[2])
 
 
-def assumptions() -> Iterator[tuple[str, str]]:
-    """Yield each quantity of the machine that has a range, with each bound that differs from its value."""
+def assumptions() -> dict[str, list[str]]:
+    """Return the quantities of the machine that have a range, each with the bounds that differ from its value."""
+    ranges: dict[str, list[str]] = {}
     for part, quantities in tomllib.loads(shipped_file(_MACHINE)).items():
-        if isinstance(quantities, dict):
-            for name, quantity in quantities.items():
-                fields: dict[str, Any] = quantity
-                yield from ((f"{part}.{name}", str(end)) for end in fields.get("range", []) if end != fields["value"])
+        for name, quantity in quantities.items() if isinstance(quantities, dict) else ():
+            fields: dict[str, Any] = quantity
+            if bounds := [str(end) for end in fields.get("range", []) if end != fields["value"]]:
+                ranges[f"{part}.{name}"] = bounds
+    return ranges

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cohkit.experiments.experiment import Experiment, Rerun, Span
+from cohkit.experiments.experiment import Experiment
 from cohkit.experiments.programs import (
     CYCLE_S,
     LINE_BYTES,
     MCC_CYCLE_S,
     SCALE_NOTE,
     Run,
-    assumptions,
     missing_tools,
     run_programs,
     scaled_capacities,
@@ -71,35 +70,15 @@ _TABLE_1 = [
 ]
 
 
-def _measure(conditions: Conditions, settings: Mapping[str, str]) -> Run:
-    """Return a run of the program that measures far memory, with these settings of the machine."""
-    lines = max(_BATCH, min(_MEASURED_LINES, _max_bytes(conditions) // LINE_BYTES))
-    return Run("measure", (lines,), settings)
-
-
 def _table1(conditions: Conditions) -> list[Measurement]:
     """Return latencies and bandwidths of far memory."""
-    [results] = run_programs([_measure(conditions, {})], conditions)
+    lines = max(_BATCH, min(_MEASURED_LINES, _max_bytes(conditions) // LINE_BYTES))
+    [results] = run_programs([Run("measure", (lines,))], conditions)
     return [
         Measurement(
             name, results[output_name] * scale, unit, f"proxics.measured.{key}", cut=conditions.accesses is not None
         )
         for name, unit, key, output_name, scale in _TABLE_1
-    ]
-
-
-def _table1_spans(conditions: Conditions) -> list[Span]:
-    """Return the numbers of `_table1` with each assumed quantity at either end of its range."""
-    ends = list(assumptions())
-    variants: list[Mapping[str, str]] = [{}, *({name: end} for name, end in ends)]
-    baseline, *reruns = run_programs([_measure(conditions, settings) for settings in variants], conditions)
-    return [
-        Span(
-            name,
-            baseline[output_name] * scale,
-            [Rerun(*end, results[output_name] * scale) for end, results in zip(ends, reruns, strict=True)],
-        )
-        for name, _, _, output_name, scale in _TABLE_1
     ]
 
 
@@ -221,7 +200,9 @@ _SPAWNS = 50
 def _spawn(conditions: Conditions) -> list[Measurement]:
     """Return the time to start programs of several lengths."""
     times = _limit(_SPAWNS, conditions)
-    runs = [Run("spawn", (times,), definitions=(f"PAD={length - _STUB}",)) for length in _LENGTHS]
+    names = None if conditions.keys is None else [key for key in conditions.keys if key.startswith("proxics.spawn.")]
+    lengths = [length for length in _LENGTHS if names is None or any(key.endswith(f".{length}") for key in names)]
+    runs = [Run("spawn", (times,), definitions=(f"PAD={length - _STUB}",)) for length in lengths]
     return [
         Measurement(
             f"{result['length']:.0f}, {name}",
@@ -268,8 +249,7 @@ first three; both latencies are not published, the external one is held near Enz
         omissions=OMISSIONS,
         headline="A core beside far memory has lower latency and more bandwidth to it than the host.",
         axis="GB/s; of one another (%); ns",
-        spans=_table1_spans,
-        rerun_accesses=_MEASURED_LINES * LINE_BYTES // _BYTES_PER_ACCESS,
+        rerun_accesses=2**15,
         limited=_bytes,
         needs=missing_tools,
     ),
@@ -289,6 +269,7 @@ each is the same). Each word that was written is compared.
         axis="throughput (GB/s)",
         along="bytes",
         logarithmic="xy",
+        rerun_accesses=2**13,
         limited=_bytes,
         needs=missing_tools,
     ),
@@ -306,6 +287,7 @@ all of the table is compared.
         axis="updates (M/s)",
         along="bytes of the table",
         logarithmic="xy",
+        rerun_accesses=2**13,
         limited=_bytes,
         needs=missing_tools,
     ),
@@ -323,6 +305,7 @@ registers. The core's sums are compared, and each word that comes back.
         axis="words (M/s); round trip (ns)",
         along="lines, or registers, of a thread",
         logarithmic="xy",
+        rerun_accesses=400,
         limited=_words,
         needs=missing_tools,
     ),
@@ -338,6 +321,7 @@ and how long it takes for a line, a byte and a line that is cleared, are assumed
         axis="time (us)",
         along="bytes of the binary",
         logarithmic="xy",
+        rerun_accesses=1,
         limited=_times,
         needs=missing_tools,
     ),
@@ -354,6 +338,7 @@ compared with what the balances were made to be.
         axis="rows (M/s)",
         along="bytes of a row",
         logarithmic="xy",
+        rerun_accesses=2**13,
         limited=_bytes,
         needs=missing_tools,
     ),
@@ -372,6 +357,7 @@ come are compared.
         axis="rows of the table (M/s); how many times smaller",
         along="rows that are selected, of a thousand",
         logarithmic="xy",
+        rerun_accesses=2**13,
         limited=lambda accesses: f"{_bytes(accesses)}; {SCALE_NOTE}",
         needs=missing_tools,
     ),
@@ -385,6 +371,7 @@ known, so that rounds are not Dhrystone's. Results are compared.
         omissions=OMISSIONS,
         headline="A core beside far memory computes slower than a host core, in proportion to its clock.",
         axis="rounds (M/s; per 1000 clocks)",
+        rerun_accesses=2**10,
         limited=_rounds,
         needs=missing_tools,
     ),

@@ -100,6 +100,7 @@ number that one sends; nodes, leaves and depth are compared.
         omissions=OMISSIONS,
         headline="The host and cores beside far memory search trees there; prefetches overlap more reads.",
         axis="nodes (M/s); how many times smaller",
+        rerun_accesses=2**10,
         limited=_nodes,
         needs=missing_tools,
     ),

@@ -214,6 +214,7 @@ def _experiment(note: str, run: Callable[[Conditions], list[Measurement]], headl
         axis=_AXIS,
         along="rows or lines that the device works on at a time",
         logarithmic="xy",
+        rerun_accesses=2**11,
         limited=_limited,
     )
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from cohkit.experiments.study import run_once, settings_of
 from cohkit.links import link
 from cohkit.published import Measurement
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from cohkit.types import DmaEngine
+    from cohkit.experiments.experiment import Conditions
+    from cohkit.types import DmaEngine, LinkRates
 
 DMA_NS = 150
 """One-way delay of PCIe in nanoseconds, with which the latency of host memory was fitted."""
@@ -20,6 +22,14 @@ ENGINES: dict[DmaEngine, str] = {
     "device": "DMA from the device",
 }
 """DMA engines of `cohkit link`, and their labels in names of rows."""
+PART = "dma"
+"""Name of the DMA engine and its link in names of assumed quantities."""
+DELAY, PAYLOAD, ENGINE = "delay", "payload", "engine"
+DELAYS = ("100ns", "200ns")
+"""Range of the one-way delay: a third less and more, assumed."""
+PAYLOADS = ("128B", "512B")
+"""Range of the bytes of data in a packet, which the devices of a bus agree on; 256 if not set. The bounds are the
+neighbouring sizes of PCIe."""
 SINGLE = "throughput, one at a time"
 """Measure of transfers that follow one another: bytes of a transfer over its latency."""
 NOTE = f"""\
@@ -30,16 +40,41 @@ its last byte ends it (`cohkit link pcie3 --dma --dma-engine`). Throughput of DM
 """Description of DMA transfers in notes of experiments."""
 
 
-def dma_rows(key: str, directions: Iterable[str], sizes: Sequence[int]) -> list[Measurement]:
+def dma_rows(
+    key: str,
+    directions: Iterable[str],
+    sizes: Sequence[int],
+    conditions: Conditions,
+    assumed_engine: DmaEngine | None = None,
+) -> list[Measurement]:
     """Return latency (ns) and throughput (GiB/s) of DMA transfers of these sizes in bytes, for each engine.
 
-    Directions are those seen from the device: `reads` moves data to the device.
+    Directions are those seen from the device: `reads` moves data to the device. If no source names the engine,
+    `assumed_engine` is the one whose rows are compared; it is an assumption, with the other engines as its range.
     """
+    settings = settings_of(PART, conditions.settings)
+    if conditions.study:
+        conditions.study.assume(PART, DELAY, DELAYS)
+        conditions.study.assume(PART, PAYLOAD, PAYLOADS)
+        if assumed_engine:
+            conditions.study.assume(PART, ENGINE, [engine for engine in ENGINES if engine != assumed_engine])
+    delay_ns = int(settings.get(DELAY, f"{DMA_NS}ns").removesuffix("ns"))
+    payload = int(settings[PAYLOAD].removesuffix("B")) if PAYLOAD in settings else None
+
+    def run(pending: list[tuple[int, int | None, int, DmaEngine]]) -> list[LinkRates]:
+        return [
+            link("pcie3", delay_ns=delay, payload=packet, dma=size, dma_engine=engine)
+            for delay, packet, size, engine in pending
+        ]
+
     ours = []
     for engine, label in ENGINES.items():
-        rates = {size: link("pcie3", delay_ns=DMA_NS, dma=size, dma_engine=engine)["dma"] for size in sizes}
+        used_engine = cast("DmaEngine", settings.get(ENGINE, engine)) if engine == assumed_engine else engine
+        requests = [(delay_ns, payload, size, used_engine) for size in sizes]
+        rates = run_once(requests, run, conditions.study, "dma")
         for direction in directions:
-            for size, both_directions in rates.items():
+            for size, rate in zip(sizes, rates, strict=True):
+                both_directions = rate["dma"]
                 assert both_directions is not None  # noqa: S101 -- it was requested
                 transfers = both_directions["to_device"] if direction == "reads" else both_directions["to_host"]
                 for measure, value, unit, steady in (
@@ -50,6 +85,15 @@ def dma_rows(key: str, directions: Iterable[str], sizes: Sequence[int]) -> list[
                     row_key = f"{key}.{measure}.{direction}.dma_{engine}.{size}"
                     ours.append(Measurement(name, value, unit, row_key, steady=steady))
     return ours
+
+
+def with_latencies(key: str, conditions: Conditions) -> Conditions:
+    """Return conditions that also need the latencies from which needed throughputs of `single_rows` follow."""
+    if conditions.keys is None:
+        return conditions
+    single = f"{key}.single."
+    latencies = {f"{key}.latency.{one.removeprefix(single)}" for one in conditions.keys if one.startswith(single)}
+    return conditions._replace(keys=conditions.keys | latencies)
 
 
 def single_rows(key: str, latencies: Iterable[Measurement]) -> list[Measurement]:

@@ -1,0 +1,122 @@
+"""Sensitivity of an experiment's numbers to its assumed quantities, and the search for its published values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from cohkit.errors import Error
+from cohkit.experiments.sensitivity import BUDGET, Evaluator, Goal, search, spans
+from cohkit.experiments.study import Study
+from cohkit.published import Bounds, compare
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from cohkit.experiments import Conditions, Experiment, Span
+    from cohkit.experiments.sensitivity import Reach
+    from cohkit.published import Measurement, Published
+
+
+class Sensitivity(NamedTuple):
+    """Numbers of an experiment with other values of assumed quantities.
+
+    Attributes:
+        spans: each number with single quantities at the ends of their ranges.
+        reaches: result of the search for each published value.
+        seed: seed of the search.
+        budget: maximum number of settings of several quantities that the search evaluates.
+        evaluated: number of settings that were evaluated.
+        failed: number of them with which a simulation failed, so that there are no numbers.
+
+    """
+
+    spans: list[Span]
+    reaches: list[Reach]
+    seed: int
+    budget: int
+    evaluated: int
+    failed: int
+
+
+ORDER_MARGIN = 1e-9
+"""Relative difference of two numbers that are in an order."""
+NOT_STUDIED = Sensitivity([], [], 0, 0, 0, 0)
+"""Empty result."""
+
+
+def reduced(experiment: Experiment, conditions: Conditions) -> Conditions:
+    """Shorten simulations, because there are many, unless the number of accesses is given."""
+    return conditions._replace(accesses=conditions.accesses or experiment.rerun_accesses or None)
+
+
+def study(
+    name: str, experiment: Experiment, ours: Sequence[Measurement], published: Published, conditions: Conditions
+) -> Sensitivity:
+    """Vary the assumed quantities of an experiment, and search for the published values.
+
+    If any of `ours` has a published value, only such numbers are computed.
+
+    Raises:
+        Error: a simulation failed without other values of quantities.
+
+    """
+    keys = _keys(ours, published)
+    progress = conditions.progress
+    shared = Study()
+    inner = reduced(experiment, conditions)._replace(progress=None, keys=keys or None, study=shared)
+    baseline = experiment.run(inner)
+    total = 1 + sum(map(len, shared.assumptions.values())) + BUDGET
+    evaluated, failed = 0, 0
+
+    def compute(settings: Mapping[str, str]) -> dict[str, float]:
+        nonlocal evaluated, failed
+        evaluated += 1
+        if progress:
+            progress(min(evaluated, total), total)
+        try:
+            rows = experiment.run(inner._replace(settings=settings)) if settings else baseline
+        except Error:
+            failed += 1
+            return {}
+        return {row.name: row.value for row in rows if not keys or row.key in keys}
+
+    evaluator = Evaluator(compute, shared.assumptions)
+    found_spans = spans(evaluator)
+    goals = goals_of(name, baseline, published)
+    reaches = search(evaluator, goals, conditions.seed)
+    if progress:
+        progress(total, total)
+    return Sensitivity(found_spans, reaches, conditions.seed, BUDGET, evaluated, failed)
+
+
+def _keys(ours: Sequence[Measurement], published: Published) -> frozenset[str]:
+    """Return the keys of numbers with a published value, and of those that orders relate them to."""
+    keys = set()
+    for row in ours:
+        claim = published.claim(row.key)
+        if claim or published.value(row.key, unit=row.unit) is not None:
+            keys |= {row.key} | ({claim.to} if claim and claim.to else set())
+    return frozenset(keys)
+
+
+def goals_of(experiment: str, ours: Sequence[Measurement], published: Published) -> list[Goal]:
+    """Return the published values and the violated bounds and orders of our numbers."""
+    names = {row.key: row.name for row in ours}
+    goals = []
+    for row in compare(experiment, ours, published):
+        claim = published.claim(row["key"])
+        bounds = Bounds(row["at_least"], row["at_most"])
+        if row["published"] is not None:
+            goals.append(Goal(row["name"], row["published"]))
+        elif bounds != Bounds():
+            # A bound that holds is met without other settings.
+            holds = bounds.hold(row["ours"])
+            compared = row["ours"] if holds else bounds.compared(row["ours"])
+            assert compared is not None  # noqa: S101 -- there is a bound
+            goals.append(Goal(row["name"], compared))
+        elif claim and claim.relation in ("above", "below") and claim.to in names:
+            holds = row["ratio"] is not None and (row["ratio"] > 1) == (claim.relation == "above")
+            # An equal number is neither above nor below.
+            order = 1 + ORDER_MARGIN if claim.relation == "above" else 1 - ORDER_MARGIN
+            goals.append(Goal(row["name"], row["ratio"] if holds and row["ratio"] else order, names[claim.to]))
+    return goals

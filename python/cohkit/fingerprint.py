@@ -1,0 +1,146 @@
+"""Fingerprint of the model behind `docs/fidelity.md`: digests of its inputs, and numbers of small runs.
+
+A record has the fingerprint of the program that made it. If the present one differs, the record is older than a change
+that moves its numbers. Comments, texts and the layout of the code are not in it.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cohkit import experiments
+from cohkit.experiments import EXPERIMENTS, Conditions
+from cohkit.experiments.study import Study
+from cohkit.protocols import shipped_file
+from cohkit.published import Published
+from cohkit.simulator import platform
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+ACCESSES: Mapping[str, int] = {
+    "eci-home": 1,
+    "cckit-table2": 2**11,
+    "cckit-fig6": 2**13,
+    "cckit-table3": 2**10,
+    "cckit-fig7": 2**11,
+    "cckit-fig8": 2**8,
+    "cckit-fig9": 2**13,
+    "cckit-fig10": 2**9,
+    "rpc-payload": 2,
+    "eci-link": 2**9,
+    "ccix-exp1": 2**9,
+    "ccix-exp3": 2**9,
+    "cord-fig2": 2**9,
+    "cord-fig7": 2**8,
+    "cord-fig8": 2**9,
+    "cord-table3": 1,
+    "proxics-table1": 2**10,
+    "proxics-bulk": 2**8,
+    "proxics-pipes": 64,
+    "proxics-spawn": 1,
+    "proxics-sum": 2**9,
+    "proxics-uts": 2**6,
+    "proxics-pagerank": 2**7,
+}
+"""Limit of the small runs of each experiment with published results. All together take half a minute."""
+DIGITS = 9
+"""Significant digits of the numbers of small runs."""
+
+
+def fingerprint(names: Iterable[str] = ACCESSES) -> dict[str, Any]:
+    """Return the digests of the inputs of these experiments by file, and the numbers of their small runs."""
+    values: dict[str, dict[str, float]] = {}
+    platforms: set[str] = set()
+    protocols: set[str] = set()
+    keys = Published.shipped().keys()
+    for name in names:
+        study = Study()
+        experiment = EXPERIMENTS[name]
+        accesses = ACCESSES[name] if experiment.limited else None
+        rows = experiment.run(Conditions(accesses=accesses, keys=keys, study=study))
+        values[name] = {row.key: float(f"{row.value:.{DIGITS}g}") for row in rows}
+        platforms |= study.platforms
+        protocols |= study.protocols
+    return {"inputs": dict(sorted(_inputs(platforms, protocols))), "values": values}
+
+
+def _inputs(platforms: Iterable[str], protocols: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the files that the experiments use, each with the digest of its numbers or statements."""
+    for name in platforms:
+        quantities = [(one.name, one.value, one.low, one.high) for one in platform(name)["quantities"]]
+        yield f"platforms/{name}.toml", digest(quantities)
+    for name in protocols:
+        yield f"protocols/{name}.coh", digest(statements(shipped_file(f"protocols/{name}.coh")))
+    for name in ("cord", "mp", "so", "wb"):
+        yield f"ordering/{name}.coh", digest(statements(shipped_file(f"ordering/{name}.coh")))
+    machine = tomllib.loads(shipped_file("nearmemory/enzian.toml"))
+    yield "nearmemory/enzian.toml", digest(without_origins(machine))
+    folder = Path(experiments.__file__).parent
+    for file in sorted(folder.glob("*.py")):
+        if numbers := numbers_of(file.read_text(encoding="utf-8")):
+            yield f"python/cohkit/experiments/{file.name}", digest(numbers)
+
+
+def digest(value: object) -> str:
+    """Return a short digest of a value that JSON can express."""
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:16]
+
+
+def statements(text: str) -> list[str]:
+    """Return the words and signs of a protocol file, without comments.
+
+    >>> statements("size most 3         # outstanding stores")
+    ['size', 'most', '3']
+
+    """
+    return re.findall(r"\w+|[^\w\s]", re.sub(r"#.*", "", text))
+
+
+def without_origins(machine: object) -> object:
+    """Return the parsed file of a machine without the texts on the origin of its quantities."""
+    if isinstance(machine, dict):
+        return {name: without_origins(value) for name, value in machine.items() if name != "origin"}
+    return machine
+
+
+def numbers_of(source: str) -> list[str]:
+    """Return all numbers of Python code in order, also those in texts of a number and a unit.
+
+    >>> numbers_of('REGION = "4MiB"  # of 16' + chr(10) + 'lines = min(5_000, count)')
+    ['4MiB', '5000']
+
+    """
+    constants = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)]
+    constants.sort(key=lambda node: (node.lineno, node.col_offset))
+    values = (node.value for node in constants)
+    return [
+        str(value)
+        for value in values
+        if not isinstance(value, bool)
+        and (isinstance(value, int | float) or (isinstance(value, str) and _QUANTITY.fullmatch(value)))
+    ]
+
+
+_QUANTITY = re.compile(r"[\d.]+ ?[A-Za-z/%]*")
+
+
+def differences(recorded: Mapping[str, Any], present: Mapping[str, Any]) -> list[str]:
+    """Return, in words, the inputs and numbers that differ between two fingerprints."""
+    files = sorted(recorded["inputs"].keys() | present["inputs"].keys())
+    found = [f"{file}: other numbers" for file in files if recorded["inputs"].get(file) != present["inputs"].get(file)]
+    for name in dict.fromkeys([*recorded["values"], *present["values"]]):
+        before, now = (one["values"].get(name, {}) for one in (recorded, present))
+        changed = [key for key in dict.fromkeys([*before, *now]) if before.get(key) != now.get(key)]
+        if changed:
+            key = changed[0]
+            found.append(
+                f"{name}: {len(changed)} numbers of small runs, such as {key}: {before.get(key)}, now {now.get(key)}"
+            )
+    return found
