@@ -55,6 +55,9 @@ static inline uint64_t nm_open(void) { return *nm_control(0, 0x850); }
 // Size of the host's last-level cache in bytes.
 static inline uint64_t nm_last_cache(void) { return *nm_control(0, 0x860); }
 
+// Number of lines that the host's last-level cache may have in flight.
+static inline uint64_t nm_last_cache_misses(void) { return *nm_control(0, 0x870); }
+
 // Value of a counter; see enum nm_counter.
 static inline uint64_t nm_counter(enum nm_counter which) { return *nm_control(0, 0x8c0 + which * 8); }
 

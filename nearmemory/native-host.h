@@ -50,6 +50,8 @@ static inline uint64_t nm_last_cache(void) {
 #endif
   return bytes > 0 ? bytes : 16 << 20;
 }
+// A typical number of lines in flight.
+static inline uint64_t nm_last_cache_misses(void) { return 64; }
 static inline enum nm_state nm_state(uint64_t core) {
   return (enum nm_state)__atomic_load_n(&nm_native_core(core)->state, __ATOMIC_ACQUIRE);
 }
@@ -209,7 +211,7 @@ static inline int nm_start(uint64_t number, const void *binary, uint64_t length,
   memset(core->registers, 0, sizeof core->registers);
   for (int i = 0; i < 4; i++) core->words[i] = words ? words[i] : 0;
   nm_native_code(core);
-  core->streamed = 0;
+  core->streamed = core->fetches = core->stores = 0;
   core->busy = 0;
   core->state = NM_RUNNING;
   if (pthread_create(&core->thread, NULL, nm_native_thread, core)) {

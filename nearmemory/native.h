@@ -46,13 +46,13 @@ struct nm_native_held {
 };
 
 // Shared state of a host and a near-memory core, and the core's private state: scratchpad, shared registers, FIFOs by
-// sending core; stamps as in scratchpad.h, last time returned by nm_now, lines per copy (nm_copies); array of all
-// cores, number of this core, and argument words.
+// sending core; stamps as in scratchpad.h, last time returned by nm_now, lines per copy (nm_copies), numbers of fetches and
+// stores of the program; array of all cores, number of this core, and argument words.
 struct nm_native_core {
   uint64_t lines[NM_NATIVE_LINES][16] __attribute__((aligned(128)));
   uint64_t registers[32];
   struct nm_native_fifo from[NM_NATIVE_CORES];
-  uint64_t stamps[NM_NATIVE_LINES * 2], clock, copied;
+  uint64_t stamps[NM_NATIVE_LINES * 2], clock, copied, fetches, stores;
   struct nm_native_core *all;
   uint64_t number, words[4];
   // Lines that a stream has sent, as reported to the host.

@@ -5,6 +5,11 @@
 // A cache may evict a received line before the host has used it; the host then requests it again. So the core changes a line
 // only after the host has reported the line as used, and the host requests the next line in this slot only after the report.
 //
+// Requests of one host to one core stay in order: a report of used lines is written back before the lines are requested
+// again, and arrives before these requests. Otherwise the core would take such a request for one of an evicted line, and
+// would release the old content. The simulated link keeps this order. On a link whose virtual circuits may overtake each
+// other, the host must wait for the acknowledgement of the report: nm_clean_all instead of nm_clean_now.
+//
 // A core has one stream at a time, which receives all of its notices, and passes on those of line pipes. A new stream may
 // start after its end.
 //
@@ -113,6 +118,7 @@ static inline volatile uint64_t *nm_stream_take(struct nm_stream_in *in) {
     uint64_t slot = in->reported % NM_STREAM;
     in->reported = in->taken;
     nm_order_loads();
+    // The report must arrive before the requests that follow.
     line[0] = in->reported;
     nm_clean_now(line);
     nm_stream_request(in, slot, NM_STREAM_REPORT);

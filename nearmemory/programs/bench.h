@@ -57,9 +57,25 @@ static inline uint64_t hash(uint64_t x) {
   return x ^ x >> 31;
 }
 
-// Candidate prefetch distances, in lines. The largest is the maximum number of outstanding prefetches.
-static const uint64_t nm_prefetch_distances[] = {8, 16, 24, 32, 48, 64};
-#define NM_PREFETCH_DISTANCES (sizeof nm_prefetch_distances / sizeof *nm_prefetch_distances)
+// Maximum prefetch distance, in lines: ranges of far memory that are prefetched are longer by this.
+#define NM_MAX_PREFETCHES 128
+
+// Prefetch distance, in lines, of a loop that reads a line of far memory for each line that it prefetches: the number of lines
+// that the last-level cache may have in flight. Further prefetches would be dropped, and fewer would leave misses unused.
+static inline uint64_t nm_prefetch_distance(void) {
+  uint64_t misses = nm_last_cache_misses();
+  return misses < NM_MAX_PREFETCHES ? misses : NM_MAX_PREFETCHES;
+}
+
+// Candidate prefetch distances, in eighths of that number: a loop with a shorter latency, or with accesses to the lines
+// between, is best with fewer.
+static const uint64_t nm_prefetch_eighths[] = {1, 2, 3, 4, 6, 8};
+#define NM_PREFETCH_DISTANCES (sizeof nm_prefetch_eighths / sizeof *nm_prefetch_eighths)
+
+// Returns a candidate by its index.
+static inline uint64_t nm_prefetch_candidate(unsigned index) {
+  return (nm_prefetch_eighths[index] * nm_prefetch_distance() + 7) / 8;
+}
 
 // Loads a range of `bytes` bytes into the last-level cache, with prefetches, which reach 48 lines beyond its end.
 static inline void warm_cache(volatile uint64_t *far, uint64_t bytes) {

@@ -146,8 +146,8 @@ static uint64_t best_prefetch_distance(int operation, struct memory range) {
   if (range.bytes > MAX_TUNED_BYTES) range.bytes = MAX_TUNED_BYTES;
   uint64_t best = 0, best_duration = UINT64_MAX;
   for (unsigned i = 0; i < NM_PREFETCH_DISTANCES; i++) {
-    uint64_t duration = by_host(operation, range, 1, nm_prefetch_distances[i], 0);
-    if (duration < best_duration) best_duration = duration, best = nm_prefetch_distances[i];
+    uint64_t duration = by_host(operation, range, 1, nm_prefetch_candidate(i), 0);
+    if (duration < best_duration) best_duration = duration, best = nm_prefetch_candidate(i);
   }
   return best;
 }
@@ -156,8 +156,8 @@ static uint64_t best_prefetch_distance(int operation, struct memory range) {
 static struct memory memory(uint64_t bytes, int far) {
   // Prefetches reach beyond the accessed range.
   struct memory range = {.bytes = bytes, .far = far};
-  range.to = far ? nm_far_alloc(bytes + 64 * NM_LINE) : malloc(bytes);
-  range.from = far ? nm_far_alloc(bytes + 64 * NM_LINE) : malloc(bytes);
+  range.to = far ? nm_far_alloc(bytes + NM_MAX_PREFETCHES * NM_LINE) : malloc(bytes);
+  range.from = far ? nm_far_alloc(bytes + NM_MAX_PREFETCHES * NM_LINE) : malloc(bytes);
   require(range.to && range.from, "no memory");
   for (uint64_t i = 0; i < bytes / 8; i++) range.from[i] = hash(i);
   if (far) nm_flush_all(range.from, bytes);

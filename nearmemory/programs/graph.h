@@ -110,7 +110,8 @@ static void make_directed(struct graph *graph, enum shape shape, uint32_t max_de
 static struct graph graph_make(enum shape shape, uint64_t nodes, uint64_t edges, uint64_t max_degree) {
   struct graph graph = {nodes, edges / 2 * 2};
   graph.first = calloc(nodes + 1, sizeof *graph.first);
-  graph.neighbours = malloc(graph.edges * sizeof *graph.neighbours);
+  // Prefetches look at entries beyond the last one.
+  graph.neighbours = calloc(graph.edges + NM_MAX_PREFETCHES, sizeof *graph.neighbours);
   graph.degrees = calloc(nodes, sizeof *graph.degrees);
   require(graph.first && graph.neighbours && graph.degrees, "no memory for a graph");
   switch (shape) {

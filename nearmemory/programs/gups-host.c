@@ -74,15 +74,15 @@ int main(int argc, char **argv) {
   require(bytes >= CORES * NM_LINE && (bytes & (bytes - 1)) == 0, "the bytes are a power of two, and 4 lines or more");
   // Rounds up to the same number of updates per core.
   updates = (updates + CORES - 1) / CORES * CORES;
-  uint64_t *local = calloc(words, 8), *far = nm_far_alloc(bytes + 64 * NM_LINE);
+  uint64_t *local = calloc(words, 8), *far = nm_far_alloc(bytes + NM_MAX_PREFETCHES * NM_LINE);
   require(local && far, "no memory");
   measure(local, words, updates, 0, "host, local");
   measure(far, words, updates, 0, "host, far");
   // Each run is undone by the next one.
   uint64_t best_distance = 0, best_duration = UINT64_MAX;
   for (unsigned i = 0; i < NM_PREFETCH_DISTANCES; i++) {
-    uint64_t duration = by_host(far, words, updates / 4 + 1, nm_prefetch_distances[i]);
-    if (duration < best_duration) best_duration = duration, best_distance = nm_prefetch_distances[i];
+    uint64_t duration = by_host(far, words, updates / 4 + 1, nm_prefetch_candidate(i));
+    if (duration < best_duration) best_duration = duration, best_distance = nm_prefetch_candidate(i);
   }
   require(NM_PREFETCH_DISTANCES % 2 == 0 && is_zero(far, bytes), "updates that were undone");
   measure(far, words, updates, best_distance, "host, far with hints");

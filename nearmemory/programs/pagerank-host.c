@@ -247,9 +247,9 @@ static void find_prefetch_distance(void) {
   for (unsigned i = 0; i < NM_PREFETCH_DISTANCES; i++) {
     nm_flush_all(contributions, graph.nodes * sizeof *contributions);
     uint64_t start = cycles();
-    sum_neighbours(0, nodes, nm_prefetch_distances[i]);
+    sum_neighbours(0, nodes, nm_prefetch_candidate(i));
     uint64_t duration = cycles() - start;
-    if (duration < best_duration) best_duration = duration, prefetch_distance = nm_prefetch_distances[i];
+    if (duration < best_duration) best_duration = duration, prefetch_distance = nm_prefetch_candidate(i);
   }
 }
 
@@ -292,7 +292,7 @@ int main(int argc, char **argv) {
   require(rounds > 0, "there are rounds");
   require(!(methods >> REGISTERS & 1) || cores == 1, "one core of the host has the registers");
   graph = graph_make(argument(argc, argv, 1), argument(argc, argv, 2), argument(argc, argv, 3), argument(argc, argv, 4));
-  uint64_t room = (graph.nodes + 64 * BLOCK) / BLOCK * NM_LINE;
+  uint64_t room = (graph.nodes + NM_MAX_PREFETCHES * BLOCK) / BLOCK * NM_LINE;
   partition();
   printf("all: %lu edges\nmost: %lu edges\n", graph.edges, graph_max_degree(&graph));
   printf("of 1000 scores: %lu lines\n", graph_new_lines(&graph));

@@ -17,26 +17,35 @@ NM_CHANNEL(8192, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1), NM_REGISTER_PIPE(2), 
 static uint64_t contributions, sums;
 
 // A source of messages: number of the pipe, its first line, and messages received; current node and its block
-// (UINT64_MAX: none), index of the block's line among the SUM_LINES lines, times at which these were stored; sum so
+// (UINT64_MAX: none), index of the block's line among the SUM_LINES lines, numbers of the last stores of these; sum so
 // far.
 struct source {
   uint64_t pipe, first, received;
-  uint64_t node, block, slot, since[SUM_LINES];
+  uint64_t node, block, slot, stores[SUM_LINES];
   float sum;
   int ended;
 };
 
 // A message whose contributions are being fetched: node, number of neighbours, first line that they are fetched to,
-// and time of the fetch.
+// and number of the last fetch before them.
 struct pending {
   struct source *source;
   const volatile uint32_t *neighbours;
-  uint64_t node, count, line, since;
+  uint64_t node, count, line, earlier_fetches;
 };
+
+// Numbers of fetches begun, and of fetches known to be complete: the copy engine's count is read only if this is too low.
+static uint64_t fetches_begun, fetches_complete;
+
+// Waits until all fetches with numbers up to this one are complete.
+static inline void await_fetches(uint64_t number) {
+  while (fetches_complete < number) fetches_complete = nm_fetches_complete();
+}
 
 // Starts to fetch the line of each neighbour's contribution.
 static void fetch_contributions(struct pending *next) {
-  next->since = nm_now();
+  next->earlier_fetches = fetches_begun;
+  fetches_begun += next->count;
   const volatile uint32_t *neighbour = next->neighbours;
   uint64_t line = next->line, end = line + next->count, far = contributions;
 #pragma GCC unroll 4
@@ -51,8 +60,8 @@ static volatile float *scores_of(struct source *source) {
 // Starts to store the sums of the current block.
 static void store_block(struct source *source) {
   if (source->block == UINT64_MAX) return;
-  source->since[source->slot] = nm_now();
-  nm_store(source->first + PIPE_LINES + source->slot, sums + source->block * NM_LINE, 1);
+  nm_store_lines(source->first + PIPE_LINES + source->slot, sums + source->block * NM_LINE);
+  source->stores[source->slot] = nm_stores_begun();
   source->slot = (source->slot + 1) % SUM_LINES;
 }
 
@@ -67,7 +76,7 @@ static void begin_node(struct source *source, uint64_t node) {
   source->block = block;
   if (block == UINT64_MAX) return;
   // Waits for the earlier store of this line.
-  if (source->since[source->slot]) nm_stored_since(source->first + PIPE_LINES + source->slot, 1, source->since[source->slot]);
+  nm_await_stores(source->stores[source->slot]);
   for (int i = 0; i < 16; i++) nm_words(source->first + PIPE_LINES + source->slot)[i] = 0;
 }
 
@@ -78,22 +87,19 @@ static void add_contributions(const struct pending *message) {
   float sum = source->sum;
   const volatile uint32_t *neighbour = message->neighbours;
   uint64_t left = message->count;
-  const volatile uint64_t *stamp = nm_stamps(message->line) + 1;
+  uint64_t fetch = message->earlier_fetches;
   const volatile float *line = (const volatile float *)nm_words(message->line);
   // Four are loaded before the first is added, because the in-order core stalls at the first use of each load.
-  for (; left >= 4; left -= 4, neighbour += 4, stamp += 8, line += 4 * BLOCK) {
-    nm_stamped_since(stamp, 1, message->since);
-    nm_stamped_since(stamp + 2, 1, message->since);
-    nm_stamped_since(stamp + 4, 1, message->since);
-    nm_stamped_since(stamp + 6, 1, message->since);
+  for (; left >= 4; left -= 4, neighbour += 4, line += 4 * BLOCK) {
+    await_fetches(fetch += 4);
     float loaded[4];
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) loaded[i] = line[i * BLOCK + neighbour[i] % BLOCK];
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) sum += loaded[i];
   }
-  for (; left > 0; left--, neighbour++, stamp += 2, line += BLOCK) {
-    nm_stamped_since(stamp, 1, message->since);
+  for (; left > 0; left--, neighbour++, line += BLOCK) {
+    await_fetches(++fetch);
     sum += line[*neighbour % BLOCK];
   }
   source->sum = sum;
@@ -102,10 +108,7 @@ static void add_contributions(const struct pending *message) {
 // Waits until the last sums of a round are in far memory.
 static void end_round(struct source *source) {
   begin_node(source, UINT64_MAX);
-  for (uint64_t slot = 0; slot < SUM_LINES; slot++) {
-    if (source->since[slot]) nm_stored_since(source->first + PIPE_LINES + slot, 1, source->since[slot]);
-    source->since[slot] = 0;
-  }
+  nm_await_stores(nm_stores_begun());
 }
 
 // Receives the next message of a line pipe. Returns 0 if none is available.

@@ -23,7 +23,7 @@ static uint64_t word(uint64_t row) { return row | balance(row) << 32; }
 
 // Returns a table of `bytes` bytes.
 static uint32_t *make_table(uint64_t bytes, int far) {
-  uint64_t *table = far ? nm_far_alloc(bytes + 64 * NM_LINE) : malloc(bytes);
+  uint64_t *table = far ? nm_far_alloc(bytes + NM_MAX_PREFETCHES * NM_LINE) : malloc(bytes);
   require(table != NULL, "no memory");
   // The row's padding also follows from its number.
   for (uint64_t row = 0; row < rows; row++) {
@@ -73,23 +73,21 @@ static struct {
   uint64_t sum, count;
 } __attribute__((aligned(NM_LINE))) parts[CORES];
 
-// Prefetch distance of all cores together, in lines.
-#define PREFETCH_DISTANCE 64
-
-// The table for all cores.
+// The table for all cores, and the prefetch distance of each.
 static const uint32_t *shared;
+static uint64_t shared_distance;
 
 // Evaluates one core's part of the table.
 static void work(uint64_t core) {
   // Parts begin with whole groups of eight rows.
   uint64_t each = (rows / 8 + CORES - 1) / CORES * 8, from = core * each, to = from + each < rows ? from + each : rows;
-  parts[core].sum = add(shared, from, to, limit, PREFETCH_DISTANCE / CORES, &parts[core].count);
+  parts[core].sum = add(shared, from, to, limit, shared_distance, &parts[core].count);
 }
 
 // Measures all cores of the host.
 static void by_cores(const uint32_t *table, const char *label) {
   uint64_t sum = 0, count = 0;
-  shared = table;
+  shared = table, shared_distance = nm_prefetch_distance() / CORES;
   team_begin();
   uint64_t duration = team_run(work);
   team_end();
@@ -170,16 +168,16 @@ int main(int argc, char **argv) {
   if (selects) limit = argument(argc, argv, 3) * BALANCES / 1000;
   for (uint64_t row = 0; row < rows; row++)
     if (balance(row) < limit) expected += balance(row), selected++;
-  uint32_t *local = make_table(bytes, 0), *far = make_table(bytes, 1), *to = nm_far_alloc(bytes + 64 * NM_LINE);
+  uint32_t *local = make_table(bytes, 0), *far = make_table(bytes, 1), *to = nm_far_alloc(bytes + NM_MAX_PREFETCHES * NM_LINE);
   require(to != NULL, "no memory");
   by_host(local, 0, "host, local");
   by_host(far, 0, "host, far");
   nm_flush_all(far, bytes);
-  by_host(far, PREFETCH_DISTANCE, "host, far with hints");
-  nm_flush_all(far, bytes + PREFETCH_DISTANCE * NM_LINE);
+  by_host(far, nm_prefetch_distance(), "host, far with hints");
+  nm_flush_all(far, bytes + NM_MAX_PREFETCHES * NM_LINE);
   if (nm_cores() >= CORES) {
     by_cores(far, "host, far with hints, 4 cores");
-    nm_flush_all(far, bytes + PREFETCH_DISTANCE * NM_LINE);
+    nm_flush_all(far, bytes + NM_MAX_PREFETCHES * NM_LINE);
   }
   nm_give(0, far, bytes);
   nm_give(0, to, bytes);

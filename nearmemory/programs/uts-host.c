@@ -13,8 +13,6 @@
 #define STACK 65536
 // Capacity of the pool of ranges that cores of the host exchange.
 #define POOL 4096
-// Maximum number of outstanding prefetches of a search.
-#define MAX_PREFETCHES 64
 
 // Result of a search, or of a part of it. The root has depth 0.
 struct result {
@@ -51,7 +49,7 @@ static struct node *build_tree(const struct tree *tree, uint64_t max_nodes) {
 // Search state of a core: stack of ranges, and prefetched nodes that were not yet read.
 struct search {
   const struct node *tree;
-  uint64_t prefetch_distance, height, prefetched, read, pending[MAX_PREFETCHES];
+  uint64_t prefetch_distance, height, prefetched, read, pending[NM_MAX_PREFETCHES];
   uint64_t *stack;
   struct result result;
 };
@@ -88,10 +86,10 @@ static inline int process_next(struct search *search) {
   while (search->prefetched - search->read < search->prefetch_distance && search->height > 0) {
     uint64_t index = pop(search);
     nm_prefetch_far(&search->tree[index]);
-    search->pending[search->prefetched++ % MAX_PREFETCHES] = index;
+    search->pending[search->prefetched++ % NM_MAX_PREFETCHES] = index;
   }
   if (search->prefetched == search->read) return 0;
-  visit(search, search->pending[search->read++ % MAX_PREFETCHES]);
+  visit(search, search->pending[search->read++ % NM_MAX_PREFETCHES]);
   return 1;
 }
 
@@ -217,10 +215,9 @@ int main(int argc, char **argv) {
   by_host(local, 0, 1, "local");
   by_host(far, 0, 1, "far");
   nm_flush_all(far, bytes);
-  // The maximum number of outstanding prefetches.
-  by_host(far, MAX_PREFETCHES, 1, "far with hints");
+  by_host(far, nm_prefetch_distance(), 1, "far with hints");
   nm_flush_all(far, bytes);
-  if (nm_cores() >= CORES) by_host(far, MAX_PREFETCHES / CORES, CORES, "far with hints, 4 cores");
+  if (nm_cores() >= CORES) by_host(far, nm_prefetch_distance() / CORES, CORES, "far with hints, 4 cores");
   nm_flush_all(far, bytes);
   by_cores(far, 1, "1 beside");
   if (nm_open() >= MCCS) by_cores(far, MCCS, "4 beside");

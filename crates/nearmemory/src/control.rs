@@ -31,6 +31,8 @@ pub const LAST_CACHE: u64 = 0x860;
 /// State of the last load, one of [`crate::device::State`]: loading, running once the program has started, or refused.
 /// It never changes after the start, so a host that polls it does not synchronise with the program by accident.
 pub const LOAD_STATE: u64 = 0x868;
+/// Number of lines that the host's last-level cache may have in flight.
+pub const LAST_CACHE_MISSES: u64 = 0x870;
 /// Four argument words of the program.
 pub const ARGUMENTS: u64 = 0x880;
 /// Four counters since the start of the machine, one word each: bytes sent over the link to the device and to the host,

@@ -144,10 +144,16 @@ impl Controller {
         self.copier.outstanding_transfers()
     }
 
-    /// Returns the next access to far memory, if any. The driver performs the access and then calls
-    /// [`Controller::complete_access`] with its number.
-    pub fn next_access(&mut self) -> Option<Access> {
-        self.copier.next_access(&self.scratchpad)
+    /// Gives the copy engine this number of channels: see [`Copier::with_channels`].
+    pub fn with_copy_channels(mut self, channels: usize) -> Controller {
+        self.copier = self.copier.with_channels(channels);
+        self
+    }
+
+    /// Returns the next access of a channel of the copy engine to far memory, if any. The driver performs the access
+    /// and then calls [`Controller::complete_access`] with its number.
+    pub fn next_access(&mut self, channel: usize) -> Option<Access> {
+        self.copier.next_access(channel, &self.scratchpad)
     }
 
     /// Completes an access to far memory; `data` is the line that was read, and ignored for a write. Returns false if
@@ -227,9 +233,9 @@ impl Controller {
         self.invalid_transfer
     }
 
-    /// True if a line is waiting to be requested from far memory.
-    pub(crate) fn is_waiting(&self) -> bool {
-        self.copier.is_waiting()
+    /// Returns the copy engine.
+    pub(crate) fn copier(&self) -> &Copier {
+        &self.copier
     }
 
     /// Removes a lock and releases all requests that it holds; [`Controller::next_response`] returns their responses.

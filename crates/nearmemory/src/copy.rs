@@ -72,8 +72,8 @@ struct LineCopy {
     far: u64,
 }
 
-/// The engine. The lines of transfers are copied in any order. Transfers of one direction are counted as complete in the
-/// order of their start.
+/// The engine. A channel requests the lines of its transfers in order, and they are copied in any order. Transfers of
+/// one direction are counted as complete in the order of their start.
 #[derive(Clone, Debug)]
 pub struct Copier {
     /// Address ranges that transfers may read and write.
@@ -85,8 +85,10 @@ pub struct Copier {
     /// Number of started transfers by direction, and those of them that are not counted as complete, oldest first.
     started: [u64; 2],
     uncounted: [VecDeque<u64>; 2],
-    /// Lines not yet requested from far memory.
-    waiting: VecDeque<LineCopy>,
+    /// Lines not yet requested from far memory, by channel.
+    waiting: Vec<VecDeque<LineCopy>>,
+    /// Number of outstanding accesses, by channel.
+    in_flight: Vec<usize>,
     /// Outstanding accesses by number.
     outstanding: BTreeMap<u64, LineCopy>,
     /// Number of transfers so far, which is the number of the next one.
@@ -96,8 +98,8 @@ pub struct Copier {
 }
 
 impl Copier {
-    /// Creates an engine with at most `max_transfers` outstanding transfers. Each transfer must lie within one of the
-    /// ranges `far`.
+    /// Creates an engine with at most `max_transfers` outstanding transfers, and one channel. Each transfer must lie
+    /// within one of the ranges `far`.
     pub fn new(far: Vec<Range<u64>>, max_transfers: usize) -> Copier {
         Copier {
             far,
@@ -105,11 +107,30 @@ impl Copier {
             remaining_lines: BTreeMap::new(),
             started: [0; 2],
             uncounted: Default::default(),
-            waiting: VecDeque::new(),
+            waiting: vec![VecDeque::new()],
+            in_flight: vec![0],
             outstanding: BTreeMap::new(),
             transfers: 0,
             accesses: 0,
         }
+    }
+
+    /// Sets the number of channels of an engine without transfers: with 1, fetches and stores take turns in the order
+    /// of their start; with 2, each direction has a channel of its own.
+    pub fn with_channels(mut self, channels: usize) -> Copier {
+        self.waiting = vec![VecDeque::new(); channels.clamp(1, 2)];
+        self.in_flight = vec![0; self.waiting.len()];
+        self
+    }
+
+    /// Returns the number of channels.
+    pub fn channels(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Returns the channel of a direction.
+    fn channel_of(&self, direction: Direction) -> usize {
+        (direction as usize).min(self.channels() - 1)
     }
 
     /// Drops all transfers and sets new ranges. Numbering continues, so responses to dropped accesses are recognised
@@ -119,7 +140,7 @@ impl Copier {
         *self = Copier {
             transfers,
             accesses,
-            ..Copier::new(far, max_transfers)
+            ..Copier::new(far, max_transfers).with_channels(self.channels())
         };
     }
 
@@ -138,9 +159,14 @@ impl Copier {
         self.started[direction as usize] - self.uncounted[direction as usize].len() as u64
     }
 
-    /// True if a line is waiting to be requested from far memory.
-    pub(crate) fn is_waiting(&self) -> bool {
-        !self.waiting.is_empty()
+    /// True if a line is waiting to be requested from far memory by this channel.
+    pub(crate) fn is_waiting(&self, channel: usize) -> bool {
+        !self.waiting[channel].is_empty()
+    }
+
+    /// Returns the number of outstanding accesses of a channel.
+    pub(crate) fn in_flight(&self, channel: usize) -> usize {
+        self.in_flight[channel]
     }
 
     /// Validates a transfer. `lines` is the number of lines of the scratchpad. The error is the first one in the order
@@ -181,7 +207,8 @@ impl Copier {
         self.remaining_lines.insert(number, transfer.lines);
         self.started[transfer.direction as usize] += 1;
         self.uncounted[transfer.direction as usize].push_back(number);
-        self.waiting.extend((0..transfer.lines).map(|i| LineCopy {
+        let channel = self.channel_of(transfer.direction);
+        self.waiting[channel].extend((0..transfer.lines).map(|i| LineCopy {
             transfer: number,
             direction: transfer.direction,
             line: transfer.line + i,
@@ -190,12 +217,13 @@ impl Copier {
         Ok(())
     }
 
-    /// Returns the next access to far memory, if any. A line to be stored is read from the scratchpad now.
-    pub fn next_access(&mut self, scratchpad: &Scratchpad) -> Option<Access> {
-        let line_copy = self.waiting.pop_front()?;
+    /// Returns the next access of a channel to far memory, if any. A line to be stored is read from the scratchpad now.
+    pub fn next_access(&mut self, channel: usize, scratchpad: &Scratchpad) -> Option<Access> {
+        let line_copy = self.waiting.get_mut(channel)?.pop_front()?;
         let number = self.accesses;
         self.accesses += 1;
         self.outstanding.insert(number, line_copy);
+        self.in_flight[channel] += 1;
         let data = match line_copy.direction {
             Direction::Fetch => None,
             Direction::Store => scratchpad.line(line_copy.line).map(|data| Box::new(*data)),
@@ -216,6 +244,8 @@ impl Copier {
         let Some(line_copy) = self.outstanding.remove(&number) else {
             return false;
         };
+        let channel = self.channel_of(line_copy.direction);
+        self.in_flight[channel] -= 1;
         match line_copy.direction {
             Direction::Fetch => scratchpad.fill(line_copy.line, data, now),
             Direction::Store => scratchpad.record_store(line_copy.line, now),

@@ -82,6 +82,15 @@ pub(crate) struct FarMemory {
     pub(crate) writes: u64,
 }
 
+/// A slice of the directory in front of far memory: reads of the host take turns at its port to memory.
+#[derive(Default)]
+struct Slice {
+    /// Reads that far memory has not answered.
+    in_flight: u64,
+    /// Reads that wait for one of these to end, by number, oldest first.
+    waiting: VecDeque<(u64, Request)>,
+}
+
 /// Bytes of a page of [`FarMemory`], a unit of allocation only.
 const PAGE: usize = 4096;
 
@@ -156,10 +165,8 @@ pub(crate) struct Mcc {
     pub(crate) file: Vec<u8>,
     /// Reason for which the last binary was rejected, until the machine reports it.
     pub(crate) rejection: Option<String>,
-    /// True while a turn of the copy engine is scheduled.
-    copy_scheduled: bool,
-    /// Lines that the copy engine has requested and that have not completed.
-    requested_lines: u64,
+    /// True while a turn of a channel of the copy engine is scheduled, by channel.
+    copy_scheduled: [bool; 2],
     /// Words that have arrived, by sending core; `None` is an end mark.
     fifos: Vec<VecDeque<Option<u64>>>,
     /// Words in flight to this core, by sending core; `None` is an end mark.
@@ -171,6 +178,8 @@ pub(crate) struct Mcc {
 pub(crate) struct Device {
     pub(crate) platform: Platform,
     pub(crate) far: FarMemory,
+    /// Slices of the directory in front of far memory.
+    slices: Vec<Slice>,
     pub(crate) mccs: Vec<Mcc>,
     /// The link's direction to the host.
     pub(crate) downlink: Wire,
@@ -201,7 +210,8 @@ impl Device {
             controller: Controller::new(
                 platform.private.value as usize,
                 platform.scratchpad.value as usize,
-            ),
+            )
+            .with_copy_channels(platform.copy_channels.value as usize),
             state: State::Idle,
             exit_code: 0,
             pending_end: None,
@@ -214,8 +224,7 @@ impl Device {
             binary: (0, true),
             file: Vec::new(),
             rejection: None,
-            copy_scheduled: false,
-            requested_lines: 0,
+            copy_scheduled: [false; 2],
             fifos: vec![VecDeque::new(); count],
             words_in_flight: vec![VecDeque::new(); count],
             counters: MccCounters::default(),
@@ -227,6 +236,9 @@ impl Device {
                 reads: 0,
                 writes: 0,
             },
+            slices: (0..platform.slices.value)
+                .map(|_| Slice::default())
+                .collect(),
             mccs: (0..count).map(mcc).collect(),
             downlink: Wire::new(
                 platform.link_latency.value,
@@ -293,14 +305,10 @@ impl Device {
                 self.access_scratchpad_line(queue, now, number, address, Some(data));
             }
             Request::ReadLine(address) => {
-                let mut data = Box::new([0; LINE]);
-                self.far.get(address, &mut *data);
-                self.far.reads += 1;
-                if let Some(races) = &mut queue.races {
-                    races.fetch_line(address);
-                }
-                let end = self.far.access_dram(now, address);
-                self.send_response(queue, end, number, Response::Line(data));
+                self.request_far_read(queue, now, number, (address, request))
+            }
+            Request::ReadWord(address, _) if address < REGISTERS => {
+                self.request_far_read(queue, now, number, (address, request));
             }
             Request::WriteLine(address, data) => {
                 self.far.put(address, &*data);
@@ -310,14 +318,6 @@ impl Device {
                 }
                 let end = self.far.access_dram(now, address);
                 self.send_response(queue, end, number, Response::Written);
-            }
-            Request::ReadWord(address, size) if address < REGISTERS => {
-                let mut word = [0; 8];
-                self.far.get(address, &mut word[..size as usize]);
-                self.far.reads += 1;
-                let end = self.far.access_dram(now, address);
-                let word = Response::Word(u64::from_le_bytes(word));
-                self.send_response(queue, end, number, word);
             }
             Request::WriteWord(address, size, value) if address < REGISTERS => {
                 self.far.put(address, &value.to_le_bytes()[..size as usize]);
@@ -339,6 +339,64 @@ impl Device {
                 self.write_register(queue, now, address, value);
                 self.send_register_response(queue, now, number, Response::Written);
             }
+        }
+    }
+
+    /// Starts the host's read at an address of far memory, or queues it at its slice if that has as many reads in
+    /// flight as it may.
+    fn request_far_read(
+        &mut self,
+        queue: &mut Queue,
+        now: Time,
+        number: u64,
+        (address, request): (u64, Request),
+    ) {
+        let index = (address / LINE as u64) as usize % self.slices.len();
+        let slice = &mut self.slices[index];
+        if slice.in_flight >= self.platform.slice_reads.value {
+            return slice.waiting.push_back((number, request));
+        }
+        slice.in_flight += 1;
+        self.start_far_read(queue, now, number, request, index);
+    }
+
+    /// Performs a read of far memory by the host, through a slice.
+    fn start_far_read(
+        &mut self,
+        queue: &mut Queue,
+        now: Time,
+        number: u64,
+        request: Request,
+        slice: usize,
+    ) {
+        let (address, response) = match request {
+            Request::ReadWord(address, size) => {
+                let mut word = [0; 8];
+                self.far.get(address, &mut word[..size as usize]);
+                (address, Response::Word(u64::from_le_bytes(word)))
+            }
+            Request::ReadLine(address) => {
+                let mut data = Box::new([0; LINE]);
+                self.far.get(address, &mut *data);
+                if let Some(races) = &mut queue.races {
+                    races.fetch_line(address);
+                }
+                (address, Response::Line(data))
+            }
+            Request::WriteLine(..) | Request::WriteWord(..) => return,
+        };
+        self.far.reads += 1;
+        let end = self.far.access_dram(now, address);
+        queue.add(end, Event::FarReadCompletion(slice));
+        self.send_response(queue, end, number, response);
+    }
+
+    /// Ends a read of a slice, and starts the next one that waits there.
+    pub(crate) fn complete_far_read(&mut self, queue: &mut Queue, now: Time, index: usize) {
+        let slice = &mut self.slices[index];
+        match slice.waiting.pop_front() {
+            Some((number, request)) => self.start_far_read(queue, now, number, request, index),
+            None => slice.in_flight -= 1,
         }
     }
 
@@ -450,6 +508,7 @@ impl Device {
             control::MCCS => platform.mccs.value,
             control::FAR_BYTES => platform.far_bytes.value,
             control::LAST_CACHE => platform.llc.value,
+            control::LAST_CACHE_MISSES => platform.llc_misses.value,
             control::LOAD_STATE => match mcc.state {
                 State::Idle | State::Loading | State::Rejected => mcc.state as u64,
                 State::Running | State::Ended | State::Stopped => State::Running as u64,
@@ -612,7 +671,6 @@ impl Device {
         }
         let transfers = platform.transfers.value as usize;
         mcc.controller.set_permitted_ranges(far, transfers);
-        mcc.requested_lines = 0;
         let lines = platform.scratchpad.value;
         let pipes = manifest.pipes.iter().filter_map(|&pipe| match pipe {
             pipe if pipe < FIFO_PIPES => {
@@ -710,16 +768,22 @@ impl Device {
         }
     }
 
-    /// Issues the next line of a copy engine and schedules its next turn. Does nothing if too many lines are
-    /// outstanding or none is waiting; a completed line then schedules the next turn.
-    pub(crate) fn issue_copy_line(&mut self, queue: &mut Queue, now: Time, number: usize) {
-        let max_lines = self.platform.copy_lines.value;
+    /// Issues the next line of a channel of a copy engine and schedules its next turn. Does nothing if too many lines
+    /// are outstanding or none is waiting; a completed line then schedules the next turn.
+    pub(crate) fn issue_copy_line(
+        &mut self,
+        queue: &mut Queue,
+        now: Time,
+        number: usize,
+        channel: usize,
+    ) {
+        let max_lines = self.platform.copy_lines.value as usize;
         let mcc = &mut self.mccs[number];
-        mcc.copy_scheduled = false;
-        if mcc.requested_lines >= max_lines {
+        mcc.copy_scheduled[channel] = false;
+        if mcc.controller.copier().in_flight(channel) >= max_lines {
             return;
         }
-        let Some(access) = mcc.controller.next_access() else {
+        let Some(access) = mcc.controller.next_access(channel) else {
             return;
         };
         match &access.data {
@@ -728,15 +792,16 @@ impl Device {
         }
         if let Some(races) = &mut queue.races {
             let is_far = !self.main_range.contains(&access.far);
-            races.copy_line(number, access.far, access.number, is_far);
+            let line = (access.far, access.data.is_some());
+            races.copy_line(number, line, access.number, is_far);
         }
-        mcc.requested_lines += 1;
-        mcc.copy_scheduled = true;
+        mcc.copy_scheduled[channel] = true;
         if let Some(timeline) = &mut queue.timeline {
             let stores = access.data.is_some();
             timeline.begin_copy((number, access.number), access.far, stores, now);
         }
-        queue.add(now + self.platform.copy_line.value, Event::CopyTurn(number));
+        let next_turn = now + self.platform.copy_line.value;
+        queue.add(next_turn, Event::CopyTurn(number, channel));
         let (stores, address) = (access.data.is_some(), access.far);
         let mut data = access.data.unwrap_or_else(|| Box::new([0; LINE]));
         if self.main_range.contains(&address) {
@@ -806,12 +871,11 @@ impl Device {
         if let Some(races) = &mut queue.races {
             races.complete_line_copy(number, access);
         }
-        if mcc.controller.complete_access(access, data) {
-            mcc.requested_lines -= 1;
-        }
-        if !mcc.copy_scheduled {
-            mcc.copy_scheduled = true;
-            queue.add(now, Event::CopyTurn(number));
+        mcc.controller.complete_access(access, data);
+        for channel in 0..mcc.controller.copier().channels() {
+            if !std::mem::replace(&mut mcc.copy_scheduled[channel], true) {
+                queue.add(now, Event::CopyTurn(number, channel));
+            }
         }
         self.publish_final_state(queue, number);
         self.has_pending_event = true;

@@ -51,6 +51,17 @@ pub(crate) enum Response {
     Written,
 }
 
+impl Response {
+    /// Returns the number of data bytes that the response carries.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            Response::Line(_) => LINE as u64,
+            Response::Word(_) => 8,
+            Response::Written => 0,
+        }
+    }
+}
+
 /// Access of a copy engine to the host's own memory: a line to store there, or to read.
 #[derive(Clone, Debug)]
 pub(crate) struct HostMemoryRequest {
@@ -85,12 +96,14 @@ pub(crate) enum Event {
     CoreTurn(CoreId),
     /// A request arrives at its destination in the device.
     RequestArrival(u64, Request),
+    /// Far memory answers a read of a slice of the directory.
+    FarReadCompletion(usize),
     /// A response arrives at the device's end of the link.
     ResponseDeparture(u64, Response),
     /// A response arrives at the host.
     ResponseArrival(u64, Response),
-    /// Turn of a copy engine, which issues its next line.
-    CopyTurn(usize),
+    /// Turn of a channel of a core's copy engine, which issues its next line: the core, and the channel.
+    CopyTurn(usize, usize),
     /// An access of a copy engine completes at its core.
     CopyCompletion(usize, u64, Box<Data>),
     /// A copy engine's access to host memory arrives at the device's end of the link.
@@ -110,7 +123,9 @@ impl Event {
     pub(crate) fn is_read_only(&self) -> bool {
         use Event::*;
         match self {
-            CoreTurn(_) | RequestArrival(_, Request::ReadLine(_) | Request::ReadWord(..)) => true,
+            CoreTurn(_)
+            | FarReadCompletion(_)
+            | RequestArrival(_, Request::ReadLine(_) | Request::ReadWord(..)) => true,
             ResponseDeparture(_, response) | ResponseArrival(_, response) => {
                 !matches!(response, Response::Written)
             }
@@ -219,7 +234,7 @@ impl Wire {
     }
 
     /// Transmits a message with `bytes` bytes of data that is ready at `now`. Returns its arrival time. Messages wait
-    /// for earlier ones.
+    /// for earlier ones, and arrive in their order: streams of lines rely on this (`nearmemory/stream.h`).
     pub(crate) fn carry(&mut self, now: Time, bytes: u64) -> Time {
         let bytes = bytes + self.header;
         self.messages += 1;
@@ -242,4 +257,26 @@ pub(crate) enum StallReason {
     Early,
     /// A resource is busy or a response is outstanding.
     Blocked,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Messages arrive in the order in which they are sent, whatever their sizes and times.
+    #[test]
+    fn messages_of_a_wire_arrive_in_order() {
+        let (mut wire, mut now, mut last_arrival, mut random) =
+            (Wire::new(90_000, 1 << 33, 8), 0, 0, 1_u64);
+        for _ in 0..10_000 {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            now += random >> 50;
+            let bytes = [0, 8, 128][(random >> 40) as usize % 3];
+            let arrival = wire.carry(now, bytes);
+            assert!(arrival > last_arrival && arrival > now + 90_000);
+            last_arrival = arrival;
+        }
+    }
 }

@@ -164,6 +164,10 @@ struct Core {
     writes: u64,
     /// Outstanding misses of the core's own cache.
     misses: u64,
+    /// Lines of far memory and scratchpads for which loads of the core wait.
+    loaded_lines: u64,
+    /// Times at which the core may wait for further lines of the host's own memory, one for each such line.
+    main_load_slots: Vec<Time>,
 }
 
 /// The host of a machine, without its pipelines.
@@ -233,7 +237,9 @@ impl Host {
                     uncached_loads: 0,
                     write_backs: 0,
                     writes: 0,
-                    misses: 0
+                    misses: 0,
+                    loaded_lines: 0,
+                    main_load_slots: vec![0; platform.load_misses.value as usize],
                 };
                 cores
             ],
@@ -355,6 +361,12 @@ impl Host {
         number
     }
 
+    /// True if a load of the core waits for this line.
+    fn is_loading(&self, core: usize, line: u64) -> bool {
+        let miss = self.misses.get(&line);
+        miss.is_some_and(|miss| miss.waiters.iter().any(|waiter| waiter.core == core))
+    }
+
     /// True if no further request may be outstanding.
     fn is_full(&self) -> bool {
         self.outstanding.len() as u64 >= self.platform.llc_misses.value
@@ -396,6 +408,27 @@ impl Host {
         if let Some(races) = &mut queue.races {
             races.start_write_back(line, number, keeps, line < UNCACHED);
         }
+    }
+
+    /// Performs the cache lookups of a load of host memory and returns its additional latency, in picoseconds. A miss
+    /// of the core's own cache waits until fewer loads than the core may have miss.
+    fn load_main(&mut self, core: usize, address: u64, now: Time, queue: &mut Queue) -> Time {
+        if self.cores[core]
+            .l1
+            .find(address & !(LINE_BYTES - 1))
+            .is_some()
+        {
+            return self.access_main(core, address, now, queue);
+        }
+        let slots = self.cores[core].main_load_slots.iter().enumerate();
+        let (slot, free_at) = slots
+            .map(|(slot, free_at)| (slot, *free_at))
+            .min_by_key(|(_, free_at)| *free_at)
+            .expect("a core may wait for at least one line");
+        let start = now.max(free_at);
+        let ready = start + self.access_main(core, address, start, queue);
+        self.cores[core].main_load_slots[slot] = ready;
+        ready - now
     }
 
     /// Performs the cache lookups of an access to host memory and returns its additional latency, in picoseconds.
@@ -547,7 +580,11 @@ impl Host {
             return Vec::new();
         };
         let mut deliveries = Vec::new();
-        for waiter in &miss.waiters {
+        for (i, waiter) in miss.waiters.iter().enumerate() {
+            let is_first = miss.waiters[..i]
+                .iter()
+                .all(|earlier| earlier.core != waiter.core);
+            self.cores[waiter.core].loaded_lines -= u64::from(is_first);
             self.cores[waiter.core].loads -= 1;
             deliveries.push(Delivery {
                 core: waiter.core,

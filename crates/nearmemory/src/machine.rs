@@ -422,13 +422,10 @@ impl Machine {
                 }
                 device.execute_request(queue, now, number, request);
             }
+            Event::FarReadCompletion(slice) => device.complete_far_read(queue, now, slice),
             Event::ResponseDeparture(number, response) => {
-                let bytes = match response {
-                    crate::events::Response::Line(_) => 128,
-                    crate::events::Response::Word(_) => 8,
-                    crate::events::Response::Written => 0,
-                };
-                let arrival = device.downlink.carry(now, bytes) + self.platform.fill.value;
+                let arrival = device.downlink.carry(now, response.bytes());
+                let arrival = arrival + self.platform.fill.value;
                 if let Some(timeline) = &mut queue.timeline {
                     timeline.mark_response(number, now);
                     timeline.record_transmission(false, &device.downlink.last);
@@ -456,7 +453,7 @@ impl Machine {
                     }
                 }
             }
-            Event::CopyTurn(mcc) => device.issue_copy_line(queue, now, mcc),
+            Event::CopyTurn(mcc, channel) => device.issue_copy_line(queue, now, mcc, channel),
             Event::CopyCompletion(mcc, access, data) => {
                 device.complete_copy_line(queue, now, mcc, access, &data)
             }

@@ -76,6 +76,7 @@ quantities! {
     host_cycle "host" "cycle" Picoseconds (1, MS) Any "A clock of a host core.";
     l1 "host" "l1" Bytes (LINE as u64, 1 << 24) PowersOfTwo "A core's own cache, which writes through and takes time only.";
     l1_ways "host" "l1_ways" Count (1, 64) PowersOfTwo "Its ways.";
+    load_misses "host" "load_misses" Count (1, 64) Any "Lines for which a core's loads wait at once, apart from prefetches and stores.";
     l1_misses "host" "l1_misses" Count (1, 4096) Any "Outstanding lines of a core, including prefetches into its own cache.";
     llc "host" "llc" Bytes (LINE as u64, 1 << 30) PowersOfTwo "The last cache; its lines of far memory are not coherent.";
     llc_ways "host" "llc_ways" Count (1, 64) PowersOfTwo "Its ways.";
@@ -92,6 +93,8 @@ quantities! {
     link_bandwidth "link" "bandwidth" BytesPerSecond (1000000, 1 << 50) Any "Each way.";
     link_header "link" "header_bytes" Bytes (0, 4096) Any "Bytes of each message in addition to its data.";
     device_path "device" "path" Picoseconds (0, MS) Any "From the link to far memory or a scratchpad and back, together.";
+    slices "device" "slices" Count (1, 64) PowersOfTwo "Slices of the directory in front of far memory, which lines take by turns.";
+    slice_reads "device" "slice_reads" Count (1, 4096) Any "Reads of far memory by the host that a slice has in flight; later ones wait in order.";
     register_path "device" "register_path" Picoseconds (0, MS) Any "The same for a register.";
     register_interval "device" "register_interval" Picoseconds (0, MS) Any "Interval between two accesses of the host to registers, of which the device takes one at a time.";
     far_bytes "device" "far_memory" Bytes (1 << 20, 1 << 38) PowersOfTwo "Far memory.";
@@ -103,8 +106,9 @@ quantities! {
     fifo_words "device" "fifo_words" Count (1, 1 << 20) Any "Words in the FIFO from one core to another one.";
     fifo_latency "device" "fifo_latency" Picoseconds (0, MS) Any "From the store of a word to its arrival in the FIFO.";
     transfers "copy" "transfers" Count (1, 4096) Any "Outstanding transfers of a copy engine.";
-    copy_lines "copy" "lines" Count (1, 4096) Any "Lines of these transfers that far memory handles at once.";
-    copy_line "copy" "line" Picoseconds (1, MS) Any "Interval between two lines that a copy engine requests.";
+    copy_channels "copy" "channels" Count (1, 2) Any "Channels of a copy engine: 1 for both directions, or one for each.";
+    copy_lines "copy" "lines" Count (1, 4096) Any "Lines of a channel that far memory handles at once.";
+    copy_line "copy" "line" Picoseconds (1, MS) Any "Interval between two lines that a channel of a copy engine requests.";
     copy_path "copy" "path" Picoseconds (0, MS) Any "From the command to far memory and from there to the stamp, together.";
     handshake "loader" "handshake" Picoseconds (0, MS) Any "From the host's command to the start of the loader, and from its end to the state that the host reads, together.";
     load_start "loader" "start" Picoseconds (0, MS) Any "For the headers of a binary.";

@@ -244,7 +244,8 @@ EXPERIMENTS = {
 All of it is measured by programs. External latency: uncached reads of the host, one after the other. Internal: from
 the command of a core to the stamp of the line. External bandwidth: the host reads in order, a word of each line, with
 the distance and level of hints that are best. Internal: transfers of a copy engine. The machine is fitted to the
-first three; both latencies are not published, the external one is held near Enzian's (591 ns, DC+DDR).
+internal bandwidth and to the ratio of latencies; the external bandwidth follows from the reads that the directory has
+in flight. Both latencies are not published, the external one is held near Enzian's (591 ns, DC+DDR).
 """,
         omissions=OMISSIONS,
         headline="A core beside far memory has lower latency and more bandwidth to it than the host.",
@@ -261,7 +262,7 @@ that also by four cores, each with a part of the bytes and of the hints; far one
 all of them with a read of the last word. Sources in far memory are in no cache before; what is local was accessed
 before. By a core: from the host's request through a pipe, which brings operation and addresses, to the answer, for
 which the core has read the last line; what the host does for its caches is not counted. Copies are synchronous, 384
-lines at a time, or two interleaved transfers of 192. The second of two runs counts (published are medians of 100; here
+lines at a time, or two interleaved transfers of 192, of which one is fetched while the other is stored. The second of two runs counts (published are medians of 100; here
 each is the same). Each word that was written is compared.
 """,
         omissions=OMISSIONS,
@@ -329,7 +330,8 @@ and how long it takes for a line, a byte and a line that is cleared, are assumed
         run=_sum,
         note=f"""\
 A table of {_TABLE >> 20} MiB, twice the last cache, of rows with a number and a balance of 32 bits each, filled up;
-million rows per second. Hints go 64 lines ahead; of four cores, each of which has a part of the rows, 16. The core is
+million rows per second. Hints go as many lines ahead as the last cache may have in flight (64 of `host.llc_misses`);
+of four cores, each of which has a part of the rows, a quarter. The core is
 asked by a register pipe and answers by one; it fetches 64 lines at a time, three such transfers ahead. Sums are
 compared with what the balances were made to be.
 """,
@@ -347,7 +349,7 @@ compared with what the balances were made to be.
         note=f"""\
 Table, caches and pages are {_SCALE} times smaller than in proxics-sum ("scale"): {_TABLE // _SCALE >> 20} MiB of rows
 of {LINE_BYTES} bytes; million rows of the table per second. The host counts the rows and
-adds up their balances, with hints 64 lines ahead, or 16 for each of four cores; it keeps none. The core copies whole
+adds up their balances, with hints as in proxics-sum; it keeps none. The core copies whole
 rows to far memory, adjacent ones at once (they are not counted on their way to the host), or streams them: each is a
 line that the host has asked for before, and that the scratchpad holds until it is there. All rows that are copied or
 come are compared.

@@ -91,8 +91,8 @@ EXPERIMENTS = {
 Trees of the benchmark UTS, about {_SCALE} times smaller than T1L, T2L and T3L ("smaller": factor), as the caches of
 the host and the reach of its translations are ("scale"; the first-level cache has one set at least). Nodes are
 hashes by SHA-1, and are in memory before, each in a line of its own, siblings one behind the other. The host
-searches in depth, or with 64 nodes hinted at before they are read (16 for each of four cores, which take parts of
-the tree from each other). Cores beside far memory have 8 outstanding reads; of four of them those that have nothing
+searches in depth, or with as many nodes hinted at before they are read as the last cache may have lines in flight
+(64; a quarter for each of four cores, which take parts of the tree from each other). Cores beside far memory have 8 outstanding reads; of four of them those that have nothing
 to do ask the others by FIFOs, each of whom gives its oldest siblings (published ones deal children equally to all),
 and they know by credit when all is done. Million nodes per second, from the last start of a program to the last
 number that one sends; nodes, leaves and depth are compared.

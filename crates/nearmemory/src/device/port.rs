@@ -346,10 +346,12 @@ impl Memory for MccPort<'_> {
             .send_pending_responses(self.queue, self.now, self.mcc, Some(core_id));
         let path = self.device.platform.copy_path.value;
         let mcc = &mut self.device.mccs[self.mcc];
-        if !mcc.copy_scheduled && mcc.controller.is_waiting() {
-            mcc.copy_scheduled = true;
-            self.queue
-                .add(self.now + path / 2, Event::CopyTurn(self.mcc));
+        for channel in 0..mcc.controller.copier().channels() {
+            if !mcc.copy_scheduled[channel] && mcc.controller.copier().is_waiting(channel) {
+                mcc.copy_scheduled[channel] = true;
+                self.queue
+                    .add(self.now + path / 2, Event::CopyTurn(self.mcc, channel));
+            }
         }
         reply
     }

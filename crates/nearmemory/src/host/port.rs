@@ -217,6 +217,11 @@ impl<'a> HostPort<'a> {
             return Reply::Done(value);
         }
         let core = self.core;
+        let is_waiting = self.host.is_loading(core, line);
+        let loaded_lines = self.host.cores[core].loaded_lines;
+        if !is_waiting && loaded_lines >= self.host.platform.load_misses.value {
+            return self.stall_access();
+        }
         match self.miss_of(line) {
             Some(miss) => {
                 // Stores to the missing line so far are older than this load.
@@ -231,6 +236,7 @@ impl<'a> HostPort<'a> {
                     mask: read_word(&mask, address, size),
                 });
                 self.host.cores[core].loads += 1;
+                self.host.cores[core].loaded_lines += u64::from(!is_waiting);
                 self.report_load(line);
                 Reply::Later
             }
@@ -427,7 +433,7 @@ impl Memory for HostPort<'_> {
                 }
                 self.extra_latency = self
                     .host
-                    .access_main(self.core, address, self.now, self.queue);
+                    .load_main(self.core, address, self.now, self.queue);
                 self.host.main.memory.load(address, size, destination)
             }
             Region::Cached => self.load_line(address, size, destination),

@@ -232,18 +232,28 @@ impl RaceDetector {
         }
     }
 
-    /// A copy engine reads or writes its next line, at address `line`. `is_far` is false for the host's own memory.
-    pub(crate) fn copy_line(&mut self, mcc: usize, line: u64, access: u64, is_far: bool) {
-        let Some(command) = self.commands[mcc].front_mut() else {
+    /// A copy engine reads or writes its next line of a direction, at address `line`. Transfers of one direction are copied
+    /// in the order of their commands. `is_far` is false for the host's own memory.
+    pub(crate) fn copy_line(
+        &mut self,
+        mcc: usize,
+        (line, stores): (u64, bool),
+        access: u64,
+        is_far: bool,
+    ) {
+        let commands = &mut self.commands[mcc];
+        let position = commands.iter().position(|command| command.stores == stores);
+        let Some(position) = position else {
             return;
         };
-        let (write, stores) = (command.write.clone(), command.stores);
+        let command = &mut commands[position];
+        let write = command.write.clone();
         let (scratchpad, number) = (command.scratchpad, command.number);
         command.far += 128;
         command.scratchpad += 1;
         command.lines -= 1;
         if command.lines == 0 {
-            self.commands[mcc].pop_front();
+            commands.remove(position);
         }
         self.accesses.insert((mcc, access), (scratchpad, number));
         if !stores {

@@ -10,7 +10,7 @@ const LINE: u64 = 0x1000;
 fn copy(races: &mut RaceDetector, mcc: usize, pc: u64, stores: bool) {
     let core_id = CoreId::Mcc(mcc);
     races.start_transfer(Site { core_id, pc }, (0, LINE, 1), stores);
-    races.copy_line(mcc, LINE, 0, true);
+    races.copy_line(mcc, (LINE, stores), 0, true);
     races.complete_line_copy(mcc, 0);
     races.load_stamp(mcc, 0, stores);
 }

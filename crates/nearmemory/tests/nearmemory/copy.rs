@@ -48,6 +48,7 @@ proptest! {
         transfers in prop::collection::vec((any::<bool>(), 1..5_usize), 1..20),
         order in prop::collection::vec(any::<prop::sample::Index>(), 100),
         max_transfers in 1..5_usize,
+        channels in 1..3_usize,
     ) {
         let (mut far, mut expected) = (Plain::new(100), Plain::new(100));
         let mut scratchpad = Scratchpad::new(100);
@@ -56,7 +57,7 @@ proptest! {
             line.fill(255 - i as u8);
             *scratchpad.line_mut(i).unwrap() = *line;
         }
-        let mut copier = Copier::new(std::iter::once(FAR..far.end()).collect(), max_transfers);
+        let mut copier = Copier::new(std::iter::once(FAR..far.end()).collect(), max_transfers).with_channels(channels);
         let (mut scratchpad_line, mut outstanding) = (0, Vec::<Access>::new());
         let mut order = order.iter();
         let mut transfers = transfers.into_iter().peekable();
@@ -78,7 +79,7 @@ proptest! {
                 }
                 prop_assert!(copier.outstanding_transfers() <= max_transfers);
             }
-            outstanding.extend(copier.next_access(&scratchpad));
+            outstanding.extend((0..channels).filter_map(|channel| copier.next_access(channel, &scratchpad)));
             if now % 2 == 0 && !outstanding.is_empty() {
                 let index = order.next().map_or(0, |index| index.index(outstanding.len()));
                 let access = outstanding.remove(index);
@@ -114,7 +115,7 @@ proptest! {
             remaining[direction as usize].push(lines);
             let number = remaining[direction as usize].len() - 1;
             for _ in 0..lines {
-                let access = copier.next_access(&scratchpad).expect("a line waits");
+                let access = copier.next_access(0, &scratchpad).expect("a line waits");
                 accesses.push((access.number, direction, number));
             }
         }
@@ -220,7 +221,7 @@ fn run(image: &Image, lines: usize, max_transfers: usize, newest_first: bool) ->
             Err(stop) => panic!("at {:#x}: {stop:?}", hart.pc),
         }
         max_outstanding = max_outstanding.max(memory.outstanding_transfers());
-        outstanding.extend(memory.next_access());
+        outstanding.extend(memory.next_access(0));
         if now % 5 == 0 && !outstanding.is_empty() {
             let access = outstanding.remove(if newest_first {
                 outstanding.len() - 1

@@ -221,7 +221,7 @@ impl Frontend {
         }
         if access.purpose == Purpose::Hint {
             context.tally.counters.prefetched += u64::from(!hit);
-            return;
+            return self.end_prefetch(access.core);
         }
         let now = context.now();
         if performed && !hit && access.kind.about_line() {
@@ -234,7 +234,7 @@ impl Frontend {
             bouncing.record_miss(&access, cache, now - access.issued);
         }
         let group = context.tables.groups.of_cache(access.cache);
-        let done = now + if hit { group.hit } else { group.fill };
+        let done = now + group.return_latency(access.kind, hit);
         let next = done + group.work;
         match access.purpose {
             Purpose::Drain => {
@@ -384,6 +384,13 @@ impl Frontend {
         fence.is_some()
     }
 
+    /// Ends a prefetch of a core, which a thread counts.
+    fn end_prefetch(&mut self, core: u16) {
+        if let Some(threads) = &mut self.threads {
+            threads.end_prefetch(core);
+        }
+    }
+
     /// Ends a posted store of a core's thread.
     fn complete_posted(&mut self, context: &mut Context, core: u16, line: Line) {
         let threads = self.threads.as_mut();
@@ -510,8 +517,13 @@ impl Frontend {
         };
         match translations.take_step(number) {
             TranslationStep::LookUp { access } => {
-                if let Some((page, generation)) = translations.look_up(context, access) {
-                    self.send_translated(context, access, page, generation);
+                let Pending { purpose, core, .. } = context.local.accesses[access];
+                match translations.look_up(context, access) {
+                    Some((page, generation)) => {
+                        self.send_translated(context, access, page, generation);
+                    }
+                    None if purpose == Purpose::Hint => self.end_prefetch(core),
+                    None => {}
                 }
             }
             TranslationStep::Answer {
@@ -581,15 +593,16 @@ impl Frontend {
             performed: false,
         });
         context.observe(Fact::Refused { access: &access });
+        if access.purpose == Purpose::Hint {
+            return self.end_prefetch(access.core);
+        }
         let Some(translations) = &mut self.translations else {
             return;
         };
-        if access.purpose == Purpose::Hint {
-            return;
-        }
         let is_progress = translations.record_refusal(&access);
         let group = context.tables.groups.of_cache(access.cache);
-        let completion = context.now() + translations.hit_latency() + group.hit;
+        let completion =
+            context.now() + translations.hit_latency() + group.return_latency(access.kind, true);
         let next = completion + group.work;
         let has_programs = self.threads.is_some() || self.port.is_some();
         if is_progress || !has_programs {

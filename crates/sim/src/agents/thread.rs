@@ -50,6 +50,8 @@ pub(crate) struct ThreadState {
     pub repeats_step: bool,
     /// Time since when the step has waited for a posted store, in picoseconds; meaningless if it does not wait.
     pub blocked_since: Time,
+    /// Number of outstanding prefetches.
+    pub prefetches: u32,
     /// True if the thread waits for all its stores.
     pub awaits_stores: bool,
     /// True if the step is an acquiring load: caches receive an acquire when it has ended.
@@ -76,6 +78,7 @@ impl ThreadState {
             posted: Vec::new(),
             repeats_step: false,
             blocked_since: 0,
+            prefetches: 0,
             awaits_stores: false,
             is_acquiring: false,
             reading_since: None,
@@ -234,6 +237,7 @@ impl Threads {
                     }
                 }
             }
+            Step::Prefetch { .. } if !self.begin_prefetch(context, core) => {}
             _ => return self.access(context, core, &step),
         }
         ThreadAction::Continue(time)
@@ -354,6 +358,25 @@ impl Threads {
             context.tally.counters.posted_waited += time - thread.blocked_since;
             time
         })
+    }
+
+    /// Counts a prefetch of a core's thread. Returns false if it is dropped, since the thread has as many outstanding
+    /// prefetches as leave room for one other access.
+    fn begin_prefetch(&mut self, context: &Context, core: u16) -> bool {
+        let limit = context.tables.groups.of_core(core).thread_accesses - 1;
+        let Some(thread) = self.states.get_mut(usize::from(core)) else {
+            return false;
+        };
+        let is_admitted = thread.prefetches < limit;
+        thread.prefetches += u32::from(is_admitted);
+        is_admitted
+    }
+
+    /// Ends a prefetch of a core's thread.
+    pub fn end_prefetch(&mut self, core: u16) {
+        if let Some(thread) = self.states.get_mut(usize::from(core)) {
+            thread.prefetches -= 1;
+        }
     }
 
     /// Removes a thread's last posted store to a line, which was refused.

@@ -32,8 +32,31 @@ const PHYSICAL_PAGE: Page = Page::MAX;
 /// Number of times that a page has been unmapped: it identifies one mapping of the page.
 pub(crate) type Generation = u32;
 
-/// Translation cache with LRU replacement and at most `capacity` entries.
+/// Translation cache of sets with LRU replacement. A page belongs to set (page mod sets).
 struct TranslationCache {
+    /// At least one set.
+    sets: Vec<TranslationSet>,
+}
+
+impl TranslationCache {
+    /// Creates an empty cache with at most `entries` entries, in sets of `ways`, or in one set if `ways` is 0.
+    fn new(entries: u64, ways: u64) -> TranslationCache {
+        let sets = entries.checked_div(ways).unwrap_or(1).max(1);
+        let set = || TranslationSet::new(entries / sets);
+        TranslationCache {
+            sets: (0..sets).map(|_| set()).collect(),
+        }
+    }
+
+    /// Returns the set of a page.
+    fn set(&mut self, page: Page) -> &mut TranslationSet {
+        let index = page as usize % self.sets.len();
+        &mut self.sets[index]
+    }
+}
+
+/// Set of a translation cache with LRU replacement and at most `capacity` entries.
+struct TranslationSet {
     /// Maximum number of entries.
     capacity: usize,
     /// Number of uses so far: the time of the last one, for LRU.
@@ -44,10 +67,10 @@ struct TranslationCache {
     pages_by_use: BTreeMap<u64, Page>,
 }
 
-impl TranslationCache {
-    /// Creates an empty cache.
-    fn new(capacity: u64) -> TranslationCache {
-        TranslationCache {
+impl TranslationSet {
+    /// Creates an empty set.
+    fn new(capacity: u64) -> TranslationSet {
+        TranslationSet {
             capacity: capacity as usize,
             use_count: 0,
             entries: FxHashMap::default(),
@@ -217,7 +240,7 @@ impl Translations {
             ));
         }
         let device = |_| Device {
-            cache: TranslationCache::new(quantities.atc_entries.value),
+            cache: TranslationCache::new(quantities.atc_entries.value, quantities.atc_ways.value),
             pending: FxHashMap::default(),
             delayed_accesses: VecDeque::new(),
             uses: FxHashMap::default(),
@@ -226,7 +249,10 @@ impl Translations {
             tables_per_walk: quantities.walk()?,
             first_cache: caches.first().0,
             devices: caches.iter().map(device).collect(),
-            host: TranslationCache::new(quantities.iommu_tlb_entries.value),
+            host: TranslationCache::new(
+                quantities.iommu_tlb_entries.value,
+                quantities.iommu_tlb_ways.value,
+            ),
             steps: Pool::default(),
             page_count: u64::from(lines).div_ceil(lines_per_page) as Page,
             page_shift: lines_per_page.trailing_zeros(),
@@ -401,7 +427,7 @@ impl Translations {
     pub fn look_up(&mut self, context: &mut Context, index: u32) -> Option<(Page, Generation)> {
         let access = context.local.accesses[index];
         let page = access.line >> self.page_shift;
-        let cached = self.device(access.cache).cache.find(page);
+        let cached = self.device(access.cache).cache.set(page).find(page);
         if let Some(generation) = cached {
             self.counters.hits += 1;
             return Some((page, generation));
@@ -492,7 +518,7 @@ impl Translations {
             return waiting.push(device);
         }
         let lookup = self.quantities.iommu_tlb_latency.value;
-        match self.host.find(page) {
+        match self.host.set(page).find(page) {
             Some(generation) => self.send_message(
                 context,
                 lookup,
@@ -544,7 +570,7 @@ impl Translations {
         }
         let generation = self.generation(page);
         if self.page_permission(page) > Permission::None {
-            self.host.insert(page, generation);
+            self.host.set(page).insert(page, generation);
         }
         let answer = TranslationStep::Answer {
             device,
@@ -577,7 +603,7 @@ impl Translations {
         device.pending.remove(&page);
         // The absence of a page is not cached: it is requested again.
         if self.page_permission(page) > Permission::None {
-            self.device(cache).cache.insert(page, generation);
+            self.device(cache).cache.set(page).insert(page, generation);
         }
         Some(waiting)
     }
@@ -597,7 +623,7 @@ impl Translations {
         }
         let index = device.delayed_accesses.pop_front()?;
         let page = context.local.accesses[index].line >> page_shift;
-        Some((index, page, device.cache.find(page)))
+        Some((index, page, device.cache.set(page).find(page)))
     }
 
     /// Unmaps a random page, unless that page is being unmapped already.
@@ -609,7 +635,7 @@ impl Translations {
         let page = self.random.below(self.page_count.into()) as Page;
         if !self.unmapping_pages.contains_key(&page) {
             self.counters.invalidations += 1;
-            self.host.remove(page);
+            self.host.set(page).remove(page);
             let devices = self.devices.len() as u16;
             self.unmapping_pages.insert(page, (devices, Vec::new()));
             let first = self.first_cache;
@@ -627,7 +653,7 @@ impl Translations {
     /// once if no access uses it.
     fn invalidate_translation(&mut self, context: &mut Context, cache: Agent, page: Page) {
         let device = self.device(cache);
-        device.cache.remove(page);
+        device.cache.set(page).remove(page);
         if let Some(pending) = device.pending.get_mut(&page) {
             pending.stale = true;
         }

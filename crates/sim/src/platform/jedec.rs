@@ -48,20 +48,8 @@ impl Scheduler {
     ];
 }
 
-/// Treatment of a row after a column command.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PagePolicy {
-    /// The row stays open until another one of its bank is needed, or a refresh.
-    Open,
-    /// The row is closed unless a burst that waits hits it.
-    Closed,
-}
-
-impl PagePolicy {
-    /// All policies, by name.
-    pub const ALL: [(&'static str, PagePolicy); 2] =
-        [("open", PagePolicy::Open), ("closed", PagePolicy::Closed)];
-}
+/// Page policies by their former names, with the value of `dram.closed_page`.
+const PAGE_POLICIES: [(&str, u64); 2] = [("open", 0), ("closed", 1)];
 
 /// Returns the entry of `known` with this name.
 ///
@@ -128,8 +116,9 @@ pub struct JedecTiming {
 pub struct JedecDram {
     /// Order of service.
     pub scheduler: Scheduler,
-    /// Treatment of rows after their use.
-    pub page_policy: PagePolicy,
+    /// 1 if a row is closed after a column command, unless a waiting burst hits it; 0 if it stays open until another row of
+    /// its bank is needed, or a refresh.
+    pub closed_page: Quantity,
     /// Number of channels. A line belongs to channel (line mod channels), unless addresses are hashed.
     pub channels: Quantity,
     /// 1 if bits 5, 6, 13 and 14 of the line number are folded into the two lowest ones for the choice of the channel,
@@ -384,7 +373,7 @@ impl JedecDram {
         let set = |value| Quantity::given(value, "set for this run");
         let mut dram = JedecDram {
             scheduler: Scheduler::FirstReady,
-            page_policy: PagePolicy::Open,
+            closed_page: set(0),
             channels: set(1),
             channel_hash: set(0),
             bank_hash: set(0),
@@ -426,7 +415,10 @@ impl JedecDram {
     pub(super) fn set_choice(&mut self, name: &str, value: &str) -> Result<(), String> {
         match name.rsplit('.').next() {
             Some("scheduler") => self.scheduler = named(name, value, &Scheduler::ALL)?,
-            Some("page_policy") => self.page_policy = named(name, value, &PagePolicy::ALL)?,
+            Some("page_policy") => {
+                let closed_page = named(name, value, &PAGE_POLICIES)?;
+                self.closed_page = Quantity::given(closed_page, "set for this run");
+            }
             _ => self.set_standard(named(name, value, &Standard::ALL)?),
         }
         Ok(())

@@ -18,7 +18,7 @@ use cohkit_units::{self as units, Quantity, Unit};
 use std::borrow::Cow;
 
 pub use former_names::{current_name, FORMER_NAMES};
-pub use jedec::{JedecDram, JedecTiming, PagePolicy, Scheduler, Standard};
+pub use jedec::{JedecDram, JedecTiming, Scheduler, Standard};
 pub use table::{Row, TABLE};
 pub use translation::Translation;
 
@@ -117,6 +117,8 @@ pub struct Cache {
     pub request_latency: Quantity,
     /// Latency from a decision to perform the access immediately to the core, in picoseconds.
     pub hit_latency: Quantity,
+    /// The same for an access that writes, if it differs.
+    pub store_hit_latency: Option<Quantity>,
     /// Latency from the arrival of a response at the cache to the core, in picoseconds.
     pub fill_latency: Quantity,
     /// Address translation between cores and cache; `None` if all addresses are physical.
@@ -895,6 +897,7 @@ impl Platform {
         blank.home.issue_interval = Some(unset());
         blank.cores.issue_interval = Some(unset());
         blank.cores.max_posted_stores = Some(unset());
+        blank.cache.store_hit_latency = Some(unset());
         blank.home.max_reads = Some(unset());
         blank.home.max_writes = Some(unset());
         blank.home.memory_in_flight = Some(unset());
@@ -949,6 +952,7 @@ impl Platform {
                 index_hash: test(0),
                 request_latency: test(NANOSECOND),
                 hit_latency: test(NANOSECOND),
+                store_hit_latency: None,
                 fill_latency: test(NANOSECOND),
                 translation: None,
             },

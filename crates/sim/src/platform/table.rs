@@ -43,6 +43,8 @@ enum Place {
     Home(fn(&mut Home) -> &mut Quantity),
     /// Quantity that cores can lack.
     ExtraCores(fn(&mut Cores) -> &mut Option<Quantity>),
+    /// Quantity that caches can lack.
+    ExtraCache(fn(&mut Cache) -> &mut Option<Quantity>),
     /// Quantity that a home can lack.
     Extra(fn(&mut Home) -> &mut Option<Quantity>),
     /// Quantity of the cache at a home only.
@@ -89,6 +91,7 @@ impl Row {
             Place::Translation(accessor) => accessor(platform.cache.translation.as_mut()?),
             Place::Home(accessor) => accessor(&mut platform.home),
             Place::ExtraCores(accessor) => accessor(&mut platform.cores).as_mut()?,
+            Place::ExtraCache(accessor) => accessor(&mut platform.cache).as_mut()?,
             Place::Extra(accessor) => accessor(&mut platform.home).as_mut()?,
             Place::HomeCache(accessor) => accessor(platform.home.llc.as_mut()?),
             Place::WatchdogTimeout => &mut platform.watchdog_timeout,
@@ -121,6 +124,7 @@ impl Row {
         Some(match self.place {
             Place::Cores(accessor) if self.name != "cores.timeout" => accessor(&mut agents.cores),
             Place::ExtraCores(accessor) => accessor(&mut agents.cores).as_mut()?,
+            Place::ExtraCache(accessor) => accessor(&mut agents.cache).as_mut()?,
             Place::Cache(accessor) => accessor(&mut agents.cache),
             Place::Link(accessor) => accessor(&mut agents.link),
             Place::Layer(accessor) => accessor(agents.link.layer.as_mut()?),
@@ -134,6 +138,7 @@ impl Row {
         match self.place {
             Place::Extra(accessor) => *accessor(&mut platform.home) = None,
             Place::ExtraCores(accessor) => *accessor(&mut platform.cores) = None,
+            Place::ExtraCache(accessor) => *accessor(&mut platform.cache) = None,
             _ => {}
         }
         self.optional || self.is_set_by_standard(platform)
@@ -164,8 +169,10 @@ impl Row {
 
     /// Removes an optional quantity from agents of a further kind. Returns true if the quantity is optional.
     pub(super) fn remove_from_agents(&self, agents: &mut Agents) -> bool {
-        if let Place::ExtraCores(accessor) = self.place {
-            *accessor(&mut agents.cores) = None;
+        match self.place {
+            Place::ExtraCores(accessor) => *accessor(&mut agents.cores) = None,
+            Place::ExtraCache(accessor) => *accessor(&mut agents.cache) = None,
+            _ => {}
         }
         self.optional
     }
@@ -186,6 +193,12 @@ impl Row {
         Ok(())
     }
 
+    /// Permits a file without the quantity, which then keeps its default.
+    const fn with_default(mut self) -> Row {
+        self.optional = true;
+        self
+    }
+
     /// Restricts the values to powers of two.
     const fn with_power_of_two(mut self) -> Row {
         self.power_of_two = true;
@@ -193,7 +206,7 @@ impl Row {
     }
 }
 
-/// Creates a row with limits in the base unit of `unit`. Quantities that cores or homes can lack are optional.
+/// Creates a row with limits in the base unit of `unit`. Quantities that cores, caches or homes can lack are optional.
 const fn row(name: &'static str, unit: Unit, (low, high): (u64, u64), place: Place) -> Row {
     Row {
         name,
@@ -201,7 +214,10 @@ const fn row(name: &'static str, unit: Unit, (low, high): (u64, u64), place: Pla
         low,
         high,
         power_of_two: false,
-        optional: matches!(place, Place::Extra(_) | Place::ExtraCores(_)),
+        optional: matches!(
+            place,
+            Place::Extra(_) | Place::ExtraCores(_) | Place::ExtraCache(_)
+        ),
         place,
     }
 }
@@ -239,15 +255,18 @@ pub const TABLE: &[Row] = &[
     row("cache.index_hash", Count, BOOLEAN, Place::Cache(|c| &mut c.index_hash)),
     row("cache.request_latency", Picoseconds, TIME, Place::Cache(|c| &mut c.request_latency)),
     row("cache.hit_latency", Picoseconds, TIME, Place::Cache(|c| &mut c.hit_latency)),
+    row("cache.store_hit_latency", Picoseconds, TIME, Place::ExtraCache(|c| &mut c.store_hit_latency)),
     row("cache.fill_latency", Picoseconds, TIME, Place::Cache(|c| &mut c.fill_latency)),
     row("translation.enabled", Count, BOOLEAN, Place::Translation(|t| &mut t.enabled)),
     row("translation.page_size", Bytes, (4 << 10, 1 << 30), Place::Translation(|t| &mut t.page_size)).with_power_of_two(),
     row("translation.atc_entries", Count, (1, 1 << 20), Place::Translation(|t| &mut t.atc_entries)),
+    row("translation.atc_ways", Count, (0, 1 << 20), Place::Translation(|t| &mut t.atc_ways)).with_default(),
     row("translation.atc_hit_latency", Picoseconds, TIME, Place::Translation(|t| &mut t.atc_hit_latency)),
     row("translation.max_outstanding", Count, (1, 4096), Place::Translation(|t| &mut t.max_outstanding)),
     row("translation.ats_latency", Picoseconds, TIME, Place::Translation(|t| &mut t.ats_latency)),
     row("translation.jitter", Picoseconds, TIME, Place::Translation(|t| &mut t.jitter)),
     row("translation.iommu_tlb_entries", Count, (1, 1 << 20), Place::Translation(|t| &mut t.iommu_tlb_entries)),
+    row("translation.iommu_tlb_ways", Count, (0, 1 << 20), Place::Translation(|t| &mut t.iommu_tlb_ways)).with_default(),
     row("translation.iommu_tlb_latency", Picoseconds, TIME, Place::Translation(|t| &mut t.iommu_tlb_latency)),
     row("translation.levels", Count, (1, 8), Place::Translation(|t| &mut t.levels)),
     row("translation.invalidation_interval", Picoseconds, TIME, Place::Translation(|t| &mut t.invalidation_interval)),
@@ -292,6 +311,7 @@ pub const TABLE: &[Row] = &[
     row("dram.channels", Count, (1, 64), Place::AnyDram(|d| &mut d.channels, |d| &mut d.channels)),
     row("dram.channel_hash", Count, BOOLEAN, Place::Jedec(|d| &mut d.channel_hash)),
     row("dram.bank_hash", Count, BOOLEAN, Place::Jedec(|d| &mut d.bank_hash)),
+    row("dram.closed_page", Count, BOOLEAN, Place::Jedec(|d| &mut d.closed_page)),
     row("dram.queue_entries", Count, (1, 1024), Place::Jedec(|d| &mut d.queue_entries)),
     row("dram.max_wait", Picoseconds, TIME, Place::Jedec(|d| &mut d.max_wait)),
     row("dram.controller_clocks", Count, (1, 16), Place::Jedec(|d| &mut d.controller_clocks)),

@@ -8,7 +8,7 @@
 use super::former_names::{former_name, former_name_warning, FORMER_LOWER};
 use super::jedec::named;
 use super::{is_machine_wide, Agents, Cores, Framing, Layer, Link, Platform, Row, Translation};
-use super::{HomeCache, JedecDram, Memory, MemoryKind, Standard};
+use super::{Cache, HomeCache, JedecDram, Memory, MemoryKind, Standard};
 use super::{AGENTS, LOWER, TABLE};
 use cohkit_base::words::{counted, nearest};
 use cohkit_units::{self as units, Quantity, Unit};
@@ -226,6 +226,7 @@ impl Reader {
             .iter()
             .any(|part| find(table, &format!("{prefix}home.llc_{part}")).is_some());
         platform.home.llc = has_llc.then(HomeCache::unset);
+        let has_page_policy = find(table, &format!("{prefix}dram.page_policy")).is_some();
         for row in TABLE {
             let is_shared = !prefix.is_empty() && is_machine_wide(row.name);
             let Some(quantity) = row.quantity_of(&mut platform).filter(|_| !is_shared) else {
@@ -235,6 +236,7 @@ impl Reader {
             match self.find_quantity(table, &name, known) {
                 Some(value) => self.read_into(quantity, row, &name, value),
                 None if row.remove_from(&mut platform) => {}
+                None if row.name == "dram.closed_page" && has_page_policy => {}
                 None => self.report_missing(table, &name),
             }
             known.push(name);
@@ -263,7 +265,10 @@ impl Reader {
                 max_posted_stores: Some(platform.watchdog_timeout.clone()),
                 ..platform.cores.clone()
             },
-            cache: platform.cache.clone(),
+            cache: Cache {
+                store_hit_latency: Some(platform.watchdog_timeout.clone()),
+                ..platform.cache.clone()
+            },
             link: platform.link.clone(),
         };
         agents.link.layer = None;
@@ -318,8 +323,16 @@ impl Reader {
         dram: &mut JedecDram,
         known: &mut Vec<String>,
     ) {
+        // The page policy is a word in files of earlier versions: `dram.closed_page` now.
         for choice in ["scheduler", "page_policy"] {
             let name = format!("{prefix}dram.{choice}");
+            if choice == "page_policy" {
+                if find(table, &name).is_none() {
+                    continue;
+                }
+                let warning = former_name_warning(&name, &format!("{prefix}dram.closed_page"));
+                self.warnings.push(warning);
+            }
             if let Some(text) = self.read_choice(table, &name) {
                 if let Err(error) = dram.set_choice(&name, &text) {
                     self.report(
@@ -791,8 +804,8 @@ mod tests {
         assert_eq!(value(DRAM, "dram.clock_period"), Some(833));
         assert_eq!(value(DRAM, "dram.bandwidth"), None);
         let replaced = DRAM.replace(
-            "page_policy",
-            "t_rp = { value = \"20ns\", origin = \"a test\" }\npage_policy",
+            "closed_page",
+            "t_rp = { value = \"20ns\", origin = \"a test\" }\nclosed_page",
         );
         assert_eq!(value(&replaced, "dram.t_rp"), Some(20_000));
         let error = |from: &str, to: &str| {
@@ -807,10 +820,16 @@ mod tests {
             error("\"group-machines\"", "\"fcfs\""),
             "`dram.scheduler` is one of fr-fcfs, group-machines, not `fcfs`"
         );
-        assert_eq!(
-            error("page_policy = \"open\"\n", ""),
-            "`dram.page_policy` is missing"
-        );
+        let policy = DRAM
+            .split_inclusive('\n')
+            .find(|line| line.starts_with("closed_page"))
+            .expect("the file has a page policy");
+        assert_eq!(error(policy, ""), "`dram.closed_page` is missing");
+        // The former word has the same meaning.
+        let word =
+            |policy_word: &str| DRAM.replace(policy, &format!("page_policy = \"{policy_word}\"\n"));
+        assert_eq!(value(&word("closed"), "dram.closed_page"), Some(1));
+        assert_eq!(value(&word("open"), "dram.closed_page"), Some(0));
         let mut platform = read(DRAM).expect("valid file");
         platform
             .set("dram.standard", "ddr4-3200")

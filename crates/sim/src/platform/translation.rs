@@ -13,6 +13,8 @@ pub struct Translation {
     pub page_size: Quantity,
     /// Number of translations that the device keeps.
     pub atc_entries: Quantity,
+    /// Associativity of the device's cache: ways of a set; 0 if every translation may take every entry.
+    pub atc_ways: Quantity,
     /// Latency from an access to its translation on a hit in the device, in picoseconds.
     pub atc_hit_latency: Quantity,
     /// Maximum number of outstanding requests of a device for translations.
@@ -23,6 +25,8 @@ pub struct Translation {
     pub jitter: Quantity,
     /// Number of translations that the host's unit keeps.
     pub iommu_tlb_entries: Quantity,
+    /// Associativity of the host's unit: ways of a set; 0 if every translation may take every entry.
+    pub iommu_tlb_ways: Quantity,
     /// Latency from a request's arrival at the host's unit to its response on a hit, in picoseconds.
     pub iommu_tlb_latency: Quantity,
     /// Number of tables that a walk reads from memory in sequence, for a page of 4 or 64 KiB. One less for 2
@@ -47,11 +51,13 @@ impl Translation {
             enabled: set(0),
             page_size: set(4 << 10),
             atc_entries: set(64),
+            atc_ways: set(0),
             atc_hit_latency: set(0),
             max_outstanding: set(8),
             ats_latency: set(0),
             jitter: set(0),
             iommu_tlb_entries: set(64),
+            iommu_tlb_ways: set(0),
             iommu_tlb_latency: set(0),
             levels: set(4),
             invalidation_interval: set(0),

@@ -147,6 +147,11 @@ impl DeferredMemory {
         next
     }
 
+    /// True if the homes have last-level caches.
+    pub fn has_home_cache(&self) -> bool {
+        self.home_caches.is_some()
+    }
+
     /// Accesses the last-level cache of a home, if there is one. Returns the operation if it continues to memory, and a
     /// write of an evicted line. An operation that ends in the cache is finished.
     pub fn access_home_cache(

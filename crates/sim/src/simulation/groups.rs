@@ -1,5 +1,6 @@
 //! Caching agents and cores by kind: members and latencies.
 
+use cohkit_protocol::controller::Access;
 use cohkit_protocol::remotes::{KindId, Remotes};
 use std::ops::Range;
 
@@ -49,8 +50,10 @@ pub(crate) struct Group {
     pub initial_configuration: ConfigurationId,
     /// Latency from a core to its cache, in picoseconds.
     pub request: Time,
-    /// Latency from the cache back to the core after a hit, in picoseconds.
+    /// Latency from the cache back to the core after a hit of a load, in picoseconds.
     pub hit: Time,
+    /// The same for an access that writes.
+    pub store_hit: Time,
     /// Latency from the cache back to the core after a fill, in picoseconds.
     pub fill: Time,
     /// Time between the completion of an access and the next issue, in picoseconds.
@@ -65,11 +68,23 @@ pub(crate) struct Group {
     pub prefetch: u32,
     /// Maximum number of outstanding accesses of a core.
     pub outstanding: u32,
+    /// Maximum number of outstanding accesses of a core's thread, prefetches included.
+    pub thread_accesses: u32,
     /// True if each core has its own sequence of lines.
     pub streams: bool,
 }
 
 impl Group {
+    /// Returns the latency from the cache back to the core after an access, which hit or waited for a fill.
+    #[inline]
+    pub fn return_latency(&self, access: Access, hit: bool) -> Time {
+        match hit {
+            true if access.writes() => self.store_hit,
+            true => self.hit,
+            false => self.fill,
+        }
+    }
+
     /// Returns the cache that serves a core of the kind.
     #[inline]
     fn cache_of(&self, core: u16) -> Agent {
@@ -110,6 +125,12 @@ impl Groups {
                 initial_configuration: begins,
                 request: kind_quantities.cache.request_latency.value,
                 hit: kind_quantities.cache.hit_latency.value,
+                store_hit: kind_quantities
+                    .cache
+                    .store_hit_latency
+                    .as_ref()
+                    .unwrap_or(&kind_quantities.cache.hit_latency)
+                    .value,
                 fill: kind_quantities.cache.fill_latency.value,
                 work: kind_quantities.cores.compute_time.value,
                 l1_hit: kind_quantities.cores.l1_hit_latency.value,
@@ -125,6 +146,9 @@ impl Groups {
                     .map_or(0, |posted| posted.value as u32),
                 prefetch: workload.prefetch,
                 outstanding: workload.outstanding,
+                thread_accesses: (kind_quantities.cores.max_outstanding.value
+                    + kind_quantities.cores.prefetch_distance.value)
+                    as u32,
                 streams: workload.pattern != crate::components::traffic::Pattern::Sequential,
             }
         });

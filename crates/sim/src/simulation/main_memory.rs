@@ -117,7 +117,9 @@ impl MainMemory {
 
     /// Starts reads of whole lines now. Their events are scheduled in this order, each not before the end of its read.
     pub fn start_burst(&mut self, context: &mut Context, reads: &[(Line, Event)]) {
-        if !self.is_immediate() {
+        let has_home_cache =
+            (self.deferred.as_ref()).is_some_and(|deferred| deferred.has_home_cache());
+        if !self.is_immediate() || has_home_cache {
             let events = reads.iter().map(|&(_, event)| event);
             let number = self
                 .deferred
@@ -145,7 +147,9 @@ impl MainMemory {
         completion: Completion,
     ) {
         let now = context.now();
-        if self.is_immediate() {
+        let has_home_cache =
+            (self.deferred.as_ref()).is_some_and(|deferred| deferred.has_home_cache());
+        if self.is_immediate() && !has_home_cache {
             let end = self.operate(now, line, words);
             if let Completion::Event(event) = completion {
                 schedule_for_requester(context, end, event);
@@ -163,7 +167,18 @@ impl MainMemory {
             uncontended: 0,
             cache_latency: 0,
         };
-        self.operate_deferred(context, words, operation);
+        // Lines beyond the memory of the home belong to the application alone, and are not in its cache.
+        let is_cached = has_home_cache && line < context.tables.platform.lines;
+        let (number, _) = self.place(line);
+        let (operation, written_back) = match &mut self.deferred {
+            Some(deferred) if is_cached => deferred.access_home_cache(context, number, operation),
+            _ => (Some(operation), None),
+        };
+        // The cache reads whole lines.
+        let words = words.filter(|_| !is_cached);
+        for operation in operation.into_iter().chain(written_back) {
+            self.operate_deferred(context, words.clone(), operation);
+        }
     }
 
     /// Starts an operation at its arrival, in a memory that need not determine its end at once.

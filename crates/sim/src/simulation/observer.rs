@@ -638,7 +638,7 @@ impl Context<'_> {
     fn note_finished(&mut self, index: u32, access: &Pending, hit: bool, performed: bool) {
         let (now, event) = (self.local.now, self.tally.counters.events);
         let group = self.tables.groups.of_cache(access.cache);
-        let done = now + if hit { group.hit } else { group.fill };
+        let done = now + group.return_latency(access.kind, hit);
         let Some(attribution) = &mut self.observer.attribution else {
             return;
         };

@@ -623,6 +623,58 @@ impl Scenario for ThreadsBesideBreaker {
     }
 }
 
+/// A thread's accesses in flight are bounded, prefetches included: one place is left for its next access, and further
+/// prefetches are dropped.
+#[test]
+fn prefetches_of_a_thread_are_bounded_by_the_platform() {
+    let hints: Vec<Step> = (100..120).map(|line| Step::Prefetch { line }).collect();
+    let load = Step::Load { line: 200, word: 0 };
+    let steps = [&[load, Step::Work(10_000_000)], &hints[..]].concat();
+    for (max_outstanding, distance, expected) in
+        [(1, 8, 8), (1, 3, 3), (4, 3, 6), (1, 0, 0), (64, 8, 20)]
+    {
+        let scenario = Arc::new(ThreadsBesideBreaker("nothing", vec![Steps(steps.clone())]));
+        let mut platform = Platform::shipped("enzian-dc-bram").unwrap();
+        platform.cores.max_outstanding.value = max_outstanding;
+        platform.cores.prefetch_distance.value = distance;
+        let setup = Setup::with_scenario(protocol("eci"), platform, scenario).unwrap();
+        let statistics = cohkit_sim::simulation::run(&setup).unwrap();
+        let prefetches = statistics.get("prefetches");
+        assert_eq!(
+            prefetches,
+            Some(f64::from(expected)),
+            "{max_outstanding} {distance}"
+        );
+    }
+}
+
+/// Accesses of an application at a home with a last-level cache find its lines there: from the second increment of each
+/// row on, DRAM is not accessed.
+#[test]
+fn application_at_a_home_uses_its_last_level_cache() {
+    let row_misses = |sets: &str| {
+        let table = SharedTable {
+            cached: false,
+            rows: 64,
+            contended: 1000,
+            engines: 1,
+            outstanding: 1,
+            device: Some(2000),
+            threads: 1,
+            thread: Some(1),
+        };
+        let mut platform = Platform::shipped("thunderx1-2s").unwrap();
+        platform.set("home.llc_sets", sets).unwrap();
+        platform.set("home.llc_ways", "1").unwrap();
+        let setup = Setup::with_scenario(protocol("eci"), platform, Arc::new(table)).unwrap();
+        let statistics = cohkit_sim::simulation::run(&setup).unwrap();
+        statistics.get("memory_row_misses").unwrap()
+    };
+    // One line of cache never has the next row; with as many lines as rows, each row misses once.
+    let [always, once] = ["1", "1024"].map(row_misses);
+    assert!(always > 1000.0 && once < 300.0, "{always} {once}");
+}
+
 /// A device or a thread may be slow as long as no core times out. Progress of another core does not affect this.
 #[test]
 fn cores_wait_for_about_a_second() {

@@ -118,6 +118,33 @@ fn translation_latency_is_the_sum_of_its_parts() {
     }
 }
 
+/// Two passes over six pages with four entries: with full associativity, each page is evicted before it is used again.
+/// Direct-mapped, pages 2 and 3 are alone in their sets and stay.
+#[test]
+fn sets_of_translation_caches_keep_pages_without_conflicts() {
+    for (ways, misses) in [(0, 12.0), (4, 12.0), (2, 12.0), (1, 10.0)] {
+        let mut workload = Workload::pass(Pattern::Sequential, Access::Load, 64 * 6, 1, 1);
+        workload.accesses = 2 * 64 * 6;
+        let mut quantities = translation();
+        quantities.atc_entries = quantity(4);
+        quantities.atc_ways = quantity(ways);
+        quantities.iommu_tlb_entries = quantity(4);
+        quantities.iommu_tlb_ways = quantity(ways);
+        let statistics = run(&setup("msi", 1, workload.clone(), quantities.clone())).unwrap();
+        assert_eq!(statistics.get("translation_misses"), Some(misses), "{ways}");
+        // The host's unit sees the misses of the device only, in the same order.
+        quantities.atc_entries = quantity(1);
+        quantities.atc_ways = quantity(1);
+        let statistics = run(&setup("msi", 1, workload, quantities)).unwrap();
+        assert_eq!(statistics.get("translation_misses"), Some(12.0), "{ways}");
+        assert_eq!(
+            statistics.get("translation_table_reads"),
+            Some(4.0 * misses),
+            "{ways}"
+        );
+    }
+}
+
 /// If pages are unmapped faster than they can be translated, no access is performed, and the report says why.
 #[test]
 fn starved_translation_is_reported() {

@@ -147,6 +147,24 @@ fn l1_hits_on_repeated_reads() {
     assert!((median(&statistics) * 1000.0 / hit as f64 - 1.0).abs() < 0.016);
 }
 
+/// A hundred accesses of one core to one line, one after the other: the 99 that hit take the latency of their kind.
+#[test]
+fn hits_of_loads_and_stores_have_their_own_latencies() {
+    for (access, extra) in [(Access::Load, 0.0), (Access::Store, 7.0)] {
+        let mut setup = single_core_setup(access, 1, 100);
+        setup.platform.cores.write_buffer.value = 0;
+        let before = run(&setup).unwrap();
+        assert_eq!(before.get("hits"), Some(99.0));
+        let mut store_hit = setup.platform.cache.hit_latency.clone();
+        store_hit.value += 7000;
+        setup.platform.cache.store_hit_latency = Some(store_hit);
+        let after = run(&setup).unwrap();
+        let mean = |statistics: &Statistics| statistics.get("latency_mean_ns").unwrap();
+        let added = 100.0 * (mean(&after) - mean(&before));
+        assert!((added - 99.0 * extra).abs() < 0.1, "{access:?}: {added}");
+    }
+}
+
 /// An L1 has no line that its shared cache has lost: with a shared cache of two lines, no read hits in the L1.
 #[test]
 fn shared_cache_eviction_invalidates_the_l1() {

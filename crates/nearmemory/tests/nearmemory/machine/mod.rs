@@ -7,6 +7,7 @@ mod ordered;
 mod pages;
 mod programs;
 mod races;
+mod rates;
 mod stops;
 mod verified;
 

@@ -96,8 +96,13 @@ fn all_pipe_kinds_deliver_once_under_evictions() {
 }
 
 /// Seeded faults of a header: each pair of texts, of which the second one replaces the first one, must make one of the runs
-/// of the relay fail, with these arguments and intervals of random evictions.
-fn require_detected_faults(header: &str, faults: &[(&str, &str)], runs: &[(&str, Option<u64>)]) {
+/// of a program fail, with these arguments and intervals of random evictions.
+fn require_detected_faults(
+    platform: &Platform,
+    (header, program): (&str, &str),
+    faults: &[(&str, &str)],
+    runs: &[(&str, Option<u64>)],
+) {
     let source = std::fs::read_to_string(root().join("nearmemory").join(header))
         .expect("the file can be read");
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -120,23 +125,16 @@ fn require_detected_faults(header: &str, faults: &[(&str, &str)], runs: &[(&str,
             source.replace(original, mutated),
         )
         .expect("the file can be written");
-        let host = compile(
-            "host",
-            "crates/nearmemory/tests/programs/relay-host.c",
-            &options,
-        );
-        let relay = compile(
-            "channel",
-            "crates/nearmemory/tests/programs/relay.c",
-            &options,
-        );
+        let file = |end: &str| format!("crates/nearmemory/tests/programs/{program}{end}.c");
+        let host = compile("host", &file("-host"), &options);
+        let channel = compile("channel", &file(""), &options);
         let is_detected = runs.iter().any(|(arguments, interval)| {
             let evictions = interval.map(|interval| Evictions {
                 mean_interval: interval,
                 seed: 1,
             });
-            let channels: [(&str, &[u8]); 1] = [("relay", &relay)];
-            let result = run_watched(&Platform::enzian(), &host, arguments, &channels, evictions);
+            let channels: [(&str, &[u8]); 1] = [(program, &channel)];
+            let result = run_watched(platform, &host, arguments, &channels, evictions);
             result.outcomes != [RunOutcome::Exit(0)]
         });
         assert!(is_detected, "{mutated}");
@@ -152,7 +150,8 @@ fn faults_of_line_pipes_of_cores_are_found() {
     // Faults: a taken line is not released, or not reported; a partially written line is never released; a line is written
     // over one that the host has not taken.
     require_detected_faults(
-        "channel-pipe.h",
+        &Platform::enzian(),
+        ("channel-pipe.h", "relay"),
         &[
             (
                 "  nm_release(line, NM_WRITE_BACK);\n  receiver",
@@ -186,7 +185,8 @@ fn faults_of_line_pipes_of_hosts_are_found() {
         return;
     }
     require_detected_faults(
-        "host-pipe.h",
+        &Platform::enzian(),
+        ("host-pipe.h", "relay"),
         &[
             // The tag is written first.
             (
@@ -219,7 +219,8 @@ fn faults_of_core_to_core_line_pipes_are_found() {
     // The receiver uses lines before they arrive, or acknowledges more than it has fetched. A copy exceeds the last
     // line, or only part of the words of a line is announced.
     require_detected_faults(
-        "far-pipe.h",
+        &Platform::enzian(),
+        ("far-pipe.h", "relay"),
         &[
             ("nm_await_stores(nm_stores_begun());", ";"),
             (
@@ -337,6 +338,27 @@ fn programs_of_several_sources_have_one_library() {
     let result = run_watched(&Platform::enzian(), &host, "", &channels, None);
     assert_eq!(result.text, "all is right\n");
     assert_eq!(result.outcomes, [RunOutcome::Exit(0)]);
+}
+
+/// A stream relies on the order of one host's requests: its report of used lines arrives before its next requests for them.
+/// A request that overtakes the report returns the line that was used.
+#[test]
+fn request_of_a_stream_must_not_overtake_the_report() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let (report, request) = (
+        "    line[0] = in->reported;\n    nm_clean_now(line);\n",
+        "    nm_stream_request(in, slot, NM_STREAM_REPORT);\n",
+    );
+    let (in_order, overtaking) = (format!("{report}{request}"), format!("{request}{report}"));
+    // On a slow link, the report arrives long after the first request.
+    let mut platform = Platform::enzian();
+    platform
+        .set("link.bandwidth", "100MB/s")
+        .expect("a valid value");
+    let faults: [(&str, &str); 1] = [(&in_order, &overtaking)];
+    require_detected_faults(&platform, ("stream.h", "streams"), &faults, &[("", None)]);
 }
 
 /// Streams with less room than lines; receivers that stop before the end of a stream; words that remain in a FIFO from

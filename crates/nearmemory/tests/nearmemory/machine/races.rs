@@ -336,7 +336,7 @@ const WAITS: &[(&str, &str, &str, RaceKind, &str)] = &[
     (
         "pagerank",
         "2 128 1500 60 1 3 31 2",
-        "    nm_stamped_since(stamp + 4, 1, message->since);\n",
+        "    await_fetches(fetch += 4);\n",
         RaceKind::NotFetched,
         "for (int i = 0; i < 4; i++) loaded[i] = line[i * BLOCK + neighbour[i] % BLOCK];",
     ),

@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use crate::kernel::Time;
 use crate::message::Line;
-use crate::platform::{JedecDram, PagePolicy, Scheduler};
+use crate::platform::{JedecDram, Scheduler};
 use banks::Banks;
 use first_ready::FirstReady;
 use group_machines::GroupMachines;
@@ -95,7 +95,7 @@ struct Channel {
 impl Channel {
     fn new(dram: &JedecDram) -> Channel {
         let capacity = dram.queue_entries.value as usize;
-        let closes_rows = dram.page_policy == PagePolicy::Closed;
+        let closes_rows = dram.closed_page.value == 1;
         let timing = Timing::new(dram);
         let queues = match dram.scheduler {
             Scheduler::FirstReady => {

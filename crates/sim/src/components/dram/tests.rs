@@ -801,7 +801,7 @@ fn latencies_of_an_idle_dram_are_sums() {
 fn closed_policy_closes_rows_without_hits() {
     for scheduler in SCHEDULERS {
         let mut dram = dram(Standard::Ddr4_2400, scheduler);
-        dram.page_policy = PagePolicy::Closed;
+        dram.closed_page.value = 1;
         dram.timing.t_refi.value = 0;
         let at = |row, column| line_of(&dram, (0, 0), row, column);
         let accesses = [
@@ -949,7 +949,7 @@ proptest! {
         // Refreshes are frequent, so that short runs contain several.
         dram.timing.t_refi.value = 2_000 * dram.clock_period.value;
         if closed {
-            dram.page_policy = PagePolicy::Closed;
+            dram.closed_page.value = 1;
         }
         let mut clock = 0;
         let accesses: Vec<_> = accesses.into_iter().map(|(gap, group, bank, row, column, write)| {

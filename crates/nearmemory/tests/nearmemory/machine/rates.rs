@@ -1,0 +1,103 @@
+//! Rates of the host's reads and of copy engines: formulas on paper.
+
+use super::{compile, run};
+use cohkit_nearmemory::{Platform, RunOutcome};
+use cohkit_testing::require;
+
+/// Lines that the program reads with hints, and lines of a copy.
+const HINTED_LINES: u64 = 512;
+const COPIED_LINES: u64 = 240;
+
+/// The compiled programs of host and near-memory core; `None` without a compiler.
+fn programs() -> Option<[Vec<u8>; 2]> {
+    if !require::require("riscv-gcc") {
+        return None;
+    }
+    let folder = "crates/nearmemory/tests/programs";
+    let host = compile("host", &format!("{folder}/rates-host.c"), &[]);
+    Some([host, compile("channel", &format!("{folder}/rates.c"), &[])])
+}
+
+/// Runs a measurement on a machine with some settings, and returns the machine and the number that the program prints.
+fn measure(programs: &[Vec<u8>; 2], kind: u64, settings: &[(&str, &str)]) -> (Platform, u64) {
+    let mut platform = Platform::enzian();
+    for (name, value) in settings {
+        platform.set(name, value).expect("a valid value");
+    }
+    let [host, channel] = programs;
+    let result = run(
+        &platform,
+        host,
+        &kind.to_string(),
+        &[("rates", channel)],
+        None,
+    );
+    assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{}", result.text);
+    let number = result.text.trim().parse().expect("a number");
+    (platform, number)
+}
+
+/// Four loads of far memory that miss, before the first is used, take as long as one if all may miss at once, and four times as long
+/// if each waits for the one before.
+#[test]
+fn load_that_misses_waits_for_earlier_misses() {
+    let Some(programs) = programs() else {
+        return;
+    };
+    for (at_once, turns) in [("1", 4), ("2", 2), ("4", 1)] {
+        let settings = [("host.load_misses", at_once)];
+        let [one, four] = [0, 1].map(|kind| measure(&programs, kind, &settings).1);
+        // Instructions around the loads, and the transfer of lines, take some cycles.
+        let difference = four.abs_diff(turns * one);
+        assert!(difference <= one / 20, "{at_once}: {one} {four}");
+    }
+}
+
+/// Hints keep every slice at its limit. Each of its reads takes the time of a read of an open row at least, and of a row
+/// that replaces another one at most.
+#[test]
+fn reads_in_flight_of_a_slice_bound_the_rate_of_hints() {
+    let Some(programs) = programs() else {
+        return;
+    };
+    for (slices, reads) in [("1", "1"), ("1", "2"), ("2", "2")] {
+        let settings = [("device.slices", slices), ("device.slice_reads", reads)];
+        let (platform, cycles) = measure(&programs, 2, &settings);
+        let transfer = 128 * 1_000_000_000_000 / platform.bandwidth.value;
+        let least = platform.controller.value + platform.column.value + transfer;
+        let most = least + platform.activate.value + platform.precharge.value;
+        let in_flight = platform.slices.value * platform.slice_reads.value;
+        let measured = cycles * platform.host_cycle.value * in_flight / HINTED_LINES;
+        // The loop itself, and the first and the last reads, take a few percent.
+        let range = least..=most + most / 20;
+        assert!(
+            range.contains(&measured),
+            "{slices} {reads}: {measured} {range:?}"
+        );
+    }
+}
+
+/// Fetches and stores of a copy engine with two channels run at once; with one channel, they add up.
+#[test]
+fn channels_of_a_copy_engine_copy_at_once() {
+    let Some(programs) = programs() else {
+        return;
+    };
+    for (channels, in_turn) in [("1", 2), ("2", 1)] {
+        let settings = [("copy.channels", channels)];
+        let measured = [3, 4, 5].map(|kind| measure(&programs, kind, &settings));
+        let platform = &measured[0].0;
+        let [fetches, stores, both] = measured.each_ref().map(|(_, clocks)| *clocks);
+        // Each line takes one interval of its channel. Ways and DRAM add a latency once, and so do looks at the counts.
+        let latency = platform.copy_path.value + platform.controller.value + 100_000;
+        let clock = platform.mcc_cycle.value;
+        for (lines, clocks) in [(1, fetches), (1, stores), (in_turn, both)] {
+            let issue = lines * COPIED_LINES * platform.copy_line.value;
+            let range = issue / clock..=(issue + latency) / clock + 60;
+            assert!(
+                range.contains(&clocks),
+                "{channels} {lines}: {clocks} {range:?}"
+            );
+        }
+    }
+}
