@@ -99,6 +99,17 @@ pub enum Act<Fields = Vec<u16>> {
     AcknowledgeUnlock,
 }
 
+impl<Fields> Act<Fields> {
+    /// Returns the message that the act sends, if any.
+    #[inline]
+    pub fn sent_message(&self) -> Option<MessageId> {
+        match *self {
+            Act::Send { message, .. } => Some(message),
+            _ => None,
+        }
+    }
+}
+
 impl Act {
     /// Converts the message fields to another representation.
     pub fn with_fields<Fields>(&self, convert: impl FnOnce(&[u16]) -> Fields) -> Act<Fields> {

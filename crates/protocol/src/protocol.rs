@@ -241,16 +241,18 @@ pub struct Bound {
 }
 
 impl Bounds {
-    /// Returns true if an agent may start an access that sends these messages: none would exceed its bound. `in_flight`
-    /// counts messages of a type in flight between the agent and the home, for the line.
+    /// Returns true if an agent may start an access whose row sends the messages `sent`: none would exceed its bound.
+    /// `in_flight` counts messages of a type in flight between the agent and the home, for the line.
+    #[inline]
     pub fn can_start_access(
         &self,
-        sends: impl Fn(MessageId) -> bool,
+        sent: impl Iterator<Item = MessageId> + Clone,
         in_flight: impl Fn(MessageId) -> usize,
     ) -> bool {
-        self.per_message
-            .iter()
-            .all(|&(kind, bound)| !sends(kind) || in_flight(kind) < usize::from(bound.limit))
+        self.per_message.iter().all(|&(kind, bound)| {
+            let is_sent = sent.clone().any(|message| message == kind);
+            !is_sent || in_flight(kind) < usize::from(bound.limit)
+        })
     }
 
     /// Describes the violated bound if this many messages from or to one remote are in flight for one line.

@@ -6,7 +6,7 @@
 //! * [`plan`]: static analysis of single rows: whether a row performs a store in place, which access its `done`
 //!   completes, whether it abandons a write;
 //! * [`agent`]: effects of a row: the bytes of each message, the copy in which a write is performed, the copy that is
-//!   kept. Each executor implements [`agent::RemoteContext`];
+//!   kept. Each executor implements [`agent::RemoteContext`] and [`agent::HomeContext`];
 //! * [`data`]: abstractions of a line's bytes: all bytes, or one bit that says whether they are those of the last
 //!   write;
 //! * [`stores`]: stores between a remote and memory: each is performed once, in the program order of its line;

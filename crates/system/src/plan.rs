@@ -5,7 +5,7 @@
 
 use cohkit_protocol::controller::{Access, Controller, Effect, Event, Rule, Statement};
 use cohkit_protocol::pending_access::{Accesses, CompletionKind, PendingAccess};
-use cohkit_protocol::protocol::{MessageId, Permission, Protocol, StateId};
+use cohkit_protocol::protocol::{Carries, MessageId, Permission, Protocol, StateId};
 
 use crate::stores::{Senders, StoreSend};
 
@@ -29,6 +29,33 @@ pub enum CompletionEffect {
     Ambiguous,
 }
 
+/// Effects of a remote's row on copies and accesses that its acts do not determine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RemoteEffects {
+    /// True if the remote holds a copy of the line after the row.
+    pub holds_after: bool,
+    /// True if the row performs a write in the agent's own copy, after its statements.
+    pub performs: bool,
+    /// Meaning of `done` in the row.
+    pub done: CompletionEffect,
+    /// True if the outstanding write may cover only a part of the line. Such a write needs the current bytes of the
+    /// rest.
+    pub is_partial_write: bool,
+    /// True if the row abandons a write whose bytes have been sent.
+    pub abandons_write: bool,
+}
+
+impl RemoteEffects {
+    /// Effects of a row that holds, performs and completes nothing.
+    pub const NONE: RemoteEffects = RemoteEffects {
+        holds_after: false,
+        performs: false,
+        done: CompletionEffect::Absent,
+        is_partial_write: false,
+        abandons_write: false,
+    };
+}
+
 /// Static analysis of one row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Plan {
@@ -40,15 +67,8 @@ pub struct Plan {
     pub changes_state: bool,
     /// True if the row consumes its event and does nothing else, apart from `retry`.
     pub idle: bool,
-    /// True if the row performs a write in the agent's own copy, after its statements.
-    pub performs: bool,
-    /// Meaning of `done` in the row.
-    pub done: CompletionEffect,
-    /// True if the outstanding write may cover only a part of the line. Such a write needs the current bytes of the
-    /// rest.
-    pub is_partial_write: bool,
-    /// True if the row abandons a write whose bytes have been sent.
-    pub abandons_write: bool,
+    /// Effects on copies and accesses.
+    pub effects: RemoteEffects,
     /// True if the row posts a write: it sends the bytes and does not wait for a response.
     pub posts: bool,
     /// True if the row performs a read in the agent's own copy.
@@ -84,24 +104,27 @@ impl Plan {
             changes_state: next != from,
             idle: body
                 .is_some_and(|body| body.iter().all(|statement| *statement == Statement::Retry)),
-            performs: writes
-                && before.permission == Permission::Write
-                && after.permission == Permission::Write,
-            done: match remote {
-                _ if !row.has_statement(&|statement| *statement == Statement::Done) => {
+            effects: RemoteEffects {
+                holds_after: after.holds,
+                performs: writes
+                    && before.permission == Permission::Write
+                    && after.permission == Permission::Write,
+                done: match remote {
+                    _ if !row.has_statement(&|statement| *statement == Statement::Done) => {
                     CompletionEffect::Absent
                 }
-                Some(accesses) => completion_effect(accesses, row),
-                None => CompletionEffect::Ambiguous,
+                    Some(accesses) => completion_effect(accesses, row),
+                    None => CompletionEffect::Ambiguous,
+                },
+                is_partial_write: remote.is_some_and(|accesses| {
+                    let is_partial = |pending: &PendingAccess| {
+                        pending.access.writes() && pending.access != Access::WriteLine
+                    };
+                    accesses.pending_in(row.state).iter().any(is_partial)
+                }),
+                abandons_write: remote
+                    .is_some_and(|accesses| accesses.abandons_sent_write(controller, row)),
             },
-            is_partial_write: remote.is_some_and(|accesses| {
-                let is_partial = |pending: &PendingAccess| {
-                    pending.access.writes() && pending.access != Access::WriteLine
-                };
-                accesses.pending_in(row.state).iter().any(is_partial)
-            }),
-            abandons_write: remote
-                .is_some_and(|accesses| accesses.abandons_sent_write(controller, row)),
             posts: remote.is_some_and(|accesses| accesses.posts(controller, row)),
             reads: reads
                 && body.is_some_and(|body| !body.contains(&Statement::Retry))
@@ -173,6 +196,8 @@ pub struct ProtocolFacts {
     pub atomic_in: Vec<bool>,
     /// True if some local operation of the device locks the line.
     pub locks: bool,
+    /// Data that each message carries.
+    pub carries: Vec<Carries>,
     /// Per message, true if a remote performs an access with its bytes without having to keep them.
     pub is_single_use: Vec<bool>,
     /// Per access, in the order of [`Access::ALL`], the messages whose bytes may complete it if it is a read.
@@ -237,6 +262,9 @@ impl ProtocolFacts {
                 .collect(),
             atomic_in,
             locks: home.locals.iter().any(|local| local.locks),
+            carries: (protocol.messages.iter())
+                .map(|message| message.carries)
+                .collect(),
             is_single_use: protocol
                 .message_ids()
                 .map(|message| protocol.is_single_use(message))

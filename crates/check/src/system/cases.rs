@@ -162,7 +162,7 @@ fn case<'c>(
         Effect::Never => (RowEffect::Never, None),
     };
     let plan = Plan::new(controller, row, (!home).then_some(&facts.accesses));
-    if plan.done == CompletionEffect::Ambiguous {
+    if plan.effects.done == CompletionEffect::Ambiguous {
         return Err(SystemError::Invalid(format!(
             "`done` in state {} of {} may end a read, a write to the copy or one that the home performs",
             controller.states[row.state.index()].name,
@@ -175,7 +175,7 @@ fn case<'c>(
         held_line: plan.before.holds,
         holds_line: plan.after.holds,
         changes_state: plan.changes_state,
-        stores: plan.performs,
+        stores: plan.effects.performs,
         reads: plan.reads,
         posts: plan.posts,
         begun_access: plan.begun_access,
@@ -183,10 +183,10 @@ fn case<'c>(
             let next = next.unwrap_or(row.state.index());
             facts.atomic_in[next]
         },
-        done: plan.done,
-        is_partial_write: plan.is_partial_write
-            && plan.done == CompletionEffect::Completes(CompletionKind::Write),
-        abandons_write: plan.abandons_write,
+        done: plan.effects.done,
+        is_partial_write: plan.effects.is_partial_write
+            && plan.effects.done == CompletionEffect::Completes(CompletionKind::Write),
+        abandons_write: plan.effects.abandons_write,
     };
     Ok((case, next))
 }

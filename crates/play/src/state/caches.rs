@@ -9,7 +9,7 @@ use cohkit_protocol::controller::{Access, Event as Cause};
 use cohkit_protocol::execute::{Act, Outcome, Receiver, Trigger};
 use cohkit_protocol::protocol::{Class, MessageId, Permission};
 use cohkit_protocol::terms::StateId;
-use cohkit_system::agent::{self, Bytes, OutgoingMessage, RemoteContext};
+use cohkit_system::agent::{self, Bytes, OutgoingMessage, RemoteContext, RowContext, RowProblem};
 use std::hash::Hash;
 
 impl<S: Scenario> Transition<'_, '_, S>
@@ -57,21 +57,15 @@ where
 
     /// Returns true if the protocol's bounds permit the messages that a spontaneous step of a cache sends.
     pub(super) fn within_bounds(&self, line: Line, remote: u8, reaction: &Reaction) -> bool {
-        let sends = |kind| {
-            let sends = |act: &Act| matches!(act, Act::Send { message, .. } if *message == kind);
-            reaction.acts.iter().any(sends)
-        };
+        let sent = reaction.acts.iter().filter_map(Act::sent_message);
         let in_flight = |kind| {
             let flights = self.state.lines[line as usize].flights.iter();
             let is_counted =
                 |flight: &&InFlightMessage| flight.message == kind && flight.remote == remote;
             flights.filter(is_counted).count()
         };
-        self.static_model
-            .model
-            .protocol
-            .bounds
-            .can_start_access(sends, in_flight)
+        let bounds = &self.static_model.model.protocol.bounds;
+        bounds.can_start_access(sent, in_flight)
     }
 
     /// Attempts the access of the thread with this number: performs it, or starts the transaction that it needs.
@@ -354,24 +348,24 @@ where
         message: Option<&InFlightMessage>,
     ) -> Result<(), Violation> {
         let static_model = self.static_model;
-        let old_words = self.state.lines[line as usize].remotes[usize::from(remote)]
+        let own_words = self.state.lines[line as usize].remotes[usize::from(remote)]
             .words
             .clone();
-        let data_message = message.filter(|message| message.words.is_some());
+        let carried_words = message.map(|message| message.words.clone());
+        let carried_words = carried_words.filter(Option::is_some);
         let plan = &static_model.plans[reaction.rule];
         let mut context = PlayCacheContext {
             transition: self,
             line,
             remote,
+            acts: reaction.acts.into_iter(),
             completed: None,
         };
         let words = agent::remote(
-            static_model.model.protocol,
             &static_model.facts,
-            plan,
-            reaction.acts,
-            &old_words,
-            data_message.map(|message| &message.words),
+            &plan.effects,
+            own_words,
+            carried_words,
             &mut context,
         )?;
         let completed = context.completed;
@@ -501,17 +495,29 @@ struct PlayCacheContext<'r, 'm, 'a, S: Scenario> {
     line: Line,
     /// Number of the cache.
     remote: u8,
+    /// Acts of the row.
+    acts: std::vec::IntoIter<Act>,
     /// The thread whose access the row has completed, with its result.
     completed: Option<(usize, u64)>,
 }
 
-impl<S: Scenario> RemoteContext for PlayCacheContext<'_, '_, '_, S>
+impl<S: Scenario> RowContext for PlayCacheContext<'_, '_, '_, S>
 where
     S::Application: Clone + Eq + Hash,
     S::Thread: Clone + Eq + Hash,
 {
     type Copy = Option<Words>;
+    type Fields = Vec<u16>;
     type Error = Violation;
+
+    fn next_act(&mut self) -> Option<Act> {
+        self.acts.next()
+    }
+
+    fn report(&mut self, problem: RowProblem<Option<Words>>) -> Result<(), Violation> {
+        let protocol = self.transition.static_model.model.protocol;
+        Err(problem.violation(protocol).into())
+    }
 
     fn is_current(&self, copy: &Option<Words>) -> bool {
         copy.as_ref() == Some(&self.transition.state.lines[self.line as usize].latest)
@@ -538,12 +544,16 @@ where
         self.transition
             .send(line, message, remote, true, fields, words)
     }
+}
 
-    fn write(&mut self, copy: &Option<Words>) -> Result<Option<Words>, Violation> {
+impl<S: Scenario> RemoteContext for PlayCacheContext<'_, '_, '_, S>
+where
+    S::Application: Clone + Eq + Hash,
+    S::Thread: Clone + Eq + Hash,
+{
+    fn write(&mut self, copy: Option<Words>) -> Result<Option<Words>, Violation> {
         let thread = self.transition.waiting_thread(self.line, self.remote)?;
-        let (result, words) = self
-            .transition
-            .perform_in(thread, self.line, copy.clone())?;
+        let (result, words) = self.transition.perform_in(thread, self.line, copy)?;
         self.completed = Some((thread, result));
         Ok(Some(words))
     }

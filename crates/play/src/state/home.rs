@@ -9,7 +9,9 @@ use cohkit_protocol::controller::Event as Cause;
 use cohkit_protocol::execute::{Act, Outcome, Receiver, Trigger};
 use cohkit_protocol::protocol::{Class, MessageId, Permission};
 use cohkit_protocol::rows::event_words;
-use cohkit_system::agent::{self, Bytes, HomeContext, HomeInput, MemoryOp, OutgoingMessage};
+use cohkit_system::agent::{
+    self, Bytes, HomeContext, HomeInput, MemoryOp, OutgoingMessage, RowContext, RowProblem,
+};
 use std::hash::Hash;
 
 impl<S: Scenario> Transition<'_, '_, S>
@@ -139,20 +141,14 @@ where
                 Cause::Message(message) => Some(message),
                 _ => None,
             },
-            sender: trigger.sender.map(|sender| sender as u8),
             carried_copy: data.as_ref(),
         };
         let mut context = PlayHomeContext {
             transition: self,
             line,
+            acts: reaction.acts.into_iter(),
         };
-        agent::home(
-            model.protocol,
-            &static_model.facts,
-            reaction.acts,
-            input,
-            &mut context,
-        )?;
+        agent::home(&static_model.facts, input, &mut context)?;
         if from != to {
             self.schedule_event(
                 MemoryChannel::Notification(line),
@@ -309,23 +305,30 @@ struct PlayHomeContext<'r, 'm, 'a, S: Scenario> {
     transition: &'r mut Transition<'m, 'a, S>,
     /// Line of the row.
     line: Line,
+    /// Acts of the row.
+    acts: std::vec::IntoIter<Act>,
 }
 
-impl<S: Scenario> HomeContext for PlayHomeContext<'_, '_, '_, S>
+impl<S: Scenario> RowContext for PlayHomeContext<'_, '_, '_, S>
 where
     S::Application: Clone + Eq + Hash,
     S::Thread: Clone + Eq + Hash,
 {
     type Copy = Option<Words>;
+    type Fields = Vec<u16>;
     type Error = Violation;
+
+    fn next_act(&mut self) -> Option<Act> {
+        self.acts.next()
+    }
+
+    fn report(&mut self, problem: RowProblem<Option<Words>>) -> Result<(), Violation> {
+        let protocol = self.transition.static_model.model.protocol;
+        Err(problem.violation(protocol).into())
+    }
 
     fn is_current(&self, copy: &Option<Words>) -> bool {
         copy.as_ref() == Some(&self.transition.state.lines[self.line as usize].latest)
-    }
-
-    /// Words carry their values, so comparison with the last write shows that they are stale.
-    fn mark_stale(&self, copy: &Option<Words>) -> Option<Words> {
-        copy.clone()
     }
 
     fn send(&mut self, outgoing: OutgoingMessage<Option<Words>>) -> Result<(), Violation> {
@@ -350,8 +353,19 @@ where
         }
         (self.transition).send(line, message, remote as u8, false, fields, words)
     }
+}
 
-    fn memory(&self) -> Option<Words> {
+impl<S: Scenario> HomeContext for PlayHomeContext<'_, '_, '_, S>
+where
+    S::Application: Clone + Eq + Hash,
+    S::Thread: Clone + Eq + Hash,
+{
+    /// Words carry their values, so comparison with the last write shows that they are stale.
+    fn mark_stale(&self, copy: &Option<Words>) -> Option<Words> {
+        copy.clone()
+    }
+
+    fn memory(&mut self) -> Option<Words> {
         Some(
             self.transition.state.lines[self.line as usize]
                 .memory
@@ -359,27 +373,26 @@ where
         )
     }
 
-    fn set_memory(&mut self, _copy: &Option<Words>) -> Result<(), Violation> {
+    fn may_read_memory(&self) -> bool {
+        // A lock that leaves the caches no permission permits the device to write.
+        let device_may_write =
+            self.transition.state.locks.get(&self.line) == Some(&Permission::None);
+        self.transition.static_model.facts.slot || !device_may_write
+    }
+
+    fn set_memory(&mut self, _copy: Option<Words>) -> Result<(), Violation> {
         Err(ZERO_LATENCY_MEMORY.into())
     }
 
-    fn lock(&self) -> Permission {
-        match self.transition.state.locks.get(&self.line) {
-            Some(Permission::None) => Permission::Write,
-            Some(_) => Permission::Read,
-            None => Permission::None,
-        }
-    }
-
-    fn store(&mut self, _from: Option<u8>, _whole: bool) -> Result<(), Violation> {
+    fn store(&mut self, _whole: bool) -> Result<(), Violation> {
         Err(ZERO_LATENCY_MEMORY.into())
     }
 
-    fn defer_write(&mut self, _from: Option<u8>, _whole: bool) -> Result<(), Violation> {
+    fn defer_write(&mut self, _whole: bool) -> Result<(), Violation> {
         Err(ZERO_LATENCY_MEMORY.into())
     }
 
-    fn take_deferred_write(&mut self) -> Result<(Option<u8>, bool), Violation> {
+    fn commit_deferred(&mut self) -> Result<(), Violation> {
         Err(ZERO_LATENCY_MEMORY.into())
     }
 

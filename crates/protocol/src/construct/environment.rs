@@ -287,10 +287,7 @@ impl<'a> Environment<'a> {
             Outcome::Unexpected => None,
             Outcome::Stall | Outcome::Refuse => Some(None),
             Outcome::Taken { acts, .. } => {
-                let sends = acts.into_iter().filter_map(|act| match act {
-                    Act::Send { message, .. } => Some(message),
-                    _ => None,
-                });
+                let sends = acts.iter().filter_map(Act::sent_message);
                 Some(Some((sends.collect(), StateId(configuration.state))))
             }
         }
@@ -318,7 +315,7 @@ impl<'a> Environment<'a> {
             let in_flight_count =
                 |message| configuration.messages().filter(|&m| m == message).count();
             let can_start =
-                (self.protocol.bounds).can_start_access(|m| sends.contains(&m), in_flight_count);
+                (self.protocol.bounds).can_start_access(sends.iter().copied(), in_flight_count);
             if (sends.is_empty() && next == configuration.state) || !can_start {
                 continue;
             }

@@ -22,12 +22,9 @@ const MAX_LINE_STATES: usize = 2_000_000;
 /// True if the protocol's bounds permit the messages of an access while the messages `in_flight` of the line are in
 /// flight.
 pub(super) fn within_bounds(protocol: &Protocol, in_flight: &[MessageId], acts: &[Act]) -> bool {
-    let sends_kind = |kind| {
-        let sends_this = |act: &Act| matches!(act, Act::Send { message, .. } if *message == kind);
-        acts.iter().any(sends_this)
-    };
+    let sent = acts.iter().filter_map(Act::sent_message);
     let count = |kind| in_flight.iter().filter(|&&other| other == kind).count();
-    protocol.bounds.can_start_access(sends_kind, count)
+    protocol.bounds.can_start_access(sent, count)
 }
 
 /// A transition of a line, caused by the environment.
@@ -303,11 +300,7 @@ impl LineSystem<'_> {
         }
         let mut next = from.clone();
         next.remote = remote.state;
-        for act in acts {
-            if let Act::Send { message, .. } = act {
-                next.to_home.push(message);
-            }
-        }
+        (next.to_home).extend(acts.iter().filter_map(Act::sent_message));
         LineState::arrange(self.protocol, &mut next.to_home);
         Some(next)
     }

@@ -4,6 +4,7 @@
 //! registers have changed or an input queue has room. A cache sends messages, and ends accesses at the frontend.
 
 mod access;
+mod row;
 mod transition;
 
 use cohkit_protocol::protocol::{Permission, StateId};
@@ -521,12 +522,9 @@ impl Caches {
             return false;
         };
         let program = &self.executor.program;
-        let sends_line = transition.acts().any(|act| match program.act(act) {
-            super::program::Act::Send { message, .. } => {
-                env.context.tables.kinds[message.index()].line
-            }
-            _ => false,
-        });
+        let kinds = &env.context.tables.kinds;
+        let mut sent = program.sent_messages(transition);
+        let sends_line = sent.any(|message| kinds[message.index()].line);
         lower_level.must_recall((cache, line), transition, sends_line, evicts)
     }
 

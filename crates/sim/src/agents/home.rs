@@ -9,6 +9,7 @@
 
 mod clocked;
 mod delayed;
+mod row;
 mod rows;
 mod store;
 
@@ -38,7 +39,7 @@ use crate::statistics::Stall;
 pub(crate) use clocked::Clocked;
 use cohkit_system::hierarchy;
 pub(crate) use delayed::DelayedMessages;
-pub(crate) use rows::TakenInput;
+pub(crate) use row::TakenInput;
 use store::Store;
 
 /// A limited resource of a unit.

@@ -24,7 +24,7 @@ use cohkit_protocol::remotes::Remotes;
 use cohkit_protocol::rows::fault_words;
 use cohkit_protocol::terms::{IndexDomain, StateId};
 use cohkit_protocol::value_text::AgentNames;
-use cohkit_system::plan::{CompletionEffect, Plan};
+use cohkit_system::plan::{Plan, RemoteEffects};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -114,16 +114,10 @@ pub struct Transition {
     pub writes: bool,
     /// True if the rule sends a forward.
     pub forwards: bool,
-    /// True if the rule performs a write in the cache's own copy.
-    pub performs: bool,
-    /// Effect of the rule's `done`.
-    pub done: CompletionEffect,
-    /// True if `done` performs a write that leaves part of the line unchanged.
-    pub is_partial_write: bool,
+    /// Effects of a cache's rule on copies and accesses.
+    pub effects: RemoteEffects,
     /// True if the access is to be retried.
     pub retries: bool,
-    /// True if the rule abandons a store whose bytes have been sent.
-    pub abandons_store: bool,
     /// Index of the fault of an [`Answer::Fault`]. The transition then has the acts of the whole rule, as far as it can
     /// be executed.
     fault: u16,
@@ -187,11 +181,8 @@ const UNKNOWN: Transition = Transition {
     reads: false,
     writes: false,
     forwards: false,
-    performs: false,
-    done: CompletionEffect::Absent,
-    is_partial_write: false,
+    effects: RemoteEffects::NONE,
     retries: false,
-    abandons_store: false,
     fault: 0,
 };
 
@@ -660,6 +651,16 @@ impl Program {
         }
     }
 
+    /// Returns the messages that a transition sends, in order.
+    #[inline]
+    pub fn sent_messages<'p>(
+        &'p self,
+        transition: &Transition,
+    ) -> impl Iterator<Item = MessageId> + Clone + use<'p> {
+        let acts = transition.acts();
+        acts.filter_map(|act| self.act(act).sent_message())
+    }
+
     /// Returns the properties of a configuration's state.
     #[inline]
     pub fn properties(&self, configuration: ConfigurationId) -> ConfigProperties {
@@ -792,11 +793,8 @@ impl Program {
     fn apply_rule(&mut self, transition: &mut Transition, rule: usize, acts: &[execute::Act]) {
         let plan = self.plans[rule];
         transition.answer = Answer::Take;
-        transition.performs = plan.performs;
-        transition.done = plan.done;
-        transition.is_partial_write = plan.is_partial_write;
+        transition.effects = plan.effects;
         transition.retries = self.rule_retries[rule];
-        transition.abandons_store = plan.abandons_write;
         self.executed[rule] = true;
         self.store_acts(transition, acts);
         for act in acts {

@@ -1,5 +1,7 @@
 //! Parts of a run that every component uses besides its own state.
 
+use cohkit_protocol::protocol::MessageId;
+
 use super::*;
 use crate::agents::thread::Threads;
 
@@ -88,6 +90,12 @@ impl Context<'_> {
         self.tables.agent_name(agent)
     }
 
+    /// True if a content is the last write of its line, or if that is not checked.
+    #[inline]
+    pub fn is_current(&self, line: Line, copy: Copy) -> bool {
+        self.currency(line, copy).1
+    }
+
     /// Returns the version of a content, and true if it is the last write of its line.
     #[inline]
     fn currency(&self, line: Line, copy: Copy) -> (u32, bool) {
@@ -95,31 +103,28 @@ impl Context<'_> {
         (version, self.contents.oracle.is_current(line, version))
     }
 
-    /// Checks that bytes for a single use, which the receiver does not cache, are current when they are sent.
-    #[inline]
-    pub fn check_single_use(&mut self, line: Line, kind: usize, copy: Copy) {
-        if self.tables.kinds[kind].is_single_use {
-            if let (version, false) = self.currency(line, copy) {
-                let text = format!(
-                    "{} is sent with the data of write {version} of the line, but write {} was the last",
-                    self.tables.protocol_messages[kind].name,
-                    self.contents.oracle.latest(line)
-                );
-                self.fail(FailureKind::DataValue, line, text);
-            }
-        }
+    /// Fails the run because bytes for a single use, which the receiver does not cache, are stale when they are sent.
+    #[cold]
+    pub fn report_stale_single_use(&mut self, line: Line, message: MessageId, copy: Copy) {
+        let text = format!(
+            "{} is sent with the data of write {} of the line, but write {} was the last",
+            self.tables.protocol_messages[message.index()].name,
+            self.contents.data.version(copy),
+            self.contents.oracle.latest(line)
+        );
+        self.fail(FailureKind::DataValue, line, text);
     }
 
-    /// Checks that a write that leaves part of the line unchanged starts from the current bytes.
-    pub fn check_written(&mut self, cache: Agent, line: Line, copy: Copy) {
-        if let (version, false) = self.currency(line, copy) {
-            let text = format!(
-                "{} stores into the data of write {version} of the line, but write {} was the last",
-                self.agent_name(cache),
-                self.contents.oracle.latest(line)
-            );
-            self.fail(FailureKind::DataValue, line, text);
-        }
+    /// Fails the run because a write that leaves part of the line unchanged starts from stale bytes.
+    #[cold]
+    pub fn report_stale_write(&mut self, cache: Agent, line: Line, copy: Copy) {
+        let text = format!(
+            "{} stores into the data of write {} of the line, but write {} was the last",
+            self.agent_name(cache),
+            self.contents.data.version(copy),
+            self.contents.oracle.latest(line)
+        );
+        self.fail(FailureKind::DataValue, line, text);
     }
 
     /// Checks that memory's copy of a line is current. `when` is the verb in the message of a failure.
@@ -136,9 +141,15 @@ impl Context<'_> {
     /// Checks that the device cannot be modifying a line that memory reads for a cache.
     pub fn check_memory_read(&mut self, line: Line) {
         if self.local.locks.permission(line) == Permission::Write {
-            let text = "memory is read for a cache while the device may write it under its lock";
-            self.fail(FailureKind::SingleWriter, line, text.into());
+            self.report_read_under_lock(line);
         }
+    }
+
+    /// Fails the run because memory is read for a cache while the device may be modifying the line.
+    #[cold]
+    pub fn report_read_under_lock(&mut self, line: Line) {
+        let text = "memory is read for a cache while the device may write it under its lock";
+        self.fail(FailureKind::SingleWriter, line, text.into());
     }
 
     /// Checks a load that is performed with these bytes now. `threads` are those of the run, if any.

@@ -41,8 +41,6 @@ pub(crate) struct Kind {
     pub network: Option<u8>,
     /// Index of its virtual circuit: its order, or, after the orders, its channel.
     pub circuit: u8,
-    /// True if a remote performs an access with the bytes without caching them: [`Protocol::is_single_use`].
-    pub is_single_use: bool,
 }
 
 impl Kind {
@@ -170,7 +168,6 @@ fn kinds_of_protocol(protocol: &Protocol, hosts: Option<&platform::Hosts>) -> Ve
                     position.map(|position| position as u8)
                 }),
                 circuit: group.unwrap_or(protocol.orders.len() + message.channel.index()) as u8,
-                is_single_use: protocol.is_single_use(id),
             }
         })
         .collect()

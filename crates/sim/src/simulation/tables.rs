@@ -4,6 +4,7 @@ use cohkit_protocol::controller::Local;
 use cohkit_protocol::execute::Receiver;
 use cohkit_protocol::protocol::MessageId;
 use cohkit_protocol::remotes::Remotes;
+use cohkit_system::plan::ProtocolFacts;
 use cohkit_units::Quantity;
 
 use super::main_memory::aliased;
@@ -67,6 +68,8 @@ pub(crate) struct Tables {
     pub times: Times,
     /// Properties of each message kind, by its number in the protocol.
     pub kinds: Vec<Kind>,
+    /// Static analysis of the protocol, from which the effects of rows follow.
+    pub facts: ProtocolFacts,
     /// Messages of the protocol, in the order of the protocol file.
     pub protocol_messages: Vec<protocol::Message>,
     /// Names of the agents.
@@ -119,6 +122,7 @@ impl Tables {
             times: Times::new(platform, setup.clocked.is_some()),
             declares_responses: kinds.iter().any(|kind| kind.class == Some(Class::Answer)),
             kinds,
+            facts: ProtocolFacts::new(protocol, &setup.home),
             protocol_messages: protocol.messages.clone(),
             names: Names::new(protocol, &setup.home, remotes),
             groups,

@@ -2,4 +2,5 @@
 
 mod backing_permission;
 mod levels;
+mod row_effects;
 mod walks;

@@ -18,7 +18,7 @@ use cohkit_protocol::controller::{Event, Local};
 use cohkit_protocol::execute::{Act, Configuration, Outcome};
 use cohkit_protocol::protocol::Permission;
 use cohkit_system::agent::{
-    self, Bytes as Sent, HomeContext, HomeInput, MemoryOp, OutgoingMessage,
+    self, Bytes as Sent, HomeContext, HomeInput, MemoryOp, OutgoingMessage, RowContext, RowProblem,
 };
 
 /// The home's controller, with everything that its steps determine.
@@ -339,17 +339,17 @@ impl Home<'_, '_> {
         };
         let input = HomeInput {
             message: message.as_ref().map(|message| message.kind),
-            sender: Some(0),
             carried_copy: received_bytes.as_ref(),
         };
         let mut row = HomeRow {
             context: &mut *self.context,
             endpoint: &mut *self.endpoint,
             line_index,
+            acts: acts.into_iter(),
             message: message.as_ref(),
             location,
         };
-        let result = agent::home(reference.protocol, &reference.facts, acts, input, &mut row);
+        let result = agent::home(&reference.facts, input, &mut row);
         result.map_err(|error| error.on_line(line_index))
     }
 }
@@ -378,6 +378,8 @@ struct HomeRow<'b, 'a> {
     endpoint: &'b mut EndpointModel,
     /// Line of the row, as an index into the context's lines.
     line_index: usize,
+    /// Acts of the row.
+    acts: std::vec::IntoIter<Act>,
     /// The message that the row consumes, if any.
     message: Option<&'b Message>,
     /// Description of the event for error messages.
@@ -401,17 +403,21 @@ impl HomeRow<'_, '_> {
     }
 }
 
-impl HomeContext for HomeRow<'_, '_> {
+impl RowContext for HomeRow<'_, '_> {
     type Copy = Bytes;
+    type Fields = Vec<u16>;
     type Error = BenchError;
+
+    fn next_act(&mut self) -> Option<Act> {
+        self.acts.next()
+    }
+
+    fn report(&mut self, problem: RowProblem<Bytes>) -> Checked {
+        Err(problem.violation(self.context.reference.protocol).into())
+    }
 
     fn is_current(&self, copy: &Bytes) -> bool {
         self.context.is_current(self.line_index, copy)
-    }
-
-    /// Bytes carry their values, so comparison with the last write shows that they are stale.
-    fn mark_stale(&self, copy: &Bytes) -> Bytes {
-        *copy
     }
 
     fn send(&mut self, outgoing: OutgoingMessage<Bytes>) -> Checked {
@@ -442,29 +448,36 @@ impl HomeContext for HomeRow<'_, '_> {
         });
         Ok(())
     }
+}
 
-    fn memory(&self) -> Bytes {
+impl HomeContext for HomeRow<'_, '_> {
+    /// Bytes carry their values, so comparison with the last write shows that they are stale.
+    fn mark_stale(&self, copy: &Bytes) -> Bytes {
+        *copy
+    }
+
+    fn memory(&mut self) -> Bytes {
         self.context.lines[self.line_index].memory
     }
 
-    fn set_memory(&mut self, _copy: &Bytes) -> Checked {
-        self.unsupported()
-    }
-
-    fn lock(&self) -> Permission {
+    fn may_read_memory(&self) -> bool {
         let line = &self.context.lines[self.line_index];
-        line.lock_permission.unwrap_or(Permission::None)
+        self.context.reference.facts.slot || line.lock_permission != Some(Permission::Write)
     }
 
-    fn store(&mut self, _from: Option<u8>, _whole: bool) -> Checked {
+    fn set_memory(&mut self, _copy: Bytes) -> Checked {
         self.unsupported()
     }
 
-    fn defer_write(&mut self, _from: Option<u8>, _whole: bool) -> Checked {
+    fn store(&mut self, _whole: bool) -> Checked {
         self.unsupported()
     }
 
-    fn take_deferred_write(&mut self) -> Checked<(Option<u8>, bool)> {
+    fn defer_write(&mut self, _whole: bool) -> Checked {
+        self.unsupported()
+    }
+
+    fn commit_deferred(&mut self) -> Checked {
         self.unsupported()
     }
 

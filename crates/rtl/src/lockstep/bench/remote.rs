@@ -13,7 +13,9 @@ use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::execute::{Act, Configuration, Outcome, Receiver, Trigger};
 use cohkit_protocol::protocol::{Carries, Permission};
 use cohkit_protocol::terms::StateId;
-use cohkit_system::agent::{self, Bytes as Sent, OutgoingMessage, RemoteContext};
+use cohkit_system::agent::{
+    self, Bytes as Sent, OutgoingMessage, RemoteContext, RowContext, RowProblem,
+};
 use cohkit_system::data::Extent;
 
 /// Number of accesses that the remote attempts: the first ones of [`Access::ALL`]. The others order accesses to several
@@ -38,15 +40,26 @@ struct RemoteRow<'b, 'a> {
     link: &'b mut Link,
     /// Line of the row, as an index into the context's lines.
     line_index: usize,
+    /// Acts of the row.
+    acts: std::vec::IntoIter<Act>,
     /// Extent of the current write within the line.
     extent: Extent,
     /// The access that starts, if the row is that of an access.
     access: Option<Access>,
 }
 
-impl RemoteContext for RemoteRow<'_, '_> {
+impl RowContext for RemoteRow<'_, '_> {
     type Copy = Bytes;
+    type Fields = Vec<u16>;
     type Error = BenchError;
+
+    fn next_act(&mut self) -> Option<Act> {
+        self.acts.next()
+    }
+
+    fn report(&mut self, problem: RowProblem<Bytes>) -> Checked {
+        Err(problem.violation(self.context.reference.protocol).into())
+    }
 
     fn is_current(&self, copy: &Bytes) -> bool {
         self.context.is_current(self.line_index, copy)
@@ -84,12 +97,14 @@ impl RemoteContext for RemoteRow<'_, '_> {
             .send(context, line_index, Direction::ToHome, message);
         Ok(())
     }
+}
 
-    fn write(&mut self, old_copy: &Bytes) -> Checked<Bytes> {
+impl RemoteContext for RemoteRow<'_, '_> {
+    fn write(&mut self, old_copy: Bytes) -> Checked<Bytes> {
         let (context, line_index) = (&mut *self.context, self.line_index);
         let value: Bytes = context.random.bytes();
         let word = context.random.below(context.reference.words as u64) as usize;
-        let mut new_copy = *old_copy;
+        let mut new_copy = old_copy;
         for copy in [&mut new_copy, &mut context.lines[line_index].latest] {
             match self.extent {
                 Extent::Whole => *copy = value,
@@ -190,8 +205,8 @@ impl<'a> Remote<'_, 'a> {
             Some(row) => self.apply_row(line_index, row, None, Some(access))?,
             None if access.writes() => {
                 let copy = self.context.lines[line_index].copy;
-                let mut row = self.row(line_index, Extent::Part, Some(access));
-                let copy = row.write(&copy)?;
+                let mut row = self.row(line_index, Vec::new(), Extent::Part, Some(access));
+                let copy = row.write_in_place(copy)?;
                 self.context.lines[line_index].copy = copy;
             }
             None => {}
@@ -204,6 +219,7 @@ impl<'a> Remote<'_, 'a> {
     fn row(
         &mut self,
         line_index: usize,
+        acts: Vec<Act>,
         extent: Extent,
         access: Option<Access>,
     ) -> RemoteRow<'_, 'a> {
@@ -211,6 +227,7 @@ impl<'a> Remote<'_, 'a> {
             context: &mut *self.context,
             link: &mut *self.link,
             line_index,
+            acts: acts.into_iter(),
             extent,
             access,
         }
@@ -248,21 +265,19 @@ impl<'a> Remote<'_, 'a> {
     ) -> Checked {
         let reference = self.context.reference.clone();
         let plan = &reference.plans[rule];
-        let old_copy = self.context.lines[line_index].copy;
+        let own_copy = self.context.lines[line_index].copy;
         // A write that completes without the previous contents covers the whole line.
         let extent = match access {
             Some(Access::WriteLine) => Extent::Whole,
-            None if !plan.is_partial_write => Extent::Whole,
+            None if !plan.effects.is_partial_write => Extent::Whole,
             _ => Extent::Part,
         };
         let new_copy = agent::remote(
-            reference.protocol,
             &reference.facts,
-            plan,
-            acts,
-            &old_copy,
-            received_bytes.as_ref(),
-            &mut self.row(line_index, extent, access),
+            &plan.effects,
+            own_copy,
+            received_bytes,
+            &mut self.row(line_index, acts, extent, access),
         );
         let new_copy = new_copy.map_err(|error| error.on_line(line_index))?;
         self.context.lines[line_index].copy = new_copy;

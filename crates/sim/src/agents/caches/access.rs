@@ -2,7 +2,6 @@
 
 use cohkit_protocol::controller::{Access, Event};
 
-use super::super::program::Act;
 use super::*;
 use crate::simulation::Pending;
 
@@ -280,11 +279,7 @@ impl Caches {
         line: Line,
         transition: &Transition,
     ) -> bool {
-        let sends = |kind| {
-            transition.acts().any(
-                |act| matches!(self.executor.program.act(act), Act::Send { message, .. } if message == kind),
-            )
-        };
+        let sent = self.executor.program.sent_messages(transition);
         let in_flight = |kind| {
             let same = |message: &Message| {
                 (message.kind, message.from, message.line) == (kind, cache, line)
@@ -296,7 +291,7 @@ impl Caches {
                 .filter(|(_, m)| same(m))
                 .count()
         };
-        env.context.tables.bounds.can_start_access(sends, in_flight)
+        env.context.tables.bounds.can_start_access(sent, in_flight)
     }
 
     /// Attempts to perform an access, or to start its transaction.
@@ -413,7 +408,7 @@ impl Caches {
             return Some(Attempt::Performed);
         }
         let read_permitted = !kind.writes() && after.permission >= needed_permission;
-        if transition.performs || read_permitted && before.permission >= needed_permission {
+        if transition.effects.performs || read_permitted && before.permission >= needed_permission {
             self.perform(env, line, entry, index);
             return Some(Attempt::Performed);
         }
@@ -469,11 +464,8 @@ impl Caches {
 
     /// True if a transition sends the bytes of a non-caching write.
     fn sends_store_bytes(&self, tables: &Tables, transition: &Transition) -> bool {
-        let is_store = |act| match self.executor.program.act(act) {
-            Act::Send { message, .. } => tables.kinds[message.index()].store,
-            _ => false,
-        };
-        transition.acts().any(is_store)
+        let mut sent = self.executor.program.sent_messages(transition);
+        sent.any(|message| tables.kinds[message.index()].store)
     }
 
     /// Performs an access in the cache's own copy.

@@ -1,14 +1,10 @@
-//! Rows of caches: their effects on lines, messages and accesses, and the checks of their results.
+//! Rows of caches: their application to lines, and the checks of their results.
 
 use cohkit_protocol::controller::Access;
-use cohkit_protocol::pending_access::CompletionKind;
-use cohkit_system::plan::CompletionEffect;
+use cohkit_system::agent;
 
-use super::super::program::{number_of, Act};
+use super::row::CacheRow;
 use super::*;
-use crate::data::Data;
-use crate::oracle::Level;
-use crate::simulation::Pending;
 
 impl Caches {
     /// Applies a transition to `entry`, which the caller then writes back. `message` is the consumed message,
@@ -26,46 +22,30 @@ impl Caches {
             .commit_registers(&mut env.context, cache.index());
         let (before, after) = (transition.before, transition.after);
         let carries_line = message.is_some_and(|m| env.context.tables.kind_of(m).line);
-        let mut received_copy = message.filter(|_| carries_line).map(|message| message.copy);
-        for act in transition.acts() {
-            match self.executor.program.act(act) {
-                Act::Send { .. } => {
-                    let source = received_copy.or(before.holds_line.then_some(entry.copy));
-                    self.send_from_row(env, (cache, line), entry, act, source, access);
-                }
-                Act::Done => self.complete_pending_access(
-                    env,
-                    cache,
-                    line,
-                    entry,
-                    &mut received_copy,
-                    transition,
-                ),
-                Act::BulkTransition { from, to } => self.bulk_transitions.push((from, to)),
-                _ => self.report_unsupported(
-                    env,
-                    cache,
-                    line,
-                    entry.configuration,
-                    "an action of a home",
-                ),
-            }
-        }
-        self.check_abandoned_store(env, cache, line, entry, transition);
-        if let (Some(copy), true) = (received_copy, entry.first_access != NONE) {
+        let carried_copy = message.filter(|_| carries_line).map(|message| message.copy);
+        if let (Some(copy), true) = (carried_copy, entry.first_access != NONE) {
             let access = &mut env.context.local.accesses[entry.first_access];
             if access.kind == Access::Atomic {
                 let old_value = env.context.contents.data.word(line, copy, access.word);
                 access.found = Some(old_value);
             }
         }
-        let data = &mut env.context.contents.data;
-        replace_copy(
-            data,
+        let facts = &env.context.tables.facts;
+        let own_copy = before.holds_line.then_some(entry.copy);
+        let mut row = CacheRow {
+            caches: self,
+            env,
+            cache,
+            line,
             entry,
-            received_copy,
-            (before.holds_line, after.holds_line),
-        );
+            acts: transition.acts(),
+            access,
+            own_copy,
+            carries_line,
+        };
+        let carried_copy = carried_copy.map(Some);
+        let Ok(copy) = agent::remote(facts, &transition.effects, own_copy, carried_copy, &mut row);
+        entry.copy = copy.unwrap_or(Copy::UNTOUCHED);
         if transition.next != entry.configuration && !self[cache].held_accesses.is_empty() {
             self.executor
                 .schedule_retry(&mut env.context, cache.index());
@@ -90,75 +70,6 @@ impl Caches {
         self.observe_state(env, cache, line, entry.configuration);
     }
 
-    /// Sends the message of an act, with the bytes of `source` if it carries the line.
-    #[inline(always)]
-    fn send_from_row(
-        &mut self,
-        env: &mut CacheEnvironment,
-        (cache, line): (Agent, Line),
-        entry: &Entry,
-        act: u32,
-        source: Option<Copy>,
-        access: Option<u32>,
-    ) {
-        let Act::Send {
-            message: kind,
-            to,
-            fields,
-        } = self.executor.program.act(act)
-        else {
-            return;
-        };
-        let message_kind = &env.context.tables.kinds[kind.index()];
-        let (mut copy, mut word, mut words) = (Copy::UNTOUCHED, 0, 0);
-        if message_kind.line {
-            let Some(source) = source else {
-                let name = env.context.agent_name(cache);
-                let text = format!("{name} sends a line it does not have");
-                return env.context.fail(FailureKind::Meaningless, line, text);
-            };
-            env.context.check_single_use(line, kind.index(), source);
-            copy = env.context.contents.data.share(source);
-        } else if message_kind.store {
-            let first_access = (entry.first_access != NONE).then_some(entry.first_access);
-            let store_index = access.or(first_access);
-            (copy, word, words) = self.bytes_to_send(env, cache, line, entry, store_index);
-        }
-        let message = Message {
-            line: env.context.tables.line_of(kind, line, to),
-            copy,
-            kind,
-            from: cache,
-            to: number_of(to),
-            word,
-            words,
-            fields,
-            credit: false,
-            flight: 0,
-        };
-        self.send(env, message);
-    }
-
-    /// Checks that a row does not cancel a store that the home has performed.
-    #[inline(always)]
-    fn check_abandoned_store(
-        &mut self,
-        env: &mut CacheEnvironment,
-        cache: Agent,
-        line: Line,
-        entry: &Entry,
-        transition: &Transition,
-    ) {
-        let accesses = &env.context.local.accesses;
-        let is_performed = entry.first_access != NONE && accesses[entry.first_access].performed;
-        let oracle = &env.context.contents.oracle;
-        if transition.abandons_store && is_performed && oracle.level > Level::Off {
-            let (property, name) = (oracle.store_property(), env.context.agent_name(cache));
-            let text = format!("a store of {name} is cancelled although the home has performed it");
-            env.context.fail(property, line, text);
-        }
-    }
-
     /// Reports the state of a line in a cache.
     #[inline(always)]
     fn observe_state(
@@ -170,111 +81,6 @@ impl Caches {
     ) {
         let agent_line = (cache, line);
         (self.executor).observe_state(&mut env.context, agent_line, cache.index(), configuration);
-    }
-
-    /// Returns the bytes of the outstanding write for a message to the home: copy, first word and number of words.
-    fn bytes_to_send(
-        &mut self,
-        env: &mut CacheEnvironment,
-        cache: Agent,
-        line: Line,
-        entry: &Entry,
-        index: Option<u32>,
-    ) -> (Copy, u16, u16) {
-        let pending = index.map(|index| env.context.local.accesses[index]);
-        let (Some(index), Some(access)) = (index, pending.filter(|access| access.kind.writes()))
-        else {
-            let reason = "its row sends the data of a write without a pending write";
-            self.report_unsupported(env, cache, line, entry.configuration, reason);
-            return (Copy::UNTOUCHED, 0, 0);
-        };
-        if access.purpose == Purpose::Atomic && access.kind != Access::Atomic {
-            let reason = "an atomic access needs the line, but its row sends the data to the home";
-            self.report_unsupported(env, cache, line, entry.configuration, reason);
-        }
-        // The next message to be sent gets this flight number.
-        let flight = env.context.local.flights.wrapping_add(1);
-        (env.context.contents.oracle).record_store_sent((cache, line), flight, access.sent);
-        let pending_access = &mut env.context.local.accesses[index];
-        (pending_access.sent, pending_access.flight) = (true, flight);
-        let copy = env.frontend.bytes_to_send(&mut env.context, &access);
-        (copy, access.word, access.words)
-    }
-
-    /// Completes the pending access as the row specifies.
-    fn complete_pending_access(
-        &mut self,
-        env: &mut CacheEnvironment,
-        cache: Agent,
-        line: Line,
-        entry: &mut Entry,
-        received_copy: &mut Option<Copy>,
-        transition: &Transition,
-    ) {
-        let index = entry.first_access;
-        if index == NONE {
-            let problem = "`done` without an access";
-            return self.report_unsupported(env, cache, line, entry.configuration, problem);
-        }
-        let access = env.context.local.accesses[index];
-        let source = received_copy.or(transition.before.holds_line.then_some(entry.copy));
-        let configuration = entry.configuration;
-        match (transition.done, source) {
-            (CompletionEffect::Completes(CompletionKind::Sent), source) => {
-                self.complete_sent_write(env, &access, source, configuration)
-            }
-            (CompletionEffect::Completes(CompletionKind::Read), Some(copy)) => {
-                complete_read(env, &access, copy, received_copy.is_none())
-            }
-            (CompletionEffect::Completes(CompletionKind::Write), Some(copy)) => {
-                if transition.is_partial_write {
-                    env.context.check_written(cache, line, copy);
-                }
-                let (frontend, context) = (&mut env.frontend, &mut env.context);
-                let new_copy = match access.kind {
-                    Access::WriteLine => frontend.write_full_line(context, &access, copy),
-                    _ => frontend.write(context, &access, copy),
-                };
-                match received_copy {
-                    Some(received_copy) => *received_copy = new_copy,
-                    None => entry.copy = new_copy,
-                }
-            }
-            _ => self.report_unsupported(env, cache, line, configuration, "`done` without data"),
-        }
-        entry.first_access = access.next;
-        self.complete_access(env, index, false, true);
-    }
-
-    /// Completes a write that the home has performed. `source` has the old value of an atomic access.
-    fn complete_sent_write(
-        &mut self,
-        env: &mut CacheEnvironment,
-        access: &Pending,
-        source: Option<Copy>,
-        configuration: ConfigurationId,
-    ) {
-        let Pending { cache, line, .. } = *access;
-        if !access.performed {
-            let name = env.context.agent_name(cache);
-            let text = format!("{name} completes a write that the home has not performed");
-            let property = env.context.contents.oracle.store_property();
-            return env.context.fail(property, line, text);
-        }
-        if access.purpose != Purpose::Atomic || access.kind != Access::Atomic {
-            return;
-        }
-        let data = &env.context.contents.data;
-        let old_value = source.map(|copy| data.word(line, copy, access.word));
-        match old_value.or(access.found) {
-            Some(old_value) => {
-                (env.frontend).complete_home_atomic(&mut env.context, access, old_value)
-            }
-            None => {
-                let problem = "`done` without the old value of an atomic access";
-                self.report_unsupported(env, cache, line, configuration, problem)
-            }
-        }
     }
 
     /// Moves all lines of a cache from one state to another, if rows just taken contain such bulk transitions.
@@ -463,51 +269,6 @@ impl Caches {
             env.context.agent_name(cache)
         );
         env.context.fail(FailureKind::Meaningless, line, text);
-    }
-}
-
-/// Completes a read with the bytes of a message, or of the cache's own copy if `in_place`.
-fn complete_read(env: &mut CacheEnvironment, access: &Pending, copy: Copy, in_place: bool) {
-    let context = &mut env.context;
-    // The bytes of a message were checked when it was sent, which may have been before the read started.
-    context.check_own_stores(access, copy);
-    if in_place || context.contents.oracle.may_be_stale() {
-        env.frontend.check_load(context, access, copy);
-    } else if context.contents.data.version(copy) < access.since {
-        let (name, since) = (context.agent_name(access.cache), access.since);
-        let text = format!("{name} completes a read with data that were stale before write {since}, although the read started later");
-        context.fail(FailureKind::DataValue, access.line, text);
-    }
-    env.frontend.read(context, access, copy, in_place);
-}
-
-/// Replaces an entry's copy by the one that its row has received, if the configurations before and after hold the line.
-#[inline(always)]
-fn replace_copy(
-    data: &mut Data,
-    entry: &mut Entry,
-    received_copy: Option<Copy>,
-    (held_before, holds_after): (bool, bool),
-) {
-    let old = entry.copy;
-    match (received_copy, holds_after) {
-        (Some(copy), true) => {
-            if held_before {
-                data.release(old);
-            }
-            entry.copy = copy;
-        }
-        (Some(copy), false) => {
-            data.release(copy);
-            if held_before {
-                data.release(old);
-            }
-        }
-        (None, false) if held_before => data.release(old),
-        _ => {}
-    }
-    if !holds_after {
-        entry.copy = Copy::UNTOUCHED;
     }
 }
 

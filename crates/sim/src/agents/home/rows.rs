@@ -1,27 +1,13 @@
-//! Rows of the home: their effects on lines, memory, messages and the device.
+//! Rows of the home: their application to lines, and what the home starts and completes for them.
 
 use cohkit_base::sequence::Action;
+use cohkit_system::agent::{self, HomeInput};
 use std::ops::Range;
 
 use super::super::caches::check_inclusion;
-use super::super::program::number_of;
+use super::row::{HomeRow, TakenInput};
 use super::*;
 use crate::simulation::event_prefetch::prefetch_receiver;
-
-/// An input that the home takes, and the transition of its row.
-#[derive(Clone, Copy)]
-pub(crate) struct TakenInput<'m> {
-    /// Input that the home takes.
-    pub work: Work,
-    /// Line that the input concerns.
-    pub line: Line,
-    /// The message, if the input is one.
-    pub message: Option<&'m Message>,
-    /// Configuration of the line before the row.
-    pub before: ConfigurationId,
-    /// Transition of the row.
-    pub transition: &'m Transition,
-}
 
 impl Home {
     /// Applies the transition of an input that the home takes.
@@ -58,10 +44,7 @@ impl Home {
                 application.notify_permission_change(&mut env.context, program, line, change);
             }
         }
-        for act in transition.acts() {
-            let act = self.executor.program.act(act);
-            self.execute_act(env, input, act);
-        }
+        self.apply_acts(env, input);
         if let Some(message) = message {
             self.release_message(env, message, transition);
         }
@@ -70,6 +53,31 @@ impl Home {
         if let Some(next_line) = next_line {
             self.return_waiting_inputs(env, tables.unit_of(next_line), next_line);
         }
+    }
+
+    /// Applies the acts of a row.
+    #[inline(always)]
+    fn apply_acts(&mut self, env: &mut HomeEnvironment, input: &TakenInput) {
+        let tables = env.context.tables;
+        let latency = match input.work {
+            Work::Read(_) | Work::Written(_) => tables.times.resume,
+            _ => tables.times.latency,
+        };
+        let carried_copy = (input.message)
+            .filter(|message| tables.kind_of(message).line)
+            .map(|message| message.copy);
+        let home_input = HomeInput {
+            message: input.message.map(|message| message.kind),
+            carried_copy: carried_copy.as_ref(),
+        };
+        let mut row = HomeRow {
+            ready: env.context.now() + latency,
+            acts: input.transition.acts(),
+            home: self,
+            env,
+            input,
+        };
+        let Ok(()) = agent::home(&tables.facts, home_input, &mut row);
     }
 
     /// Records that the home takes a local operation or an unlock.
@@ -109,7 +117,7 @@ impl Home {
             unit.unanswered_forwards -= 1;
         }
         if kind.store && self.executor.program.keeps_store_bytes {
-            (unit.deferred_stores).push(Store::from_message(message, kind));
+            (unit.deferred_stores).push(Store::from_message(message, kind.carries_whole_line));
         }
     }
 
@@ -144,128 +152,10 @@ impl Home {
         (self.executor).observe_state(context, (HOME, line), home, configuration);
     }
 
-    /// Executes one act of a row.
-    #[inline(always)]
-    fn execute_act(&mut self, env: &mut HomeEnvironment, input: &TakenInput, act: Act) {
-        let (line, message) = (input.line, input.message);
-        let times = &env.context.tables.times;
-        let latency = match input.work {
-            Work::Read(_) | Work::Written(_) => times.resume,
-            _ => times.latency,
-        };
-        let ready = env.context.now() + latency;
-        match act {
-            Act::Send { .. } => self.send_from_row(env, input, act, ready),
-            Act::StartRead => {
-                if !self.defer_memory_read(line, input.transition) {
-                    self.units[env.context.tables.unit_of(line)].reads_in_flight += 1;
-                    self.read_memory(env, ready, line, input.transition);
-                }
-            }
-            Act::StartWrite => {
-                self.write_back(env, line, message);
-                self.start_write(env, ready, input, None);
-            }
-            Act::StartStore { whole } => {
-                let words = self.commit_store(env, line, Some(whole));
-                self.start_write(env, ready, input, words);
-            }
-            Act::WriteMemory => {
-                (env.memory).start_posted_write(&mut env.context, ready, line);
-                let stored = message.map(|message| (message, env.context.tables.kind_of(message)));
-                match stored.filter(|(_, kind)| kind.store) {
-                    Some((message, kind)) => {
-                        let store = Store::from_message(message, kind);
-                        self.perform_store(env, store, store.is_whole_line);
-                    }
-                    None => self.write_back(env, line, message),
-                }
-            }
-            Act::DeferStore => self.defer_store(env, line, message),
-            Act::CommitDeferred => {
-                (env.memory).start_posted_write(&mut env.context, ready, line);
-                self.commit_store(env, line, None);
-            }
-            Act::Acknowledge(_) if self.take_directory_eviction(line) => {}
-            Act::Acknowledge(local) => self.complete_local_operation(env, line, local),
-            Act::AcknowledgeUnlock => match &mut self.upper_level {
-                Some(above) => above.end_unlock(line),
-                None if env.application.is_some() => {}
-                None => env.device.end_operation(&mut env.context),
-            },
-            Act::Done | Act::BulkTransition { .. } => {
-                let text = "the home executes an action that only a cache can execute";
-                env.context
-                    .fail(FailureKind::Meaningless, line, text.into());
-            }
-        }
-    }
-
-    /// Sends the message of an act, at once or, with a clocked home, when the message leaves the RTL.
-    #[inline(always)]
-    fn send_from_row(
-        &mut self,
-        env: &mut HomeEnvironment,
-        input: &TakenInput,
-        act: Act,
-        ready: Time,
-    ) {
-        let Act::Send {
-            message: kind,
-            to,
-            fields,
-        } = act
-        else {
-            return;
-        };
-        let (line, tables) = (input.line, env.context.tables);
-        let message_kind = &tables.kinds[kind.index()];
-        let mut copy = Copy::UNTOUCHED;
-        let mut reads_memory = false;
-        if message_kind.line {
-            copy = env.memory.copy(line);
-            env.context.contents.data.share(copy);
-            env.context.check_single_use(line, kind.index(), copy);
-            if !matches!(input.work, Work::Read(_)) {
-                if message_kind.is_single_use {
-                    env.context.check_memory_read(line);
-                }
-                // Memory is accessed without a delay in the controller's terms. Its latency is added below.
-                reads_memory = true;
-            }
-        }
-        if message_kind.class == Some(Class::Forward) && tables.declares_responses {
-            let unit = &mut self.units[tables.unit_of(line)];
-            unit.unanswered_forwards += 1;
-            unit.forwarded_line = line;
-        }
-        let message = Message {
-            line: tables.line_of(kind, line, to),
-            copy,
-            kind,
-            from: HOME,
-            to: number_of(to),
-            // The sending home, for messages between homes.
-            word: tables.home_of(line) as u16,
-            words: 0,
-            fields,
-            credit: false,
-            flight: 0,
-        };
-        let number = self.delayed.next_number();
-        let ready = match reads_memory {
-            true => (env.memory).start_for_message(&mut env.context, ready, line, number),
-            false => Some(ready),
-        };
-        if let Some(message) = self.hold_message(message) {
-            self.send_in_order(env, message, number, ready);
-        }
-    }
-
     /// Sends a message that is ready at `ready`. If that is not known yet, or an earlier message of its order is not
     /// sent yet, the message is kept.
     #[inline(always)]
-    fn send_in_order(
+    pub(super) fn send_in_order(
         &mut self,
         env: &mut HomeEnvironment,
         message: Message,
@@ -325,22 +215,6 @@ impl Home {
         (env.memory).start_for_unit(&mut env.context, ready, (line, false), event);
     }
 
-    /// Starts the memory write of a row, or defers it until the RTL requests it. `words` are the only words written;
-    /// `None` means all.
-    fn start_write(
-        &mut self,
-        env: &mut HomeEnvironment,
-        ready: Time,
-        input: &TakenInput,
-        words: Option<Range<u16>>,
-    ) {
-        let (line, next) = (input.line, input.transition.next);
-        if !self.defer_memory_write(&env.context, line, next, words) {
-            self.units[env.context.tables.unit_of(line)].writes_in_flight += 1;
-            self.write_memory(env, ready, line, next);
-        }
-    }
-
     /// Starts a write by memory, or by the application that serves the line.
     pub fn write_memory(
         &mut self,
@@ -358,60 +232,8 @@ impl Home {
         (env.memory).start_for_unit(&mut env.context, ready, (line, true), event);
     }
 
-    /// Writes the line that a message carries back to memory.
-    fn write_back(&mut self, env: &mut HomeEnvironment, line: Line, message: Option<&Message>) {
-        let Some(message) = message.filter(|m| env.context.tables.kind_of(m).line) else {
-            let text = "the home writes memory without data".to_string();
-            return env.context.fail(FailureKind::Meaningless, line, text);
-        };
-        let data = &mut env.context.contents.data;
-        let copy = data.share(message.copy);
-        env.memory.set_copy(data, line, copy);
-        if let Some(above) = &mut self.upper_level {
-            above.notify_written(line);
-        }
-        if let Some(application) = &mut env.application {
-            application.record_write_back(line);
-        }
-    }
-
-    /// Keeps the bytes of a write until the home writes them.
-    fn defer_store(&mut self, env: &mut HomeEnvironment, line: Line, message: Option<&Message>) {
-        let tables = env.context.tables;
-        let store_message = message.map(|message| (message, tables.kind_of(message)));
-        let stores = &mut self.units[tables.unit_of(line)].deferred_stores;
-        match store_message.filter(|(_, kind)| kind.store) {
-            Some((message, kind)) if stores.iter().all(|store| store.line != line) => {
-                stores.push(Store::from_message(message, kind));
-            }
-            _ => {
-                let text = "the home defers a store without a free slot".to_string();
-                env.context.fail(FailureKind::Meaningless, line, text);
-            }
-        }
-    }
-
-    /// Writes the bytes that a unit has kept of a write: the whole line if `is_whole_line`, or the words present.
-    /// Returns the words if only a part is written.
-    fn commit_store(
-        &mut self,
-        env: &mut HomeEnvironment,
-        line: Line,
-        is_whole_line: Option<bool>,
-    ) -> Option<Range<u16>> {
-        let unit = env.context.tables.unit_of(line);
-        let stores = &mut self.units[unit].deferred_stores;
-        let Some(position) = stores.iter().position(|store| store.line == line) else {
-            let text = "the home commits a deferred store that it does not have".to_string();
-            env.context.fail(FailureKind::Meaningless, line, text);
-            return None;
-        };
-        let store = stores.remove(position);
-        self.perform_store(env, store, is_whole_line.unwrap_or(store.is_whole_line))
-    }
-
     /// Performs a cache's write at memory. Returns the words if only a part is written.
-    fn perform_store(
+    pub(super) fn perform_store(
         &mut self,
         env: &mut HomeEnvironment,
         store: Store,
@@ -436,7 +258,12 @@ impl Home {
     }
 
     /// Completes a local operation at the home, and checks the permissions it guarantees.
-    fn complete_local_operation(&mut self, env: &mut HomeEnvironment, line: Line, local: u8) {
+    pub(super) fn complete_local_operation(
+        &mut self,
+        env: &mut HomeEnvironment,
+        line: Line,
+        local: u8,
+    ) {
         let context = &mut env.context;
         let Some(operation) = context.tables.locals.get(local as usize) else {
             let text = "an unknown operation is acknowledged".into();

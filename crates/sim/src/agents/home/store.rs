@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::*;
 use crate::message::Agent;
 use crate::oracle::Breach;
-use crate::simulation::{Kind, Pending, Purpose};
+use crate::simulation::{Pending, Purpose};
 
 /// Bytes of a non-caching write, from the acceptance of its request until memory accepts them.
 #[derive(Clone, Copy, Debug)]
@@ -27,8 +27,8 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Returns the bytes that a message carries.
-    pub fn from_message(message: &Message, kind: &Kind) -> Store {
+    /// Returns the bytes that a message carries for a store.
+    pub fn from_message(message: &Message, is_whole_line: bool) -> Store {
         Store {
             line: message.line,
             copy: message.copy,
@@ -36,7 +36,7 @@ impl Store {
             words: message.words.max(1),
             from: message.from,
             flight: message.flight,
-            is_whole_line: kind.carries_whole_line,
+            is_whole_line,
         }
     }
 

@@ -101,13 +101,14 @@ impl<D: Data> SystemState<D> {
         if !self.may_start_access(system, (line, remote), &acts) {
             return Ok(false);
         }
-        if plan.reads || plan.performs {
+        if plan.reads || plan.effects.performs {
             self.check_program_order(line, remote, access.writes())?;
         }
         // A hit changes the state only if it makes another copy stale.
         let keeps_values = D::KEEPS_VALUES;
         if plan.idle && !plan.changes_state && !keeps_values {
-            let changes = plan.performs && self.has_other_current_copy(system, line, Some(remote));
+            let changes =
+                plan.effects.performs && self.has_other_current_copy(system, line, Some(remote));
             if !changes {
                 return Ok(false);
             }
@@ -141,10 +142,16 @@ impl<D: Data> SystemState<D> {
 
     /// Returns true if the declared bounds allow the messages that an access sends to the home.
     fn may_start_access(&self, system: &System, (line, remote): (u8, u8), acts: &[Act]) -> bool {
-        let sends = |message| {
-            let is_match = |act: &Act| matches!(act, Act::Send { message: m, to: Receiver::Home, .. } if *m == message);
-            acts.iter().any(is_match)
+        let is_to_home = |act: &&Act| {
+            matches!(
+                act,
+                Act::Send {
+                    to: Receiver::Home,
+                    ..
+                }
+            )
         };
+        let sent = acts.iter().filter(is_to_home).filter_map(Act::sent_message);
         let in_flight = |message| {
             let is_match = |flight: &&InFlightMessage<D>| {
                 (flight.line, flight.message) == (line, message)
@@ -152,7 +159,7 @@ impl<D: Data> SystemState<D> {
             };
             self.network.flights().filter(is_match).count()
         };
-        system.protocol.bounds.can_start_access(sends, in_flight)
+        system.protocol.bounds.can_start_access(sent, in_flight)
     }
 
     /// Records the access that a row of a remote completes at once, if any.

@@ -1,9 +1,13 @@
 //! Execution contexts of remote and home rows.
 
+use cohkit_protocol::execute::Act;
 use cohkit_protocol::protocol::{Permission, StateId};
 
 use super::CompletedAccess;
-use crate::agent::{self, Bytes, HomeContext, MemoryOp, OutgoingMessage, RemoteContext, Violation};
+use crate::agent::{
+    self, Bytes, HomeContext, MemoryOp, OutgoingMessage, RemoteContext, RowContext, RowProblem,
+    Violation,
+};
 use crate::data::{Data, Extent};
 use crate::state::{DeferredStore, Line, Lock, Operation, Remote, StepError, System, SystemState};
 use crate::stores::{self, StoreSend, Ticket};
@@ -18,12 +22,12 @@ pub(super) struct SystemRemoteContext<'w, 's, 'p, D: Data> {
     pub(super) line: u8,
     /// Number of the executing remote.
     pub(super) remote: u8,
+    /// Acts of the row.
+    pub(super) acts: std::vec::IntoIter<Act>,
     /// Part of the line that the outstanding write covers.
     pub(super) extent: Extent,
     /// Relation of the next message with the remote's store to that store.
     pub(super) send: StoreSend,
-    /// True if the row performs a store in the remote's own copy, without `done`.
-    pub(super) in_place: bool,
     /// True if the current message carries a copy.
     pub(super) carries_copy: bool,
     /// Receives the accesses that the row completes.
@@ -76,12 +80,21 @@ impl<D: Data> SystemRemoteContext<'_, '_, '_, D> {
     }
 }
 
-impl<D: Data> RemoteContext for SystemRemoteContext<'_, '_, '_, D> {
+impl<D: Data> RowContext for SystemRemoteContext<'_, '_, '_, D> {
     type Copy = D::Copy;
+    type Fields = Vec<u16>;
     type Error = StepError;
+
+    fn next_act(&mut self) -> Option<Act> {
+        self.acts.next()
+    }
 
     fn is_current(&self, copy: &D::Copy) -> bool {
         self.system_state.data.is_current(self.line, copy)
+    }
+
+    fn report(&mut self, problem: RowProblem<D::Copy>) -> Result<(), StepError> {
+        Err(problem.violation(self.system.protocol).into())
     }
 
     fn send(&mut self, outgoing: OutgoingMessage<D::Copy>) -> Result<(), StepError> {
@@ -98,17 +111,20 @@ impl<D: Data> RemoteContext for SystemRemoteContext<'_, '_, '_, D> {
         let from = Some(self.remote);
         (self.system_state).send(self.system, self.line, from, store, outgoing)
     }
+}
 
-    fn write(&mut self, copy: &D::Copy) -> Result<D::Copy, StepError> {
-        if !self.in_place {
-            self.system_state
-                .check_program_order(self.line, self.remote, true)?;
-        }
+impl<D: Data> RemoteContext for SystemRemoteContext<'_, '_, '_, D> {
+    fn write(&mut self, copy: D::Copy) -> Result<D::Copy, StepError> {
+        (self.system_state).check_program_order(self.line, self.remote, true)?;
+        self.write_in_place(copy)
+    }
+
+    fn write_in_place(&mut self, copy: D::Copy) -> Result<D::Copy, StepError> {
         let value = self.remote_state().write_value.take().unwrap_or_default();
         self.complete(Some(copy.clone()));
         Ok(self
             .system_state
-            .write(self.system, self.line, copy, self.extent, &value))
+            .write(self.system, self.line, &copy, self.extent, &value))
     }
 
     fn read(&mut self, copy: &D::Copy) -> Result<(), StepError> {
@@ -150,6 +166,10 @@ pub(super) struct SystemHomeContext<'w, 's, 'p, D: Data> {
     pub(super) system: &'s System<'p>,
     /// Line of the row.
     pub(super) line: u8,
+    /// Acts of the row.
+    pub(super) acts: std::vec::IntoIter<Act>,
+    /// Number of the remote that sent the current message; `None` if another home sent it, or without a message.
+    pub(super) sender: Option<u8>,
     /// Store of the current message; `None` if it carries none, or for an event without a message.
     pub(super) consumed_store: Option<ConsumedStore>,
     /// Ticket of the deferred store that is about to be performed.
@@ -185,48 +205,9 @@ impl<D: Data> SystemHomeContext<'_, '_, '_, D> {
     fn line_state(&mut self) -> &mut Line<D> {
         self.system_state.line(self.line)
     }
-}
 
-impl<D: Data> HomeContext for SystemHomeContext<'_, '_, '_, D> {
-    type Copy = D::Copy;
-    type Error = StepError;
-
-    fn is_current(&self, copy: &D::Copy) -> bool {
-        self.system_state.data.is_current(self.line, copy)
-    }
-
-    fn mark_stale(&self, copy: &D::Copy) -> D::Copy {
-        match self.system.facts.coherent {
-            true => D::mark_stale(copy),
-            false => copy.clone(),
-        }
-    }
-
-    fn send(&mut self, outgoing: OutgoingMessage<D::Copy>) -> Result<(), StepError> {
-        let store = Default::default();
-        (self.system_state).send(self.system, self.line, None, store, outgoing)
-    }
-
-    fn memory(&self) -> D::Copy {
-        self.system_state.lines[usize::from(self.line)]
-            .memory
-            .clone()
-    }
-
-    fn set_memory(&mut self, copy: &D::Copy) -> Result<(), StepError> {
-        self.system_state.may_write(self.line)?;
-        self.line_state().memory = copy.clone();
-        Ok(())
-    }
-
-    fn lock(&self) -> Permission {
-        match self.system_state.lines[usize::from(self.line)].lock {
-            Lock::Held(permission) => permission,
-            Lock::Unlocked | Lock::Unlocking => Permission::None,
-        }
-    }
-
-    fn store(&mut self, from: Option<u8>, whole_line: bool) -> Result<(), StepError> {
+    /// Performs a store in memory that the remote `from` has sent.
+    fn perform_store(&mut self, from: Option<u8>, whole_line: bool) -> Result<(), StepError> {
         let deferred = self.deferred.take();
         let ticket = deferred.or(self
             .consumed_store
@@ -254,8 +235,61 @@ impl<D: Data> HomeContext for SystemHomeContext<'_, '_, '_, D> {
         self.system_state
             .store_to_memory(self.system, self.line, whole_line, &value)
     }
+}
 
-    fn defer_write(&mut self, from: Option<u8>, whole_line: bool) -> Result<(), StepError> {
+impl<D: Data> RowContext for SystemHomeContext<'_, '_, '_, D> {
+    type Copy = D::Copy;
+    type Fields = Vec<u16>;
+    type Error = StepError;
+
+    fn next_act(&mut self) -> Option<Act> {
+        self.acts.next()
+    }
+
+    fn is_current(&self, copy: &D::Copy) -> bool {
+        self.system_state.data.is_current(self.line, copy)
+    }
+
+    fn report(&mut self, problem: RowProblem<D::Copy>) -> Result<(), StepError> {
+        Err(problem.violation(self.system.protocol).into())
+    }
+
+    fn send(&mut self, outgoing: OutgoingMessage<D::Copy>) -> Result<(), StepError> {
+        let store = Default::default();
+        (self.system_state).send(self.system, self.line, None, store, outgoing)
+    }
+}
+
+impl<D: Data> HomeContext for SystemHomeContext<'_, '_, '_, D> {
+    fn mark_stale(&self, copy: &D::Copy) -> D::Copy {
+        match self.system.facts.coherent {
+            true => D::mark_stale(copy),
+            false => copy.clone(),
+        }
+    }
+
+    fn memory(&mut self) -> D::Copy {
+        self.system_state.lines[usize::from(self.line)]
+            .memory
+            .clone()
+    }
+
+    fn may_read_memory(&self) -> bool {
+        let lock = self.system_state.lines[usize::from(self.line)].lock;
+        self.system.facts.slot || lock != Lock::Held(Permission::Write)
+    }
+
+    fn set_memory(&mut self, copy: D::Copy) -> Result<(), StepError> {
+        self.system_state.may_write(self.line)?;
+        self.line_state().memory = copy;
+        Ok(())
+    }
+
+    fn store(&mut self, whole_line: bool) -> Result<(), StepError> {
+        self.perform_store(self.sender, whole_line)
+    }
+
+    fn defer_write(&mut self, whole_line: bool) -> Result<(), StepError> {
         let violation = |description: &str| {
             Err(Violation::new("one deferred store at a time", description).into())
         };
@@ -264,6 +298,7 @@ impl<D: Data> HomeContext for SystemHomeContext<'_, '_, '_, D> {
             consumed_store.ticket
         });
         let ticket = ticket.unwrap_or_default();
+        let from = self.sender;
         let line_state = self.line_state();
         match (from, &line_state.deferred_store) {
             (Some(from), None) => {
@@ -281,7 +316,7 @@ impl<D: Data> HomeContext for SystemHomeContext<'_, '_, '_, D> {
         }
     }
 
-    fn take_deferred_write(&mut self) -> Result<(Option<u8>, bool), StepError> {
+    fn commit_deferred(&mut self) -> Result<(), StepError> {
         let line_state = self.line_state();
         match line_state.deferred_store.take() {
             Some(DeferredStore {
@@ -292,7 +327,7 @@ impl<D: Data> HomeContext for SystemHomeContext<'_, '_, '_, D> {
             }) => {
                 line_state.consumed_value = D::KEEPS_VALUES.then_some(value);
                 self.deferred = Some(ticket);
-                Ok((Some(from), whole_line))
+                self.perform_store(Some(from), whole_line)
             }
             None => {
                 let description = "the home writes a deferred store, but no store is deferred";

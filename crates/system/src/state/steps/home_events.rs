@@ -91,7 +91,6 @@ impl<D: Data> SystemState<D> {
         }
         let input = HomeInput {
             message: None,
-            sender: None,
             carried_copy: Some(&copy),
         };
         let reaction = self.apply_home_event(
@@ -113,7 +112,6 @@ impl<D: Data> SystemState<D> {
     ) -> Result<bool, StepError> {
         let input = HomeInput {
             message: None,
-            sender: None,
             carried_copy: copy,
         };
         match self.apply_home_event(
@@ -240,10 +238,12 @@ impl<D: Data> SystemState<D> {
             system_state: self,
             system,
             line,
+            acts: acts.into_iter(),
+            sender: trigger.sender.map(|sender| sender as u8),
             consumed_store: ticket.map(ConsumedStore::new),
             deferred: None,
         };
-        agent::home(system.protocol, &system.facts, acts, input, &mut context)?;
+        agent::home(&system.facts, input, &mut context)?;
         if context
             .consumed_store
             .is_some_and(ConsumedStore::loses_store)
@@ -278,7 +278,6 @@ pub(super) fn lost_store(system: &System) -> StepError {
 fn empty_input<'t, Copy>() -> HomeInput<'t, Copy> {
     HomeInput {
         message: None,
-        sender: None,
         carried_copy: None,
     }
 }

@@ -50,7 +50,6 @@ impl<D: Data> SystemState<D> {
             }
             let input = HomeInput {
                 message: Some(flight.message),
-                sender: flight.from,
                 carried_copy,
             };
             let ticket = match flight.carried {

@@ -34,25 +34,17 @@ impl<D: Data> SystemState<D> {
             system,
             line,
             remote,
+            acts: acts.into_iter(),
             extent,
             send: StoreSend::first(plan.posts),
-            in_place: plan.performs,
             carries_copy: carried_copy.is_some(),
             completed,
             bulk_transitions: Vec::new(),
         };
-        let (protocol, facts) = (system.protocol, &system.facts);
-        let copy = agent::remote(
-            protocol,
-            facts,
-            plan,
-            acts,
-            &old_copy,
-            carried_copy,
-            &mut context,
-        )?;
+        let (facts, carried) = (&system.facts, carried_copy.cloned());
+        let copy = agent::remote(facts, &plan.effects, old_copy, carried, &mut context)?;
         let bulk_transitions = context.bulk_transitions;
-        if plan.abandons_write {
+        if plan.effects.abandons_write {
             let remote_state = &self.lines[usize::from(line)].remotes[usize::from(remote)];
             if remote_state.stores.performed {
                 let description = stores::ABANDONED_AFTER_PERFORMED;
