@@ -31,6 +31,24 @@ pub trait CheckedSystem<S: Clone + Eq + Hash>: TransitionSystem<S, Error = StepE
     }
 }
 
+/// Visits the successors of a state by each of its possible steps. `take` takes a step, and returns false if nothing
+/// can happen by it.
+fn visit_successors<S: Clone, T: Copy>(
+    state: &S,
+    steps: impl IntoIterator<Item = T>,
+    take: impl Fn(&mut S, T) -> Result<bool, StepError>,
+    visit: &mut dyn FnMut(T, Result<S, StepError>),
+) {
+    for step in steps {
+        let mut next = state.clone();
+        match take(&mut next, step) {
+            Ok(false) => {}
+            Ok(true) => visit(step, Ok(next)),
+            Err(error) => visit(step, Err(error)),
+        }
+    }
+}
+
 impl<D: Data> TransitionSystem<SystemState<D>> for &System<'_> {
     type Step = Step;
     type Error = StepError;
@@ -40,14 +58,8 @@ impl<D: Data> TransitionSystem<SystemState<D>> for &System<'_> {
         state: &SystemState<D>,
         visit: &mut dyn FnMut(Step, Result<SystemState<D>, StepError>),
     ) {
-        for step in state.steps(self) {
-            let mut next = state.clone();
-            match next.take(self, step) {
-                Ok(false) => {}
-                Ok(true) => visit(step, Ok(next)),
-                Err(error) => visit(step, Err(error)),
-            }
-        }
+        let take = |next: &mut SystemState<D>, step| next.take(self, step);
+        visit_successors(state, state.steps(self), take, visit);
     }
     fn spontaneous(step: &Step) -> bool {
         step.spontaneous()
@@ -72,14 +84,8 @@ impl<D: Data> TransitionSystem<Clusters<D>> for &Levels<'_> {
         state: &Clusters<D>,
         visit: &mut dyn FnMut(LevelStep, Result<Clusters<D>, StepError>),
     ) {
-        for step in state.steps(self) {
-            let mut next = state.clone();
-            match next.take(self, step) {
-                Ok(false) => {}
-                Ok(true) => visit(step, Ok(next)),
-                Err(error) => visit(step, Err(error)),
-            }
-        }
+        let take = |next: &mut Clusters<D>, step| next.take(self, step);
+        visit_successors(state, state.steps(self), take, visit);
     }
     fn spontaneous(step: &LevelStep) -> bool {
         step.spontaneous()
