@@ -111,8 +111,8 @@ impl Plan {
                     && after.permission == Permission::Write,
                 done: match remote {
                     _ if !row.has_statement(&|statement| *statement == Statement::Done) => {
-                    CompletionEffect::Absent
-                }
+                        CompletionEffect::Absent
+                    }
                     Some(accesses) => completion_effect(accesses, row),
                     None => CompletionEffect::Ambiguous,
                 },

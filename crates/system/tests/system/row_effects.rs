@@ -39,7 +39,7 @@ impl CountingContext {
     /// Contents `0..contents` with one holder each; memory holds the last one.
     fn new(acts: &[Act], contents: usize) -> CountingContext {
         CountingContext {
-            acts: acts.to_vec().into_iter(),
+            acts: Vec::from(acts).into_iter(),
             holders: vec![1; contents],
             sent: Vec::new(),
             memory: contents.checked_sub(1),
