@@ -78,7 +78,7 @@ begin
   back.used := back.used + 1;
   back.bits[back.used] := forth.bits[1];
   if forth.bits[1] = expected_bit then
-    assert forth.contents[1] = expected_content "the next content is the one that arrives";
+    assert forth.contents[1] = expected_content "the expected content arrives";
     expected_bit := 1 - expected_bit;
     expected_content := (expected_content + 1) % contents;
   else

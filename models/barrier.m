@@ -71,12 +71,12 @@ begin
   missing := processes;
 end;
 
-invariant "all who work do so in the same round"
+invariant "all working processes are in the same round"
   forall p: proc do forall q: proc do
     at[p] = working & at[q] = working -> in_round[p] = in_round[q]
   end end;
 
-invariant "nobody is two rounds ahead"
+invariant "no process is two rounds ahead"
   forall p: proc do forall q: proc do
     (in_round[p] + rounds - in_round[q]) % rounds != 2
   end end;

@@ -43,7 +43,7 @@ begin
   up := quiet;
 end;
 
-rule "server sees the cancellation or the end"
+rule "server receives the cancellation or the end"
   up = cancel | up = give_back
 ==>
 begin

@@ -130,7 +130,7 @@ ruleset c: cache do
     ask(c, put_m, m_i);
   end;
 
-  rule "told to drop"
+  rule "invalidated"
     forwards[c].kind = drop
   ==>
   begin
@@ -144,18 +144,18 @@ ruleset c: cache do
     case invalid, i_s, i_m, s_i:
       -- The sharer had dropped its copy silently.
     else
-      error "told to drop in a state that cannot be";
+      error "invalidation in an impossible state";
     end;
     line[forwards[c].requester].got := line[forwards[c].requester].got + 1;
     forwards[c].kind := no_forward;
     undefine forwards[c].requester;
   end;
 
-  rule "told to share"
+  rule "forwarded load"
     forwards[c].kind = forward_s & !back.there
   ==>
   begin
-    assert owns(c) | line[c].state = m_i "only an owner is told to share";
+    assert owns(c) | line[c].state = m_i "only an owner receives a forwarded load";
     answer_data(forwards[c].requester, data, line[c].data, 0);
     back.there := true;
     back.data := line[c].data;
@@ -169,11 +169,11 @@ ruleset c: cache do
     undefine forwards[c].requester;
   end;
 
-  rule "told to hand over"
+  rule "forwarded store"
     forwards[c].kind = forward_m
   ==>
   begin
-    assert owns(c) | line[c].state = m_i "only an owner is told to hand over";
+    assert owns(c) | line[c].state = m_i "only an owner receives a forwarded store";
     answer_data(forwards[c].requester, data, line[c].data, 0);
     if owns(c) then line[c].state := invalid; else line[c].state := i_i; end;
     lose(c);
@@ -216,7 +216,7 @@ ruleset c: cache do
     answers[c].kind = put_done
   ==>
   begin
-    assert line[c].state = m_i | line[c].state = s_i | line[c].state = i_i "only who wrote back is told so";
+    assert line[c].state = m_i | line[c].state = s_i | line[c].state = i_i "only a cache that wrote back receives the acknowledgement";
     line[c].state := invalid;
     lose(c);
     clear answers[c];
@@ -298,7 +298,7 @@ begin
   home.awaits_back := false;
 end;
 
-rule "home is done"
+rule "home completes the request"
   done & !home.awaits_back
 ==>
 begin

@@ -146,7 +146,7 @@ ruleset c: cache do
     ask(c, put_m, m_i);
   end;
 
-  rule "told to drop"
+  rule "invalidated"
     forwards[c].kind = drop
   ==>
   begin
@@ -160,27 +160,27 @@ ruleset c: cache do
     case invalid, i_s, i_m:
       -- The sharer had dropped its copy silently.
     else
-      error "told to drop in a state that cannot be";
+      error "invalidation in an impossible state";
     end;
     line[forwards[c].requester].got := line[forwards[c].requester].got + 1;
     clear_forward(c);
   end;
 
-  rule "told to share"
+  rule "forwarded load"
     forwards[c].kind = forward_s
   ==>
   begin
-    assert is_owner(c) "only an owner is told to share";
+    assert is_owner(c) "only an owner receives a forwarded load";
     answer(forwards[c].requester, data, line[c].data, 0);
     if line[c].state = modified then line[c].state := owned; end;
     clear_forward(c);
   end;
 
-  rule "told to hand over"
+  rule "forwarded store"
     forwards[c].kind = forward_m
   ==>
   begin
-    assert is_owner(c) "only an owner is told to hand over";
+    assert is_owner(c) "only an owner receives a forwarded store";
     answer(forwards[c].requester, data, line[c].data, forwards[c].acks);
     switch line[c].state
     case modified, owned:
@@ -239,7 +239,7 @@ ruleset c: cache do
     answers[c].kind = put_done
   ==>
   begin
-    assert line[c].state = m_i | line[c].state = i_i "only who wrote back is told so";
+    assert line[c].state = m_i | line[c].state = i_i "only a cache that wrote back receives the acknowledgement";
     line[c].state := invalid;
     lose(c);
     clear answers[c];
@@ -303,7 +303,7 @@ ruleset c: cache do
   end;
 end;
 
-rule "home is done"
+rule "home completes the request"
   done
 ==>
 begin

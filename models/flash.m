@@ -133,7 +133,7 @@ ruleset n: node do
     invalidations[n] = invalidate
   ==>
   begin
-    assert cache[n].state != exclusive "an owner is asked to hand over, not to drop";
+    assert cache[n].state != exclusive "an owner receives a forwarded store, not an invalidation";
     cache[n].state := invalid;
     undefine cache[n].data;
     if cache[n].wish = to_read then cache[n].invalidated := true; end;
@@ -326,7 +326,7 @@ invariant "one dirty copy"
 invariant "a dirty copy is the latest"
   forall n: node do cache[n].state = exclusive -> cache[n].data = latest end;
 
-invariant "a copy is the latest unless its invalidation is on its way"
+invariant "a copy is the latest unless its invalidation is in flight"
   forall n: node do cache[n].state = shared -> cache[n].data = latest | invalidations[n] = invalidate end;
 
 invariant "memory is the latest unless dirty"

@@ -67,7 +67,7 @@ begin
   back.used := back.used - 1;
 end;
 
-rule "send a packet, new or again"
+rule "send a packet, new or replayed"
   sent < window & forth.used < capacity
 ==>
 begin
@@ -78,7 +78,7 @@ begin
   if kept < sent then kept := sent; end;
 end;
 
-rule "go back, as nothing was told for long"
+rule "replay after a timeout"
   -- The timeout may also be shorter than a round trip: a premature replay is correct too.
   sent > 0
 ==>
@@ -86,7 +86,7 @@ begin
   sent := 0;
 end;
 
-rule "damage what is last on its way"
+rule "damage the last item in flight"
   forth.used > 0 & left > 0
 ==>
 begin
@@ -114,7 +114,7 @@ begin
   shift_forth();
 end;
 
-rule "tell what is expected"
+rule "send an acknowledgement"
   (tell | refuse) & back.used < capacity
 ==>
 begin
@@ -125,20 +125,20 @@ begin
   refuse := false;
 end;
 
-rule "take what is told"
+rule "receive an acknowledgement"
   back.used > 0
 ==>
 var steps: number;
 begin
   steps := (back.wanted[1] + numbers - base % numbers) % numbers;
-  assert steps <= kept "only what was sent is acknowledged";
+  assert steps <= kept "only sent items are acknowledged";
   base := (base + steps) % reality;
   kept := kept - steps;
   if steps > sent | back.refusal[1] then sent := 0; else sent := sent - steps; end;
   shift_back();
 end;
 
-rule "lose what is told"
+rule "lose an acknowledgement"
   back.used > 0 & left > 0
 ==>
 begin
@@ -163,5 +163,5 @@ end;
 invariant "the receiver is inside the window"
   (expected + reality - base) % reality <= kept;
 
-liveness "what was sent arrives and is known to have"
+liveness "everything sent arrives and is acknowledged"
   kept = 0;

@@ -66,7 +66,7 @@ begin
   back.used := back.used - 1;
 end;
 
-rule "send a packet, new or again"
+rule "send a packet, new or replayed"
   sent < window & forth.used < capacity
 ==>
 begin
@@ -77,7 +77,7 @@ begin
   if kept < sent then kept := sent; end;
 end;
 
-rule "go back, as nothing was told for long"
+rule "replay after a timeout"
   -- The timeout may also be shorter than a round trip: a premature replay is correct too.
   sent > 0
 ==>
@@ -85,7 +85,7 @@ begin
   sent := 0;
 end;
 
-rule "damage what is last on its way"
+rule "damage the last item in flight"
   forth.used > 0 & left > 0
 ==>
 begin
@@ -113,7 +113,7 @@ begin
   shift_forth();
 end;
 
-rule "tell what is expected"
+rule "send an acknowledgement"
   (tell | refuse) & back.used < capacity
 ==>
 begin
@@ -124,20 +124,20 @@ begin
   refuse := false;
 end;
 
-rule "take what is told"
+rule "receive an acknowledgement"
   back.used > 0
 ==>
 var steps: number;
 begin
   steps := (back.wanted[1] + numbers - base % numbers) % numbers;
-  assert steps <= kept "only what was sent is acknowledged";
+  assert steps <= kept "only sent items are acknowledged";
   base := (base + steps) % reality;
   kept := kept - steps;
   if steps > sent | back.refusal[1] then sent := 0; else sent := sent - steps; end;
   shift_back();
 end;
 
-rule "lose what is told"
+rule "lose an acknowledgement"
   back.used > 0 & left > 0
 ==>
 begin
@@ -162,5 +162,5 @@ end;
 invariant "the receiver is inside the window"
   (expected + reality - base) % reality <= kept;
 
-liveness "what was sent arrives and is known to have"
+liveness "everything sent arrives and is acknowledged"
   kept = 0;

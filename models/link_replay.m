@@ -69,7 +69,7 @@ begin
   back.used := back.used - 1;
 end;
 
-rule "send a block, new or again"
+rule "send a block, new or replayed"
   !announce & sent < window & forth.used < capacity
 ==>
 begin
@@ -90,7 +90,7 @@ begin
   announce := false;
 end;
 
-rule "damage what is last on its way"
+rule "damage the last item in flight"
   forth.used > 0 & left > 0
 ==>
 begin
@@ -123,7 +123,7 @@ begin
   shift_forth();
 end;
 
-rule "tell what is expected"
+rule "send an acknowledgement"
   back.used < capacity
 ==>
 begin
@@ -132,13 +132,13 @@ begin
   back.wanted[back.used] := expected % numbers;
 end;
 
-rule "take what is told"
+rule "receive an acknowledgement"
   back.used > 0
 ==>
 var steps: number;
 begin
   steps := (back.wanted[1] + numbers - base % numbers) % numbers;
-  assert steps <= top "only what was sent is acknowledged";
+  assert steps <= top "only sent items are acknowledged";
   base := (base + steps) % reality;
   top := top - steps;
   if steps > sent then
@@ -155,7 +155,7 @@ begin
   shift_back();
 end;
 
-rule "lose what is told"
+rule "lose an acknowledgement"
   back.used > 0 & left > 0
 ==>
 begin
@@ -180,5 +180,5 @@ end;
 invariant "the receiver is inside the window"
   (expected + reality - base) % reality <= top;
 
-liveness "what was sent arrives and is known to have"
+liveness "everything sent arrives and is acknowledged"
   top = 0 & !lost;

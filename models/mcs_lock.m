@@ -27,7 +27,7 @@ var
   tail: proc;
 
 ruleset p: proc do
-  rule "clear one's node"
+  rule "clear the own node"
     at[p] = idle
   ==>
   begin
@@ -44,14 +44,14 @@ ruleset p: proc do
     at[p] := testing_before;
   end;
 
-  rule "test whether somebody is before"
+  rule "test for a predecessor"
     at[p] = testing_before
   ==>
   begin
     if isundefined(before[p]) then at[p] := critical; else at[p] := locking; end;
   end;
 
-  rule "lock one's node"
+  rule "lock the own node"
     at[p] = locking
   ==>
   begin
@@ -59,7 +59,7 @@ ruleset p: proc do
     at[p] := linking;
   end;
 
-  rule "link behind the one before"
+  rule "link to the predecessor"
     at[p] = linking
   ==>
   begin
@@ -82,7 +82,7 @@ ruleset p: proc do
     at[p] := reading_next;
   end;
 
-  rule "read who is next"
+  rule "read the successor"
     at[p] = reading_next
   ==>
   begin
@@ -101,7 +101,7 @@ ruleset p: proc do
     end;
   end;
 
-  rule "wait for the next to link itself"
+  rule "wait until the successor is linked"
     at[p] = awaiting_next & !isundefined(next[p])
   ==>
   begin

@@ -99,7 +99,7 @@ begin
   network.kind := empty;
 end;
 
-rule "Mallory keeps what she cannot read"
+rule "Mallory stores a message that she cannot decrypt"
   network.kind != empty & network.key != mallory
 ==>
 begin
@@ -108,7 +108,7 @@ begin
   network.kind := empty;
 end;
 
-rule "Mallory sends what she kept"
+rule "Mallory replays a stored message"
   network.kind = empty & kept.kind != empty
 ==>
 begin
@@ -157,5 +157,5 @@ end;
 invariant "Bob is with Alice only if she is with him"
   bob_at = committed & bob_with = alice -> alice_at != idle & alice_with = bob;
 
-invariant "what Bob tells Alice stays between them"
+invariant "Bob's nonce stays secret"
   bob_at = committed & bob_with = alice -> !knows[of_bob];

@@ -85,7 +85,7 @@ choose i: network do
     network[i].kind = grant
   ==>
   begin
-    assert at[network[i].client] = waiting "who is granted has asked";
+    assert at[network[i].client] = waiting "only a requester receives a grant";
     at[network[i].client] := owning;
     data[network[i].client] := network[i].data;
     multisetremove(i, network);
@@ -103,14 +103,14 @@ choose i: network do
     undefine data[c];
   end;
 
-  rule "recall came too late"
+  rule "recall arrives too late"
     network[i].kind = recall & at[network[i].client] = idle
   ==>
   begin
     multisetremove(i, network);
   end;
 
-  rule "home takes the line back"
+  rule "home receives the line"
     network[i].kind = give_back
   ==>
   begin

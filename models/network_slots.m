@@ -72,7 +72,7 @@ ruleset s: slot do
     !isundefined(network[s].kind) & network[s].kind = grant
   ==>
   begin
-    assert at[network[s].client] = waiting "who is granted has asked";
+    assert at[network[s].client] = waiting "only a requester receives a grant";
     at[network[s].client] := owning;
     data[network[s].client] := network[s].data;
     undefine network[s];
@@ -90,14 +90,14 @@ ruleset s: slot do
     end;
   end;
 
-  rule "recall came too late"
+  rule "recall arrives too late"
     !isundefined(network[s].kind) & network[s].kind = recall & at[network[s].client] = idle
   ==>
   begin
     undefine network[s];
   end;
 
-  rule "home takes the line back"
+  rule "home receives the line"
     !isundefined(network[s].kind) & network[s].kind = give_back
   ==>
   begin

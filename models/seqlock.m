@@ -85,7 +85,7 @@ ruleset r: reader do
     at[r] = again
   ==>
   begin
-    assert sequence != seen[r] | got[r][0] = got[r][1] "both words are of one write";
+    assert sequence != seen[r] | got[r][0] = got[r][1] "both words come from one write";
     at[r] := idle;
     undefine seen[r];
     undefine got[r];

@@ -53,7 +53,7 @@ rule "receive"
 ==>
 begin
   if forth.frames[1] % numbers = expected % numbers then
-    assert forth.frames[1] = expected "the number stands for the expected frame";
+    assert forth.frames[1] = expected "the number is that of the expected frame";
     expected := (expected + 1) % reality;
   end;
   back.used := back.used + 1;

@@ -63,7 +63,7 @@ ruleset c: cache; l: line do
     latest[l] := has[c][l];
   end;
 
-  rule "evict what was written"
+  rule "evict a modified line"
     at[c][l] = modified
   ==>
   begin
@@ -185,7 +185,7 @@ begin
   recalling := false;
 end;
 
-invariant "the filter knows who holds what"
+invariant "the filter tracks every copy"
   forall c: cache do forall l: line do
     at[c][l] = shared | at[c][l] = modified -> used & sharer[c] & tag = l
   end end;
@@ -195,7 +195,7 @@ invariant "single writer"
     c != d & at[c][l] = modified -> at[d][l] != modified & at[d][l] != shared
   end end end;
 
-invariant "who holds a line has the latest value"
+invariant "a copy has the latest value"
   forall c: cache do forall l: line do
     at[c][l] = shared | at[c][l] = modified -> has[c][l] = latest[l]
   end end;

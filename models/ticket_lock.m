@@ -43,7 +43,7 @@ ruleset p: proc do
   ==>
   begin
     for q: proc do
-      assert !behind[p][q] "nobody is overtaken";
+      assert !behind[p][q] "no process is overtaken";
       behind[q][p] := false;
     end;
     at[p] := critical;

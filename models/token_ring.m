@@ -62,7 +62,7 @@ ruleset a: value; b: value; c: value; d: value do
   end;
 end;
 
-invariant "somebody has a token"
+invariant "some machine has a token"
   tokens() > 0;
 
 invariant "a single token stays single"

@@ -42,7 +42,7 @@ ruleset t: thread do
     at[t] := read_next;
   end;
 
-  rule "pop: read what is beneath"
+  rule "pop: read the node below"
     at[t] = read_next
   ==>
   begin

@@ -66,10 +66,10 @@ ruleset p: participant do
   ==>
   begin
     if orders[p] = commit then
-      assert at[p] = prepared "only who is prepared commits";
+      assert at[p] = prepared "only a prepared participant commits";
       at[p] := committed;
     else
-      assert at[p] != committed "who has committed never aborts";
+      assert at[p] != committed "a committed participant never aborts";
       at[p] := aborted;
     end;
     orders[p] := undecided;
@@ -92,7 +92,7 @@ begin
   for p: participant do orders[p] := abort; end;
 end;
 
-rule "everybody has ended"
+rule "all have ended"
   forall p: participant do
     (at[p] = committed | at[p] = aborted) & orders[p] = undecided & votes[p] = no_vote
   end

@@ -133,7 +133,7 @@ ruleset p: proc do
     snoops[p] = copy_back
   ==>
   begin
-    assert owns(cache[p]) "the tags know an owner";
+    assert owns(cache[p]) "the tags contain an owner";
     has_data := true;
     given := data[p];
     if cache[p] = modified then cache[p] := owned; end;
@@ -148,7 +148,7 @@ ruleset p: proc do
     snoops[p] = copy_back_invalidate
   ==>
   begin
-    assert owns(cache[p]) "the tags know an owner";
+    assert owns(cache[p]) "the tags contain an owner";
     has_data := true;
     given := data[p];
     lose(p);
@@ -193,7 +193,7 @@ ruleset p: proc do
     answers[p] = ownership
   ==>
   begin
-    assert cache[p] != invalid "who is given no data has some";
+    assert cache[p] != invalid "a grant without data goes to a cache with a copy";
     cache[p] := modified;
     answers[p] := no_answer;
     finish();
@@ -214,7 +214,7 @@ ruleset p: proc do
     answers[p] = cancelled
   ==>
   begin
-    assert cache[p] = invalid | cache[p] = shared "somebody took the line away";
+    assert cache[p] = invalid | cache[p] = shared "another request took the line";
     answers[p] := no_answer;
   end;
 
@@ -287,14 +287,14 @@ end;
 invariant "one owner"
   forall p: proc do forall o: proc do owns(cache[p]) & owns(cache[o]) -> p = o end end;
 
-invariant "who may write is alone"
+invariant "single writer"
   forall p: proc do
     cache[p] = modified | cache[p] = exclusive -> forall o: proc do o != p -> cache[o] = invalid end
   end;
 
-invariant "everybody reads the latest"
+invariant "every reader has the latest value"
   forall p: proc do cache[p] != invalid -> data[p] = latest end;
 
-invariant "tags agree when nothing is on its way"
+invariant "tags agree when nothing is in flight"
   serving = no_request ->
   forall p: proc do tags[p] = cache[p] | (tags[p] = exclusive & cache[p] = modified) end;
