@@ -4,9 +4,9 @@
 -- dialect: both
 -- counted by: rumur
 --
--- directory_msi.m with the owned state of MOESI, but without the exclusive state (P. Sweazey and A. J. Smith, 1986, here with a
--- directory): an owner whose line becomes shared still responds to requests and writes the line back, and memory stays stale.
--- An owner that wants to write again is granted it without data, unless another writer comes first.
+-- directory_msi.m with the owned state of MOESI, but without the exclusive state (MOSI; P. Sweazey and A. J. Smith, 1986,
+-- here with a directory): an owner whose line becomes shared still responds to requests and writes the line back, and memory
+-- stays stale. An owner that wants to write again gets write permission without data, unless another writer comes first.
 
 const
   caches: 3;
@@ -15,8 +15,8 @@ type
   cache: scalarset(caches);
   value: 0..1;
   count: 0..caches;
-  -- i_s, i_m, s_m, o_m: waits for a copy, to write, to upgrade from shared, from owned. m_i: waits for its write-back to be
-  -- acknowledged; i_i: the same after its copy was taken in between.
+  -- i_s: waits for a shared copy. i_m: waits to write. s_m, o_m: upgrade from shared, from owned. m_i: write-back
+  -- unacknowledged; i_i: the same after a forwarded store.
   state: enum { invalid, shared, owned, modified, i_s, i_m, s_m, o_m, m_i, i_i };
   request: enum { no_request, get_s, get_m, put_m };
   forward: enum { no_forward, forward_s, forward_m, drop };

@@ -4,11 +4,11 @@
 -- dialect: both
 -- counted by: rumur
 --
--- MSI with a blocking directory, three caches, one line, two values (after the textbook form of D. Lenoski and others, "The
--- directory-based cache coherence protocol for the DASH multiprocessor", 1990). The home forwards to the owner, who answers the
--- requester directly; invalidated sharers acknowledge to the requester, which counts. The home serves the next request when the
--- requester reports completion. Shared copies are dropped silently; a modified line is written back, and this races with
--- forwards. Channels hold one message per receiver and class.
+-- MSI with a blocking directory, three caches, one line, two values (after the textbook form of D. Lenoski and others,
+-- "The directory-based cache coherence protocol for the DASH multiprocessor", 1990). The home forwards requests to the
+-- owner, which sends data to the requester; invalidated sharers acknowledge to the requester, which counts them. The
+-- home serves the next request when the requester reports completion. Shared copies are dropped silently; a modified
+-- line is written back, and this races with forwards. Channels hold one message per receiver and class.
 
 const
   caches: 3;
@@ -17,8 +17,8 @@ type
   cache: scalarset(caches);
   value: 0..1;
   count: 0..caches;
-  -- i_s, i_m, s_m: waits for a copy, to write, to upgrade. m_i: waits for its write-back to be acknowledged; s_i, i_i: the
-  -- same after its copy was shared or taken in between.
+  -- i_s: waits for a shared copy. i_m: waits to write. s_m: upgrade. m_i: write-back unacknowledged; s_i, i_i: the
+  -- same after a forwarded load or a forwarded store.
   state: enum { invalid, shared, modified, i_s, i_m, s_m, m_i, s_i, i_i };
   request: enum { no_request, get_s, get_m, put_m };
   forward: enum { no_forward, forward_s, forward_m, drop };
@@ -52,7 +52,7 @@ var
     served: cache;
     owner: cache;
     sharers: array [cache] of boolean;
-    awaits_back: boolean; -- the data of a shared owner
+    awaits_back: boolean; -- the home waits for the data of an owner that became a sharer
   end;
   back: record
     there: boolean;

@@ -5,13 +5,13 @@
 -- counted by: rumur
 -- slow: yes
 --
--- A directory protocol in the style of FLASH (J. Kuskin and others, "The Stanford FLASH multiprocessor", 1994; verified by S.
--- Park and D. L. Dill, "Verification of FLASH cache coherence protocol by aggregation of distributed transactions", 1996), four
--- nodes and a home. The home never waits for an answer before it looks at the next request: while a line is pending it refuses
--- requests (nak), and the requester tries again. Requests to a dirty line are forwarded to its owner, who answers the requester
--- and notifies the home, or refuses when it has just written the line back. Writers get their data at once; the invalidations
--- that they cause are acknowledged to the home, which keeps the line pending until all are there. Checked: one dirty copy, no
--- message in a place where nobody expects it, and, once all has settled, everybody reads the latest.
+-- A directory protocol in the style of FLASH (J. Kuskin and others, "The Stanford FLASH multiprocessor", 1994; verified
+-- by S. Park and D. L. Dill, "Verification of FLASH cache coherence protocol by aggregation of distributed
+-- transactions", 1996), four nodes and a home. The home is never blocked: while a line is pending it refuses requests
+-- (nak), and the requester retries. Requests to a dirty line are forwarded to its owner, who answers the requester and
+-- notifies the home, or refuses when it has just written the line back. Writers get their data immediately; the
+-- invalidations that they cause are acknowledged to the home, which keeps the line pending until all have arrived.
+-- Checked: one dirty copy, no unexpected message, and, once no message is in flight, every reader has the latest value.
 
 const
   node_count: 4;

@@ -3,10 +3,10 @@
 -- dialect: rumur
 -- counted by: rumur
 --
--- Replay on a link with sequence numbers in its packets, as in PCIe. The receiver takes the expected packet, repeats its
--- acknowledgement for a duplicate, and refuses once after a damaged packet (nak). It refuses nothing else until the expected
--- packet arrives, so if that packet or the nak is damaged, the sender replays by itself. Window 2, numbers modulo 6, two
--- errors. Numbers are counted modulo 12 in the model, which distinguishes equal sequence numbers.
+-- Replay on a link with sequence numbers in its packets, as in PCIe. The receiver takes the expected packet, repeats
+-- its acknowledgement for a duplicate, and refuses once after a damaged packet (nak). It refuses nothing else until the
+-- expected packet arrives, so if that packet or the nak is damaged, the sender replays by itself. Window 2, numbers
+-- modulo 6, two errors. Numbers are counted modulo 12 in the model, which distinguishes equal sequence numbers.
 
 const
   window: 2;
@@ -22,8 +22,8 @@ type
   place: 1..capacity;
 
 var
-  base: real_number; -- number of the oldest unacknowledged one
-  kept: 0..window; -- number of packets from `base` on that were ever sent
+  base: real_number; -- number of the oldest unacknowledged packet
+  kept: 0..window; -- number of packets from `base` on in the replay buffer
   sent: 0..window; -- number of these sent since the last replay began
   expected: real_number;
   refused: boolean;

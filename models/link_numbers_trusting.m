@@ -4,8 +4,8 @@
 -- dialect: rumur
 -- counted by: rumur
 --
--- The link replay of `link_numbers.m` with a sender that replays only after a nak. If the replayed packet is damaged as well,
--- the receiver sends no further nak and the sender never replays.
+-- The link replay of `link_numbers.m` with a sender that replays only after a nak. If the replayed
+-- packet is damaged as well, the receiver sends no further nak and the sender never replays.
 
 const
   window: 2;
@@ -21,8 +21,8 @@ type
   place: 1..capacity;
 
 var
-  base: real_number; -- number of the oldest unacknowledged one
-  kept: 0..window; -- number of packets from `base` on that were ever sent
+  base: real_number; -- number of the oldest unacknowledged packet
+  kept: 0..window; -- number of packets from `base` on in the replay buffer
   sent: 0..window; -- number of these sent since the last replay began
   expected: real_number;
   refused: boolean;

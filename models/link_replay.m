@@ -4,10 +4,10 @@
 -- counted by: rumur
 --
 -- Replay on a link without sequence numbers in its blocks. Both ends count them; after a damaged block the receiver counts
--- nothing until a sync block gives the number of the next one, and requests the missing blocks. A request that was overtaken by
--- a sync block takes the stream back to blocks that have arrived, so a sync block may be before the expected block or after it:
--- the window has to be less than half of the numbers. Window 2, numbers modulo 5, two errors. Taken blocks are counted modulo
--- 10, which distinguishes equal numbers; the real numbers are in the model for the assertion only.
+-- nothing until a sync block gives the number of the next one, and requests the missing blocks. A request that was overtaken
+-- by a sync block takes the stream back to blocks that have arrived, so a sync block may be before the expected block or
+-- after it: the window has to be less than half of the numbers. Window 2, numbers modulo 5, two errors. Accepted blocks are
+-- counted modulo 10, which distinguishes equal numbers; the real numbers are in the model for the assertion only.
 
 const
   window: 2;
@@ -24,9 +24,9 @@ type
   kind: enum { BLOCK, SYNC, DAMAGED };
 
 var
-  base: real_number; -- number of the oldest unacknowledged one
+  base: real_number; -- number of the oldest unacknowledged block
   sent: 0..window; -- number of blocks from `base` on sent since the last replay began
-  top: 0..window; -- number of blocks from `base` on that were ever sent
+  top: 0..window; -- number of blocks from `base` on in the replay buffer
   announce: boolean; -- a sync block must give the number of the next block
   expected: real_number;
   coming: number; -- number of the next block to arrive, as the receiver counts

@@ -22,9 +22,9 @@ type
   kind: enum { BLOCK, SYNC, DAMAGED };
 
 var
-  base: real_number; -- number of the oldest unacknowledged one
+  base: real_number; -- number of the oldest unacknowledged block
   sent: 0..window; -- number of blocks from `base` on sent since the last replay began
-  top: 0..window; -- number of blocks from `base` on that were ever sent
+  top: 0..window; -- number of blocks from `base` on in the replay buffer
   announce: boolean; -- a sync block must give the number of the next block
   expected: real_number;
   coming: number; -- number of the next block to arrive, as the receiver counts

@@ -4,8 +4,8 @@
 -- dialect: rumur
 -- counted by: rumur
 --
--- The link replay of `link_replay.m` with a window as large as the sequence space. A sync block that is a whole window after
--- the expected block has the same number as one at the expected block.
+-- The link replay of `link_replay.m` with a window as large as the sequence space. A sync block
+-- that is a whole window after the expected block has the same number as one at the expected block.
 
 const
   window: 4;
@@ -22,9 +22,9 @@ type
   kind: enum { BLOCK, SYNC, DAMAGED };
 
 var
-  base: real_number; -- number of the oldest unacknowledged one
+  base: real_number; -- number of the oldest unacknowledged block
   sent: 0..window; -- number of blocks from `base` on sent since the last replay began
-  top: 0..window; -- number of blocks from `base` on that were ever sent
+  top: 0..window; -- number of blocks from `base` on in the replay buffer
   announce: boolean; -- a sync block must give the number of the next block
   expected: real_number;
   coming: number; -- number of the next block to arrive, as the receiver counts

@@ -8,7 +8,7 @@
 -- multiprocessors", 1991) with compare-and-swap. Waiting processes form a queue, and each spins on a flag of its own node.
 -- Every access to shared memory and every test is a step. Five processes.
 -- An undefined `proc` is the null pointer.
--- Checked: mutual exclusion, and that whoever leaves hands over to exactly the process that queued behind it.
+-- Checked: mutual exclusion, and that a releasing process passes the lock to exactly its successor in the queue.
 
 const
   processes: 5;

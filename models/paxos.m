@@ -5,9 +5,9 @@
 -- dialect: both
 -- counted by: rumur
 --
--- Paxos for a single decision (L. Lamport, "The part-time parliament", 1998), three acceptors, two values, three ballots with a
--- proposer each. Messages are what has ever been sent: an acceptor remembers its promise and its last vote, and the votes and
--- promises of each ballot stay visible. Checked: two ballots never choose different values.
+-- Paxos for a single decision (L. Lamport, "The part-time parliament", 1998), three acceptors, two values, three
+-- ballots with a proposer each. Messages stay in flight for ever: an acceptor remembers its promise and its last
+-- vote, and the votes and promises of each ballot stay visible. Checked: two ballots never choose different values.
 
 const
   acceptors: 3;

@@ -3,10 +3,10 @@
 -- dialect: both
 -- counted by: rumur
 --
--- Mutual exclusion by messages (G. Ricart and A. K. Agrawala, "An optimal algorithm for mutual exclusion in computer networks",
--- 1981) for three nodes, over a network that reorders messages. A request carries a clock; a node defers its answer to later
--- requests than its own. Each node enters twice, so that clocks are bounded. Checked: mutual exclusion, and no deadlock until all
--- have been twice.
+-- Mutual exclusion by messages (G. Ricart and A. K. Agrawala, "An optimal algorithm for mutual exclusion
+-- in computer networks", 1981) for three nodes, over a network that reorders messages. A request carries
+-- a clock; a node defers its answer to later requests than its own. Each node enters twice, so that
+-- clocks are bounded. Checked: mutual exclusion, and no deadlock before all nodes have entered twice.
 
 const
   nodes: 3;
@@ -23,9 +23,9 @@ var
   highest: array [node] of clock; -- highest clock seen
   own: array [node] of clock; -- clock of the node's own request
   left: array [node] of 0..visits;
-  granted: array [node] of array [node] of boolean; -- the first has the answer of the second
-  deferred: array [node] of array [node] of boolean; -- the first owes the second an answer
-  -- Messages from the first to the second.
+  granted: array [node] of array [node] of boolean; -- [a][b]: a has received the reply of b
+  deferred: array [node] of array [node] of boolean; -- [a][b]: a owes b a reply
+  -- [a][b], messages from a to b.
   request: array [node] of array [node] of record sent: boolean; when: clock; end;
   answer: array [node] of array [node] of boolean;
 

@@ -4,9 +4,9 @@
 -- dialect: both
 -- counted by: rumur
 --
--- TLB shootdown of a page that is taken from a process and reused, with three processors. The initiator changes the page table,
--- asks every processor that may have the translation to drop it, and waits for all acknowledgements before the page is reused.
--- Checked: no processor writes through an old translation into the reused page.
+-- TLB shootdown of a page that is taken from a process and reused, with three processors. The initiator changes the
+-- page table, asks every processor that may have the translation to drop it, and waits for all acknowledgements
+-- before the page is reused. Checked: no processor writes through an old translation into the reused page.
 
 const
   processors: 3;
@@ -20,7 +20,7 @@ var
   mapped: boolean; -- the page table has the translation
   cached: array [proc] of boolean; -- the TLB of a processor has the translation
   storing: array [proc] of boolean; -- a store has been translated and is in flight
-  asked: array [proc] of boolean; -- to invalidate the translation
+  asked: array [proc] of boolean; -- a request to invalidate the translation is pending
   taker: proc; -- initiator of the shootdown
   at: stage;
   given: boolean; -- the page has been reused

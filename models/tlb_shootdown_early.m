@@ -4,8 +4,8 @@
 -- dialect: both
 -- counted by: rumur
 --
--- tlb_shootdown.m, but the page is reused after the requests, before the acknowledgements. Violation: a store through an old
--- translation reaches the page.
+-- tlb_shootdown.m, but the page is reused after the requests, before the
+-- acknowledgements. Violation: a store through an old translation reaches the page.
 
 const
   processors: 3;
@@ -19,7 +19,7 @@ var
   mapped: boolean; -- the page table has the translation
   cached: array [proc] of boolean; -- the TLB of a processor has the translation
   storing: array [proc] of boolean; -- a store has been translated and is in flight
-  asked: array [proc] of boolean; -- to invalidate the translation
+  asked: array [proc] of boolean; -- a request to invalidate the translation is pending
   taker: proc; -- initiator of the shootdown
   at: stage;
   given: boolean; -- the page has been reused

@@ -5,9 +5,9 @@
 -- dialect: both
 -- counted by: rumur
 --
--- Two-phase commit (J. N. Gray, "Notes on data base operating systems", 1978), a coordinator and four participants, with
--- reordered messages and a coordinator that may abort while it waits for votes. Checked: no participant commits while another
--- aborts, and all terminate. Termination is a step that changes nothing, so that it is not a deadlock.
+-- Two-phase commit (J. N. Gray, "Notes on data base operating systems", 1978), a coordinator and four participants,
+-- with reordered messages and a coordinator that may abort while it waits for votes. Checked: no participant commits
+-- while another aborts, and all terminate. A terminated system has a self-loop, so that it is not a deadlock.
 
 const
   participants: 4;

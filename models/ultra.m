@@ -5,10 +5,10 @@
 -- counted by: rumur
 --
 -- A packet-switched snoopless bus in the style of the Ultra Port Architecture of Sun's first UltraSPARC machines: a system
--- controller keeps a copy of every cache's tag, asks only the caches that matter, and answers when all have. Two classes of
--- requests race: a miss first sends the victim's dirty line (writeback) and then the miss itself (read to share, read to
--- own). A writeback whose line was taken away in between is cancelled. States are those of MOESI. Three processors.
--- Checked: tags agree with the caches when nothing is on its way, one owner, and everybody reads the latest value.
+-- controller keeps a copy of every cache's tag, snoops only the caches concerned, and answers when all have responded. Two
+-- classes of requests race: a miss first sends the victim's dirty line (writeback) and then the miss itself (read to share,
+-- read to own). A writeback whose line was invalidated in between is cancelled. States are those of MOESI. Three processors.
+-- Checked: tags agree with the caches when no message is in flight, one owner, and every reader has the latest value.
 
 const
   processors: 3;
@@ -222,7 +222,7 @@ ruleset p: proc do
     (cache[p] = shared | cache[p] = exclusive) & free(p) & snoops[p] = no_snoop
   ==>
   begin
-    -- The controller learns of the replacement of a clean line at once.
+    -- The controller learns of the replacement of a clean line immediately.
     lose(p);
     tags[p] := invalid;
   end;
