@@ -26,7 +26,7 @@ var
   granted: array [node] of array [node] of boolean; -- [a][b]: a has received the reply of b
   deferred: array [node] of array [node] of boolean; -- [a][b]: a owes b a reply
   -- [a][b], messages from a to b.
-  request: array [node] of array [node] of record sent: boolean; when: clock; end;
+  request: array [node] of array [node] of record sent: boolean; sent_at: clock; end;
   answer: array [node] of array [node] of boolean;
 
 function earlier(a: clock; n: node; b: clock; m: node): boolean;
@@ -45,7 +45,7 @@ ruleset n: node do
     for m: node do
       if m != n then
         request[n][m].sent := true;
-        request[n][m].when := own[n];
+        request[n][m].sent_at := own[n];
       end;
     end;
     at[n] := waiting;
@@ -79,11 +79,11 @@ ruleset n: node; m: node do
     request[m][n].sent
   ==>
   begin
-    if request[m][n].when > highest[n] then highest[n] := request[m][n].when; end;
+    if request[m][n].sent_at > highest[n] then highest[n] := request[m][n].sent_at; end;
     if at[n] = critical then
       deferred[n][m] := true;
     elsif at[n] = waiting then
-      if earlier(own[n], n, request[m][n].when, m) then
+      if earlier(own[n], n, request[m][n].sent_at, m) then
         deferred[n][m] := true;
       else
         answer[n][m] := true;
@@ -92,7 +92,7 @@ ruleset n: node; m: node do
       answer[n][m] := true;
     end;
     request[m][n].sent := false;
-    undefine request[m][n].when;
+    undefine request[m][n].sent_at;
   end;
 
   rule "an answer arrives"

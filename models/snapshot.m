@@ -30,7 +30,7 @@ var
   -- [a][b], for the channel from b to a: the marker has arrived, and the coins before the marker.
   closed: array [bank] of array [bank] of boolean;
   passing: array [bank] of array [bank] of money;
-  under_way: boolean;
+  in_progress: boolean;
 
 procedure send(b: bank; c: bank; t: thing);
 begin
@@ -91,16 +91,16 @@ end;
 
 ruleset b: bank do
   rule "begin a snapshot"
-    !under_way & room(b)
+    !in_progress & room(b)
   ==>
   begin
-    under_way := true;
+    in_progress := true;
     save(b);
   end;
 end;
 
 rule "count the snapshot"
-  under_way & forall b: bank do done[b] & forall c: bank do c = b | closed[b][c] end end
+  in_progress & forall b: bank do done[b] & forall c: bank do c = b | closed[b][c] end end
 ==>
   var sum: 0..9;
 begin
@@ -110,7 +110,7 @@ begin
     for c: bank do sum := sum + passing[b][c]; end;
   end;
   assert sum = coins "the snapshot has all coins";
-  under_way := false;
+  in_progress := false;
   for b: bank do
     done[b] := false;
     undefine saved[b];
@@ -120,7 +120,7 @@ end;
 
 startstate
 begin
-  under_way := false;
+  in_progress := false;
   for b: bank do
     has[b] := 1;
     done[b] := false;

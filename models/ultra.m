@@ -34,7 +34,7 @@ var
   serving: request;
   waits_for: array [proc] of boolean;
   has_data: boolean;
-  given: value;
+  line_data: value;
   memory: value;
   latest: value;
 
@@ -60,7 +60,7 @@ begin
   undefine served;
   serving := no_request;
   has_data := false;
-  undefine given;
+  undefine line_data;
 end;
 
 ruleset p: proc do
@@ -135,7 +135,7 @@ ruleset p: proc do
   begin
     assert owns(cache[p]) "the tags contain an owner";
     has_data := true;
-    given := data[p];
+    line_data := data[p];
     if cache[p] = modified then cache[p] := owned; end;
     if cache[p] = exclusive then cache[p] := shared; end;
     snoops[p] := no_snoop;
@@ -150,7 +150,7 @@ ruleset p: proc do
   begin
     assert owns(cache[p]) "the tags contain an owner";
     has_data := true;
-    given := data[p];
+    line_data := data[p];
     lose(p);
     tags[p] := invalid;
     snoops[p] := no_snoop;
@@ -232,7 +232,7 @@ rule "controller answers a read to share"
   serving = read_to_share & (forall o: proc do !waits_for[o] end) & answers[served] = no_answer
 ==>
 begin
-  if has_data then answer_data[served] := given; else answer_data[served] := memory; end;
+  if has_data then answer_data[served] := line_data; else answer_data[served] := memory; end;
   if exists o: proc do o != served & tags[o] != invalid end then
     answers[served] := data_shared;
     tags[served] := shared;
@@ -250,7 +250,7 @@ begin
     answers[served] := ownership;
   else
     answers[served] := data_exclusive;
-    if has_data then answer_data[served] := given; else answer_data[served] := memory; end;
+    if has_data then answer_data[served] := line_data; else answer_data[served] := memory; end;
   end;
   tags[served] := modified;
 end;
