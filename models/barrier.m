@@ -4,9 +4,9 @@
 -- dialect: both
 -- counted by: rumur
 --
--- A sense-reversing barrier (D. Hensgen, R. Finkel and U. Manber, "Two algorithms for barrier synchronization", 1988; J. M.
--- Mellor-Crummey and M. L. Scott, 1991) for five processes. The last to arrive resets the count and reverses the sense. Checked:
--- no process is more than one round ahead of another, and none waits for ever.
+-- A sense-reversing barrier (D. Hensgen, R. Finkel and U. Manber, "Two algorithms for barrier synchronization",
+-- 1988; J. M. Mellor-Crummey and M. L. Scott, 1991) for five processes. The last to arrive resets the count and
+-- reverses the sense. Checked: no process is more than one round ahead of another, and none waits for ever.
 
 const
   processes: 5;

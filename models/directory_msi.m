@@ -213,7 +213,7 @@ ruleset c: cache do
     answers[c].kind = put_done
   ==>
   begin
-    assert line[c].state = m_i | line[c].state = s_i | line[c].state = i_i "only a cache that wrote back receives the acknowledgement";
+    assert line[c].state = m_i | line[c].state = s_i | line[c].state = i_i "only a write-back is acknowledged";
     line[c].state := invalid;
     lose(c);
     clear answers[c];

@@ -5,11 +5,11 @@
 -- counted by: rumur
 -- slow: yes
 --
--- The MCS lock (J. M. Mellor-Crummey and M. L. Scott, "Algorithms for scalable synchronization on shared-memory
--- multiprocessors", 1991) with atomic exchange only, without compare-and-swap. A releasing process exchanges the tail with
--- null, and restores it if another process had queued behind it; processes that queued in between (usurpers) are linked in
--- front of the waiting ones. So the lock is not first come, first served, but mutual exclusion holds. Five processes. An
--- undefined `proc` is the null pointer.
+-- The MCS lock (J. M. Mellor-Crummey and M. L. Scott, "Algorithms for scalable synchronization on
+-- shared-memory multiprocessors", 1991) with atomic exchange only, without compare-and-swap. A releasing
+-- process exchanges the tail with null, and restores it if another process had queued behind it; processes
+-- that queued in between (usurpers) are linked in front of the waiting ones. So the lock is not first
+-- come, first served, but mutual exclusion holds. Five processes. An undefined `proc` is the null pointer.
 
 const
   processes: 5;
