@@ -4,9 +4,9 @@
 -- counted by: rumur
 --
 -- The alternating bit protocol (K. A. Bartlett, R. A. Scantlebury and P. T. Wilkinson, "A note on reliable full-duplex
--- transmission over half-duplex links", 1969) over channels that lose and duplicate messages but keep their order. The sender
--- numbers messages with one bit. Contents are 0, 1, 2, 0, ... in turn, so the receiver can detect a missing message. Checked: no
--- message is lost, duplicated or reordered; every message can still arrive; each kind of fault happens.
+-- transmission over half-duplex links", 1969) over channels that lose and duplicate messages but keep their order. The
+-- sender numbers messages with one bit. Contents are 0, 1, 2, 0, ... in turn, so the receiver can detect a missing message.
+-- Checked: no message is lost, duplicated or reordered; every message can still arrive; each kind of fault happens.
 
 const
   capacity: 2;
@@ -78,7 +78,7 @@ begin
   back.used := back.used + 1;
   back.bits[back.used] := forth.bits[1];
   if forth.bits[1] = expected_bit then
-    assert forth.contents[1] = expected_content "the next content is the one that arrives";
+    assert forth.contents[1] = expected_content "the expected content arrives";
     expected_bit := 1 - expected_bit;
     expected_content := (expected_content + 1) % contents;
   else

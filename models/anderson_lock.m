@@ -5,8 +5,8 @@
 -- counted by: rumur
 --
 -- Anderson's array lock (T. E. Anderson, "The performance of spin lock alternatives for shared-memory multiprocessors", 1990)
--- for four processes: fetch-and-increment gives each a place in an array, at which it spins alone; whoever leaves opens the
--- next. Checked: mutual exclusion, and that exactly one place is open or its lock is held.
+-- for four processes: fetch-and-increment gives each a slot in an array, on which it alone spins; a process that leaves opens
+-- the next slot. Checked: mutual exclusion, and that either exactly one slot is open or the lock is held.
 
 const
   processes: 4;
@@ -23,7 +23,7 @@ var
   last: slot; -- next slot to be assigned
 
 ruleset p: proc do
-  rule "take a place"
+  rule "take a slot"
     at[p] = idle
   ==>
   begin
@@ -39,7 +39,7 @@ ruleset p: proc do
     at[p] := critical;
   end;
 
-  rule "close the place"
+  rule "close the slot"
     at[p] = critical
   ==>
   begin
@@ -47,7 +47,7 @@ ruleset p: proc do
     at[p] := leaving;
   end;
 
-  rule "open the next"
+  rule "open the next slot"
     at[p] = leaving
   ==>
   begin
@@ -69,6 +69,6 @@ invariant "mutual exclusion"
     (at[p] = critical | at[p] = leaving) & (at[q] = critical | at[q] = leaving) -> p = q
   end end;
 
-invariant "one place is open, or none while it is handed on"
+invariant "one slot is open, or none while a process leaves"
   forall s: slot do forall t: slot do open[s] & open[t] -> s = t end end
   & ((exists s: slot do open[s] end) | (exists p: proc do at[p] = leaving end));

@@ -5,8 +5,8 @@
 --
 -- Lamport's bakery algorithm (L. Lamport, "A new solution of Dijkstra's concurrent programming problem", 1974) for three
 -- processes. A process reads all tickets one after the other and takes one more than the largest, then waits for each other
--- process that is choosing or has a smaller ticket. Tickets grow without bound; here nobody takes one beyond `largest`, and
--- waits at the door instead until the shop is empty again.
+-- process that is choosing or has a smaller ticket. Tickets grow without bound; here no process takes one above `largest`, and
+-- a process waits instead until no other holds a ticket.
 
 const
   processes: 3;

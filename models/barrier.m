@@ -4,9 +4,9 @@
 -- dialect: both
 -- counted by: rumur
 --
--- A sense-reversing barrier (D. Hensgen, R. Finkel and U. Manber, "Two algorithms for barrier synchronization", 1988; J. M.
--- Mellor-Crummey and M. L. Scott, 1991) for five processes. The last to arrive resets the count and reverses the sense. Checked:
--- no process is more than one round ahead of another, and none waits for ever.
+-- A sense-reversing barrier (D. Hensgen, R. Finkel and U. Manber, "Two algorithms for barrier synchronization",
+-- 1988; J. M. Mellor-Crummey and M. L. Scott, 1991) for five processes. The last to arrive resets the count and
+-- reverses the sense. Checked: no process is more than one round ahead of another, and none waits for ever.
 
 const
   processes: 5;
@@ -71,12 +71,12 @@ begin
   missing := processes;
 end;
 
-invariant "all who work do so in the same round"
+invariant "all working processes are in the same round"
   forall p: proc do forall q: proc do
     at[p] = working & at[q] = working -> in_round[p] = in_round[q]
   end end;
 
-invariant "nobody is two rounds ahead"
+invariant "no process is two rounds ahead"
   forall p: proc do forall q: proc do
     (in_round[p] + rounds - in_round[q]) % rounds != 2
   end end;

@@ -5,8 +5,8 @@
 -- counted by: rumur
 --
 -- A bounded buffer between two producers and two consumers, with three semaphores (E. W. Dijkstra, "Cooperating sequential
--- processes", 1965). Producers write items of two kinds into a ring; a ghost queue says what should come out.
--- Checked: items come out in the order in which they went in, and no slot is read before it is written.
+-- processes", 1965). Producers write items of two kinds into a ring; a ghost queue records the expected order.
+-- Checked: items are consumed in the order in which they were produced, and no slot is read before it is written.
 
 const
   capacity: 3;

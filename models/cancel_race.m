@@ -4,8 +4,8 @@
 -- dialect: both
 -- counted by: rumur
 --
--- A client may cancel its request to a server, and wrongly treats the cancellation as immediate. Violation: a grant that the server
--- sent before it received the cancellation.
+-- A client may cancel its request to a server, and wrongly treats the cancellation as
+-- immediate. Violation: a grant that the server sent before it received the cancellation.
 
 type
   client_state: enum { idle, waiting, granted };
@@ -43,7 +43,7 @@ begin
   up := quiet;
 end;
 
-rule "server sees the cancellation or the end"
+rule "server receives the cancellation or the end"
   up = cancel | up = give_back
 ==>
 begin

@@ -4,10 +4,10 @@
 -- dialect: both
 -- counted by: rumur
 --
--- Leader election in a ring of five nodes (E. Chang and R. Roberts, "An improved algorithm for decentralized extrema-finding in
--- circular configurations of processes", 1979), with the identities 3, 5, 1, 4, 2 around the ring. A node passes on larger
--- identities, drops smaller ones, and wins when its own returns. Links hold two messages and keep their order. Checked: only the
--- largest wins, and no link receives more messages than it holds.
+-- Leader election in a ring of five nodes (E. Chang and R. Roberts, "An improved algorithm for decentralized
+-- extrema-finding in circular configurations of processes", 1979), with the identities 3, 5, 1, 4, 2 around the
+-- ring. A node passes on larger identities, drops smaller ones, and wins when its own returns. Links hold two
+-- messages and keep their order. Checked: only the largest wins, and no link receives more messages than it holds.
 
 const
   nodes: 5;

@@ -3,9 +3,9 @@
 -- dialect: both
 -- counted by: rumur
 --
--- The CLH lock (T. S. Craig, 1993; A. Landin and E. Hagersten, 1994) for four processes. A process queues a node of its own
--- by exchanging the tail, spins on the node before it, and takes that node over when it leaves. There is one node more than
--- processes. Checked: mutual exclusion, and that no node ever has two owners.
+-- The CLH lock (T. S. Craig, 1993; P. Magnusson, A. Landin and E. Hagersten, 1994) for four processes. A process queues
+-- a node of its own by exchanging the tail, spins on its predecessor's node, and keeps that node for its next use when
+-- it leaves. There is one node more than processes. Checked: mutual exclusion, and that no node ever has two owners.
 
 const
   processes: 4;
@@ -23,7 +23,7 @@ var
   tail: node;
 
 ruleset p: proc do
-  rule "mark one's node busy"
+  rule "mark the own node busy"
     at[p] = idle
   ==>
   begin

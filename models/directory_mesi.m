@@ -4,9 +4,9 @@
 -- dialect: both
 -- counted by: rumur
 --
--- directory_msi.m with the exclusive state of MESI: a load that finds no copy anywhere gets the line exclusively, and a store
--- to it needs no message (M. S. Papamarcos and J. H. Patel, 1984, here with a directory). The home cannot tell an exclusive
--- line from a modified one: it forwards to either, and either is written back.
+-- directory_msi.m with the exclusive state of MESI: a load that finds no copy gets the line exclusively, and a store to it
+-- needs no message (M. S. Papamarcos and J. H. Patel, 1984, here with a directory instead of their bus). The home treats
+-- exclusive lines as modified: it forwards requests to their owner, who writes the line back on eviction.
 
 const
   caches: 3;
@@ -15,8 +15,8 @@ type
   cache: scalarset(caches);
   value: 0..1;
   count: 0..caches;
-  -- i_s, i_m, s_m: waits for a copy, to write, to upgrade. m_i: waits for its write-back to be acknowledged; s_i, i_i: the
-  -- same after its copy was shared or taken in between.
+  -- i_s: waits for a shared copy. i_m: waits to write. s_m: upgrade. m_i: write-back unacknowledged; s_i, i_i: the
+  -- same after a forwarded load or a forwarded store.
   state: enum { invalid, shared, exclusive, modified, i_s, i_m, s_m, m_i, s_i, i_i };
   request: enum { no_request, get_s, get_m, put_m };
   forward: enum { no_forward, forward_s, forward_m, drop };
@@ -50,7 +50,7 @@ var
     served: cache;
     owner: cache;
     sharers: array [cache] of boolean;
-    awaits_back: boolean; -- the data of a shared owner
+    awaits_back: boolean; -- the home waits for the data of an owner that became a sharer
   end;
   back: record
     there: boolean;
@@ -130,7 +130,7 @@ ruleset c: cache do
     ask(c, put_m, m_i);
   end;
 
-  rule "told to drop"
+  rule "invalidated"
     forwards[c].kind = drop
   ==>
   begin
@@ -144,18 +144,18 @@ ruleset c: cache do
     case invalid, i_s, i_m, s_i:
       -- The sharer had dropped its copy silently.
     else
-      error "told to drop in a state that cannot be";
+      error "invalidation in an impossible state";
     end;
     line[forwards[c].requester].got := line[forwards[c].requester].got + 1;
     forwards[c].kind := no_forward;
     undefine forwards[c].requester;
   end;
 
-  rule "told to share"
+  rule "forwarded load"
     forwards[c].kind = forward_s & !back.there
   ==>
   begin
-    assert owns(c) | line[c].state = m_i "only an owner is told to share";
+    assert owns(c) | line[c].state = m_i "only an owner receives a forwarded load";
     answer_data(forwards[c].requester, data, line[c].data, 0);
     back.there := true;
     back.data := line[c].data;
@@ -169,11 +169,11 @@ ruleset c: cache do
     undefine forwards[c].requester;
   end;
 
-  rule "told to hand over"
+  rule "forwarded store"
     forwards[c].kind = forward_m
   ==>
   begin
-    assert owns(c) | line[c].state = m_i "only an owner is told to hand over";
+    assert owns(c) | line[c].state = m_i "only an owner receives a forwarded store";
     answer_data(forwards[c].requester, data, line[c].data, 0);
     if owns(c) then line[c].state := invalid; else line[c].state := i_i; end;
     lose(c);
@@ -216,7 +216,7 @@ ruleset c: cache do
     answers[c].kind = put_done
   ==>
   begin
-    assert line[c].state = m_i | line[c].state = s_i | line[c].state = i_i "only who wrote back is told so";
+    assert line[c].state = m_i | line[c].state = s_i | line[c].state = i_i "only a write-back is acknowledged";
     line[c].state := invalid;
     lose(c);
     clear answers[c];
@@ -298,7 +298,7 @@ begin
   home.awaits_back := false;
 end;
 
-rule "home is done"
+rule "home completes the request"
   done & !home.awaits_back
 ==>
 begin

@@ -4,9 +4,9 @@
 -- dialect: both
 -- counted by: rumur
 --
--- directory_msi.m with the owned state of MOESI, but without the exclusive state (P. Sweazey and A. J. Smith, 1986, here with a
--- directory): an owner whose line becomes shared still responds to requests and writes the line back, and memory stays stale.
--- An owner that wants to write again is granted it without data, unless another writer comes first.
+-- directory_msi.m with the owned state of MOESI, but without the exclusive state (MOSI; P. Sweazey and A. J. Smith, 1986,
+-- here with a directory): an owner whose line becomes shared still responds to requests and writes the line back, and memory
+-- stays stale. An owner that wants to write again gets write permission without data, unless another writer comes first.
 
 const
   caches: 3;
@@ -15,8 +15,8 @@ type
   cache: scalarset(caches);
   value: 0..1;
   count: 0..caches;
-  -- i_s, i_m, s_m, o_m: waits for a copy, to write, to upgrade from shared, from owned. m_i: waits for its write-back to be
-  -- acknowledged; i_i: the same after its copy was taken in between.
+  -- i_s: waits for a shared copy. i_m: waits to write. s_m, o_m: upgrade from shared, from owned. m_i: write-back
+  -- unacknowledged; i_i: the same after a forwarded store.
   state: enum { invalid, shared, owned, modified, i_s, i_m, s_m, o_m, m_i, i_i };
   request: enum { no_request, get_s, get_m, put_m };
   forward: enum { no_forward, forward_s, forward_m, drop };
@@ -146,7 +146,7 @@ ruleset c: cache do
     ask(c, put_m, m_i);
   end;
 
-  rule "told to drop"
+  rule "invalidated"
     forwards[c].kind = drop
   ==>
   begin
@@ -160,27 +160,27 @@ ruleset c: cache do
     case invalid, i_s, i_m:
       -- The sharer had dropped its copy silently.
     else
-      error "told to drop in a state that cannot be";
+      error "invalidation in an impossible state";
     end;
     line[forwards[c].requester].got := line[forwards[c].requester].got + 1;
     clear_forward(c);
   end;
 
-  rule "told to share"
+  rule "forwarded load"
     forwards[c].kind = forward_s
   ==>
   begin
-    assert is_owner(c) "only an owner is told to share";
+    assert is_owner(c) "only an owner receives a forwarded load";
     answer(forwards[c].requester, data, line[c].data, 0);
     if line[c].state = modified then line[c].state := owned; end;
     clear_forward(c);
   end;
 
-  rule "told to hand over"
+  rule "forwarded store"
     forwards[c].kind = forward_m
   ==>
   begin
-    assert is_owner(c) "only an owner is told to hand over";
+    assert is_owner(c) "only an owner receives a forwarded store";
     answer(forwards[c].requester, data, line[c].data, forwards[c].acks);
     switch line[c].state
     case modified, owned:
@@ -239,7 +239,7 @@ ruleset c: cache do
     answers[c].kind = put_done
   ==>
   begin
-    assert line[c].state = m_i | line[c].state = i_i "only who wrote back is told so";
+    assert line[c].state = m_i | line[c].state = i_i "only a write-back is acknowledged";
     line[c].state := invalid;
     lose(c);
     clear answers[c];
@@ -303,7 +303,7 @@ ruleset c: cache do
   end;
 end;
 
-rule "home is done"
+rule "home completes the request"
   done
 ==>
 begin

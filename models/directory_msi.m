@@ -4,11 +4,11 @@
 -- dialect: both
 -- counted by: rumur
 --
--- MSI with a blocking directory, three caches, one line, two values (after the textbook form of D. Lenoski and others, "The
--- directory-based cache coherence protocol for the DASH multiprocessor", 1990). The home forwards to the owner, who answers the
--- requester directly; invalidated sharers acknowledge to the requester, which counts. The home serves the next request when the
--- requester reports completion. Shared copies are dropped silently; a modified line is written back, and this races with
--- forwards. Channels hold one message per receiver and class.
+-- MSI with a blocking directory, three caches, one line, two values (after the textbook form of D. Lenoski and others,
+-- "The directory-based cache coherence protocol for the DASH multiprocessor", 1990). The home forwards requests to the
+-- owner, which sends data to the requester; invalidated sharers acknowledge to the requester, which counts them. The
+-- home serves the next request when the requester reports completion. Shared copies are dropped silently; a modified
+-- line is written back, and this races with forwards. Channels hold one message per receiver and class.
 
 const
   caches: 3;
@@ -17,8 +17,8 @@ type
   cache: scalarset(caches);
   value: 0..1;
   count: 0..caches;
-  -- i_s, i_m, s_m: waits for a copy, to write, to upgrade. m_i: waits for its write-back to be acknowledged; s_i, i_i: the
-  -- same after its copy was shared or taken in between.
+  -- i_s: waits for a shared copy. i_m: waits to write. s_m: upgrade. m_i: write-back unacknowledged; s_i, i_i: the
+  -- same after a forwarded load or a forwarded store.
   state: enum { invalid, shared, modified, i_s, i_m, s_m, m_i, s_i, i_i };
   request: enum { no_request, get_s, get_m, put_m };
   forward: enum { no_forward, forward_s, forward_m, drop };
@@ -52,7 +52,7 @@ var
     served: cache;
     owner: cache;
     sharers: array [cache] of boolean;
-    awaits_back: boolean; -- the data of a shared owner
+    awaits_back: boolean; -- the home waits for the data of an owner that became a sharer
   end;
   back: record
     there: boolean;
@@ -127,7 +127,7 @@ ruleset c: cache do
     ask(c, put_m, m_i);
   end;
 
-  rule "told to drop"
+  rule "invalidated"
     forwards[c].kind = drop
   ==>
   begin
@@ -141,18 +141,18 @@ ruleset c: cache do
     case invalid, i_s, i_m, s_i:
       -- The sharer had dropped its copy silently.
     else
-      error "told to drop in a state that cannot be";
+      error "invalidation in an impossible state";
     end;
     line[forwards[c].requester].got := line[forwards[c].requester].got + 1;
     forwards[c].kind := no_forward;
     undefine forwards[c].requester;
   end;
 
-  rule "told to share"
+  rule "forwarded load"
     forwards[c].kind = forward_s & !back.there
   ==>
   begin
-    assert line[c].state = modified | line[c].state = m_i "only an owner is told to share";
+    assert line[c].state = modified | line[c].state = m_i "only an owner receives a forwarded load";
     answer_data(forwards[c].requester, line[c].data, 0);
     back.there := true;
     back.data := line[c].data;
@@ -166,11 +166,11 @@ ruleset c: cache do
     undefine forwards[c].requester;
   end;
 
-  rule "told to hand over"
+  rule "forwarded store"
     forwards[c].kind = forward_m
   ==>
   begin
-    assert line[c].state = modified | line[c].state = m_i "only an owner is told to hand over";
+    assert line[c].state = modified | line[c].state = m_i "only an owner receives a forwarded store";
     answer_data(forwards[c].requester, line[c].data, 0);
     if line[c].state = modified then line[c].state := invalid; else line[c].state := i_i; end;
     lose(c);
@@ -213,7 +213,7 @@ ruleset c: cache do
     answers[c].kind = put_done
   ==>
   begin
-    assert line[c].state = m_i | line[c].state = s_i | line[c].state = i_i "only who wrote back is told so";
+    assert line[c].state = m_i | line[c].state = s_i | line[c].state = i_i "only a write-back is acknowledged";
     line[c].state := invalid;
     lose(c);
     clear answers[c];
@@ -290,7 +290,7 @@ begin
   home.awaits_back := false;
 end;
 
-rule "home is done"
+rule "home completes the request"
   done & !home.awaits_back
 ==>
 begin

@@ -5,7 +5,7 @@
 -- counted by: rumur
 --
 -- Three DMA engines move a block of 144 bytes, a third each, byte by byte in every interleaving: a large state (more than 300
--- bytes) of which each step changes little. Checked: every byte is in exactly one of the two places, with its value.
+-- bytes) of which each step changes little. Checked: every byte is either at its source or at its destination, unchanged.
 
 const
   engines: 3;

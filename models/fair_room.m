@@ -4,8 +4,8 @@
 -- dialect: cmurphi
 -- counted by: brute_force.py
 --
--- Readers and writers that are admitted in order of arrival (after P. J. Courtois, F. Heymans and D. L. Parnas, 1971, whose
--- readers may starve writers). Readers and writers are two scalarsets; the queue holds both, so its elements are of their
+-- Readers and writers that are admitted in order of arrival (unlike those of P. J. Courtois, F. Heymans and D. L. Parnas, 1971,
+-- whose readers may starve writers). Readers and writers are two scalarsets; the queue holds both, so its elements are of their
 -- union, and `ismember` distinguishes the kinds at its head.
 
 const
@@ -77,7 +77,7 @@ invariant "a writer is alone"
     at[w] = inside -> forall p: person do at[p] = inside -> p = w end
   end;
 
-invariant "whoever queues stands in the queue once"
+invariant "a queueing process is in the queue once"
   forall p: person do
     (at[p] = queueing) = exists k: place do queue[k] = p end
   end;

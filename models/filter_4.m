@@ -33,7 +33,7 @@ ruleset p: proc do
     at[p] := arrived;
   end;
 
-  rule "be the last"
+  rule "become the last to arrive"
     at[p] = arrived
   ==>
   begin

@@ -4,13 +4,13 @@
 -- dialect: both
 -- counted by: rumur
 --
--- A directory protocol in the style of FLASH (J. Kuskin and others, "The Stanford FLASH multiprocessor", 1994; verified by S.
--- Park and D. L. Dill, "Verification of FLASH cache coherence protocol by aggregation of distributed transactions", 1996),
--- three nodes and a home. The home never waits for an answer before it looks at the next request: while a line is pending it
--- refuses requests (nak), and the requester tries again. Requests to a dirty line are forwarded to its owner, who answers the
--- requester and notifies the home, or refuses when it has just written the line back. Writers get their data at once; the
--- invalidations that they cause are acknowledged to the home, which keeps the line pending until all are there. Checked: one
--- dirty copy, no message in a place where nobody expects it, and, once all has settled, everybody reads the latest.
+-- A directory protocol in the style of FLASH (J. Kuskin and others, "The Stanford FLASH multiprocessor", 1994; verified
+-- by S. Park and D. L. Dill, "Verification of FLASH cache coherence protocol by aggregation of distributed
+-- transactions", 1996), three nodes and a home. The home is never blocked: while a line is pending it refuses requests
+-- (nak), and the requester retries. Requests to a dirty line are forwarded to its owner, who answers the requester and
+-- notifies the home, or refuses when it has just written the line back. Writers get their data immediately; the
+-- invalidations that they cause are acknowledged to the home, which keeps the line pending until all have arrived.
+-- Checked: one dirty copy, no unexpected message, and, once no message is in flight, every reader has the latest value.
 
 const
   node_count: 3;
@@ -133,7 +133,7 @@ ruleset n: node do
     invalidations[n] = invalidate
   ==>
   begin
-    assert cache[n].state != exclusive "an owner is asked to hand over, not to drop";
+    assert cache[n].state != exclusive "an owner receives a forwarded store, not an invalidation";
     cache[n].state := invalid;
     undefine cache[n].data;
     if cache[n].wish = to_read then cache[n].invalidated := true; end;
@@ -326,7 +326,7 @@ invariant "one dirty copy"
 invariant "a dirty copy is the latest"
   forall n: node do cache[n].state = exclusive -> cache[n].data = latest end;
 
-invariant "a copy is the latest unless its invalidation is on its way"
+invariant "a copy is the latest unless its invalidation is in flight"
   forall n: node do cache[n].state = shared -> cache[n].data = latest | invalidations[n] = invalidate end;
 
 invariant "memory is the latest unless dirty"

@@ -4,10 +4,10 @@
 -- dialect: both
 -- counted by: rumur
 --
--- German's directory protocol (posed by S. German in 2000 to people who verify parameterised systems; described in A. Pnueli,
--- S. Ruah and L. Zuck, "Automatic deductive verification with invisible invariants", 2001), four clients and data of two
--- values. Three channels of one message each join a client to the home: requests, grants and invalidations, and
--- acknowledgements. The home serves one request at a time: it invalidates whoever must go, then grants.
+-- German's directory protocol (posed by S. German in 2000 to people who verify parameterised systems; described in A.
+-- Pnueli, S. Ruah and L. Zuck, "Automatic deductive verification with invisible invariants", 2001), four clients and
+-- data of two values. Three channels of one message each join a client to the home: requests, grants and invalidations,
+-- and acknowledgements. The home serves one request at a time: it invalidates conflicting copies, then grants.
 
 const
   clients: 4;

@@ -4,8 +4,8 @@
 -- dialect: both
 -- counted by: rumur
 --
--- german.m with a home that grants a shared copy although another client has the line exclusively. Violation: a shortest path to a
--- state with a writer and a reader.
+-- german.m with a home that grants a shared copy although another client has the line
+-- exclusively. Violation: a shortest path to a state with a writer and a reader.
 
 const
   clients: 3;

@@ -3,10 +3,10 @@
 -- dialect: rumur
 -- counted by: rumur
 --
--- Replay on a link with sequence numbers in its packets, as in PCIe. The receiver takes the expected packet, repeats its
--- acknowledgement for a duplicate, and refuses once after a damaged packet (nak). It refuses nothing else until the expected
--- packet arrives, so if that packet or the nak is damaged, the sender replays by itself. Window 2, numbers modulo 6, two
--- errors. Numbers are counted modulo 12 in the model, which distinguishes equal sequence numbers.
+-- Replay on a link with sequence numbers in its packets, as in PCIe. The receiver takes the expected packet, repeats
+-- its acknowledgement for a duplicate, and refuses once after a damaged packet (nak). It refuses nothing else until the
+-- expected packet arrives, so if that packet or the nak is damaged, the sender replays by itself. Window 2, numbers
+-- modulo 6, two errors. Numbers are counted modulo 12 in the model, which distinguishes equal sequence numbers.
 
 const
   window: 2;
@@ -22,15 +22,15 @@ type
   place: 1..capacity;
 
 var
-  base: real_number; -- number of the oldest unacknowledged one
-  kept: 0..window; -- number of packets from `base` on that were ever sent
+  base: real_number; -- number of the oldest unacknowledged packet
+  kept: 0..window; -- number of packets from `base` on in the replay buffer
   sent: 0..window; -- number of these sent since the last replay began
   expected: real_number;
   refused: boolean;
-  tell: boolean; -- an acknowledgement is to be sent
-  refuse: boolean; -- a nak is to be sent
-  left: 0..errors; -- number of errors that may still happen
-  forth: record
+  send_ack: boolean; -- an acknowledgement is to be sent
+  send_nak: boolean; -- a nak is to be sent
+  errors_left: 0..errors; -- number of errors that may still happen
+  forward: record
     used: length;
     damaged: array [place] of boolean;
     origin: array [place] of real_number;
@@ -41,17 +41,17 @@ var
     wanted: array [place] of number;
   end;
 
-procedure shift_forth();
+procedure shift_forward();
 begin
   for k: place do
-    if k < forth.used then
-      forth.damaged[k] := forth.damaged[k + 1];
-      forth.origin[k] := forth.origin[k + 1];
+    if k < forward.used then
+      forward.damaged[k] := forward.damaged[k + 1];
+      forward.origin[k] := forward.origin[k + 1];
     end;
   end;
-  undefine forth.damaged[forth.used];
-  undefine forth.origin[forth.used];
-  forth.used := forth.used - 1;
+  undefine forward.damaged[forward.used];
+  undefine forward.origin[forward.used];
+  forward.used := forward.used - 1;
 end;
 
 procedure shift_back();
@@ -67,18 +67,18 @@ begin
   back.used := back.used - 1;
 end;
 
-rule "send a packet, new or again"
-  sent < window & forth.used < capacity
+rule "send a packet, new or replayed"
+  sent < window & forward.used < capacity
 ==>
 begin
-  forth.used := forth.used + 1;
-  forth.damaged[forth.used] := false;
-  forth.origin[forth.used] := (base + sent) % reality;
+  forward.used := forward.used + 1;
+  forward.damaged[forward.used] := false;
+  forward.origin[forward.used] := (base + sent) % reality;
   sent := sent + 1;
   if kept < sent then kept := sent; end;
 end;
 
-rule "go back, as nothing was told for long"
+rule "replay after a timeout"
   -- The timeout may also be shorter than a round trip: a premature replay is correct too.
   sent > 0
 ==>
@@ -86,63 +86,63 @@ begin
   sent := 0;
 end;
 
-rule "damage what is last on its way"
-  forth.used > 0 & left > 0
+rule "damage the last item in flight"
+  forward.used > 0 & errors_left > 0
 ==>
 begin
-  left := left - 1;
-  forth.damaged[forth.used] := true;
+  errors_left := errors_left - 1;
+  forward.damaged[forward.used] := true;
 end;
 
 rule "receive"
-  forth.used > 0
+  forward.used > 0
 ==>
 var ahead: number;
 begin
-  ahead := (forth.origin[1] + reality - expected) % numbers;
-  if !forth.damaged[1] & ahead = 0 then
-    assert forth.origin[1] = expected "each packet is taken once and in order";
+  ahead := (forward.origin[1] + reality - expected) % numbers;
+  if !forward.damaged[1] & ahead = 0 then
+    assert forward.origin[1] = expected "each packet is taken once and in order";
     expected := (expected + 1) % reality;
     refused := false;
-    tell := true;
-  elsif !forth.damaged[1] & ahead > numbers / 2 then
-    tell := true;
+    send_ack := true;
+  elsif !forward.damaged[1] & ahead > numbers / 2 then
+    send_ack := true;
   elsif !refused then
     refused := true;
-    refuse := true;
+    send_nak := true;
   end;
-  shift_forth();
+  shift_forward();
 end;
 
-rule "tell what is expected"
-  (tell | refuse) & back.used < capacity
+rule "send an acknowledgement"
+  (send_ack | send_nak) & back.used < capacity
 ==>
 begin
   back.used := back.used + 1;
-  back.refusal[back.used] := refuse;
+  back.refusal[back.used] := send_nak;
   back.wanted[back.used] := expected % numbers;
-  tell := false;
-  refuse := false;
+  send_ack := false;
+  send_nak := false;
 end;
 
-rule "take what is told"
+rule "receive an acknowledgement"
   back.used > 0
 ==>
 var steps: number;
 begin
   steps := (back.wanted[1] + numbers - base % numbers) % numbers;
-  assert steps <= kept "only what was sent is acknowledged";
+  assert steps <= kept "only sent items are acknowledged";
   base := (base + steps) % reality;
   kept := kept - steps;
   if steps > sent | back.refusal[1] then sent := 0; else sent := sent - steps; end;
   shift_back();
 end;
 
-rule "lose what is told"
-  back.used > 0 & left > 0
+rule "lose an acknowledgement"
+  back.used > 0 & errors_left > 0
 ==>
 begin
-  left := left - 1;
+  errors_left := errors_left - 1;
   shift_back();
 end;
 
@@ -153,15 +153,15 @@ begin
   sent := 0;
   expected := 0;
   refused := false;
-  tell := false;
-  refuse := false;
-  left := errors;
-  forth.used := 0;
+  send_ack := false;
+  send_nak := false;
+  errors_left := errors;
+  forward.used := 0;
   back.used := 0;
 end;
 
 invariant "the receiver is inside the window"
   (expected + reality - base) % reality <= kept;
 
-liveness "what was sent arrives and is known to have"
+liveness "everything sent arrives and is acknowledged"
   kept = 0;

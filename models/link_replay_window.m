@@ -4,8 +4,8 @@
 -- dialect: rumur
 -- counted by: rumur
 --
--- The link replay of `link_replay.m` with a window as large as the sequence space. A sync block that is a whole window after
--- the expected block has the same number as one at the expected block.
+-- The link replay of `link_replay.m` with a window as large as the sequence space. A sync block
+-- that is a whole window after the expected block has the same number as one at the expected block.
 
 const
   window: 4;
@@ -22,17 +22,17 @@ type
   kind: enum { BLOCK, SYNC, DAMAGED };
 
 var
-  base: real_number; -- number of the oldest unacknowledged one
+  base: real_number; -- number of the oldest unacknowledged block
   sent: 0..window; -- number of blocks from `base` on sent since the last replay began
-  top: 0..window; -- number of blocks from `base` on that were ever sent
+  top: 0..window; -- number of blocks from `base` on in the replay buffer
   announce: boolean; -- a sync block must give the number of the next block
   expected: real_number;
-  coming: number; -- number of the next block to arrive, as the receiver counts
+  next_number: number; -- number of the next block to arrive, as the receiver counts
   lost: boolean;
-  left: 0..errors; -- number of errors that may still happen
-  forth: record
+  errors_left: 0..errors; -- number of errors that may still happen
+  forward: record
     used: length;
-    what: array [place] of kind;
+    kinds: array [place] of kind;
     origin: array [place] of real_number; -- of a sync block: number of the next block
   end;
   back: record
@@ -41,17 +41,17 @@ var
     wanted: array [place] of number;
   end;
 
-procedure shift_forth();
+procedure shift_forward();
 begin
   for k: place do
-    if k < forth.used then
-      forth.what[k] := forth.what[k + 1];
-      forth.origin[k] := forth.origin[k + 1];
+    if k < forward.used then
+      forward.kinds[k] := forward.kinds[k + 1];
+      forward.origin[k] := forward.origin[k + 1];
     end;
   end;
-  undefine forth.what[forth.used];
-  undefine forth.origin[forth.used];
-  forth.used := forth.used - 1;
+  undefine forward.kinds[forward.used];
+  undefine forward.origin[forward.used];
+  forward.used := forward.used - 1;
 end;
 
 procedure shift_back();
@@ -67,61 +67,61 @@ begin
   back.used := back.used - 1;
 end;
 
-rule "send a block, new or again"
-  !announce & sent < window & forth.used < capacity
+rule "send a block, new or replayed"
+  !announce & sent < window & forward.used < capacity
 ==>
 begin
-  forth.used := forth.used + 1;
-  forth.what[forth.used] := BLOCK;
-  forth.origin[forth.used] := (base + sent) % reality;
+  forward.used := forward.used + 1;
+  forward.kinds[forward.used] := BLOCK;
+  forward.origin[forward.used] := (base + sent) % reality;
   sent := sent + 1;
   if top < sent then top := sent; end;
 end;
 
 rule "send a sync block"
-  forth.used < capacity
+  forward.used < capacity
 ==>
 begin
-  forth.used := forth.used + 1;
-  forth.what[forth.used] := SYNC;
-  forth.origin[forth.used] := (base + sent) % reality;
+  forward.used := forward.used + 1;
+  forward.kinds[forward.used] := SYNC;
+  forward.origin[forward.used] := (base + sent) % reality;
   announce := false;
 end;
 
-rule "damage what is last on its way"
-  forth.used > 0 & left > 0
+rule "damage the last item in flight"
+  forward.used > 0 & errors_left > 0
 ==>
 begin
-  left := left - 1;
-  forth.what[forth.used] := DAMAGED;
+  errors_left := errors_left - 1;
+  forward.kinds[forward.used] := DAMAGED;
 end;
 
 rule "receive"
-  forth.used > 0
+  forward.used > 0
 ==>
 var ahead: number;
 begin
-  switch forth.what[1]
+  switch forward.kinds[1]
     case DAMAGED:
       lost := true;
     case SYNC:
       -- A distance below half of the numbers means a later block, any other an earlier one.
-      ahead := (forth.origin[1] + numbers - expected % numbers) % numbers;
-      coming := forth.origin[1] % numbers;
+      ahead := (forward.origin[1] + numbers - expected % numbers) % numbers;
+      next_number := forward.origin[1] % numbers;
       lost := ahead > 0 & ahead < (numbers + 1) / 2;
     case BLOCK:
       if !lost then
-        if coming = expected % numbers then
-          assert forth.origin[1] = expected "each block is taken once and in order";
+        if next_number = expected % numbers then
+          assert forward.origin[1] = expected "each block is taken once and in order";
           expected := (expected + 1) % reality;
         end;
-        coming := (coming + 1) % numbers;
+        next_number := (next_number + 1) % numbers;
       end;
   end;
-  shift_forth();
+  shift_forward();
 end;
 
-rule "tell what is expected"
+rule "send an acknowledgement"
   back.used < capacity
 ==>
 begin
@@ -130,13 +130,13 @@ begin
   back.wanted[back.used] := expected % numbers;
 end;
 
-rule "take what is told"
+rule "receive an acknowledgement"
   back.used > 0
 ==>
 var steps: number;
 begin
   steps := (back.wanted[1] + numbers - base % numbers) % numbers;
-  assert steps <= top "only what was sent is acknowledged";
+  assert steps <= top "only sent items are acknowledged";
   base := (base + steps) % reality;
   top := top - steps;
   if steps > sent then
@@ -153,11 +153,11 @@ begin
   shift_back();
 end;
 
-rule "lose what is told"
-  back.used > 0 & left > 0
+rule "lose an acknowledgement"
+  back.used > 0 & errors_left > 0
 ==>
 begin
-  left := left - 1;
+  errors_left := errors_left - 1;
   shift_back();
 end;
 
@@ -168,15 +168,15 @@ begin
   top := 0;
   announce := false;
   expected := 0;
-  coming := 0;
+  next_number := 0;
   lost := false;
-  left := errors;
-  forth.used := 0;
+  errors_left := errors;
+  forward.used := 0;
   back.used := 0;
 end;
 
 invariant "the receiver is inside the window"
   (expected + reality - base) % reality <= top;
 
-liveness "what was sent arrives and is known to have"
+liveness "everything sent arrives and is acknowledged"
   top = 0 & !lost;

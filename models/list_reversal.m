@@ -4,9 +4,9 @@
 -- dialect: both
 -- counted by: rumur
 --
--- A linked list of up to five nodes with keys, with push, pop and reversal in place, one pointer at a time. Nodes are a
--- scalarset, so it does not matter which of them the allocator takes. Checked: no node is lost or shared; the list, together with
--- the part already reversed, always ends and holds exactly the nodes that are in use.
+-- A linked list of up to five nodes with keys, with push, pop and reversal in place, one pointer at a time. Nodes
+-- are a scalarset, so it does not matter which of them the allocator takes. Checked: no node is lost or shared;
+-- the list, together with the part already reversed, has no cycle and holds exactly the nodes that are in use.
 
 const
   node_count: 5;

@@ -8,7 +8,7 @@
 -- multiprocessors", 1991) with compare-and-swap. Waiting processes form a queue, and each spins on a flag of its own node.
 -- Every access to shared memory and every test is a step. Five processes.
 -- An undefined `proc` is the null pointer.
--- Checked: mutual exclusion, and that whoever leaves hands over to exactly the process that queued behind it.
+-- Checked: mutual exclusion, and that a releasing process passes the lock to exactly its successor in the queue.
 
 const
   processes: 5;
@@ -27,7 +27,7 @@ var
   tail: proc;
 
 ruleset p: proc do
-  rule "clear one's node"
+  rule "clear the own node"
     at[p] = idle
   ==>
   begin
@@ -44,14 +44,14 @@ ruleset p: proc do
     at[p] := testing_before;
   end;
 
-  rule "test whether somebody is before"
+  rule "test for a predecessor"
     at[p] = testing_before
   ==>
   begin
     if isundefined(before[p]) then at[p] := critical; else at[p] := locking; end;
   end;
 
-  rule "lock one's node"
+  rule "lock the own node"
     at[p] = locking
   ==>
   begin
@@ -59,7 +59,7 @@ ruleset p: proc do
     at[p] := linking;
   end;
 
-  rule "link behind the one before"
+  rule "link to the predecessor"
     at[p] = linking
   ==>
   begin
@@ -82,7 +82,7 @@ ruleset p: proc do
     at[p] := reading_next;
   end;
 
-  rule "read who is next"
+  rule "read the successor"
     at[p] = reading_next
   ==>
   begin
@@ -101,7 +101,7 @@ ruleset p: proc do
     end;
   end;
 
-  rule "wait for the next to link itself"
+  rule "wait until the successor is linked"
     at[p] = awaiting_next & !isundefined(next[p])
   ==>
   begin

@@ -5,11 +5,11 @@
 -- counted by: rumur
 -- slow: yes
 --
--- The MCS lock (J. M. Mellor-Crummey and M. L. Scott, "Algorithms for scalable synchronization on shared-memory
--- multiprocessors", 1991) with atomic exchange only, without compare-and-swap. A process that releases the lock takes the tail
--- away, and restores it if another process had queued behind it; processes that queued in between (usurpers) are linked in
--- front of the waiting ones. So the lock is not first come, first served, but mutual exclusion holds. Five processes. An
--- undefined `proc` is the null pointer.
+-- The MCS lock (J. M. Mellor-Crummey and M. L. Scott, "Algorithms for scalable synchronization on
+-- shared-memory multiprocessors", 1991) with atomic exchange only, without compare-and-swap. A releasing
+-- process exchanges the tail with null, and restores it if another process had queued behind it; processes
+-- that queued in between (usurpers) are linked in front of the waiting ones. So the lock is not first
+-- come, first served, but mutual exclusion holds. Five processes. An undefined `proc` is the null pointer.
 
 const
   processes: 5;
@@ -30,7 +30,7 @@ var
   tail: proc;
 
 ruleset p: proc do
-  rule "clear one's node"
+  rule "clear the own node"
     at[p] = idle
   ==>
   begin
@@ -47,14 +47,14 @@ ruleset p: proc do
     at[p] := testing_before;
   end;
 
-  rule "test whether somebody is before"
+  rule "test for a predecessor"
     at[p] = testing_before
   ==>
   begin
     if isundefined(before[p]) then at[p] := critical; else at[p] := locking; end;
   end;
 
-  rule "lock one's node"
+  rule "lock the own node"
     at[p] = locking
   ==>
   begin
@@ -62,7 +62,7 @@ ruleset p: proc do
     at[p] := linking;
   end;
 
-  rule "link behind the one before"
+  rule "link to the predecessor"
     at[p] = linking
   ==>
   begin
@@ -85,7 +85,7 @@ ruleset p: proc do
     at[p] := reading_next;
   end;
 
-  rule "read who is next"
+  rule "read the successor"
     at[p] = reading_next
   ==>
   begin
@@ -115,14 +115,14 @@ ruleset p: proc do
     at[p] := awaiting_next;
   end;
 
-  rule "wait for the next to link itself"
+  rule "wait until the successor is linked"
     at[p] = awaiting_next & !isundefined(next[p])
   ==>
   begin
     at[p] := testing_usurper;
   end;
 
-  rule "test whether there is a usurper"
+  rule "test for a usurper"
     at[p] = testing_usurper
   ==>
   begin

@@ -6,7 +6,7 @@
 --
 -- MOESI on an atomic snooping bus (P. Sweazey and A. J. Smith, "A class of compatible cache consistency protocols and their
 -- support by the IEEE Futurebus", 1986), four caches, one line, three values. A modified line that another cache reads
--- becomes owned: memory stays stale, and the owner answers reads and writes back when it evicts.
+-- becomes owned: memory stays stale, and the owner supplies data to readers and writes the line back on eviction.
 
 const
   caches: 4;

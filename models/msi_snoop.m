@@ -4,10 +4,10 @@
 -- dialect: both
 -- counted by: rumur
 --
--- MSI on an atomic snooping bus, three caches, one line, two values (the three-state protocol as in textbooks, after J. R.
--- Goodman, 1983). A cache asks for the bus; when it gets it, all others snoop in the same step. A request whose line was taken
--- away while it waited is served as what it has become. Checked: one writer or many readers, and the last value written is the
--- one read.
+-- MSI on an atomic snooping bus, three caches, one line, two values (the three-state protocol of textbooks; its predecessor
+-- is the write-once protocol of J. R. Goodman, 1983). A cache requests the bus; when granted, all others snoop in the same
+-- step. A request whose line was invalidated while it waited is served as a miss. Checked: one writer or many readers,
+-- and every read returns the last value written.
 
 const
   caches: 3;

@@ -6,8 +6,8 @@
 -- counted by: rumur
 --
 -- The public-key protocol of R. M. Needham and M. D. Schroeder ("Using encryption for authentication in large networks of
--- computers", 1978) with one initiator, one responder and Mallory, who reads, stores, replays and forges messages but breaks no
--- encryption. Violation: the attack that G. Lowe found in 1995: Alice talks to Mallory, and Bob believes it is Alice.
+-- computers", 1978) with one initiator, one responder and Mallory, who reads, stores, replays and forges messages but breaks
+-- no encryption. Violation: the attack that G. Lowe found in 1995: Alice talks to Mallory, and Bob believes it is Alice.
 
 const
   names_responder: 0;
@@ -18,8 +18,8 @@ type
   kind: enum { empty, first, second, third };
   place: enum { idle, waiting, committed };
 
-  -- A message is encrypted for `key`. The first carries a nonce and a name, the second two nonces, the third a
-  -- nonce; what it does not carry is undefined.
+  -- A message is encrypted for `key`. The first message carries a nonce and a name, the second two nonces, the third a
+  -- nonce; absent fields are undefined.
   message: record
     kind: kind;
     key: agent;
@@ -29,7 +29,7 @@ type
   end;
 
 var
-  network: message; -- one message at a time
+  network: message; -- at most one message in flight
   kept: message; -- a message stored by Mallory, who could not decrypt it
   knows: array [nonce] of boolean;
   alice_at: place;
@@ -101,7 +101,7 @@ begin
   network.kind := empty;
 end;
 
-rule "Mallory keeps what she cannot read"
+rule "Mallory stores a message that she cannot decrypt"
   network.kind != empty & network.key != mallory
 ==>
 begin
@@ -110,7 +110,7 @@ begin
   network.kind := empty;
 end;
 
-rule "Mallory sends what she kept"
+rule "Mallory replays a stored message"
   network.kind = empty & kept.kind != empty
 ==>
 begin
@@ -159,5 +159,5 @@ end;
 invariant "Bob is with Alice only if she is with him"
   bob_at = committed & bob_with = alice -> alice_at != idle & alice_with = bob;
 
-invariant "what Bob tells Alice stays between them"
+invariant "Bob's nonce stays secret"
   bob_at = committed & bob_with = alice -> !knows[of_bob];

@@ -5,7 +5,7 @@
 -- counted by: rumur
 --
 -- needham_schroeder.m with the fix by G. Lowe ("Breaking and fixing the Needham-Schroeder public-key protocol using FDR",
--- 1996): the second message names the responder, and the initiator compares it with whom she meant. Mallory is as before.
+-- 1996): the second message names the responder, and the initiator compares it with her intended peer. Mallory is unchanged.
 
 const
   names_responder: 1;
@@ -16,8 +16,8 @@ type
   kind: enum { empty, first, second, third };
   place: enum { idle, waiting, committed };
 
-  -- A message is encrypted for `key`. The first carries a nonce and a name, the second two nonces and a name, the third a
-  -- nonce; what it does not carry is undefined.
+  -- A message is encrypted for `key`. The first message carries a nonce and a name, the second two nonces and a name, the
+  -- third a nonce; absent fields are undefined.
   message: record
     kind: kind;
     key: agent;
@@ -27,7 +27,7 @@ type
   end;
 
 var
-  network: message; -- one message at a time
+  network: message; -- at most one message in flight
   kept: message; -- a message stored by Mallory, who could not decrypt it
   knows: array [nonce] of boolean;
   alice_at: place;
@@ -99,7 +99,7 @@ begin
   network.kind := empty;
 end;
 
-rule "Mallory keeps what she cannot read"
+rule "Mallory stores a message that she cannot decrypt"
   network.kind != empty & network.key != mallory
 ==>
 begin
@@ -108,7 +108,7 @@ begin
   network.kind := empty;
 end;
 
-rule "Mallory sends what she kept"
+rule "Mallory replays a stored message"
   network.kind = empty & kept.kind != empty
 ==>
 begin
@@ -157,5 +157,5 @@ end;
 invariant "Bob is with Alice only if she is with him"
   bob_at = committed & bob_with = alice -> alice_at != idle & alice_with = bob;
 
-invariant "what Bob tells Alice stays between them"
+invariant "Bob's nonce stays secret"
   bob_at = committed & bob_with = alice -> !knows[of_bob];

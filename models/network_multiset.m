@@ -4,11 +4,11 @@
 -- dialect: cmurphi
 -- counted by: brute_force.py
 --
--- A line that one client at a time may own, over a reordering network that is a multiset of messages. A client asks, the home
--- grants or recalls from the owner, and the owner gives back, requested or not. A recall may overtake the grant that it
--- follows, and then stays in the network; it may come too late, and is then dropped or costs one give-back more. Checked: one
--- owner, who reads what was written last, and that a full network never blocks all progress. network_slots.m is the same with
--- slots in an array.
+-- A line that one client at a time may own, over a reordering network that is a multiset of messages.
+-- A client requests the line, the home grants it or recalls it from the owner, and the owner returns
+-- it, recalled or not. A recall may overtake the grant that it follows, and then stays in the
+-- network. A late recall is dropped or causes an unneeded return. Checked: one owner, with the latest
+-- value, and that a full network never deadlocks. network_slots.m is the same with slots in an array.
 
 const
   clients: 3;
@@ -85,7 +85,7 @@ choose i: network do
     network[i].kind = grant
   ==>
   begin
-    assert at[network[i].client] = waiting "who is granted has asked";
+    assert at[network[i].client] = waiting "only a requester receives a grant";
     at[network[i].client] := owning;
     data[network[i].client] := network[i].data;
     multisetremove(i, network);
@@ -103,14 +103,14 @@ choose i: network do
     undefine data[c];
   end;
 
-  rule "recall came too late"
+  rule "recall arrives too late"
     network[i].kind = recall & at[network[i].client] = idle
   ==>
   begin
     multisetremove(i, network);
   end;
 
-  rule "home takes the line back"
+  rule "home receives the line"
     network[i].kind = give_back
   ==>
   begin

@@ -4,11 +4,11 @@
 -- dialect: both
 -- counted by: rumur
 --
--- A line that one client at a time may own, over a reordering network that is an array of message slots. A client asks, the
--- home grants or recalls from the owner, and the owner gives back, requested or not. A recall may overtake the grant that it
--- follows, and then stays in the network; it may come too late, and is then dropped or costs one give-back more. Checked: one
--- owner, who reads what was written last, and that a full network never blocks all progress. Which free slot a message takes
--- does not matter, so slots are a scalarset beside the clients.
+-- A line that one client at a time may own, over a reordering network that is an array of message slots. A
+-- client requests the line, the home grants it or recalls it from the owner, and the owner returns it, recalled
+-- or not. A recall may overtake the grant that it follows, and then stays in the network. A late recall is
+-- dropped or causes an unneeded return. Checked: one owner, with the latest value, and that a full network never
+-- deadlocks. Which free slot a message takes does not matter, so slots are a scalarset beside the clients.
 
 const
   clients: 3;
@@ -72,7 +72,7 @@ ruleset s: slot do
     !isundefined(network[s].kind) & network[s].kind = grant
   ==>
   begin
-    assert at[network[s].client] = waiting "who is granted has asked";
+    assert at[network[s].client] = waiting "only a requester receives a grant";
     at[network[s].client] := owning;
     data[network[s].client] := network[s].data;
     undefine network[s];
@@ -90,14 +90,14 @@ ruleset s: slot do
     end;
   end;
 
-  rule "recall came too late"
+  rule "recall arrives too late"
     !isundefined(network[s].kind) & network[s].kind = recall & at[network[s].client] = idle
   ==>
   begin
     undefine network[s];
   end;
 
-  rule "home takes the line back"
+  rule "home receives the line"
     !isundefined(network[s].kind) & network[s].kind = give_back
   ==>
   begin

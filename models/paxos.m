@@ -5,9 +5,9 @@
 -- dialect: both
 -- counted by: rumur
 --
--- Paxos for a single decision (L. Lamport, "The part-time parliament", 1998), three acceptors, two values, three ballots with a
--- proposer each. Messages are what has ever been sent: an acceptor remembers its promise and its last vote, and the votes and
--- promises of each ballot stay visible. Checked: two ballots never choose different values.
+-- Paxos for a single decision (L. Lamport, "The part-time parliament", 1998), three acceptors, two values, three
+-- ballots with a proposer each. Messages stay in flight for ever: an acceptor remembers its promise and its last
+-- vote, and the votes and promises of each ballot stay visible. Checked: two ballots never choose different values.
 
 const
   acceptors: 3;
@@ -22,7 +22,7 @@ type
 var
   promised: array [acceptor] of maybe_ballot;
   -- Promise of an acceptor in a ballot, with its last earlier vote.
-  told: array [ballot] of array [acceptor] of record
+  promise_of: array [ballot] of array [acceptor] of record
     there: boolean;
     voted_in: maybe_ballot;
     voted_for: value;
@@ -36,7 +36,7 @@ function promises(b: ballot): 0..acceptors;
 var n: 0..acceptors;
 begin
   n := 0;
-  for a: acceptor do if told[b][a].there then n := n + 1; end; end;
+  for a: acceptor do if promise_of[b][a].there then n := n + 1; end; end;
   return n;
 end;
 
@@ -46,9 +46,9 @@ var v: value;
 begin
   v := none;
   for a: acceptor do
-    if told[b][a].there & told[b][a].voted_in > 0 & forall o: acceptor do
-      told[b][o].there -> told[b][o].voted_in <= told[b][a].voted_in end then
-      v := told[b][a].voted_for;
+    if promise_of[b][a].there & promise_of[b][a].voted_in > 0 & forall o: acceptor do
+      promise_of[b][o].there -> promise_of[b][o].voted_in <= promise_of[b][a].voted_in end then
+      v := promise_of[b][a].voted_for;
     end;
   end;
   return v;
@@ -68,9 +68,9 @@ ruleset b: ballot; a: acceptor do
   ==>
   begin
     promised[a] := b;
-    told[b][a].there := true;
-    told[b][a].voted_in := vote_ballot[a];
-    told[b][a].voted_for := vote_value[a];
+    promise_of[b][a].there := true;
+    promise_of[b][a].voted_in := vote_ballot[a];
+    promise_of[b][a].voted_for := vote_value[a];
   end;
 
   rule "accept"
@@ -100,9 +100,9 @@ begin
     vote_ballot[a] := 0;
     vote_value[a] := none;
     for b: ballot do
-      told[b][a].there := false;
-      told[b][a].voted_in := 0;
-      told[b][a].voted_for := none;
+      promise_of[b][a].there := false;
+      promise_of[b][a].voted_in := 0;
+      promise_of[b][a].voted_for := none;
       voted[b][a] := false;
     end;
   end;

@@ -4,7 +4,7 @@
 -- counted by: rumur
 --
 -- Peterson's mutual exclusion for two processes (G. L. Peterson, "Myths about the mutual exclusion problem", 1981).
--- A process says that it wants to enter, yields the turn to the other, and waits while the other wants to enter and has
+-- A process raises its flag, yields the turn to the other, and waits while the other wants to enter and has
 -- the turn. Checked: never both inside, and a step is always possible.
 
 type

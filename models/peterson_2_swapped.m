@@ -4,8 +4,8 @@
 -- dialect: both
 -- counted by: rumur
 --
--- Peterson's mutual exclusion for two processes with its two writes in the wrong order: the turn is yielded before the wish is
--- announced, as a compiler or a store buffer might have it. Violation: both enter.
+-- Peterson's mutual exclusion for two processes with its two writes in the wrong order: the turn is yielded
+-- before the flag is raised, as a compiler or a store buffer might reorder them. Violation: both enter.
 
 type
   proc: 0..1;

@@ -4,8 +4,8 @@
 -- dialect: both
 -- counted by: rumur
 --
--- Peterson's mutual exclusion for two processes on a machine with store buffers (total store order, as of x86): a write waits
--- in a buffer while later reads of other places pass it by. Violation: without a fence between the writes and the read both enter.
+-- Peterson's mutual exclusion for two processes on a machine with store buffers (total store order, as of x86): a write
+-- is buffered while later reads overtake it. Violation: without a fence between the writes and the read both enter.
 
 const
   depth: 2;

@@ -3,8 +3,8 @@
 -- dialect: both
 -- counted by: rumur
 --
--- Seven dining philosophers, the last of whom takes the right fork first (E. W. Dijkstra, "Hierarchical ordering of sequential
--- processes", 1971). Forks are thus taken in one order, and no circle of waiting can close.
+-- Seven dining philosophers, the last of whom takes the right fork first (E. W. Dijkstra, "Hierarchical
+-- ordering of sequential processes", 1971). So forks are taken in one global order, and no cyclic wait exists.
 
 const
   philosophers: 7;

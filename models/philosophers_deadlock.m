@@ -5,7 +5,7 @@
 -- counted by: rumur
 --
 -- Five dining philosophers who all take the left fork first (E. W. Dijkstra, "Hierarchical ordering of sequential
--- processes", 1971). Violation: each holds one fork and waits for the other for ever.
+-- processes", 1971). Violation: each holds one fork and waits for the second for ever.
 
 const
   philosophers: 5;

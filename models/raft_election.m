@@ -21,38 +21,38 @@ type
 var
   current: array [server] of term;
   voted: array [server] of boolean; -- has voted in its current term
-  is: array [server] of role;
+  role_of: array [server] of role;
   votes: array [server] of array [server] of boolean; -- votes that a candidate has received
   -- Every message ever sent stays in flight, so it may arrive late, twice, or never.
-  asked: array [term] of array [server] of boolean;
+  requested: array [term] of array [server] of boolean;
   granted: array [term] of array [server] of array [server] of boolean; -- to the first, by the second
   led: array [term] of array [server] of boolean; -- servers that have led a term, for the invariant only
 
 ruleset s: server do
   rule "time out"
-    is[s] != leader & current[s] < terms
+    role_of[s] != leader & current[s] < terms
   ==>
   begin
     current[s] := current[s] + 1;
-    is[s] := candidate;
+    role_of[s] := candidate;
     voted[s] := true;
     for t: server do votes[s][t] := s = t; end;
-    asked[current[s]][s] := true;
+    requested[current[s]][s] := true;
   end;
 
   rule "stop and start again"
-    is[s] != follower
+    role_of[s] != follower
   ==>
   begin
-    is[s] := follower;
+    role_of[s] := follower;
     for t: server do votes[s][t] := false; end;
   end;
 
   rule "win"
-    is[s] = candidate & exists t: server do t != s & votes[s][t] end
+    role_of[s] = candidate & exists t: server do t != s & votes[s][t] end
   ==>
   begin
-    is[s] := leader;
+    role_of[s] := leader;
     led[current[s]][s] := true;
     for t: server do votes[s][t] := false; end;
   end;
@@ -60,12 +60,12 @@ end;
 
 ruleset s: server; c: server; n: 1..terms do
   rule "a request for a vote arrives"
-    s != c & asked[n][c] & (n > current[s] | (n = current[s] & !voted[s]))
+    s != c & requested[n][c] & (n > current[s] | (n = current[s] & !voted[s]))
   ==>
   begin
     if n > current[s] then
       current[s] := n;
-      is[s] := follower;
+      role_of[s] := follower;
       for t: server do votes[s][t] := false; end;
     end;
     voted[s] := true;
@@ -73,19 +73,19 @@ ruleset s: server; c: server; n: 1..terms do
   end;
 
   rule "a vote arrives"
-    granted[n][c][s] & is[c] = candidate & current[c] = n & !votes[c][s]
+    granted[n][c][s] & role_of[c] = candidate & current[c] = n & !votes[c][s]
   ==>
   begin
     votes[c][s] := true;
   end;
 
   rule "a leader is heard of"
-    s != c & is[c] = leader & current[c] = n & (n > current[s] | (n = current[s] & is[s] = candidate))
+    s != c & role_of[c] = leader & current[c] = n & (n > current[s] | (n = current[s] & role_of[s] = candidate))
   ==>
   begin
     if n > current[s] then voted[s] := false; end;
     current[s] := n;
-    is[s] := follower;
+    role_of[s] := follower;
     for t: server do votes[s][t] := false; end;
   end;
 end;
@@ -95,12 +95,12 @@ begin
   for s: server do
     current[s] := 0;
     voted[s] := false;
-    is[s] := follower;
+    role_of[s] := follower;
     for t: server do votes[s][t] := false; end;
   end;
   for n: term do
     for s: server do
-      asked[n][s] := false;
+      requested[n][s] := false;
       led[n][s] := false;
       for t: server do granted[n][s][t] := false; end;
     end;

@@ -22,8 +22,8 @@ var
   at_r: array [reader] of reader_place;
   at_w: array [writer] of writer_place;
   readers: 0..reader_count;
-  gate: boolean; -- true if the semaphore is free
-  room: boolean; -- true if the semaphore is free
+  gate: boolean; -- semaphore of the readers' count; true if free
+  room: boolean; -- semaphore of the shared resource; true if free
 
 ruleset r: reader do
   rule "reader takes the gate"

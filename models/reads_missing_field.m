@@ -4,8 +4,8 @@
 -- dialect: both
 -- counted by: rumur
 --
--- A cache reads the data field of a response without a test of its kind; a refusal has no data. Violation: the read of a field that
--- was never written.
+-- A cache reads the data field of a response without a test of its kind; a
+-- refusal has no data. Violation: the read of a field that was never written.
 
 type
   kind: enum { no_answer, data, refused };

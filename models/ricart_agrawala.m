@@ -3,10 +3,10 @@
 -- dialect: both
 -- counted by: rumur
 --
--- Mutual exclusion by messages (G. Ricart and A. K. Agrawala, "An optimal algorithm for mutual exclusion in computer networks",
--- 1981) for three nodes, over a network that reorders messages. A request carries a clock; a node defers its answer to later
--- requests than its own. Each node enters twice, so that clocks are bounded. Checked: mutual exclusion, and no deadlock until all
--- have been twice.
+-- Mutual exclusion by messages (G. Ricart and A. K. Agrawala, "An optimal algorithm for mutual exclusion
+-- in computer networks", 1981) for three nodes, over a network that reorders messages. A request carries
+-- a clock; a node defers its answer to later requests than its own. Each node enters twice, so that
+-- clocks are bounded. Checked: mutual exclusion, and no deadlock before all nodes have entered twice.
 
 const
   nodes: 3;
@@ -23,10 +23,10 @@ var
   highest: array [node] of clock; -- highest clock seen
   own: array [node] of clock; -- clock of the node's own request
   left: array [node] of 0..visits;
-  granted: array [node] of array [node] of boolean; -- the first has the answer of the second
-  deferred: array [node] of array [node] of boolean; -- the first owes the second an answer
-  -- Messages from the first to the second.
-  request: array [node] of array [node] of record sent: boolean; when: clock; end;
+  granted: array [node] of array [node] of boolean; -- [a][b]: a has received the reply of b
+  deferred: array [node] of array [node] of boolean; -- [a][b]: a owes b a reply
+  -- [a][b], messages from a to b.
+  request: array [node] of array [node] of record sent: boolean; sent_at: clock; end;
   answer: array [node] of array [node] of boolean;
 
 function earlier(a: clock; n: node; b: clock; m: node): boolean;
@@ -45,7 +45,7 @@ ruleset n: node do
     for m: node do
       if m != n then
         request[n][m].sent := true;
-        request[n][m].when := own[n];
+        request[n][m].sent_at := own[n];
       end;
     end;
     at[n] := waiting;
@@ -79,11 +79,11 @@ ruleset n: node; m: node do
     request[m][n].sent
   ==>
   begin
-    if request[m][n].when > highest[n] then highest[n] := request[m][n].when; end;
+    if request[m][n].sent_at > highest[n] then highest[n] := request[m][n].sent_at; end;
     if at[n] = critical then
       deferred[n][m] := true;
     elsif at[n] = waiting then
-      if earlier(own[n], n, request[m][n].when, m) then
+      if earlier(own[n], n, request[m][n].sent_at, m) then
         deferred[n][m] := true;
       else
         answer[n][m] := true;
@@ -92,7 +92,7 @@ ruleset n: node; m: node do
       answer[n][m] := true;
     end;
     request[m][n].sent := false;
-    undefine request[m][n].when;
+    undefine request[m][n].sent_at;
   end;
 
   rule "an answer arrives"

@@ -16,7 +16,7 @@ type
   lane: 0..lanes - 1;
 
 var
-  -- Destination of the packet in the buffer of a lane of the link into a router.
+  -- Buffer of each virtual channel (lane) of the link into a router: occupied, and its packet's destination.
   full: array [router] of array [lane] of boolean;
   target: array [router] of array [lane] of router;
 
@@ -25,34 +25,34 @@ begin
   return (r + 1) % routers;
 end;
 
--- Lane of the link into a router that a packet from another lane takes.
-function onward(into: router; l: lane): lane;
+-- Returns the lane of the link into a router for a packet that arrives from lane `l` of the link before.
+function next_lane(into: router; l: lane): lane;
 begin
   if into = 0 then return lanes - 1; else return l; end;
 end;
 
 ruleset r: router; t: router do
-  rule "a packet enters"
-    t != r & !full[next(r)][onward(next(r), 0)]
+  rule "inject a packet"
+    t != r & !full[next(r)][next_lane(next(r), 0)]
   ==>
   begin
-    full[next(r)][onward(next(r), 0)] := true;
-    target[next(r)][onward(next(r), 0)] := t;
+    full[next(r)][next_lane(next(r), 0)] := true;
+    target[next(r)][next_lane(next(r), 0)] := t;
   end;
 end;
 
 ruleset r: router; l: lane do
-  rule "a packet goes on"
-    full[r][l] & target[r][l] != r & !full[next(r)][onward(next(r), l)]
+  rule "forward a packet"
+    full[r][l] & target[r][l] != r & !full[next(r)][next_lane(next(r), l)]
   ==>
   begin
-    full[next(r)][onward(next(r), l)] := true;
-    target[next(r)][onward(next(r), l)] := target[r][l];
+    full[next(r)][next_lane(next(r), l)] := true;
+    target[next(r)][next_lane(next(r), l)] := target[r][l];
     full[r][l] := false;
     undefine target[r][l];
   end;
 
-  rule "a packet arrives"
+  rule "eject a packet"
     full[r][l] & target[r][l] = r
   ==>
   begin

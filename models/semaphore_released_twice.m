@@ -4,8 +4,8 @@
 -- dialect: both
 -- counted by: rumur
 --
--- Two users of a counting semaphore with maximum two, one of which releases it twice if it is interrupted (a defer that runs
--- twice). Violation: the count leaves its range.
+-- Two users of a counting semaphore with maximum two, one of which releases it twice if it is
+-- interrupted (as a deferred cleanup that runs twice). Violation: the count leaves its range.
 
 const
   places: 2;

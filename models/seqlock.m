@@ -4,10 +4,10 @@
 -- dialect: both
 -- counted by: rumur
 --
--- A sequence lock for a writer and two readers: the writer makes the count odd, writes two words, and makes it even again;
--- readers read both words between two looks at the count, and read again if it was odd or has changed. The count wraps
--- around, so a reader that sleeps through a whole turn would be fooled; here it counts to eight, and each write waits for
--- readers that are three behind. Checked: no reader keeps two words of different writes.
+-- A sequence lock for a writer and two readers: the writer makes the count odd, writes two words, and makes it even
+-- again; readers read both words between two reads of the count, and read again if it was odd or has changed. The
+-- count wraps around, so a reader delayed for a full wrap-around would accept torn data; here it counts to eight, and
+-- each write waits for readers that are three writes behind. Checked: no reader keeps two words of different writes.
 
 const
   readers: 2;
@@ -85,7 +85,7 @@ ruleset r: reader do
     at[r] = again
   ==>
   begin
-    assert sequence != seen[r] | got[r][0] = got[r][1] "both words are of one write";
+    assert sequence != seen[r] | got[r][0] = got[r][1] "both words come from one write";
     at[r] := idle;
     undefine seen[r];
     undefine got[r];

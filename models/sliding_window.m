@@ -3,9 +3,9 @@
 -- dialect: both
 -- counted by: rumur
 --
--- Go-back-n (the sliding window of V. G. Cerf and R. E. Kahn, 1974, in its simplest form) over channels that lose messages but
--- keep their order. Window 2, sequence numbers modulo 3. The receiver counts what it accepts modulo 6, which distinguishes
--- equal sequence numbers; the real numbers are in the model for the assertion only.
+-- Go-back-n (the sliding window of V. G. Cerf and R. E. Kahn, 1974, in its simplest form) over channels that lose
+-- messages but keep their order. Window 2, sequence numbers modulo 3. The receiver counts what it accepts modulo
+-- 6, which distinguishes equal sequence numbers; the real numbers are in the model for the assertion only.
 
 const
   window: 2;
@@ -20,7 +20,7 @@ type
   place: 1..capacity;
 
 var
-  base: real_number; -- number of the oldest unacknowledged one
+  base: real_number; -- number of the oldest unacknowledged message
   sent: 0..window; -- number of messages after `base` in flight
   expected: real_number;
   forth: record
@@ -53,7 +53,7 @@ rule "receive"
 ==>
 begin
   if forth.frames[1] % numbers = expected % numbers then
-    assert forth.frames[1] = expected "the number stands for the expected frame";
+    assert forth.frames[1] = expected "the number is that of the expected frame";
     expected := (expected + 1) % reality;
   end;
   back.used := back.used + 1;
@@ -81,7 +81,7 @@ rule "take an acknowledgement"
 ==>
 var steps: 0..numbers - 1;
 begin
-  -- Number of messages that the receiver has accepted since, by the sequence numbers alone.
+  -- Number of messages that the receiver has accepted since `base`, by the sequence numbers alone.
   steps := (back.wanted[1] + numbers - base % numbers) % numbers;
   base := (base + steps) % reality;
   if steps > sent then sent := 0; else sent := sent - steps; end;

@@ -3,10 +3,10 @@
 -- dialect: both
 -- counted by: rumur
 --
--- The Chandy-Lamport snapshot of a running system (K. M. Chandy and L. Lamport, "Distributed snapshots: determining global
--- states of distributed systems", 1985): three banks pass three coins to each other over channels that keep their order. Any
--- bank begins a snapshot; markers go through all channels, and what comes in on a channel between the own snapshot and its
--- marker was in flight. Checked: every snapshot counts all coins.
+-- The Chandy-Lamport snapshot of a running system (K. M. Chandy and L. Lamport, "Distributed snapshots: determining
+-- global states of distributed systems", 1985): three banks pass three coins to each other over channels that keep
+-- their order. Any bank begins a snapshot; markers go through all channels. Coins that a bank receives between its
+-- own snapshot and the channel's marker were in flight. Checked: every snapshot counts all coins.
 
 const
   banks: 3;
@@ -20,17 +20,17 @@ type
 
 var
   has: array [bank] of money;
-  -- From the first to the second, the oldest first.
+  -- [a][b]: coins and markers from a to b, the oldest first.
   channel: array [bank] of array [bank] of record
     used: 0..capacity;
     holds: array [1..capacity] of thing;
   end;
   done: array [bank] of boolean; -- has recorded its part of the snapshot
   saved: array [bank] of money;
-  -- For the channel from the second into the first: the marker has arrived, and the coins before the marker.
+  -- [a][b], for the channel from b to a: the marker has arrived, and the coins before the marker.
   closed: array [bank] of array [bank] of boolean;
   passing: array [bank] of array [bank] of money;
-  under_way: boolean;
+  in_progress: boolean;
 
 procedure send(b: bank; c: bank; t: thing);
 begin
@@ -91,16 +91,16 @@ end;
 
 ruleset b: bank do
   rule "begin a snapshot"
-    !under_way & room(b)
+    !in_progress & room(b)
   ==>
   begin
-    under_way := true;
+    in_progress := true;
     save(b);
   end;
 end;
 
 rule "count the snapshot"
-  under_way & forall b: bank do done[b] & forall c: bank do c = b | closed[b][c] end end
+  in_progress & forall b: bank do done[b] & forall c: bank do c = b | closed[b][c] end end
 ==>
   var sum: 0..9;
 begin
@@ -110,7 +110,7 @@ begin
     for c: bank do sum := sum + passing[b][c]; end;
   end;
   assert sum = coins "the snapshot has all coins";
-  under_way := false;
+  in_progress := false;
   for b: bank do
     done[b] := false;
     undefine saved[b];
@@ -120,7 +120,7 @@ end;
 
 startstate
 begin
-  under_way := false;
+  in_progress := false;
   for b: bank do
     has[b] := 1;
     done[b] := false;

@@ -4,9 +4,9 @@
 -- dialect: both
 -- counted by: rumur
 --
--- A snoop filter with one entry, for three caches and two lines. The home has an entry for every cached line; for another line
--- it first recalls the copies of that entry, which may cross a write-back in flight. Checked: every cached line is in the
--- filter, a writer is alone, and who reads has the latest value.
+-- A snoop filter with one entry, for three caches and two lines. The home has an entry for every cached
+-- line; for another line it first recalls the copies of that entry, which may cross a write-back in flight.
+-- Checked: every cached line is in the filter, a writer is alone, and every reader has the latest value.
 
 const
   caches: 3;
@@ -26,7 +26,7 @@ var
   -- From a cache to the home.
   request: array [cache] of array [line] of asking;
   write_back: array [cache] of array [line] of record sent: boolean; data: value; end;
-  -- From the home to a cache, and back.
+  -- Grants and recalls from the home to a cache, and answers to recalls.
   grant: array [cache] of array [line] of record sent: boolean; alone: boolean; data: value; end;
   recall: array [cache] of array [line] of boolean;
   answer: array [cache] of array [line] of record kind: reply; data: value; end;
@@ -63,7 +63,7 @@ ruleset c: cache; l: line do
     latest[l] := has[c][l];
   end;
 
-  rule "evict what was written"
+  rule "evict a modified line"
     at[c][l] = modified
   ==>
   begin
@@ -185,7 +185,7 @@ begin
   recalling := false;
 end;
 
-invariant "the filter knows who holds what"
+invariant "the filter tracks every copy"
   forall c: cache do forall l: line do
     at[c][l] = shared | at[c][l] = modified -> used & sharer[c] & tag = l
   end end;
@@ -195,7 +195,7 @@ invariant "single writer"
     c != d & at[c][l] = modified -> at[d][l] != modified & at[d][l] != shared
   end end end;
 
-invariant "who holds a line has the latest value"
+invariant "a copy has the latest value"
   forall c: cache do forall l: line do
     at[c][l] = shared | at[c][l] = modified -> has[c][l] = latest[l]
   end end;

@@ -5,8 +5,8 @@
 --
 -- Szymanski's mutual exclusion (B. K. Szymanski, "A simple solution to Lamport's concurrent programming problem with linear
 -- wait", 1988) for four processes: a waiting room whose door the last to enter it closes. Five values of one flag each say
--- where a process is; each test of all flags is one step.
--- flag: 0 outside, 1 wants in, 2 waits for the door to close, 3 in the doorway, 4 the door is closed behind it.
+-- the section in which its process is; each test of all flags is one step.
+-- flag: 0 outside, 1 wants in, 2 in the waiting room, 3 in the doorway, 4 has closed the door.
 
 const
   processes: 4;

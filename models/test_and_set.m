@@ -5,7 +5,7 @@
 -- counted by: rumur
 --
 -- The test-and-test-and-set lock (L. Rudolph and Z. Segall, 1984) for five processes: spin on a read, and try the atomic
--- exchange only when the read found the lock free. Only how many processes are where matters, so symmetry takes nearly all.
+-- exchange only if the lock was free. Only the number of processes in each state matters, so symmetry removes most states.
 
 const
   processes: 5;

@@ -7,7 +7,7 @@
 -- The ticket lock (J. M. Mellor-Crummey and M. L. Scott, "Algorithms for scalable synchronization on shared-memory
 -- multiprocessors", 1991) for four processes: fetch-and-increment gives a ticket, and its holder waits until it is served.
 -- Counters wrap around at the number of processes, which is enough. Checked: mutual exclusion, and first come first served:
--- whoever took a ticket earlier is never overtaken.
+-- the holder of an earlier ticket is never overtaken.
 
 const
   processes: 4;
@@ -43,7 +43,7 @@ ruleset p: proc do
   ==>
   begin
     for q: proc do
-      assert !behind[p][q] "nobody is overtaken";
+      assert !behind[p][q] "no process is overtaken";
       behind[q][p] := false;
     end;
     at[p] := critical;

@@ -4,9 +4,9 @@
 -- dialect: both
 -- counted by: rumur
 --
--- TLB shootdown of a page that is taken from a process and reused, with three processors. The initiator changes the page table,
--- asks every processor that may have the translation to drop it, and waits for all acknowledgements before the page is reused.
--- Checked: no processor writes through an old translation into the reused page.
+-- TLB shootdown of a page that is taken from a process and reused, with three processors. The initiator changes the
+-- page table, asks every processor that may have the translation to drop it, and waits for all acknowledgements
+-- before the page is reused. Checked: no processor writes through an old translation into the reused page.
 
 const
   processors: 3;
@@ -20,10 +20,10 @@ var
   mapped: boolean; -- the page table has the translation
   cached: array [proc] of boolean; -- the TLB of a processor has the translation
   storing: array [proc] of boolean; -- a store has been translated and is in flight
-  asked: array [proc] of boolean; -- to invalidate the translation
-  taker: proc; -- initiator of the shootdown
+  requested: array [proc] of boolean; -- a request to invalidate the translation is pending
+  initiator: proc;
   at: stage;
-  given: boolean; -- the page has been reused
+  reused: boolean; -- the page has been reused
 
 ruleset p: proc do
   rule "look up"
@@ -34,7 +34,7 @@ ruleset p: proc do
   end;
 
   rule "translate a store"
-    cached[p] & !storing[p] & !asked[p]
+    cached[p] & !storing[p] & !requested[p]
   ==>
   begin
     storing[p] := true;
@@ -44,7 +44,7 @@ ruleset p: proc do
     storing[p]
   ==>
   begin
-    assert !given "a store to a page that is still ours";
+    assert !reused "a store to a page that is still ours";
     storing[p] := false;
   end;
 
@@ -60,17 +60,17 @@ ruleset p: proc do
   ==>
   begin
     mapped := false;
-    taker := p;
+    initiator := p;
     at := changed;
   end;
 
   -- A processor acknowledges when its outstanding stores have completed.
   rule "forget and answer"
-    asked[p] & !storing[p]
+    requested[p] & !storing[p]
   ==>
   begin
     cached[p] := false;
-    asked[p] := false;
+    requested[p] := false;
   end;
 end;
 
@@ -78,31 +78,31 @@ rule "ask all"
   at = changed
 ==>
 begin
-  for p: proc do asked[p] := true; end;
+  for p: proc do requested[p] := true; end;
   at := sent;
 end;
 
 rule "give the page away"
-  at = sent & !given & forall q: proc do !asked[q] end
+  at = sent & !reused & forall q: proc do !requested[q] end
 ==>
 begin
-  given := true;
+  reused := true;
 end;
 
 rule "the page comes back"
-  given & forall p: proc do !asked[p] end
+  reused & forall p: proc do !requested[p] end
 ==>
 begin
-  given := false;
+  reused := false;
   mapped := true;
-  undefine taker;
+  undefine initiator;
   at := calm;
 end;
 
 startstate
 begin
   mapped := true;
-  given := false;
+  reused := false;
   at := calm;
-  for p: proc do cached[p] := false; storing[p] := false; asked[p] := false; end;
+  for p: proc do cached[p] := false; storing[p] := false; requested[p] := false; end;
 end;

@@ -4,8 +4,8 @@
 -- dialect: both
 -- counted by: rumur
 --
--- tlb_shootdown.m, but the page is reused after the requests, before the acknowledgements. Violation: a store through an old
--- translation reaches the page.
+-- tlb_shootdown.m, but the page is reused after the requests, before the
+-- acknowledgements. Violation: a store through an old translation reaches the page.
 
 const
   processors: 3;
@@ -19,10 +19,10 @@ var
   mapped: boolean; -- the page table has the translation
   cached: array [proc] of boolean; -- the TLB of a processor has the translation
   storing: array [proc] of boolean; -- a store has been translated and is in flight
-  asked: array [proc] of boolean; -- to invalidate the translation
-  taker: proc; -- initiator of the shootdown
+  requested: array [proc] of boolean; -- a request to invalidate the translation is pending
+  initiator: proc;
   at: stage;
-  given: boolean; -- the page has been reused
+  reused: boolean; -- the page has been reused
 
 ruleset p: proc do
   rule "look up"
@@ -33,7 +33,7 @@ ruleset p: proc do
   end;
 
   rule "translate a store"
-    cached[p] & !storing[p] & !asked[p]
+    cached[p] & !storing[p] & !requested[p]
   ==>
   begin
     storing[p] := true;
@@ -43,7 +43,7 @@ ruleset p: proc do
     storing[p]
   ==>
   begin
-    assert !given "a store to a page that is still ours";
+    assert !reused "a store to a page that is still ours";
     storing[p] := false;
   end;
 
@@ -59,17 +59,17 @@ ruleset p: proc do
   ==>
   begin
     mapped := false;
-    taker := p;
+    initiator := p;
     at := changed;
   end;
 
   -- A processor acknowledges when its outstanding stores have completed.
   rule "forget and answer"
-    asked[p] & !storing[p]
+    requested[p] & !storing[p]
   ==>
   begin
     cached[p] := false;
-    asked[p] := false;
+    requested[p] := false;
   end;
 end;
 
@@ -77,31 +77,31 @@ rule "ask all"
   at = changed
 ==>
 begin
-  for p: proc do asked[p] := true; end;
+  for p: proc do requested[p] := true; end;
   at := sent;
 end;
 
 rule "give the page away"
-  at = sent & !given
+  at = sent & !reused
 ==>
 begin
-  given := true;
+  reused := true;
 end;
 
 rule "the page comes back"
-  given & forall p: proc do !asked[p] end
+  reused & forall p: proc do !requested[p] end
 ==>
 begin
-  given := false;
+  reused := false;
   mapped := true;
-  undefine taker;
+  undefine initiator;
   at := calm;
 end;
 
 startstate
 begin
   mapped := true;
-  given := false;
+  reused := false;
   at := calm;
-  for p: proc do cached[p] := false; storing[p] := false; asked[p] := false; end;
+  for p: proc do cached[p] := false; storing[p] := false; requested[p] := false; end;
 end;

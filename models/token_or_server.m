@@ -4,8 +4,8 @@
 -- dialect: cmurphi
 -- counted by: brute_force.py
 --
--- A lock token that a server or one of four clients holds (the token-based mutual exclusion of I. Suzuki and T. Kasami, 1985,
--- in its centralised form). Holders and mailboxes are over the union of the scalarset of clients and one named server. Clients
+-- A lock token that a server or one of four clients holds (a central lock server: requests go to the server alone and are not
+-- broadcast). Holders and mailboxes are over the union of the scalarset of clients and one named server. Clients
 -- are interchangeable, the server is not: symmetry permutes a part of the union only.
 
 const
@@ -14,13 +14,13 @@ const
 type
   client: scalarset(client_count);
   agent: union { client, enum { server } };
-  mail: enum { nothing, ask, token };
+  content: enum { empty, request, token };
 
 var
   holder: agent; -- undefined while the token is in flight
   wants: array [client] of boolean;
-  mailbox: array [agent] of mail;
-  asked_by: client;
+  mailbox: array [agent] of content;
+  requester: client;
 
 ruleset c: client do
   rule "want"
@@ -30,19 +30,19 @@ ruleset c: client do
     wants[c] := true;
   end;
 
-  rule "ask"
-    wants[c] & holder != c & mailbox[server] = nothing & mailbox[c] = nothing
+  rule "request"
+    wants[c] & holder != c & mailbox[server] = empty & mailbox[c] = empty
   ==>
   begin
-    mailbox[server] := ask;
-    asked_by := c;
+    mailbox[server] := request;
+    requester := c;
   end;
 
   rule "receive the token"
     mailbox[c] = token
   ==>
   begin
-    mailbox[c] := nothing;
+    mailbox[c] := empty;
     holder := c;
   end;
 
@@ -55,13 +55,13 @@ ruleset c: client do
   end;
 end;
 
-rule "server answers"
-  mailbox[server] = ask & holder = server
+rule "server sends the token"
+  mailbox[server] = request & holder = server
 ==>
 begin
-  mailbox[server] := nothing;
-  mailbox[asked_by] := token;
-  undefine asked_by;
+  mailbox[server] := empty;
+  mailbox[requester] := token;
+  undefine requester;
   undefine holder;
 end;
 
@@ -69,10 +69,10 @@ startstate
 begin
   holder := server;
   for c: client do wants[c] := false; end;
-  for a: agent do mailbox[a] := nothing; end;
+  for a: agent do mailbox[a] := empty; end;
 end;
 
-invariant "who has the token wanted it"
+invariant "the holder has requested the token"
   forall c: client do holder = c -> wants[c] end;
 
 invariant "one token"

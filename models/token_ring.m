@@ -3,10 +3,10 @@
 -- dialect: rumur
 -- counted by: rumur
 --
--- Dijkstra's self-stabilising token ring (E. W. Dijkstra, "Self-stabilizing systems in spite of distributed control", 1974),
--- four machines with four states each, from every initial state. Machine 0 has the token when its left neighbour agrees with
--- it, another one when it does not. Checked: there always is a token, and from everywhere a state with a single one can be
--- reached, which then stays single.
+-- Dijkstra's self-stabilising token ring (E. W. Dijkstra, "Self-stabilizing systems in spite of distributed
+-- control", 1974), four machines with four states each, from every initial state. Machine 0 has the token
+-- if its state equals that of its left neighbour, another machine if it does not. Checked: a token always
+-- exists, and from every state one with a single token can be reached, which then stays single.
 
 const
   machines: 4;
@@ -62,7 +62,7 @@ ruleset a: value; b: value; c: value; d: value do
   end;
 end;
 
-invariant "somebody has a token"
+invariant "some machine has a token"
   tokens() > 0;
 
 invariant "a single token stays single"

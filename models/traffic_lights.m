@@ -4,8 +4,8 @@
 -- dialect: rumur
 -- counted by: rumur
 --
--- A crossing with two traffic lights that alternate. The designer wanted a moment in which all are red, and asks for it to be
--- covered. Violation: one goes green in the step in which the other goes red, so this moment never comes.
+-- A crossing with two traffic lights that alternate. The designer expects a state in which all are red, as a
+-- cover. Violation: one goes green in the step in which the other goes red, so no such state is reachable.
 
 type
   road: 0..1;

@@ -5,8 +5,8 @@
 -- counted by: rumur
 --
 -- Treiber's lock-free stack (R. K. Treiber, "Systems programming: coping with parallelism", 1986) with three reused nodes and
--- two threads, which has the ABA problem. One thread pops while the other pops, frees and pushes. Violation: compare-and-swap takes
--- an old top that has returned for one that never left, and the stack gets a node that is not in it.
+-- two threads, which has the ABA problem. One thread pops while the other pops, frees and pushes. Violation: compare-and-swap
+-- takes a top that was popped and pushed again for an unchanged one, and the stack receives a node that is in use.
 
 const
   nodes: 3;
@@ -34,7 +34,7 @@ ruleset t: thread do
     at[t] := read_next;
   end;
 
-  rule "pop: read what is beneath"
+  rule "pop: read the node below"
     at[t] = read_next
   ==>
   begin

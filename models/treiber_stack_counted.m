@@ -26,7 +26,7 @@ var
   seen: array [thread] of count;
   owner: array [node] of 0..2; -- thread that has popped it, 0 or 1; 2 for none
 
--- True if no other thread still holds the next count from a whole turn ago.
+-- True if no other thread still holds the next count from before a wrap-around.
 function safe(t: thread): boolean;
 begin
   return forall u: thread do u != t & at[u] != idle -> (changes + 1) % 8 != seen[u] end;
@@ -42,7 +42,7 @@ ruleset t: thread do
     at[t] := read_next;
   end;
 
-  rule "pop: read what is beneath"
+  rule "pop: read the node below"
     at[t] = read_next
   ==>
   begin

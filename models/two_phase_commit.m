@@ -5,9 +5,9 @@
 -- dialect: both
 -- counted by: rumur
 --
--- Two-phase commit (J. N. Gray, "Notes on data base operating systems", 1978), a coordinator and four participants, with
--- reordered messages and a coordinator that may abort while it waits for votes. Checked: no participant commits while another
--- aborts, and all terminate. Termination is a step that changes nothing, so that it is not a deadlock.
+-- Two-phase commit (J. N. Gray, "Notes on data base operating systems", 1978), a coordinator and four participants,
+-- with reordered messages and a coordinator that may abort while it waits for votes. Checked: no participant commits
+-- while another aborts, and all terminate. A terminated system has a self-loop, so that it is not a deadlock.
 
 const
   participants: 4;
@@ -66,10 +66,10 @@ ruleset p: participant do
   ==>
   begin
     if orders[p] = commit then
-      assert at[p] = prepared "only who is prepared commits";
+      assert at[p] = prepared "only a prepared participant commits";
       at[p] := committed;
     else
-      assert at[p] != committed "who has committed never aborts";
+      assert at[p] != committed "a committed participant never aborts";
       at[p] := aborted;
     end;
     orders[p] := undecided;
@@ -92,7 +92,7 @@ begin
   for p: participant do orders[p] := abort; end;
 end;
 
-rule "everybody has ended"
+rule "all have ended"
   forall p: participant do
     (at[p] = committed | at[p] = aborted) & orders[p] = undecided & votes[p] = no_vote
   end

@@ -5,10 +5,10 @@
 -- counted by: rumur
 --
 -- A packet-switched snoopless bus in the style of the Ultra Port Architecture of Sun's first UltraSPARC machines: a system
--- controller keeps a copy of every cache's tag, asks only the caches that matter, and answers when all have. Two classes of
--- requests race: a miss first sends the victim's dirty line (writeback) and then the miss itself (read to share, read to
--- own). A writeback whose line was taken away in between is cancelled. States are those of MOESI. Three processors.
--- Checked: tags agree with the caches when nothing is on its way, one owner, and everybody reads the latest value.
+-- controller keeps a copy of every cache's tag, snoops only the caches concerned, and answers when all have responded. Two
+-- classes of requests race: a miss first sends the victim's dirty line (writeback) and then the miss itself (read to share,
+-- read to own). A writeback whose line was invalidated in between is cancelled. States are those of MOESI. Three processors.
+-- Checked: tags agree with the caches when no message is in flight, one owner, and every reader has the latest value.
 
 const
   processors: 3;
@@ -34,7 +34,7 @@ var
   serving: request;
   waits_for: array [proc] of boolean;
   has_data: boolean;
-  given: value;
+  line_data: value;
   memory: value;
   latest: value;
 
@@ -60,7 +60,7 @@ begin
   undefine served;
   serving := no_request;
   has_data := false;
-  undefine given;
+  undefine line_data;
 end;
 
 ruleset p: proc do
@@ -133,9 +133,9 @@ ruleset p: proc do
     snoops[p] = copy_back
   ==>
   begin
-    assert owns(cache[p]) "the tags know an owner";
+    assert owns(cache[p]) "the tags contain an owner";
     has_data := true;
-    given := data[p];
+    line_data := data[p];
     if cache[p] = modified then cache[p] := owned; end;
     if cache[p] = exclusive then cache[p] := shared; end;
     snoops[p] := no_snoop;
@@ -148,9 +148,9 @@ ruleset p: proc do
     snoops[p] = copy_back_invalidate
   ==>
   begin
-    assert owns(cache[p]) "the tags know an owner";
+    assert owns(cache[p]) "the tags contain an owner";
     has_data := true;
-    given := data[p];
+    line_data := data[p];
     lose(p);
     tags[p] := invalid;
     snoops[p] := no_snoop;
@@ -193,7 +193,7 @@ ruleset p: proc do
     answers[p] = ownership
   ==>
   begin
-    assert cache[p] != invalid "who is given no data has some";
+    assert cache[p] != invalid "a grant without data goes to a cache with a copy";
     cache[p] := modified;
     answers[p] := no_answer;
     finish();
@@ -214,7 +214,7 @@ ruleset p: proc do
     answers[p] = cancelled
   ==>
   begin
-    assert cache[p] = invalid | cache[p] = shared "somebody took the line away";
+    assert cache[p] = invalid | cache[p] = shared "another request took the line";
     answers[p] := no_answer;
   end;
 
@@ -222,7 +222,7 @@ ruleset p: proc do
     (cache[p] = shared | cache[p] = exclusive) & free(p) & snoops[p] = no_snoop
   ==>
   begin
-    -- The controller learns of the replacement of a clean line at once.
+    -- The controller learns of the replacement of a clean line immediately.
     lose(p);
     tags[p] := invalid;
   end;
@@ -232,7 +232,7 @@ rule "controller answers a read to share"
   serving = read_to_share & (forall o: proc do !waits_for[o] end) & answers[served] = no_answer
 ==>
 begin
-  if has_data then answer_data[served] := given; else answer_data[served] := memory; end;
+  if has_data then answer_data[served] := line_data; else answer_data[served] := memory; end;
   if exists o: proc do o != served & tags[o] != invalid end then
     answers[served] := data_shared;
     tags[served] := shared;
@@ -250,7 +250,7 @@ begin
     answers[served] := ownership;
   else
     answers[served] := data_exclusive;
-    if has_data then answer_data[served] := given; else answer_data[served] := memory; end;
+    if has_data then answer_data[served] := line_data; else answer_data[served] := memory; end;
   end;
   tags[served] := modified;
 end;
@@ -287,14 +287,14 @@ end;
 invariant "one owner"
   forall p: proc do forall o: proc do owns(cache[p]) & owns(cache[o]) -> p = o end end;
 
-invariant "who may write is alone"
+invariant "single writer"
   forall p: proc do
     cache[p] = modified | cache[p] = exclusive -> forall o: proc do o != p -> cache[o] = invalid end
   end;
 
-invariant "everybody reads the latest"
+invariant "every reader has the latest value"
   forall p: proc do cache[p] != invalid -> data[p] = latest end;
 
-invariant "tags agree when nothing is on its way"
+invariant "tags agree when nothing is in flight"
   serving = no_request ->
   forall p: proc do tags[p] = cache[p] | (tags[p] = exclusive & cache[p] = modified) end;

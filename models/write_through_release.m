@@ -4,11 +4,11 @@
 -- dialect: both
 -- counted by: rumur
 --
--- Release consistency with write-through caches (K. Gharachorloo and others, "Memory consistency and event ordering in scalable
--- shared-memory multiprocessors", 1990), with two lines, three processors and one lock. Copies are filled at any time and never
--- invalidated by others; stores go into a write buffer and drain to memory in any order. Taking the lock drops all copies,
--- returning it waits until the buffer is empty. Checked: the holder of the lock reads the last value written, although others may
--- read stale values.
+-- Release consistency with write-through caches (K. Gharachorloo and others, "Memory consistency and event
+-- ordering in scalable shared-memory multiprocessors", 1990), with two lines, three processors and one lock.
+-- Copies are filled at any time and never invalidated by others; stores go into a write buffer and drain to
+-- memory in any order. Acquiring the lock drops all copies, releasing it waits until the buffer is empty.
+-- Checked: the holder of the lock reads the last value written, although others may read stale values.
 
 const
   processors: 3;

@@ -49,7 +49,7 @@ static inline int nm_pipe_notice(uint64_t notice) {
   return 0;
 }
 
-// A loop that waits for something calls this function, so that the host can go on to write lines.
+// A loop that waits for an event calls this function, which takes notices, so that the host can write further lines.
 static inline void nm_relax(void) {
   if (nm_notice_users == NM_PIPES_USE_NOTICES) nm_pipe_notice(nm_notice());
 }
@@ -93,7 +93,7 @@ static inline uint64_t nm_send_some(struct nm_sender *sender, const uint64_t *wo
 // Releases the received line to the host, and reports it as taken.
 static inline void nm_line_done(struct nm_receiver *receiver) {
   uint64_t line = receiver->first + receiver->slot, own_notice = line * 2 + NM_WRITE_BACK, notice = own_notice;
-  // Each line has one notice. It may be that of another line, because lines are found by their tags.
+  // Each line has one notice. The taken notice may be that of another line, because lines are found by their tags.
   if (__builtin_expect(!receiver->noticed && nm_notice_users == NM_PIPES_USE_NOTICES, 1)) notice = nm_notice();
   nm_release(line, NM_WRITE_BACK);
   receiver->noticed = 0;

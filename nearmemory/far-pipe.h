@@ -46,8 +46,8 @@ static inline struct nm_far_receiver nm_far_receiver(uint64_t core, uint64_t far
 // Number of lines that this number of words occupies.
 static inline uint64_t nm_far_lines(uint64_t words) { return (words + NM_FAR_WORDS - 1) / NM_FAR_WORDS; }
 
-// Copies the next lines between scratchpad and far memory, and waits for the copy. A range that wraps around is copied in two
-// parts. NM_READ stores lines to far memory, NM_WRITE_BACK fetches them: the kind is that of the stamp that changes.
+// Copies the next lines between scratchpad and far memory, and waits for the copy. A range that wraps around takes two
+// copies. NM_READ stores lines to far memory, NM_WRITE_BACK fetches them: the kind is that of the stamp that changes.
 static inline void nm_far_copy(struct nm_far_side *side, uint64_t lines, enum nm_kind kind) {
   uint64_t slot = side->done % side->lines, until_wrap = nm_lesser(lines, side->lines - slot);
   nm_order();

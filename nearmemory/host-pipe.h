@@ -72,7 +72,7 @@ static inline void nm_put(struct nm_sender *sender, const uint64_t *words, uint6
   nm_order_stores();
   line->tag = sender->sent << 8 | NM_WHOLE_LINE | count;
   nm_flush_now(line);
-  // Of a long pipe, a line that is sent soon: prefetches compete with held lines for the outstanding requests of the cache.
+  // Of a long pipe, only a line that is sent soon: prefetches compete with held lines for the cache's outstanding requests.
   uint64_t ahead = sender->slot + NM_PIPE_PREFETCHES - 1;
   if (sender->lines > NM_PIPE_PREFETCHES)
     line = &sender->pipe->lines[ahead < sender->lines ? ahead : ahead - sender->lines];

@@ -71,7 +71,7 @@ static inline volatile uint64_t *nm_line_of(uint64_t core, uint64_t line) {
   return (volatile uint64_t *)(NM_SCRATCHPADS + (core << 24) + line * NM_LINE);
 }
 
-// Read a line of a core's scratchpad uncached; write one back as a whole unless a cache evicts it earlier: a lock holds either.
+// Read a scratchpad line uncached; write a line back, as a whole unless a cache evicts it earlier. A lock holds either access.
 static inline void nm_read_line(uint64_t core, uint64_t line, uint64_t words[16]) {
   volatile uint64_t *from = nm_line_of(core, line);
   nm_flush(from);

@@ -104,12 +104,12 @@ static void *nm_native_thread(void *argument) {
   nm_native_current = core;
   core->status = sigsetjmp(core->ended, 1) ? -1 : run(core);
   nm_native_current = NULL;
-  // Held requests would never be released.
+  // Releases held requests, which no program would release any more.
   pthread_mutex_lock(&core->mutex);
   memset(core->locks, 0, sizeof core->locks);
   while (core->held) nm_native_release(core, core->held->line, core->held->kind);
   pthread_mutex_unlock(&core->mutex);
-  // Words from other cores are for this program. They may still arrive, so they are taken as the program would take them.
+  // Takes the words that other cores have sent or still send to this program, so that its successor does not receive them.
   for (int i = 0; i < NM_NATIVE_CORES; i++) {
     struct nm_native_fifo *fifo = &core->from[i];
     uint64_t sent = __atomic_load_n(&fifo->sent, __ATOMIC_ACQUIRE), words = sent & ~NM_NATIVE_END;

@@ -43,12 +43,12 @@ struct nm_pipe {
 // Full fence: earlier accesses are ordered before later ones.
 static inline void nm_order(void) { __asm__ volatile("fence iorw, iorw" ::: "memory"); }
 
-// Starts to flush a line, without fences. The caller orders earlier stores before it and later accesses after it.
+// Issues a flush of a line without fences; it may complete later. The caller orders earlier stores before it and later accesses after it.
 static inline void nm_flush_now(volatile void *line) {
   __asm__ volatile(".option push\n .option arch, +zicbom\n cbo.flush (%0)\n .option pop" ::"r"(line) : "memory");
 }
 
-// Prefetches a line to the core's own cache or to the last-level cache. The prefetch may be dropped.
+// Prefetch a line to the core's own cache or, with offset 32, to the last-level cache. A prefetch may be dropped.
 static inline void nm_prefetch(const volatile void *line) {
   __asm__ volatile(".option push\n .option arch, +zicbop\n prefetch.r 0(%0)\n .option pop" ::"r"(line));
 }
@@ -56,7 +56,7 @@ static inline void nm_prefetch_far(const volatile void *line) {
   __asm__ volatile(".option push\n .option arch, +zicbop\n prefetch.r 32(%0)\n .option pop" ::"r"(line));
 }
 
-// Starts to write a line back, without fences. The cache keeps the line.
+// Issues the write-back of a line without fences; the write-back may complete later. The cache keeps the line.
 static inline void nm_clean_now(volatile void *line) {
   __asm__ volatile(".option push\n .option arch, +zicbom\n cbo.clean (%0)\n .option pop" ::"r"(line) : "memory");
 }
@@ -97,7 +97,7 @@ struct nm_sender {
   uint64_t lines, sent, taken;
 };
 
-// Receiving side of a line pipe; private to one thread. Number of lines of the pipe, lines received so far, and 1 once
+// Receiving side of a line pipe; private to one thread. Fields: lines of the pipe; lines received so far; 1 once
 // the end of the stream was received.
 struct nm_receiver {
   struct nm_pipe *pipe;
@@ -218,7 +218,7 @@ static inline int64_t nm_receive_some(struct nm_receiver *receiver, uint64_t *wo
 #include "nearmemory/channel-pipe.h"
 #endif
 
-// Sends all of these words, in as few lines as possible.
+// Sends all of these words, in as few lines as possible. Waits while the pipe is full; nm_try_send and nm_send_some do not.
 static inline void nm_send(struct nm_sender *sender, const uint64_t *words, uint64_t count) {
   while (count > 0) {
     if (!nm_has_room(sender)) {
@@ -268,7 +268,7 @@ enum { NM_TAKEN, NM_FULL, NM_ENDED };
 
 // A register pipe.
 struct nm_registers {
-  // The word and its flag. Only the sender changes the flag NM_TAKEN, and only the receiver the flag NM_FULL.
+  // The word and its flag. Only the sender changes the flag from NM_TAKEN, and only the receiver from NM_FULL.
   volatile uint64_t word, flag;
 };
 

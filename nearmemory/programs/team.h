@@ -6,7 +6,7 @@
 #include "nearmemory/cores.h"
 #include "nearmemory/programs/bench.h"
 
-// Number of cores of a team, with the calling one.
+// Number of cores of a team, including the calling one.
 #define CORES 4
 
 static struct {
@@ -27,14 +27,14 @@ static void team_member(void *core) {
   }
 }
 
-// Starts the cores of the team, which poll for work.
+// Starts the other cores of the team, which poll for work.
 static void team_begin(void) {
   team.barrier = (struct nm_barrier){.cores = CORES};
   for (uint64_t i = 1; i < CORES; i++)
     require(nm_thread_start(&team.threads[i], i, team_member, (void *)(uintptr_t)i) == 0, "the host has not so many cores");
 }
 
-// Runs a function on all cores, and returns its duration.
+// Runs a function on all cores, and returns its duration in cycles (in a native program: nanoseconds).
 static uint64_t team_run(void (*work)(uint64_t core)) {
   uint64_t start = cycles();
   team.work = work;
@@ -45,7 +45,7 @@ static uint64_t team_run(void (*work)(uint64_t core)) {
   return cycles() - start;
 }
 
-// Ends the functions of the other cores, and waits for their ends.
+// Stops and joins the other cores.
 static void team_end(void) {
   team.work = NULL;
   nm_barrier_wait(&team.barrier);

@@ -1,7 +1,7 @@
 -- verdict: verified
 -- states: 12
 --
--- An alias keeps the place that it found, and the value that it computed.
+-- An alias of a variable keeps the element that its index selected; an alias of an expression keeps the value computed.
 var a: array [0..2] of 0..3; i: 0..2;
 startstate begin for k: 0..2 do a[k] := 0; end; i := 0; end;
 rule "bump" begin

@@ -1,6 +1,6 @@
 -- verdict: violated
 --
--- An assertion with a message, in a procedure.
+-- An assertion with a message fails in a procedure.
 var n: 0..2;
 procedure expect_small(x: 0..2); begin assert x < 2 "small"; end;
 startstate begin n := 0; end;

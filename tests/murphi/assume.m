@@ -1,7 +1,7 @@
 -- verdict: verified
 -- states: 5
 --
--- States beyond an assumption are left out, and so is what a rule does against one.
+-- States that violate an assumption are excluded, and so is a rule firing that violates an assumption in its body.
 var n: 0..9; m: 0..1;
 startstate begin n := 0; m := 0; end;
 startstate begin n := 9; m := 0; end;

@@ -1,7 +1,7 @@
 -- verdict: verified
 -- states: 4
 --
--- Bounds are expressions of any kind as long as they are constant: bits, shifts, `?:`, and aliases of constants.
+-- Bounds of ranges are any constant expressions: bit operators, shifts, `?:`, and aliases of constants.
 const a: 7;
 var n: 0..a & 3; m: 1 | 2 .. 1 << 2; k: 0..true ? 3 : 1;
 startstate begin n := 0; m := 3; k := 3; end;

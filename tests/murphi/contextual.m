@@ -2,7 +2,7 @@
 -- states: 2
 -- rumur: refuses
 --
--- Words that one dialect alone keeps are names where they are used as names.
+-- Words reserved in only one of the two dialects are valid identifiers where they are used as identifiers.
 type choose: 0..1;
 var cover: choose; multiset: choose; undefined: choose;
 startstate begin cover := 0; multiset := 0; undefined := 0; end;

@@ -1,7 +1,7 @@
 -- verdict: verified
 -- states: 8
 --
--- The smallest model: a number that goes round.
+-- The smallest model: a counter that wraps around.
 var n: 0..7;
 startstate n := 0; end;
 rule "next" begin n := (n + 1) % 8; end;

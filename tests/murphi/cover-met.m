@@ -1,7 +1,7 @@
 -- verdict: verified
 -- states: 4
 --
--- Both covers are met, one by a state, one by a statement.
+-- Both covers are reached: one is a property of states, the other a statement.
 var n: 0..3;
 startstate begin n := 0; end;
 rule "next" begin n := (n + 1) % 4; cover "round" n = 0; end;

@@ -2,7 +2,7 @@
 -- states: 2
 -- deadlock: stuck
 --
--- The same where a rule that may fire is enough.
+-- deadlock-stuttering.m where an enabled rule is enough, even if its firing changes nothing.
 var n: 0..1;
 startstate begin n := 0; end;
 rule "up" n = 0 ==> begin n := 1; end;

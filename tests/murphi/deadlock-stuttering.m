@@ -1,6 +1,6 @@
 -- verdict: violated
 --
--- A rule that changes nothing is no progress.
+-- Only a rule that leaves the state as it is remains enabled: such stuttering counts as a deadlock.
 var n: 0..1;
 startstate begin n := 0; end;
 rule "up" n = 0 ==> begin n := 1; end;

@@ -1,6 +1,6 @@
 -- verdict: violated
 --
--- An error statement at the end of a path.
+-- An error statement is reached after two steps.
 var n: 0..2;
 startstate begin n := 0; end;
 rule "up" n < 2 ==> begin n := n + 1; end;

@@ -1,7 +1,7 @@
 -- verdict: verified
 -- states: 12
 --
--- Functions with value and var parameters, records, results of every kind, calls in calls.
+-- Functions with value and var parameters, results of simple and of record types, and nested calls.
 type
   small: 0..3;
   pair: record a: small; b: small; end;

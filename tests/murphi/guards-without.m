@@ -2,7 +2,7 @@
 -- states: 2
 -- rumur: refuses
 --
--- Rules without guard, without begin, and without name.
+-- Rules without a guard, without `begin`, and without a name.
 var n: 0..1;
 startstate n := 0 end;
 rule n := 1 - n; end;

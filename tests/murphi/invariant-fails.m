@@ -1,6 +1,6 @@
 -- verdict: violated
 --
--- Two counters that may not meet at the top, for any pair of them.
+-- No two counters may both be 2; the invariant quantifies over all pairs and fails.
 type id: 0..1;
 var n: array [id] of 0..2;
 startstate begin for i: id do n[i] := 0; end; end;

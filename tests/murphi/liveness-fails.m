@@ -1,6 +1,6 @@
 -- verdict: violated
 --
--- Once the trap is entered there is no way back to zero.
+-- No path leads from the states 2 and 3 (the trap) back to n = 0.
 var n: 0..3;
 startstate begin n := 0; end;
 rule "round" n < 2 ==> begin n := 1 - n; end;

@@ -1,7 +1,7 @@
 -- verdict: verified
 -- states: 4
 --
--- From everywhere there is a way back, for each of the numbers.
+-- Every value of n can be reached again from every state.
 var n: 0..3;
 startstate begin n := 0; end;
 rule "next" begin n := (n + 1) % 4; end;

@@ -3,8 +3,8 @@
 -- deadlock: off
 -- rumur: differs it has no type for numbers at both ends
 --
--- Loops far from 0, and up to the last number there is: what would follow it is none, and no error.
--- The ends of the second are not known before it runs.
+-- Loops far from 0 and up to the largest number: the iteration ends there without an overflow.
+-- The bounds of the second loop are not constant.
 const most: 9223372036854775807;
 var n: most - 1 .. most; b: boolean; sum: 0 .. 10;
 

@@ -2,7 +2,7 @@
 -- states: 1
 -- deadlock: off
 --
--- Every kind of loop, and what is left behind.
+-- Every kind of loop: ranges up, down, by a step, types, `while`, and quantifiers. Each `assert` states the sum after it.
 var s: 0..100; i: 0..10;
 startstate begin
   s := 0; i := 0;

@@ -1,7 +1,7 @@
 -- verdict: violated
 -- rumur: refuses
 --
--- A lock that the home forgets to mark as taken. What clients and home tell each other is a sequence of messages.
+-- A lock whose home never marks it as taken. Clients and home communicate by messages in multisets.
 type
   client: scalarset(2);
   agent: union { client, enum { Home } };

@@ -1,6 +1,6 @@
 -- verdict: violated
 --
--- A function that forgets one case.
+-- A function reaches its end without a `return`, for an odd argument.
 var n: 0..3;
 function half(x: 0..3): 0..3;
 begin

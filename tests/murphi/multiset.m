@@ -2,7 +2,7 @@
 -- states: 10
 -- rumur: refuses
 --
--- Messages in a channel without order: two equal ones are there twice, and order makes no new state.
+-- An unordered channel: it may hold two equal messages, and states that differ only in the order of elements are equal.
 type
   kind: enum { get, take, ack };
   message: record what: kind; end;

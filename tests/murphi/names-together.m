@@ -1,7 +1,7 @@
 -- verdict: verified
 -- states: 5
 --
--- Several names before one colon, in `const` and `type` too. Only Rumur takes these.
+-- Several names before one colon, in `const` and `type` as well as in `var`. Only Rumur accepts the first two.
 const least, first: 1;
 type number, other: 0..3;
 var n, m: number; o: other;

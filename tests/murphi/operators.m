@@ -2,7 +2,7 @@
 -- states: 1
 -- deadlock: off
 --
--- Every operator of both dialects, on constants known from the definition.
+-- Every operator of both dialects, on constants. Each `assert` states the expected value.
 const
   two: 2;
   hex: 0x1F;

@@ -3,7 +3,7 @@
 -- deadlock: off
 -- rumur: refuses
 --
--- Loops over scalarsets whose rounds can be exchanged: nothing is said of them.
+-- Loops over scalarsets whose iterations commute: no warning is printed.
 const
   most: 3;
 type

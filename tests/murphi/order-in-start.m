@@ -1,8 +1,8 @@
 -- verdict: verified
 -- states: 4
 --
--- A start state assigns over all values of a scalarset in a loop, as many public models do. A start state is a state like
--- any other, so the order of its loops tells no values apart.
+-- A start state assigns to all values of a scalarset in a loop, as many public models do. A start state is a state like
+-- any other, so the order of the iterations does not break symmetry.
 type
   node: scalarset(3);
 var

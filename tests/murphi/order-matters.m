@@ -3,7 +3,7 @@
 -- deadlock: off
 -- rumur: refuses
 --
--- Loops whose result depends on the order of values that have none. The symmetry of `node` is not used.
+-- Loops whose result depends on the order of scalarset values, which have none. So symmetry of `node` is not used.
 type
   node: scalarset(3);
   thing: scalarset(2);

@@ -1,8 +1,8 @@
 -- verdict: verified
 -- states: 12
 --
--- The last owner is seen, and one of two owners is the boss: the order in which they are looked at matters. With symmetry
--- this is undecided, and both results are shown.
+-- `owner` keeps the last owner in loop order, and `boss` distinguishes two owners, so the two orders give states that are
+-- not equivalent. With symmetry the check is undecided, and shows both results.
 type
   node: scalarset(2);
 var

@@ -2,7 +2,7 @@
 -- states: 15
 -- rumur: refuses
 --
--- Whichever of several owners is seen last, a permutation takes one result to the other.
+-- `owner` keeps the last owner in loop order. For any two orders, a permutation of nodes maps one result to the other.
 type
   node: scalarset(3);
   any: union {node, enum {nobody}};

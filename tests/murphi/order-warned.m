@@ -1,7 +1,7 @@
 -- verdict: verified
 -- states: 9
 --
--- A function that gives the first free node, so that nodes are told apart.
+-- A function returns the first free node, which breaks the symmetry of nodes.
 type node: scalarset(2);
 var free: array [node] of boolean; taken: node;
 function first_free(): node;

@@ -2,7 +2,7 @@
 -- states: 1
 -- rumur: differs for a procedure that calls itself may be handed places of a local variable that overlap
 --
--- Two elements of a local array, which may be one.
+-- Two var parameters are elements of one local array, with indices that may be equal.
 type t: 0..3; var v: t;
 procedure p(n: t; var x: t; var y: t);
 begin

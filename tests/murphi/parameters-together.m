@@ -1,7 +1,7 @@
 -- verdict: verified
 -- states: 4
 --
--- Parameters of two types, one behind the other without a `;`. Only Rumur takes this.
+-- Parameters of two types without a `;` between them. Only Rumur accepts this.
 type number: 0..3;
 var n: number; m: number;
 procedure p(x: number var y: number z: number); begin y := (x + z) % 4; end;

@@ -1,7 +1,7 @@
 -- verdict: verified
 -- states: 20
 --
--- Peterson's algorithm for two processes: whoever comes last waits.
+-- Peterson's mutual exclusion for two processes: the last to set `turn` waits.
 
 type
   process: 0..1;

@@ -2,7 +2,7 @@
 -- states: 4
 -- rumur: refuses
 --
--- The rule that would go wrong never fires, for a more urgent one is always there.
+-- The rule that would fail never fires, since a rule of higher priority is always enabled.
 var n: 0..3;
 startstate begin n := 0; end;
 rule 1 "wrong" n > 0 ==> begin error "not urgent"; end;

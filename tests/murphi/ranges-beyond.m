@@ -1,6 +1,6 @@
 -- verdict: rejected
 --
--- What is no number of 64 bits. The least number that they could hold is none: it stands for what is undefined.
+-- Numbers beyond 64 bits are rejected. So is the least 64-bit number, which encodes the undefined value.
 type
   far: 0 .. 9223372036854775808;
   low: -9223372036854775807 - 1 .. 0;

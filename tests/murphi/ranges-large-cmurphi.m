@@ -1,7 +1,7 @@
 -- verdict: rejected
 -- dialect: cmurphi
 --
--- CMurphi counts in 32 bits.
+-- CMurphi has 32-bit arithmetic, so larger numbers are rejected.
 type
   far: 0 .. 2147483648;
   wide: -2147483647 .. 2147483647;

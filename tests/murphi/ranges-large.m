@@ -1,8 +1,8 @@
 -- verdict: verified
 -- states: 240
 --
--- Ranges up to 2^63, above and below 0, which were refused: Rumur takes them. One takes 64 bits with its undefined value,
--- and no field lies across two words.
+-- Ranges up to 2^63, above and below 0, as Rumur accepts them. One range with its undefined value takes all 64 bits of
+-- a word, so no field crosses a word boundary.
 const
   most: 9223372036854775807;
   third: most / 3;

@@ -1,8 +1,8 @@
 -- verdict: verified
 -- states: 4
 --
--- A record may have no field. It holds nothing, so any two are equal, and it is written, compared, handed over,
--- and put into arrays and records as any other.
+-- A record may have no fields. It has a single value, and is assigned, compared, passed,
+-- and nested in arrays and records as any other.
 type
   nothing: record end;
   full: record a: nothing; n: 0..3; b: nothing; end;

@@ -1,7 +1,7 @@
 -- verdict: verified
 -- states: 4
 --
--- Records and arrays are copied, compared and cleared as a whole.
+-- Whole records and arrays are copied, compared and cleared.
 type
   cell: record v: 0..3; valid: boolean; end;
   row: array [0..1] of cell;

@@ -1,8 +1,8 @@
 -- verdict: verified
 -- states: 16
 --
--- What is handed to a procedure that calls itself has another name there, and is the same place: of the state,
--- whether where it lies is known or computed, and of the caller.
+-- A var argument of a recursive procedure has another name in each call but is the same variable: a variable of the
+-- state, with a constant or computed index, or a local variable of the caller.
 type small: 0..3;
 var v: small; q: array [0..1] of small; i: 0..1; done: boolean;
 procedure down(n: small; var x: small);
@@ -12,7 +12,7 @@ begin
   if n > 1 then down(n - 1, x); end;
   done := true;
 end;
--- The element stays the one that was found, whatever the index is meanwhile.
+-- The parameter keeps the element that the index selected at the call, even if the index changes later.
 procedure fill(n: small; var x: small; var y: small);
 begin
   i := 1 - i;
@@ -36,7 +36,7 @@ begin
   l := 2;
   fill(0, l, l);
   assert l = 0;
-  -- Three exchanges of what has been exchanged.
+  -- Three recursive exchanges of the same two arguments.
   l := 1; m := 2;
   apart(2, l, m);
   assert l = 2 & m = 1;

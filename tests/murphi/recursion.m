@@ -1,7 +1,7 @@
 -- verdict: verified
 -- states: 7
 --
--- A function that calls itself, with locals that each call has for itself.
+-- A recursive function; each call has its own local variables.
 type num: 0..1000;
 var n: 0..6; f: num;
 function factorial(x: num): num;

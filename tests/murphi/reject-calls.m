@@ -1,6 +1,6 @@
 -- verdict: rejected
 --
--- Calls with the wrong number or types of arguments, and values from where none come.
+-- Calls with the wrong number or types of arguments, and uses of values where a call returns none.
 type colour: enum { red, green };
   pair: record a: boolean; end;
 var n: 0..3; m: 0..7; c: colour; p: pair;

@@ -1,6 +1,6 @@
 -- verdict: rejected
 --
--- Guards and properties cannot change the state; and not everything can be assigned.
+-- Guards and properties must not change the state, and constants, loop indices and expressions cannot be assigned.
 type row: array [0..1] of 0..3;
 var n: 0..3; a: row;
 const three: 3;

@@ -1,7 +1,7 @@
 -- verdict: rejected
 -- dialect: cmurphi
 --
--- What only Rumur takes: several names of constants and types at once, and parameters without a `;` between them.
+-- Accepted by Rumur only: several names in one `const` or `type`, and parameters without a `;` between them.
 const a, b: 1;
 type t, u: 0..3;
 var n: t;

@@ -1,8 +1,8 @@
 -- verdict: rejected
 -- dialect: cmurphi
 --
--- Where CMurphi is strict: semicolons, exact types, rules without guards, and what its C++ compiler would not take or
--- would read in another way.
+-- Stricter rules of CMurphi: semicolons, equal types, rules with guards, and texts that its C++ compiler would reject
+-- or give another meaning.
 const most: 3
 type
   small: 0..most;

@@ -1,7 +1,7 @@
 -- verdict: rejected
 -- dialect: cmurphi
 --
--- What only Rumur accepts.
+-- Constructs that only Rumur accepts.
 var n: 0..0x3; b: boolean; r: record f: 0..1 end; q: record f: 0..1; end;
 startstate begin n := 0; b := true && true; b := true || b; end;
 rule "a" n == 1 ==> begin n := 1 << 2; end

@@ -1,6 +1,6 @@
 -- verdict: rejected
 --
--- What must be constant, in its range, or not empty.
+-- Expressions that must be constant, within their range, or non-empty, and are not.
 var n: 0..3;
 const k: n;
 type

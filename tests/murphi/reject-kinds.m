@@ -1,6 +1,6 @@
 -- verdict: rejected
 --
--- Values of the wrong kind, in every place where a kind is wanted.
+-- Values of a wrong kind, in every construct that requires a kind.
 type colour: enum { red, green };
   shape: enum { round, square };
   row: array [0..1] of boolean;

@@ -1,6 +1,6 @@
 -- verdict: rejected
 --
--- Names that nobody has declared, each with those that exist.
+-- Undeclared names; each message lists the declared names in scope.
 type colour: enum { red, green };
 var lamp: colour; r: record left: boolean; right: boolean; end;
 startstate begin

@@ -1,6 +1,6 @@
 -- verdict: rejected
 --
--- What separates names of quantifiers stands between two of them: a syntax error for both checkers where it does not.
+-- A separator between quantifiers without a second quantifier: a syntax error in both dialects.
 type t: 0..3;
 var n: t;
 startstate begin

@@ -1,7 +1,7 @@
 -- verdict: rejected
 -- dialect: rumur
 --
--- Constant steps that lead away from their end are refused, with `by` as without it, wherever they stand.
+-- A constant step that leads away from the end of its range is rejected, explicit or default, in every construct.
 const a: 3;
 var n: 0..3;
 startstate begin

@@ -1,7 +1,7 @@
 -- verdict: rejected
 -- dialect: rumur
 --
--- What only CMurphi accepts.
+-- Constructs that only CMurphi accepts.
 type
   s: scalarset(2);
   t: enum { a, b };

@@ -1,6 +1,6 @@
 -- verdict: rejected
 --
--- Each error of a text is found, not the first alone.
+-- All six syntax errors are reported, not only the first: lines 6, 7, 9, 12, 13, 14 (messages in reject-syntax.txt).
 var n: 0..3;
 startstate begin
   n = 0;

@@ -1,6 +1,6 @@
 -- verdict: rejected
 --
--- Names that are declared twice in one scope; those of inner scopes may be the same.
+-- Duplicate names in one scope. A name in an inner scope may repeat one of an outer scope.
 type colour: enum { red, green, red };
 var n: 0..1; n: boolean;
 const green: 3;

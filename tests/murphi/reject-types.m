@@ -1,6 +1,6 @@
 -- verdict: rejected
 --
--- Types that cannot be, and values of types that have nothing in common.
+-- Invalid types, and values of unrelated types in one expression.
 type
   s: scalarset(3);
   t: scalarset(3);

@@ -2,7 +2,7 @@
 -- deadlock: off
 -- rumur: refuses
 --
--- The same with a claim about the alias: the error is the read, and not that the claim is false.
+-- removed-alias.m with an assertion about the alias: the reported error is the read, not a false assertion.
 type who: 0..2;
      msg: record dst: who; end;
 var net: multiset[3] of msg; got: who; a: msg;

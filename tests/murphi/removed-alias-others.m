@@ -2,7 +2,7 @@
 -- states: 4
 -- rumur: refuses
 --
--- Aliases of elements that stay, and one of a slot that has been filled again: its element is the new one, as for CMurphi.
+-- Aliases of remaining elements, and an alias of a slot that was filled again: as in CMurphi, it is the new element.
 type
   who: 0..3;
   msg: record dst: who; end;

@@ -2,7 +2,7 @@
 -- deadlock: off
 -- rumur: refuses
 --
--- An alias is read after its element was removed. The search read the first value of the type, and verified the model.
+-- An alias is read after its element was removed: an error. It must not be read as the first value of its type.
 type who: 0..2;
      msg: record dst: who; end;
 var net: multiset[3] of msg; got: who; a: msg;

@@ -1,7 +1,7 @@
 -- verdict: verified
 -- states: 120
 --
--- Two million rules, of which one or two may fire in any state.
+-- Two million rule instances, of which at most two are enabled in any state.
 const N: 1000;
 type T: 1..N;
 var a, b: T; c: boolean; m: 0..2;

@@ -2,7 +2,7 @@
 -- states: 3
 -- rumur: differs for Rumur reading it is an error
 --
--- An undefined value of a scalarset is a value of its own.
+-- The undefined value of a scalarset is a distinct value that can be compared.
 type client: scalarset(2);
 var a: client; b: client;
 startstate begin undefine a; undefine b; end;

@@ -1,7 +1,7 @@
 -- verdict: verified
 -- states: 20
 --
--- Three clients that can only be told apart share a lock.
+-- Three interchangeable clients share a lock.
 type client: scalarset(3);
 var owner: client; locked: boolean; asks: array [client] of boolean;
 startstate begin locked := false; undefine owner; for c: client do asks[c] := false; end; end;

@@ -2,7 +2,7 @@
 -- states: 2
 -- deadlock: off
 --
--- A shift by 64 or more leaves 0. It was told as a number that leaves 32 bits, which was a false violation.
+-- A shift by 64 or more gives 0, not an overflow.
 var n: 0..128; b: boolean;
 startstate begin n := 128; b := false; end;
 rule begin b := !b; end;

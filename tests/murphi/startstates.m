@@ -2,7 +2,7 @@
 -- states: 6
 -- rumur: refuses
 --
--- Start states of rulesets, with steps, equal ones among them.
+-- Start states in a ruleset with a step; one of them equals the start state outside the ruleset.
 var n: 0..9; b: boolean;
 ruleset i := 0 to 6 by 3 do
   startstate "from" begin n := i; b := true; end;

@@ -1,7 +1,7 @@
 -- verdict: verified
 -- states: 4
 --
--- The first case that fits is taken; without one, and without else, nothing happens.
+-- The first matching case is executed; without a match and without `else`, nothing happens.
 type colour: enum { red, green, blue, white };
 var c: colour;
 startstate begin c := red; end;

@@ -1,7 +1,7 @@
 -- verdict: violated
 -- rumur: refuses
 --
--- A value of a union is stored where only one of its members has room.
+-- A value of a union is assigned to a variable of one member type that does not contain it.
 type
   cache: enum { c1, c2 };
   other: enum { memory };

@@ -2,7 +2,7 @@
 -- states: 11
 -- rumur: refuses
 --
--- The owner of a line is a cache, the memory or nobody.
+-- The owner of a line is a cache, the memory or nobody: a union of a scalarset and an enumeration.
 type
   cache: scalarset(2);
   other: enum { memory, nobody };

@@ -3,8 +3,8 @@
 -- dialect: cmurphi
 -- rumur: differs what is passed as a value is a copy
 --
--- A record is passed by value out of a global that the procedure changes. CMurphi accepts it, and passes all by reference:
--- the value changes with the global.
+-- A record in a global variable is passed by value to a procedure that changes the variable. CMurphi passes all arguments
+-- by reference, so the parameter changes with the variable.
 type
   who: 0..2;
   msg: record src: who; n: 0..5; end;

@@ -2,7 +2,7 @@
 -- dialect: cmurphi
 -- rumur: differs it would run for ever
 --
--- A loop without end; CMurphi stops it after 1000 rounds.
+-- An endless loop; CMurphi stops it after 1000 iterations.
 var n: 0..1;
 startstate begin n := 0; end;
 rule "spin" begin while n = 0 do n := 0; end; end;

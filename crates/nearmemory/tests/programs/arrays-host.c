@@ -17,8 +17,8 @@ static void numbers(uint64_t length) {
   require(nm_do(&arrays, WIDE, bytes, &words) == (int64_t)length, "how many are mapped");
   for (uint64_t i = 0; i < length; i++)
     require(NM_ELEMENT(uint64_t, words, i) == (uint8_t)hash(i) * 3u + 1, "what is mapped to more bytes");
-  // Stores of the host between two operations are seen; stale copies of results, which the host has read before, are
-  // not.
+  // Operations must use the host's stores between them, and the host must read new results, not stale copies of earlier
+  // ones.
   for (uint64_t round = 0; round < 2; round++) {
     for (uint64_t i = 0; i < length; i += 3) NM_ELEMENT(uint64_t, words, i) = i + round * 100;
     require(nm_do(&arrays, NARROW, words, &bytes) == (int64_t)length, "how many are mapped back");
@@ -27,7 +27,7 @@ static void numbers(uint64_t length) {
       require(NM_ELEMENT(uint8_t, bytes, i) == (uint8_t)(word / 5), "what is mapped to fewer bytes");
     }
   }
-  // In place.
+  // The result overwrites the operand.
   uint64_t kept = 0, found = nm_do(&arrays, ODD, halves, &halves);
   for (uint64_t i = 0; i < length; i++)
     if (hash(i) & 1) require(NM_ELEMENT(uint16_t, halves, kept++) == (uint16_t)hash(i), "what is kept");

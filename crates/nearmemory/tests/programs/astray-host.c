@@ -9,7 +9,7 @@ int main(int argc, char **argv) {
   uint64_t mode = argc > 1 ? strtoul(argv[1], 0, 10) : 0, core = argc > 2 ? strtoul(argv[2], 0, 10) : 0;
   if (mode == 11) __atomic_fetch_add((uint64_t *)nm_far_alloc(NM_LINE), 1, __ATOMIC_SEQ_CST);
   if (mode == 12) *nm_line_of(1, 512) = 1;
-  // Core 2 receives nothing of what is sent to it.
+  // Core 2 receives none of the words that are sent to it.
   if (mode == 5 && nm_spawn(2, "astray", (uint64_t[4]){6})) return 1;
   int error = nm_spawn(core, "astray", (uint64_t[4]){mode});
   if (error) return 1;

@@ -1,6 +1,6 @@
-// Host of coreww.c: gives one line of far memory to cores 0 and 1, and prints the word of each. The word of a lost
-// store is 0.
-//
+// Host of coreww.c: gives one line (128 bytes) of far memory to cores 0 and 1, of which core N stores word N, and prints
+// both words. If a store is lost, its word is 0.
+// nm_wait waits for the end of a program.
 #include "nearmemory/host.h"
 
 int main(void) {

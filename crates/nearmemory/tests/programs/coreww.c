@@ -1,5 +1,5 @@
 // Two cores store the same line of far memory without having fetched it; each has changed its own word, so one store is
-// lost. Regression: nothing was reported. With WAITS, core 1 fetches and stores after core 0 is done.
+// lost, and the race detector must report it. With WAITS, core 1 fetches and stores after core 0 is done.
 
 #include "nearmemory/channel.h"
 

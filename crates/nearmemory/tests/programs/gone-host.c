@@ -1,5 +1,5 @@
 // Waits for a program (WAITS), optionally after stopping it (STOPS), or sends into a pipe that the ended program no
-// longer empties. The simulator must report a livelock. Regression: it ran up to the limit of 10,000,000,000
+// longer empties. The simulator must report a livelock, not run up to its limit of 10,000,000,000
 // instructions.
 
 #include "nearmemory/host.h"

@@ -1,4 +1,4 @@
-// Prints concurrently with four cores: core 1 is stopped by an exception, core 2 by the host. Lines of different
+// Prints concurrently with four cores: an exception stops core 1, and the host stops core 2. Lines of different
 // programs must not be mixed, and unfinished lines must be printed at the end of their program.
 
 #include "nearmemory/programs/bench.h"

@@ -3,7 +3,7 @@
 
 #include "nearmemory/programs/bench.h"
 
-// Lines that hints read.
+// Number of lines that prefetches read.
 #define LINES 512
 
 // Returns a load's value without a wait for it.
@@ -12,7 +12,7 @@ static inline uint64_t load(volatile uint64_t *word) { return *word; }
 int main(int argc, char **argv) {
   uint64_t kind = argument(argc, argv, 1), distance = nm_prefetch_distance(), loaded[4], start;
   volatile uint64_t *far = nm_far_alloc(2 * LINES * NM_LINE);
-  // The translation of the page is known.
+  // Loads the page's translation before the measurement.
   (void)far[LINES * 16];
   switch (kind) {
   // One load of far memory, and four of different lines before the first is used.
@@ -23,7 +23,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 4; i++) loaded[i] = kind == 1 || i == 0 ? load(far + i * 16) : 0;
     __asm__ volatile("" ::"r"(loaded[0] + loaded[1] + loaded[2] + loaded[3]));
     break;
-  // Lines of far memory with hints, as many ahead as may be in flight.
+  // Lines of far memory with prefetches, as many ahead as may be in flight.
   case 2:
     for (uint64_t i = 0; i < distance; i++) nm_prefetch_far(far + i * 16);
     start = cycles();
