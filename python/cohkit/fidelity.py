@@ -75,7 +75,7 @@ found none |
 M/s are millions per second.
 `python -m cohkit.fidelity` writes this page from a record and from \
 [`experiments/published.toml`](../experiments/published.toml).
-`cohkit reproduce` runs a single experiment.
+`cohkit reproduce ID` runs a single experiment ([Published results](reproduce.md)).
 
 ## Summary by origin
 
