@@ -75,7 +75,7 @@ found none |
 M/s are millions per second.
 `python -m cohkit.fidelity` writes this page from a record and from \
 [`experiments/published.toml`](../experiments/published.toml).
-`cohkit reproduce` runs a single experiment.
+`cohkit reproduce ID` runs a single experiment ([Published results](reproduce.md)).
 
 ## Summary by origin
 
@@ -238,10 +238,10 @@ The row gives the latency that 50 % of the calls do not exceed, with one calling
     "rpc-payload": (
         "Throughput of remote procedure calls",
         """\
-The blind prediction is 30 % above the published throughput.
 A CPU thread passes arguments of 1 to 200 lines to a procedure on the FPGA.
 The FPGA fetches the lines of arguments one after the other.
-The row gives the throughput of the arguments, for the best number of lines.
+The row gives the throughput of the arguments, at the number of lines with the highest throughput.
+The blind prediction is 30 % above the published throughput.
 """,
     ),
     "eci-link": (
