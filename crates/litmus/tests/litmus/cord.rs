@@ -21,7 +21,7 @@ use Refutation::{Shape, System, Written};
 
 /// Stores that are ordered at the directories, with release consistency.
 const CORD: &str = include_str!("../../../../ordering/cord.coh");
-/// The same with total store order.
+/// Stores that are ordered at the directories, with total store order.
 const CORD_TSO: &str = include_str!("../../../../ordering/tso/cord.coh");
 
 /// Programs other than cycles: with a cached copy of a written location, and with more epochs than epoch numbers.

@@ -68,7 +68,7 @@ fn flag_acquire_observes_released_stores() {
     }
 }
 
-/// Sequence numbers order stores at one directory.
+/// Sequence numbers order stores at a single directory.
 #[test]
 fn numbered_stores_are_in_order_at_one_home() {
     let protocol = ordering("seq", &[("numbers", 256), ("most", 255)]);
@@ -85,8 +85,8 @@ fn numbered_stores_are_in_order_at_one_home() {
     }
 }
 
-/// Point-to-point order is not sufficient: a store is late at a second home when a third one already knows of it
-/// (ISA2).
+/// Point-to-point order is not sufficient: a host reads an old value at a second home after a third host has notified
+/// it of the store (litmus test ISA2).
 #[test]
 fn late_posted_stores_at_one_home_are_detected() {
     let mut platform = machine();
