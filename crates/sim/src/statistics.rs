@@ -33,7 +33,8 @@ pub struct Histogram {
     max: Time,
 }
 
-/// Logarithm of the number of buckets per power of two. Durations below twice that number have a bucket each.
+/// Logarithm of the number of buckets per power of two: 64, for a relative error of 1/64 (1.6 %). Durations below twice
+/// that number have a bucket each.
 const SUB_BUCKET_BITS: u32 = 6;
 
 impl Histogram {

@@ -36,7 +36,7 @@ impl Size {
     }
 }
 
-/// Minimum number of last arrivals to keep before obsolete ones are searched for.
+/// Minimum number of last arrivals to keep before obsolete ones are searched for, because a search visits all of them.
 const MIN_ARRIVALS_BEFORE_SWEEP: usize = 1 << 8;
 
 /// Times of sending a message, in picoseconds; `ready` is not before `now`.

@@ -30,7 +30,7 @@ pub const RECORD: usize = 16;
 /// Bytes of a page, the unit in which addresses are packed.
 const PAGE_BYTES: u64 = 4096;
 
-/// Maximum length of a text line, in bytes.
+/// Maximum length of a text line, in bytes. Bounds the memory for a file that is not text.
 const MAX_LINE_BYTES: u64 = 4096;
 
 /// Maximum number of cores of a trace.

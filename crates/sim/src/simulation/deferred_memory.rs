@@ -93,7 +93,7 @@ pub(crate) struct DeferredMemory {
     /// Messages of the home whose line has been read, with the time at which they may leave.
     pub ready_messages: Vec<(u32, Time)>,
     finished: Vec<Finished>,
-    /// Operations for which no row had to be opened, and the others.
+    /// Number of operations whose rows were open, and of operations for which a row had to be opened.
     pub row_hits: u64,
     pub row_misses: u64,
 }
