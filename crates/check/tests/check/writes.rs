@@ -268,7 +268,7 @@ fn store_in_a_stale_copy_is_detected() {
 fn response_older_than_its_read_is_detected() {
     let text = include_str!("../../../../tests/accesses/answered.coh");
     assert_eq!(search(text, 2, 1), Err("data value".into()));
-    // As long as no agent writes, a response for the next read is as good as one for this read.
+    // While no agent writes, a response for the next read has the same data as one for this read.
     assert!(search(text, 1, 1).is_ok());
     // An order puts the message that carries the answer into a queue.
     let ordered = text.replace(
