@@ -149,7 +149,7 @@ pub struct Counters {
     pub stores: Histogram,
     /// Latency of stores, from issue until they are visible to all agents.
     pub visible: Histogram,
-    /// Bytes of the words that accesses asked for.
+    /// Bytes of the words that accesses requested.
     pub bytes_requested: u64,
     /// Lines that move back and forth between caches.
     pub bouncing: Bouncing,

@@ -108,7 +108,7 @@ pub(crate) struct CacheEnvironment<'c> {
     pub frontend: &'c mut Frontend,
     /// Configurations of lines at the home: only prefetched, for messages that are sent.
     pub directory: &'c Paged<ConfigurationId>,
-    /// Memory: only prefetched, likewise.
+    /// Memory: only prefetched, for messages that are sent.
     pub memory: &'c MainMemory,
     /// Permissions of the cache above, if this is the lower of two levels.
     pub permissions_above: Option<&'c Paged<Permission>>,

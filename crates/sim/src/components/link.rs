@@ -176,8 +176,8 @@ impl Direction {
         self.bytes += u64::from(self.sizes[kind.index()].bytes + extra_bytes);
     }
 
-    /// Gives back a credit of a circuit. Returns the queued message that takes the credit, with the time at which
-    /// it was ready, if any; the caller must send it.
+    /// Frees a credit of a circuit. Returns the queued message that takes the credit, with the time at which it was
+    /// ready, if any; the caller must send it.
     #[inline(always)]
     pub fn return_credit(&mut self, circuit: u8) -> Option<(Time, u32)> {
         if !self.limited {

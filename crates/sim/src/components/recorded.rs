@@ -264,7 +264,7 @@ struct Reader {
 type TextError = (Range<usize>, String);
 
 impl Reader {
-    /// True if `read` accesses are as many as may be read.
+    /// True if `read` accesses are the maximum number to read.
     fn is_at_limit(&self, read: u64) -> bool {
         read >= self.options.max_accesses
     }

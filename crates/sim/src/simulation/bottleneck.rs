@@ -232,7 +232,8 @@ fn core_utilisation(simulation: &Simulation) -> Vec<Resource> {
     resources
 }
 
-/// Returns the bottleneck. Working resources come before held ones, which may be held because of the former.
+/// Returns the bottleneck. Working resources come before held ones, because a resource may be held while its holder
+/// waits for a working one.
 pub(super) fn limit(simulation: &Simulation, resources: &[Resource]) -> Limit {
     let busy = |works: bool| {
         let mut candidates = resources

@@ -31,7 +31,7 @@ pub(crate) struct Operation {
     pub write: bool,
     /// Time from which the requester is ready. A unit's request then takes the path to memory.
     pub ready: Time,
-    /// Time at which the requester has asked for it.
+    /// Time of the request.
     pub asked: Time,
     pub completion: Completion,
     /// With latency breakdown: steps up to the arrival at memory.

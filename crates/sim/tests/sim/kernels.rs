@@ -440,7 +440,7 @@ fn stores_overtaken_by_a_flag_are_detected() {
                 assert_eq!(failure.kind, FailureKind::Result);
                 assert!(failure.text.contains(": element "), "{}", failure.text);
             }
-            ("mp" | "faulty", Ok(_)) => panic!("{ordering}: what is wrong is not found out"),
+            ("mp" | "faulty", Ok(_)) => panic!("{ordering}: the wrong order is not detected"),
             (_, Ok(_)) => {}
             (_, Err(error)) => panic!("{ordering}: {error}"),
         }
