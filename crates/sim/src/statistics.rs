@@ -325,9 +325,9 @@ impl Totals {
 }
 
 impl Counters {
-    /// Returns the statistics of a finished run. `messages` has the name and the number sent of each message kind.
-    /// The caller adds what [`Totals`] does not contain: traffic of hosts, other levels and spaces, breakdown and
-    /// timeline.
+    /// Returns the statistics of a finished run. `messages` has the name and the number sent of each message kind. The
+    /// caller adds the values that [`Totals`] does not contain: traffic of hosts, other levels and spaces, breakdown
+    /// and timeline.
     pub(crate) fn statistics(&self, messages: Vec<(String, u64)>, totals: &Totals) -> Statistics {
         let mut values = self.access_statistics(totals);
         values.extend(self.buffer_statistics(totals.buffers));

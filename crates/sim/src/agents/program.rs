@@ -790,7 +790,7 @@ impl Program {
         self.acts.extend(inline_acts);
     }
 
-    /// Sets what follows from the rule of a taken transition, and stores its acts.
+    /// Sets the properties of a taken transition that follow from its rule, and stores its acts.
     fn apply_rule(&mut self, transition: &mut Transition, rule: usize, acts: &[execute::Act]) {
         let plan = self.plans[rule];
         transition.answer = Answer::Take;

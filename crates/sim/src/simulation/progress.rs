@@ -1,4 +1,4 @@
-//! Detection of runs that make no progress, with a report of what waits for what.
+//! Detection of runs that make no progress, with a wait-for report.
 
 use super::*;
 use crate::agents::program::Answer;

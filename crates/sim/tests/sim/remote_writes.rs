@@ -213,8 +213,8 @@ fn one_home_release_costs_its_fields_and_acknowledgement() {
     assert_eq!(extra_bytes, release_count * 3);
 }
 
-/// Derived by hand: with one addressed home, `cord` sends between hosts what posted stores send, and two items per
-/// release. These are a header for its acknowledgement, and whole bytes for its fields beyond the free bits of a
+/// Derived by hand: with one addressed home, `cord` sends between hosts the same bytes as posted stores, and two items
+/// per release. These are a header for its acknowledgement, and whole bytes for its fields beyond the free bits of a
 /// header. The fields are a published epoch of 8 bits and counter of 32, and a turn as wide as an epoch. The last is a
 /// number of homes, 0 to 8, of 4 bits. Stores are no longer than posted ones, and neither the readers nor the flag
 /// access another host.
