@@ -23,7 +23,8 @@ fn main() -> std::process::ExitCode {
         };
         if parsed.is_none() {
             eprintln!(
-                "error: `{word}` is no option, or lacks a number\n  help: agree_with_qemu [--seed N] [--count N] [--length N] [--show]"
+                "error: `{word}` is no option, or lacks a number\n  \
+                 help: agree_with_qemu [--seed N] [--count N] [--length N] [--show]"
             );
             return 2.into();
         }
