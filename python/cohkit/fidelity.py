@@ -511,7 +511,7 @@ def _section(name: str, rows: Sequence[Result], published: Published, search: di
 
 
 SLOWEST = ("cckit-fig6", "cckit-table2", "proxics-bulk", "proxics-uts", "proxics-sum", "cord-fig7", "cckit-fig9")
-"""Experiments that start first, so that none is left alone at the end."""
+"""Experiments that start first, because they take longest: otherwise one would remain alone at the end."""
 PROCESSES = 2
 """Experiments that run at the same time, each on one thread."""
 

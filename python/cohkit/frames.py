@@ -35,7 +35,7 @@ def to_frame(results: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> pl.Dat
 
     """
     _polars()
-    import polars as pl  # noqa: PLC0415 -- only who wants frames needs it
+    import polars as pl  # noqa: PLC0415 -- polars is optional
 
     rows = results.get("rows", results.get("quantities", [results])) if hasattr(results, "get") else results
     if isinstance(rows, str) or not all_mappings(rows):

@@ -145,7 +145,7 @@ def memory_trace(  # noqa: PLR0913 -- each is a keyword
 
     """
     try:
-        import numpy as np  # noqa: PLC0415 -- only who has arrays needs it
+        import numpy as np  # noqa: PLC0415 -- numpy is optional
     except ImportError as error:
         raise UnavailableError("traces of arrays need numpy: pip install 'cohkit[arrays]'") from error
     address_array = np.asarray(addresses)

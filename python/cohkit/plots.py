@@ -108,7 +108,7 @@ class _Canvas:
         self.handles: dict[str, Any] = {}
 
     def panels(self, count: int, columns: int, row_height: float, **subplot_options: Any) -> list[Axes]:  # noqa: ANN401 -- of matplotlib
-        from matplotlib.figure import Figure  # noqa: PLC0415 -- only who wants plots needs it
+        from matplotlib.figure import Figure  # noqa: PLC0415 -- matplotlib is optional
 
         rows = math.ceil(count / columns)
         self.high = row_height * rows
@@ -151,7 +151,7 @@ def _rows(text: str) -> int:
 
 def _style_context() -> Any:  # noqa: ANN401 -- of matplotlib
     require()
-    import matplotlib as mpl  # noqa: PLC0415 -- only who wants plots needs it
+    import matplotlib as mpl  # noqa: PLC0415 -- matplotlib is optional
 
     return mpl.rc_context({**mpl.rcParamsDefault, **_STYLE})
 

@@ -395,7 +395,7 @@ def _ratio(value: float, other: float | None) -> float | None:
 
 
 def _judge(value: float, other: float | None, claim: Claim | None, bounds: Bounds) -> tuple[float | None, bool | None]:
-    """Return the number that a value is compared with, and whether the value satisfies what is published.
+    """Return the number that a value is compared with, and whether the value satisfies bounds and relation.
 
     `other` is the number that `claim` relates the value to. The verdict is `None` if nothing can be decided.
     """

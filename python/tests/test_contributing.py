@@ -94,7 +94,8 @@ def test_commands_that_contributing_names_have_their_targets(root: Path) -> None
         assert (root / script).is_file(), script
 
 
-# Story: after renames, five filters matched no test, and runs of nothing were recorded as passed.
+# Regression: after renames, five filters of `tools/soak` matched no test, and runs without tests were recorded as
+# passed.
 def test_long_runs_name_existing_tests(root: Path) -> None:
     commands = (root / "tools/soak").read_text().replace("\\\n", " ")
     runs = re.findall(r"cargo test .*?-p cohkit-(\w+) .*?--test (\w+) (\S*)", commands)

@@ -70,7 +70,7 @@ PUBLISHED = {
 
 def test_blind_predictions_never_change() -> None:
     published = Published.shipped()
-    about = published._entries  # noqa: SLF001 -- those that are in the file and not here
+    about = published._entries  # noqa: SLF001 -- all entries of the file
     blind_values = {key: value["blind"] for key, (value, _) in about.items() if "blind" in value}
     assert {key: value for key, value in blind_values.items() if key.startswith("enzian.")} == BLIND_PREDICTIONS
     for key, text in BLIND_PREDICTIONS.items():
@@ -94,7 +94,7 @@ def test_blind_values_of_other_systems_are_the_recorded_ones(root: Path) -> None
     assert {record["commit"][:7] for record in records} == {"d868299"}
     recorded = {key: value for record in records for key, value in record["result"].items()}
     published = Published.shipped()
-    about = published._entries  # noqa: SLF001 -- those that are in the file and not here
+    about = published._entries  # noqa: SLF001 -- all entries of the file
     # Numbers derived later follow from the recorded rows.
     for name in DERIVED:
         rows = [Measurement("", value, unit, key) for key, (value, unit) in recorded.items()]
@@ -127,7 +127,7 @@ def test_each_row_states_its_provenance() -> None:
         "enzian.read_latency.dc_ddr.random": "fitted",
         "enzian.clean_invalidate.latency.dc_ddr": "fitted",
         "enzian.state_machine.states": "known",
-        # The blind value is the prediction, ours is not.
+        # Only the blind value is a prediction: our present number was computed after the published one was known.
         "enzian.rpc.1.50": "known",
         # Published numbers that are kept in a separate file.
         "ccix.lock_table.rate.coherent.host.1": "predicted blind",
@@ -312,8 +312,8 @@ def test_page_names_values_that_no_setting_meets() -> None:
     assert len(lines) == 4
 
 
-# Story: with fewer accesses than the cache has lines nothing is written back, and figure 6 showed 17.2 GiB/s with 2,000
-# and 18.3 with 20,000 accesses, as predictions, where 8 million give 11.96.
+# Regression: runs with fewer accesses than the cache has lines write nothing back. Figure 6 then showed, as
+# predictions, 17.2 GiB/s with 2,000 accesses and 18.3 GiB/s with 20,000, where 8 million accesses give 11.96 GiB/s.
 @pytest.mark.parametrize("accesses", [2_000, 20_000])
 def test_throughput_before_the_first_write_back_is_not_steady(
     accesses: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -353,7 +353,7 @@ def test_steadiness_is_checked_for_applications() -> None:
     }
     # The table is not yet warm after a fraction of a millisecond.
     assert measurements["0 %, FPGA"].steady is False
-    # One request leaves the device in each clock of 322 MHz, and what nobody holds waits for nothing else.
+    # The device issues one request per clock of 322 MHz, and a line that no cache holds needs no further message.
     measurements = {
         measurement.name: measurement for measurement in EXPERIMENTS["cckit-table3"].run(Conditions(accesses=4_096))
     }

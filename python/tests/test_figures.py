@@ -24,7 +24,7 @@ from cohkit.published import Measurement, Published, compare
 if TYPE_CHECKING:
     from conftest import Command
 
-# Conditions for tests that need results of any accuracy.
+# Conditions for tests that do not depend on the accuracy of results.
 FEW_ACCESSES = Conditions(accesses=20_000)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from conftest import Command
 
-# Conditions for tests that need results of any accuracy.
+# Conditions for tests that do not depend on the accuracy of results.
 FEW_ACCESSES = Conditions(accesses=2000)
 
 
@@ -320,7 +320,7 @@ def test_incremental_views_respond_faster() -> None:
     views = rows("cckit-fig9")
     for size in ("SF 0.5", "SF 1"):
         assert views[f"1, incremental, {size}"]["ours"] < views[f"1, recomputed, {size}"]["ours"]
-    # Regression: the view's initial scan was counted as one for answers, and memory read 44.5 GiB/s.
+    # Regression: the initial scan was counted as a scan for an answer, so the read rate, 44.5 GiB/s, exceeded memory's.
     assert views["at best, recomputed, SF 1, read"]["ours"] < 38.4e9 / 2**30
 
 
@@ -442,7 +442,7 @@ def test_invalid_scenario_steps_are_named(
 TWO_SPACES = "enzian-dc-bram+enzian-cpu-home"
 LINES_PER_PAGE = 512
 """Words of a page."""
-# Words of host memory on the page that `refusing` makes absent, and on the one that it makes read-only.
+# Words of host memory on the absent page and on the read-only page of the platform that `refusing` returns.
 ABSENT_LINES = range(3 * LINES_PER_PAGE, 4 * LINES_PER_PAGE)
 READ_ONLY_LINES = range(LINES_PER_PAGE, 2 * LINES_PER_PAGE)
 

@@ -109,11 +109,11 @@ def open_report(
 def test_counterexample_steps_show_the_state_of_every_agent(
     open_report: Callable[..., Page], follow: Callable[[Locator], None]
 ) -> None:
-    """Buttons, keys and story select a step; the states, messages in flight and the marked step follow."""
+    """Buttons, keys and sentences select a step; the states, messages in flight and the marked step follow."""
     page = open_report()
     follow(page.locator("nav a:text-is('broken')"))
     assert page.inner_text(".violation").startswith("single writer: ")
-    # Chart and story are visible, and the chart is as wide as its frame.
+    # Chart and list of sentences are visible, and the chart is as wide as its frame.
     assert page.locator(".drawn svg").bounding_box()["y"] < DESKTOP["height"] / 2  # type: ignore[index]
     assert page.locator(".story").bounding_box()["y"] < DESKTOP["height"]  # type: ignore[index]
     frame, chart = page.locator(".drawn").bounding_box(), page.locator(".drawn svg").bounding_box()
@@ -136,7 +136,7 @@ def test_counterexample_steps_show_the_state_of_every_agent(
     assert page.inner_text(".said").startswith("3 of ")
     assert page.locator(".beside li").all_inner_texts() == ["GetS: cache 0 \u2192 directory"]
     assert page.locator(".drawn g.now").get_attribute("data-step") == "2"
-    # The story has a sentence with a link for each step.
+    # The list has a sentence with a link for each step.
     story = page.locator(".story li")
     assert story.nth(2).get_attribute("class") == "now"
     assert story.all_inner_texts()[:3] == ["cache 0: load", "cache 0 sends GetS to directory", "cache 0 enters IS_D"]

@@ -62,7 +62,7 @@ def test_rows_as_json_are_the_same_bytes_each_time(cohkit_command: Command) -> N
 
 @pytest.mark.parametrize("name", [name for name, experiment in EXPERIMENTS.items() if experiment.limited])
 def test_single_access_gives_a_result_or_a_message(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """An experiment whose duration is limited may measure nothing, and then names what it lacks."""
+    """An experiment of limited simulated time may record no event, and then names the missing count or duration."""
     timed = {
         "cckit-fig7": "0 %, FPGA: no `increments` in",
         "cckit-fig8": "1, with prefetcher: no `lines read` in",

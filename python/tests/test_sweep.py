@@ -415,6 +415,7 @@ def test_litmus_tests_are_points_with_their_texts(tmp_path: Path, root: Path) ->
 
 @pytest.mark.needs("verilator")
 def test_lockstep_seeds_are_points() -> None:
+    """Each seed is a point. The hardware does not support the home of `msi`, which the outcome of a point reports."""
     points = Spec("lockstep", {"protocol": "msi", "messages": 10}, repetitions=2).points()
     assert [point.seed for point in points] == [0, 1]
     outcome = run(points[0])
@@ -424,6 +425,7 @@ def test_lockstep_seeds_are_points() -> None:
 
 
 def test_mutants_of_a_text_are_points() -> None:
+    # Mutant 80 of `msi` survives the check, and mutant 120 is refuted.
     points = Spec("mutants", {"protocol": "msi"}, {"index": [80, 120]}).points()
     outcomes = [run(point) for point in points]
     assert [[row["verdict"] for row in outcome.rows] for outcome in outcomes] == [["survived"], ["refuted"]]

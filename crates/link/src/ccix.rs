@@ -74,7 +74,7 @@ pub struct End {
     spare_buffers: Vec<Vec<Message>>,
 }
 
-/// Maximum number of spare buffers. Bounds their number if more messages arrive than leave.
+/// Maximum number of spare buffers. Without it, their number would grow if more messages arrive than leave.
 const MAX_SPARE_BUFFERS: usize = 16;
 
 impl End {

@@ -26,7 +26,8 @@ const SLOTS_PER_LINE: u32 = 4;
 const SLOT_BITS: u32 = 128;
 /// Bytes of forward error correction at the end of a large flit.
 const FEC_BYTES: u64 = 6;
-/// Limit of data slots owed for headers already sent. The header of another line may only leave below this limit.
+/// Limit of data slots owed for headers already sent: those of five lines. The header of another line may only leave
+/// below this limit.
 const MAX_OWED_SLOTS: u32 = 20;
 
 /// Flit format of a link.

@@ -91,16 +91,17 @@ pub const DMA_ONE_WAY_DELAY: u64 = 150;
 pub const DMA_DESCRIPTOR: u64 = 32;
 /// Maximum bytes per transfer.
 pub const MAX_DMA_BYTES: u64 = 1 << 20;
-/// Minimum bytes of all transfers in a throughput run.
+/// Minimum bytes of all transfers in a throughput run, so that the measured half in the middle is in a steady state.
 const MIN_DMA_BYTES: u64 = 1 << 22;
 
-/// Duration of a run in bytes on all lanes, after a warm-up of an eighth of it.
+/// Duration of a run in bytes on all lanes, after a warm-up of an eighth of it. With it, measured rates agree with the
+/// formulas as closely as the tests require.
 const MEASUREMENT_BYTES: u64 = 2_400_000;
 /// Minimum duration of a run in round trips, because credits let data through in one burst per round trip.
 const MIN_ROUND_TRIPS: u64 = 32;
 /// Maximum bytes per read request, as configured by hosts.
 const MAX_READ_REQUEST_BYTES: u64 = 512;
-/// Number of tags of a reader.
+/// Number of tags of a reader: those of 8 bits.
 const TAGS: u16 = 256;
 
 impl Kind {
@@ -193,7 +194,7 @@ impl LinkConfig {
         LinkRates { steps, flows }
     }
 
-    /// Bytes between two DLLPs of each kind, as published for 256-byte packets.
+    /// Bytes between two DLLPs of each kind, for a maximum payload of 256 bytes. Source: pcie-bench, `pcie-model`.
     fn limit(&self) -> u64 {
         if self.lanes > 8 {
             168

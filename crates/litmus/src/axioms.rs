@@ -9,7 +9,7 @@
 //!   thread included.
 //! * Total store order preserves all but a write before a later read, with no full fence and no atomic access between
 //!   them. A read that is forwarded from the thread's own store buffer does not order the write for other threads.
-//! * Release consistency preserves only what is requested: by fences, acquires and releases; by data and control
+//! * Release consistency preserves only the requested order: by fences, acquires and releases; by data and control
 //!   dependencies of writes on reads; and by a control dependency with a fence of instruction fetches for all later
 //!   accesses. A write stays after earlier accesses of its location. All other threads observe a write at the same
 //!   time.

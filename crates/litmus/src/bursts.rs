@@ -100,8 +100,8 @@ pub fn named(name: &str) -> Option<Program> {
 /// * two or three stores and releases, the last a release, whose effects another thread acquires; the same with a
 ///   fence;
 /// * the same before an acquire of another thread's release (store buffering);
-/// * two stores and a release that a second thread hands on to a third;
-/// * two stores and a release while other threads have copies of what is stored;
+/// * two stores and a release, which a second thread acquires and passes on to a third by its own release;
+/// * two stores and a release while other threads have copies of the stored locations;
 /// * two rounds of a store and a release, and two threads that both release and acquire.
 pub fn programs(model: Model) -> Vec<Program> {
     let mut names = Vec::new();

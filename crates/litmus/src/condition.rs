@@ -292,7 +292,7 @@ impl Reader<'_> {
     }
 }
 
-/// Splits `locations [x; 0:X2;] exists ...` into the items of the list and what follows the list.
+/// Splits `locations [x; 0:X2;] exists ...` into the items of the list and the text after the list.
 fn parse_list(piece: Piece) -> Option<(Vec<Piece>, Piece)> {
     let (mut depth, mut items) = (0, Vec::new());
     let mut item_start = 0;

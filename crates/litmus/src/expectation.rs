@@ -23,7 +23,7 @@ impl Observation {
         }
     }
 
-    /// Parses an expectation in the words of herd and of its users; ignores what follows the first word.
+    /// Parses an expectation in the words of herd and of its users; ignores all further words.
     fn parse(word: &str) -> Option<Observation> {
         let end = word.find(|c: char| !c.is_ascii_alphabetic());
         let word = &word[..end.unwrap_or(word.len())];

@@ -73,7 +73,7 @@ pub struct Level<'p> {
 /// at least one such cache per thread.
 #[derive(Clone, Debug)]
 pub struct Machine<'p> {
-    /// Level next to memory.
+    /// Upper level: the one next to memory, or the only one.
     pub upper: Level<'p>,
     /// Level below each cache of the upper level, if any.
     pub lower: Option<Level<'p>>,

@@ -7,7 +7,7 @@ use cohkit_riscv::system::{Errno, FilePosition};
 pub const FOLDER: &str = ":channel/";
 /// First file descriptor of open binaries. This and all higher descriptors are reserved for binaries.
 const FIRST_DESCRIPTOR: u32 = 0x4000_0000;
-/// Maximum number of open binaries.
+/// Maximum number of open binaries. Bounds the table of a host program that never closes any.
 const MAX_OPEN: usize = 16;
 
 /// Channel programs by name, stripped of symbols and debug information, and the read positions of open ones.

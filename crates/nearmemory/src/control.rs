@@ -29,7 +29,8 @@ pub const FAR_BYTES: u64 = 0x858;
 /// Size of the host's last-level cache, in bytes.
 pub const LAST_CACHE: u64 = 0x860;
 /// State of the last load, one of [`crate::device::State`]: loading, running once the program has started, or refused.
-/// It never changes after the start, so a host that polls it does not synchronise with the program by accident.
+/// It never changes after the start, so a poll of it gives a host no knowledge of the program's later actions, for the
+/// race detector.
 pub const LOAD_STATE: u64 = 0x868;
 /// Number of lines that the host's last-level cache may have in flight.
 pub const LAST_CACHE_MISSES: u64 = 0x870;

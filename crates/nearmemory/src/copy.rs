@@ -1,5 +1,5 @@
 //! The copy engine: copies lines between the scratchpad and far memory, or host memory, in parallel with the core.
-//! Stamps show completion.
+//! Timestamps of scratchpad lines show completion.
 
 use crate::scratchpad::{Data, Scratchpad, LINE};
 use std::collections::{BTreeMap, VecDeque};

@@ -1,4 +1,5 @@
-//! Near-memory cores: the scratchpad with locks that a host and such a core share, and the core with its memory.
+//! Near-memory cores: RISC-V cores beside far memory, each with a scratchpad that it shares with the host and whose
+//! lines it can lock.
 //!
 //! [`Scratchpad`] holds lines, the host's requests that wait at locked lines, and their notices. [`Copier`] copies
 //! lines between far memory and the scratchpad in parallel with the core. [`Controller`] is the memory of a core of

@@ -2,7 +2,8 @@
 
 use cohkit_riscv::system::{Errno, World};
 
-/// Maximum number of buffered bytes of an unfinished line.
+/// Maximum number of buffered bytes of an unfinished line. A longer line is written out in parts, so that the buffer
+/// stays small.
 const MAX_UNFINISHED_BYTES: usize = 1 << 13;
 
 /// Output of a program since its last complete line.

@@ -21,9 +21,10 @@ use cohkit_riscv::{
 use cohkit_timeline::{Filter, Recorded};
 use cohkit_units::Time;
 
-/// Maximum number of cycles that a core runs ahead of the others without an access to shared state.
+/// Maximum number of cycles that a core runs ahead of the others without an access to shared state. The event loop then
+/// regains control, even if the core never accesses shared state.
 const QUANTUM: u64 = 1 << 16;
-/// Minimum number of instructions per turn of a core, in functional simulation.
+/// Minimum number of instructions per turn of a core in functional simulation, to amortise the event of a turn.
 const SLICE: u64 = 64;
 
 /// Calls by which cores of the host start each other, with their return codes. They are those of the "hart state

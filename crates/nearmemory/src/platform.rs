@@ -1,5 +1,5 @@
-//! Machines with near-memory cores, described in TOML. Every quantity has a name, a unit and an origin, and a range
-//! where no source gives it, as in the simulator's platforms.
+//! Machines with near-memory cores, described in TOML. Every quantity has a name, a unit and an origin, and a range if
+//! no source states its value, as in the simulator's platforms.
 
 use crate::scratchpad::LINE;
 use cohkit_base::words::did_you_mean;
@@ -8,7 +8,7 @@ use cohkit_sim::platform::text::{self, Kind, PlatformError};
 use cohkit_sim::platform::{current_name, Dram, Memory};
 use cohkit_units::{self as units, Quantity, Unit};
 
-/// The machine that ships: Enzian with four near-memory cores.
+/// The shipped machine: Enzian with four near-memory cores.
 pub const ENZIAN: &str = include_str!("../../../nearmemory/enzian.toml");
 
 /// Properties of a quantity that hold for all machines.
@@ -128,7 +128,7 @@ quantities! {
 }
 
 impl Platform {
-    /// Returns the machine that ships.
+    /// Returns the shipped machine.
     ///
     /// # Panics
     /// Never: a test parses the same text.

@@ -1,11 +1,11 @@
 //! Race detector for far memory, which is not coherent. It reports loads of stale lines, write-backs over newer data,
 //! and lines that both sides write, each with the two program locations.
 //!
-//! A stale line is an error only if the program could know of the write. It could if some message received since
-//! carries that knowledge: a register, a scratchpad line, a FIFO word, or the end of a program. Each core therefore has
-//! a vector clock, which synchronisation carries: words, lines, responses held by a lock, notices, stamps, and copies
-//! to the host's own memory. Two accesses to a line of far memory, one of them a store, race unless the second core
-//! knows that the first access is complete.
+//! A stale line is an error only if the write happens before the access: a chain of synchronisation leads from the
+//! write to the accessing core, by a register, a scratchpad line, a FIFO word, or the end of a program. Each core
+//! therefore has a vector clock, its *knowledge*, which synchronisation carries: words, lines, responses held by a
+//! lock, notices, stamps, and copies to the host's own memory. Two accesses to a line of far memory, one of them a
+//! store, race unless the completion of the first access happens before the second access.
 //!
 //! The host's cores share their caches and observe each other. A message from one of them therefore carries the
 //! knowledge of all.

@@ -96,8 +96,8 @@ struct Slot {
 /// current contents.
 ///
 /// A write-back to a line that is locked for write-backs is stored at once, and only its acknowledgement is held. Until
-/// the release, no other write-back changes the line. A read behind such a write-back waits, so that a host reads what
-/// it has written back.
+/// the release, no other write-back changes the line. A read behind such a write-back waits, so that a host reads its
+/// own write-back.
 ///
 /// Each request held by a lock creates one notice, so there are never more notices than outstanding host requests.
 /// Accesses of the core and of the copy engine are never held.

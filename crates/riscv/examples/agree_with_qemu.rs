@@ -1,9 +1,11 @@
-//! Compares random programs under QEMU and this crate: `agree --seed 1 --count 1000000`.
+//! Compares random programs under QEMU's user mode (`qemu-riscv64`) and this crate: `cargo run --release -p
+//! cohkit-riscv --example agree_with_qemu -- --seed 1 --count 1000000`.
 
 use cohkit_riscv::{Decoder, Extensions};
 use cohkit_testing::riscv_oracle;
 
-/// Compares `--count` programs of `--length` instructions each; with `--show`, prints the first of them before.
+/// Compares `--count` programs of `--length` instructions each. With `--show`, first prints the program of the first
+/// seed.
 fn main() -> std::process::ExitCode {
     let (mut seed, mut count, mut length, mut show) = (0, 1000, 300, false);
     let mut words = std::env::args().skip(1);
@@ -21,7 +23,8 @@ fn main() -> std::process::ExitCode {
         };
         if parsed.is_none() {
             eprintln!(
-                "error: `{word}`\n  help: agree [--seed N] [--count N] [--length N] [--show]"
+                "error: `{word}` is no option, or lacks a number\n  \
+                 help: agree_with_qemu [--seed N] [--count N] [--length N] [--show]"
             );
             return 2.into();
         }

@@ -49,7 +49,7 @@ impl Exception {
             MisalignedLoad(address) => (4, address),
             LoadFault(address) => (5, address),
             MisalignedStore(address) => (6, address),
-            // A stack overflow reports what a guard page below the stack would raise.
+            // A stack overflow has the cause of a store to a guard page below the stack.
             StoreFault(address) | StackOverflow(address) => (7, address),
             UserCall => (8, 0),
             MachineCall => (11, 0),

@@ -19,7 +19,7 @@ struct PermittedRange {
     executable: bool,
 }
 
-/// Memory restricted to what a program was granted: its segments with their permissions, its stack, its pipes and its
+/// Memory restricted to the resources of a program: its segments with their permissions, its stack, its pipes and its
 /// ranges of far memory. Every other access faults, which stops the core without reaching the memory behind.
 ///
 /// Invalidating a block flushes it instead, as machine mode may configure: the block may hold data of other programs.

@@ -124,9 +124,10 @@ pub enum ServiceOutcome {
     Exception(Exception),
 }
 
-/// Maximum bytes per read or write call. Programs repeat the call for the remainder.
+/// Maximum bytes per read or write call, which bounds the buffer of the call. Programs repeat the call for the
+/// remainder.
 const MAX_TRANSFER_BYTES: u64 = 1 << 20;
-/// Maximum string length in bytes.
+/// Maximum string length in bytes, that of a path in Linux (`PATH_MAX`).
 const MAX_STRING_BYTES: u64 = 4096;
 
 /// Registers of arguments and results, by ABI convention.

@@ -162,7 +162,8 @@ struct Node {
 
 /// Predecessor of the first step of a chain; not the number of any node.
 const FIRST: u64 = u64::MAX;
-/// Minimum number of nodes added between two calls of [`Attribution::drop_old_nodes`].
+/// Minimum number of nodes added between two calls of [`Attribution::drop_old_nodes`], each of which visits all active
+/// accesses.
 const MIN_NODES_BEFORE_DROP: usize = 1 << 12;
 
 /// A message in flight.

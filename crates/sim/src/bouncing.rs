@@ -18,7 +18,7 @@ const MIN_TRANSFERS: u64 = 16;
 /// Minimum share of a reported line in the waiting time of all lines, 0 to 1.
 const MIN_WAIT_SHARE: f64 = 0.01;
 
-/// Maximum number of reported lines.
+/// Maximum number of reported lines, to keep reports short.
 const MAX_REPORTED_LINES: usize = 4;
 
 /// A line that moves back and forth between caches because at least one of them writes it.

@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use crate::scenario::{Playable, ScenarioRun};
 
-/// Maximum number of combined scenarios.
+/// Maximum number of combined scenarios. Their ranges of words and of private lines, 2^26 each, then fit into 32-bit
+/// numbers.
 const MAX_SCENARIOS: usize = 16;
 
 /// Number of words that each scenario has of a host's memory that only the bus reaches.

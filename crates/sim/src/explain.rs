@@ -77,7 +77,7 @@ pub struct Failure {
     pub kind: FailureKind,
     /// Description, one sentence.
     pub text: String,
-    /// The line concerned; 0 if the failure is about no line.
+    /// Line of the failure; 0 if the failure is about no line.
     pub line: Line,
     /// Time of the failure, in picoseconds.
     pub time: Time,

@@ -298,7 +298,7 @@ impl<E: Copy> Queue<E> {
     }
 
     /// Reports the next events, so that the memory they need can be prefetched. Stages 0, 1 and 2 look ahead less and
-    /// less: each can prefetch what depends on data that the stage before has fetched.
+    /// less: each can prefetch state whose address depends on data that the previous stage has fetched.
     ///
     /// Each stage reports an event at most once. An event inserted before the last reported one may be missed.
     #[inline]

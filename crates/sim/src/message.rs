@@ -12,7 +12,7 @@ cohkit_base::index!(
     Agent(u16)
 );
 
-/// Maximum number of fields of a message.
+/// Maximum number of fields of a message, which are stored inline. Protocols with more are rejected.
 pub const FIELDS: usize = 4;
 
 /// The home's number among the agents of a line; remotes are numbered from 0.

@@ -708,8 +708,8 @@ impl Simulation {
         }
     }
 
-    /// Lets messages for this space in, from links shared with another space and at the request of that space. Messages
-    /// left for the other space are reported only if some were taken: these were before them.
+    /// Admits messages for this space from links that it shares with another space, at the request of that space.
+    /// Messages left for the other space are reported only if some were taken, which were before them.
     pub(crate) fn deliver_from_shared_lanes(&mut self, number: usize) {
         let unclaimed = self.deliver_from_lanes(number);
         if unclaimed.took_message && unclaimed.has_foreign_message {
@@ -717,7 +717,7 @@ impl Simulation {
         }
     }
 
-    /// Handles the messages that framed links let in.
+    /// Handles the messages admitted from framed links.
     fn deliver_from_lanes(&mut self, number: usize) -> Unclaimed {
         let mut context = context!(self);
         let Admission {

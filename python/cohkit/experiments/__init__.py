@@ -1,6 +1,6 @@
 """Reproduced published tables and figures, one module each.
 
-An experiment defines what to run, and the published number that each of our numbers is compared with.
+An experiment defines its runs, and the published number that each of our numbers is compared with.
 """
 
 from __future__ import annotations

@@ -33,8 +33,9 @@ SUSTAINED_LINES = SIZES[-1] // LINE_BYTES
 WORKLOADS: dict[str, Workload] = {"reads": "sequential-read-once", "writes": "sequential-write-line"}
 
 _HOST = """\
-A Neoverse N1 system is the home; the card is a caching agent of its lines by ccix over 8 lanes of 16 GT/s with CCIX's
-packets (n1sdp-u280, n1sdp-vck5000). Of each card one value is fitted, a hit in its system cache; the rest is assumed.
+The home is a Neoverse N1 system. The card is a caching agent of its lines by the protocol ccix, with CCIX's packets
+over 8 lanes of 16 GT/s (n1sdp-u280, n1sdp-vck5000). One value of each card, a hit in its system cache, is fitted; the
+others are assumed.
 """
 _OMISSIONS = "the operating system and its driver, and details of the mesh's home nodes"
 
@@ -223,8 +224,9 @@ EXPERIMENTS: dict[str, Experiment] = {
         **{**_figure(_LATENCY, _THROUGHPUT), "run": _exp1},  # type: ignore[arg-type]
         note=_HOST
         + f"""\
-Latency: of one transfer alone, each line a request of its own, with physical addresses. One at a time: such transfers
-that follow one another. Throughput: {SUSTAINED_LINES} lines in flight, whatever the size of a transfer.
+Latency: a single transfer with physical addresses, in which each line is a separate request. One at a time: each
+transfer starts when the previous one has ended. Throughput: {SUSTAINED_LINES} lines in flight, for every size of
+transfer.
 {TRANSFERS_NOTE}""",
         omissions=_OMISSIONS,
         headline="A card reads and writes its host's memory line by line over CCIX, or by DMA over PCIe.",
@@ -236,8 +238,8 @@ that follow one another. Throughput: {SUSTAINED_LINES} lines in flight, whatever
         **_figure(PointExperiment(_random_lines(), "ns", _mean), PointExperiment(_translated_transfers(), "ns", _time)),  # type: ignore[arg-type]
         note=_HOST
         + """\
-One line: the mean latency of random lines that are read without caching them, one at a time, of 4 MiB. A transfer: from
-its first request to its last answer, its pages not translated yet anywhere.
+One line: the mean latency of uncached reads of random lines in 4 MiB, one at a time. A transfer: from its first request
+to its last response, with its pages in no translation cache.
 """,
         omissions=_OMISSIONS + "; the bytes of requests for translations on the link",
         headline="A card whose addresses are virtual waits for its translation.",
@@ -250,8 +252,9 @@ its first request to its last answer, its pages not translated yet anywhere.
         ),  # type: ignore[arg-type]
         note=_HOST
         + """\
-One line at a time, with physical addresses. A hit is the median of random lines that the system cache holds, a miss the
-mean of those of 64 MiB. Both times of a hit are one value: what is left of the difference is that of the two.
+One line at a time, with physical addresses. A hit is the median latency of random lines that the system cache holds, a
+miss the mean latency of random lines of 64 MiB. One fitted value serves the hits of loads and of stores of a card, so
+the remaining errors are the difference between the two published hits.
 """,
         omissions=_OMISSIONS,
         headline="A card finds a line in its system cache, or gets it from its host.",
@@ -261,8 +264,9 @@ mean of those of 64 MiB. Both times of a hit are one value: what is left of the 
         **_figure(PointExperiment(_sharing(), "ns", _mean)),  # type: ignore[arg-type]
         note=_HOST
         + """\
-A core of the host and an engine of the card make 1,024 random accesses each, half of them stores, one at a time: the
-mean latency of all of them. Lines are those of a region: in a smaller one, one takes them from the other more often.
+A core of the host and an engine of the card make 1,024 random accesses each, half of them stores, one at a time. The
+number is the mean latency of all accesses. The smaller the region of the lines, the more often one side takes a line
+from the other.
 """,
         omissions=_OMISSIONS,
         headline="Lines that host and card both modify bounce between them over CCIX.",

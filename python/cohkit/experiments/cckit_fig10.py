@@ -32,15 +32,17 @@ METHODS: list[tuple[str, str, Application, dict[str, int]]] = [
 ]
 
 NOTE = """\
-The share of calls that take no longer, in percent, against the time.
-Lines: a call writes one line of arguments and loads the other line of its pair; the device withholds that line until it
-has taken the arguments; the thread writes and reads one word of it. Registers: a call writes its arguments into
-registers and reads as many results, of one word or of the 16 of a line. Descriptors: a call writes arguments and a
-descriptor into memory and then a register; the device fetches the one and then the other, and writes results and the
-call's number into memory, where the thread polls; the thread writes and reads all words one by one. The bus is PCIe
-of 16 lanes, Gen3. No source here gives its latency: 400 ns each way is assumed, as are the rest of `bus.*` in the
-platform, each with its range; so these are baselines of this model, not published ones. 2 ms after 100 us of warm-up,
-in which each call takes as long as the one before, as nothing is random.
+Cumulative distribution: the share of calls, in percent, that take at most the given time.
+Lines: a call writes one line of arguments and loads the other line of its pair. The device withholds that line until it
+has taken the arguments. The thread writes and reads one word of a line.
+Registers: a call writes its arguments into registers and reads as many results: one word, or the 16 words of a line.
+Descriptors: a call writes arguments and a descriptor into memory, and then a register. The device fetches the
+descriptor and then the arguments. It writes the results and the call's number into memory, where the thread polls. The
+thread writes and reads all words one by one.
+The bus is PCIe Gen3 with 16 lanes. No source here gives its latency: 400 ns each way is assumed, like the other `bus.*`
+of the platform, each with its range. The rows of registers and descriptors are therefore baselines of this model, not
+published ones.
+A run takes 2 ms after 100 us of warm-up. Nothing in it is random, so each call takes as long as the previous one.
 """
 OMISSIONS = (
     "the operating system, address translation and all other traffic, which make most of the tail of a measured "

@@ -22,8 +22,8 @@ WORKLOADS: dict[str, Workload] = {
 }
 
 NOTE = f"""\
-Nothing was tuned to throughputs. Platforms set the number of cores and the prefetch distance of reads.
-`--published FILE.toml` joins published ones by keys such as {KEY}.dc_ddr.sequential_read.
+No value was fitted to throughputs. Platforms set the number of cores and the prefetch distance of reads.
+`--published FILE.toml` joins published numbers by keys such as {KEY}.dc_ddr.sequential_read.
 """
 
 

@@ -21,11 +21,11 @@ MACHINES = {
 }
 
 NOTE = """\
-One thread increments all rows of a warm table of 8 MiB, one after the other; the other side increments the given part
-of the rows, one at a time, without a pause: it takes a row under lock, increments it and gives it back. 20 ms after
-40 ms of warm-up, mean of three seeds; these differ in what the rows begin with only, so they take the same times. No
-increment is lost, which is checked at the end of each run.
-The second CPU stands at the home of the table and takes rows as the device does.
+One thread increments all rows of a warm table of 8 MiB, one after the other. The other side increments the given share
+of the rows, one at a time and without a pause: it takes a row under a lock, increments it and releases it. A number is
+the mean of three runs of 20 ms, after 40 ms of warm-up. Their seeds change only the initial values of the rows, so the
+runs take the same times. Each run checks at its end that no increment is lost.
+The second CPU is at the home of the table, and takes rows as the device does.
 """
 OMISSIONS = "the operating system, address translation, and the cache of the second CPU"
 

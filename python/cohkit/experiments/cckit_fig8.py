@@ -20,11 +20,11 @@ THREADS = range(1, 9)
 BLOCKS = {"with": 8, "without": 0}
 
 NOTE = """\
-Each thread reads a part of its own of 64 MiB in address order, one line at a time. The prefetcher has eight blocks of
-8 KiB; it reads the line that is asked for first, then the block in bursts of 64 beats, and claims the next block when
-the second half of one is read. Each thread prefetches as many lines ahead as the platform's cores do. Eight threads
-leave none of the blocks for a next one and take each other's; `--param blocks=16` of `cohkit play` avoids that. 5 ms
-after 1 ms of warm-up.
+Each thread reads its own part of 64 MiB in address order, one line at a time. The prefetcher has eight blocks of 8 KiB.
+It reads the requested line first, then the block in bursts of 64 beats, and claims the next block when the second half
+of a block is read. Each thread prefetches as many lines ahead as the platform's cores do. Eight threads occupy all
+blocks, so that none is free for a next block, and threads evict each other's blocks; `--param blocks=16` of `cohkit
+play` avoids that. A run takes 5 ms after 1 ms of warm-up.
 """
 OMISSIONS = "the operating system and address translation"
 

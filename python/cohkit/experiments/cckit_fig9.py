@@ -24,10 +24,10 @@ ROWS_OF_A_LINE = 8
 MODES = {"recomputed": 0, "incremental": 1}
 
 NOTE = f"""\
-A thread appends rows to TPC-H's ORDERS and reads a synchronisation address; from then to the answer is the response
-time, the mean of {TRANSACTIONS} transactions. Meanwhile the device takes the lines that were written, reads the base
-table, all of it or what is new, and writes the view, all of it or what has changed, each line under its lock. The
-thread compares the view that it then reads with its own sums. The last rows of the table are those that are appended.
+A thread appends rows to TPC-H's table ORDERS and reads a synchronisation address. The response time is the time from
+this read to its answer, as the mean of {TRANSACTIONS} transactions. Meanwhile the device takes the lines that were
+written, reads the base table (all of it, or the new rows) and writes the view (all of it, or the changed lines), each
+line under its lock. The thread compares the view with its own sums. The appended rows are the last ones of the table.
 """
 OMISSIONS = (
     "the time that summing takes (memory is slower), the device's own store of sums (it has room for all, on chip), "

@@ -19,9 +19,9 @@ PATTERNS: dict[str, Workload] = {"sequential": "sequential-read", "random": "ran
 SINGLE_CORE = {"cores.count": 1, "cores.max_outstanding": 1, "cores.prefetch_distance": 0}
 
 NOTE = f"""\
-A read crosses the link twice (first a header, then one with the line), and its unit of the home handles it twice
-(the request, then the line from memory). No value of a platform is there for one row only.
-The platforms are fitted to {KEY}; nothing else is.
+A read crosses the link twice: first a header, then a header with the line. Its unit of the home handles it twice: the
+request, then the line from memory. No value of a platform affects only one row.
+The platforms are fitted to {KEY}, and to no other number here.
 """
 
 

@@ -19,9 +19,10 @@ BURST = 1024
 """Maximum number of outstanding operations."""
 
 NOTE = f"""\
-One at a time: the time from asking to completion at the device, of lines that the CPU holds clean; the way of local
-operations was fitted to it. As many as accepted: up to {BURST} at a time; how fast the second and third quarter of them
-are done. (Blind, their number was divided by their mean time, in which the first find the device idle.)
+One at a time: the time from the request to its completion at the device, for lines that the CPU holds clean. The path
+of local operations was fitted to it. As many as accepted: up to {BURST} operations at a time; the number is the rate of
+the second and the third quarter of them. (The blind prediction was the number of operations divided by their mean
+latency, which includes the first operations, at an idle device.)
 """
 OMISSIONS = "other activity of the CPU's cores: they wait, so the link carries nothing else"
 

@@ -353,12 +353,12 @@ def _limited(accesses: int) -> str:
 
 
 NOTE = """\
-A thread stores to lines of other hosts, one host after the other, and releases a flag of the first one after so many
-bytes; the time is until its last release has been acquired there, and the traffic is bytes between hosts, headers
-included. Who acquires the flag checks the bytes when all is over, and lets the threads of the other hosts check theirs.
-Each store is to a line of its own; one above a line is a store to a larger line. Credits of posted stores do not count.
-Message sizes, the core's clock and its limit of outstanding stores are assumed (`cohkit platform cxl-8x8`): 128 stores
-under `so`, without a limit under `mp` and `cord`, whose stores need no acknowledgement.
+A thread stores to lines of other hosts, one host after the other, and releases a flag of the first host after the given
+number of bytes. Time ends when the last release has been acquired there; traffic is the bytes between hosts, headers
+included. At the end, the thread that acquires the flag checks the bytes, and lets the threads of the other hosts check
+theirs. Each store is to a separate line; a store of more bytes than a line is a store to a larger line. Credits of
+posted stores do not count. Message sizes, the core's clock and its limit of outstanding stores are assumed (`cohkit
+platform cxl-8x8`): 128 stores under `so`; no limit under `mp` and `cord`, whose stores need no acknowledgement.
 """
 OMISSIONS = "waiting inside meshes, room in buffers, misses in the shared cache"
 
@@ -374,7 +374,7 @@ EXPERIMENTS = {
     ),
     "cord-fig9": Experiment(
         run=_fig9,
-        note=NOTE + "The latency is taken as that of the round trip, and as that of one way.\n",
+        note=NOTE + "The published latency is read as that of the round trip, and as that of one way.\n",
         omissions=OMISSIONS,
         headline="Waiting for acknowledgements before a release costs more at a higher latency between hosts.",
         axis="time of so (% of cord)",
@@ -384,7 +384,7 @@ EXPERIMENTS = {
     ),
     "cord-fig10": Experiment(
         run=_fig10,
-        note=NOTE + "Time is that of numbers of 40 bits, traffic that of 8. Fan-out 1, one directory.\n",
+        note=NOTE + "Time is relative to numbers of 40 bits, traffic to numbers of 8 bits. Fan-out 1, one directory.\n",
         omissions=OMISSIONS,
         headline="Counters of four bits and fewer cost time; others cost none relative to sequence numbers of 40 bits.",
         axis="of numbers with each store (%)",

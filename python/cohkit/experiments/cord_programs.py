@@ -271,14 +271,14 @@ def _limited(accesses: int) -> str:
 
 
 NOTE = """\
-Ten programs, one thread on each of eight hosts (assumed: up to eight, and the latency between hosts that of
-one way, with `--sensitivity`), that compute on real data and check their results; a program whose check fails has no
-number. Bytes between two releases and fan-outs are those of the published table; graphs are generated, of 16384
-vertices; matrices are of 256 by 60 and 128 by 128 lines; which messages the mini-applications pass, and how often, is
-assumed (`cohkit play cxl-8x8 mocfe --param help`). Time is from the first moment at which all have their data to the
-last check. What a thread keeps to itself is calculated outside of the memory that is simulated, in 1 ns for each value.
-A thread has up to 128 stores without acknowledgement, also to one line. Credits of posted stores do not count. Means
-are geometric, over the programs with a number.
+Ten programs compute on real data and check their results; a program whose check fails has no number. One thread runs on
+each of eight hosts. `--sensitivity` varies two assumptions: up to eight threads per host, and the published latency
+between hosts as that of one way. Bytes between two releases and fan-outs are those of the published table. Graphs are
+generated, with 16384 vertices; matrices have 256 by 60 and 128 by 128 lines. The kinds and numbers of messages of the
+mini-applications are assumed (`cohkit play cxl-8x8 mocfe --param help`). Time begins when all threads have their data,
+and ends with the last check. Private data of a thread are not in simulated memory: each value takes 1 ns to compute. A
+thread has up to 128 unacknowledged stores, also to one line. Credits of posted stores do not count. Means are
+geometric, over the programs with a number.
 """
 OMISSIONS = "waiting inside meshes, room in buffers, misses in the shared cache, seven cores of each host"
 
@@ -286,7 +286,7 @@ EXPERIMENTS = {
     "cord-fig2": Experiment(
         run=_fig2,
         rerun_accesses=RERUN_STORES,
-        note=NOTE + "The share of time is that in which threads wait for their outstanding stores.\n",
+        note=NOTE + "The share of time is the time that threads wait for their outstanding stores.\n",
         omissions=OMISSIONS,
         headline="Threads wait for acknowledgements, which are a part of the traffic between hosts.",
         axis="share (%)",
@@ -296,8 +296,8 @@ EXPERIMENTS = {
         run=_fig7,
         rerun_accesses=RERUN_STORES,
         note=NOTE
-        + "Bytes for each release are those of all relaxed stores under `cord` by all releases, among them those of\n"
-        "barriers and of flags that announce consumed bytes.\n",
+        + "Bytes per release: those of all relaxed stores under `cord`, divided by the number of all releases, which\n"
+        "include those of barriers and of flags that announce consumed bytes.\n",
         omissions=OMISSIONS,
         headline="Programs with stores ordered at their source, between two points or written back.",
         axis="of cord (%); stored for each release (B)",

@@ -98,10 +98,11 @@ EXPERIMENTS = {
         run=_run,
         note="""\
 Every core of every host stores 16 lines to the memory of three other hosts, one after the other, and then releases a
-flag of the first, four times; the thread that acquires the last flag checks the lines, and lets the others check
-theirs. The three are the next host and those at equal distances. Time is from the first store of a core to its last
-check, traffic the bytes between hosts; both are means over cores. Eight hosts are at each switch, and one switch is
-above all others; of eight hosts all are at one. What is between the switches is assumed (`cohkit platform cxl-512x8`).
+flag of the first one; it does so four times. The thread that acquires the last flag checks the lines, and lets the
+others check theirs. The first of the three is the next host, and the distances between them are equal. Time is from the
+first store of a core to its last check, and traffic is the bytes between hosts; both are means over cores. Each switch
+has eight hosts, below one top switch; a machine of eight hosts has one switch. The links between switches are assumed
+(`cohkit platform cxl-512x8`).
 """,
         omissions="waiting inside meshes, room in buffers, memory behind the shared cache",
         headline="Hosts behind different switches are farther apart, which costs orderings that wait.",

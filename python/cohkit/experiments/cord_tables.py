@@ -348,30 +348,30 @@ def _table3(conditions: Conditions) -> list[Measurement]:
 
 
 NOTE = """\
-SSSP, padding, page rank and a broadcast of a word from every host to every other, one thread on each host, with tables
-as small as they may be: the time until all have checked their results is within 0.1 % of that with tables of 32
-entries. One table after the other is made smaller: a core's epochs without acknowledgement, its counts of stores, a
-directory's counts of stores, and those of notifications. An entry of a core has the number of a directory (there is
-one at each slice) and a counter of 32 bits or an epoch of 8; one of a directory has the epoch, and a counter or as many
-bits as a number of directories takes. A thread stores to one directory of each host; graphs are of 4096 vertices,
-matrices of 64 rows.
+SSSP, padding, page rank, and a broadcast of a word from every host to every other, with one thread on each host. Tables
+have their minimum sizes: the time until all threads have checked their results is within 0.1 % of the time with tables
+of 32 entries. Tables are minimised one after the other: a core's unacknowledged epochs, its counts of stores, a
+directory's counts of stores, and its counts of notifications. An entry of a core has the number of a directory (one at
+each slice), and a counter of 32 bits or an epoch of 8 bits. An entry of a directory has the epoch, and a counter or the
+number of a directory. A thread stores to one directory of each host. Graphs have 4096 vertices, matrices 64 rows.
 """
 _OF_TABLES = """\
-The tables of a directory have so many entries for each core that issues; for all cores that is as often as there are
-cores, eight to a host. The published entries of a directory, 8*16 and 16*16, are read as 8 and 16 for each core, and as
+Entries of a directory's tables are per issuing core. The size for all cores multiplies them by the number of cores,
+eight per host. The published entries of a directory, 8*16 and 16*16, are read in two ways: as 8 and 16 per core, and as
 128 and 256 for all cores, in equal parts.
 """
 _OF_BUFFERS = """\
-A directory's are those for all cores, eight to a host. Buffers are for as many releases, or other ends of epochs, of
-each core as it may have without acknowledgement, each of the bytes that one takes on a link.
+A directory's tables are those for all cores, eight per host. Buffers hold as many releases, or other ends of epochs, of
+each core as it may have unacknowledged, each with the bytes that it takes on a link.
 """
 _OF_CHIP = """\
-Tables of a core (two of 8 entries) and of a directory (128, 256 and 8 entries), as RAMs of one port at 22 nm and 360 K:
-cells, decoder, word-line drivers, precharge, sense amplifiers, write and output drivers, by the formulas and constants
-of CACTI 7 (`python/cohkit/experiments/small_rams.py`). An entry is a block of 64 B, since the published tables of 8
-entries cost the same whatever an entry has; RAMs of the bits that the tables need follow. Not in it: tags, wires from
-the edge of a bank, and more than one bank or port. A host has eight cores and eight directories; its share is that of
-the published area and static power of its shared cache and directory. 16 B of header with a line are assumed.
+Tables of a core (two of 8 entries) and of a directory (128, 256 and 8 entries), as RAMs of one port at 22 nm and 360 K,
+by the formulas and constants of CACTI 7 (`python/cohkit/experiments/small_rams.py`): cells, decoder, word-line drivers,
+precharge, sense amplifiers, write and output drivers. An entry is a block of 64 B, because the published tables of 8
+entries have equal cost, whatever an entry contains. Further rows use the bits that the tables need. Tags, wires from
+the edge of a bank, and more than one bank or port are left out. A host has eight cores and eight directories; its share
+is relative to the published area and static power of its shared cache and directory. A line is assumed to have 16 B of
+header.
 """
 OMISSIONS = "waiting inside meshes, room in buffers, memory behind the shared cache, seven cores of each host"
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 BASE = "tests/construction/base.coh"
 NOTE = f"""\
-The published home has messages where ours has events, which operations of device and memory are too.
+The published numbers count messages where ours count events, which include operations of device and memory.
 Ours also serves non-caching accesses, and offers each local operation with and without taking the lock.
 `base` ({BASE}) does neither.
 """

@@ -35,13 +35,13 @@ SUSTAINED_LINES = SIZES[-1] // LINE_BYTES
 LINKS = {"one link": 1, "two links": 2}
 
 NOTE = f"""\
-An engine on the FPGA, clocked at 300 MHz, reads or writes lines of the CPU's memory without caching them: eci-near on
-enzian-cpu-home, the CPU's cores idle and its cache empty. A transfer is so many bytes, each line a request of its own.
-Latency: of one transfer alone, from its first request to its last response. One at a time: such transfers that follow
-one another. Throughput: with {SUSTAINED_LINES} lines in flight, whatever the size of a transfer.
-The two sockets: one reads what lies in the last-level cache of the other (thunderx1-2s-eci); of it a
-latency is fitted, and what gets through follows from lanes, framing, credits and what the cores have in flight.
-Links are framed: blocks, credits and the receivers' clocks are there, and no bandwidth is set.
+An engine on the FPGA, clocked at 300 MHz, reads or writes lines of the CPU's memory without caching them (eci-near on
+enzian-cpu-home). The CPU's cores are idle, and its cache is empty. Each line of a transfer is a separate request.
+Latency: a single transfer, from its first request to its last response. One at a time: each transfer starts when the
+previous one has ended. Throughput: {SUSTAINED_LINES} lines in flight, for every size of transfer.
+The two sockets: one reads lines that the last-level cache of the other holds (thunderx1-2s-eci). A latency is fitted;
+the throughput follows from lanes, framing, credits, and the outstanding accesses of the cores.
+Links are framed: blocks, credits and the receivers' clocks are modelled, and no bandwidth is set.
 {TRANSFERS_NOTE}`--published FILE.toml` joins published numbers by keys such as {KEY}.latency.reads.one_link.128.
 """
 OMISSIONS = (

@@ -19,11 +19,12 @@ PARALLELISM = (1, 2, 4, 8, 16, 32, 64)
 TABLES = {"coherent": 0, "messages": 1}
 
 NOTE = """\
-As many transactions at a time on each side as the number says: threads on the CPU, places in the device. Each takes
-the lock of one of 1024 records, drawn at random, holds it for 500 ns and gives it back. Coherent: a lock is a word of
-a line homed at the device; threads use compare-and-swap, the device a locking clean-invalidate. Messages: the table is
-the device's; threads ask by a register over PCIe and poll their own memory. The latency is from asking to having.
-1 ms after 100 us of warm-up. The machine is Enzian; PCIe beside it is assumed (`bus.*` of the platform).
+A row has the given number of concurrent transactions on each side: threads on the CPU, contexts in the device. Each
+takes the lock of one of 1024 records, drawn at random, holds it for 500 ns and releases it. Coherent: a lock is a word
+of a line homed at the device; threads use compare-and-swap, the device a locking clean-invalidate. Messages: the device
+has the table; threads send requests by a register over PCIe and poll their own memory. Latency is the time from the
+request to the acquisition. A run takes 1 ms after 100 us of warm-up. The machine is Enzian with an assumed PCIe bus
+(`bus.*` of the platform).
 """
 OMISSIONS = "the operating system, address translation, and that a machine with 48 cores runs 64 threads in turns"
 
@@ -67,10 +68,10 @@ HOST_THREADS = 4
 
 CARD_NOTE = f"""\
 A database on the host, and storage on the card that takes locks itself: {HOST_THREADS} threads, one on each core of a
-Neoverse N1 system, and as many requests of the card at a time as the number says. Each takes the lock of one of 1024
-records, drawn at random, holds it for 500 ns and gives it back. A lock is a word of a line of the host's memory; both
-sides change it by compare-and-swap in the copies that they cache by ccix. The latency is from asking to having. 1 ms
-after 100 us of warm-up. Records, times and the host's threads are assumed.
+Neoverse N1 system, and the given number of concurrent requests of the card. Each takes the lock of one of 1024 records,
+drawn at random, holds it for 500 ns and releases it. A lock is a word of a line of the host's memory; both sides change
+it by compare-and-swap in the copies that they cache by ccix. Latency is the time from the request to the acquisition. A
+run takes 1 ms after 100 us of warm-up. Records, times and the host's threads are assumed.
 """
 CARD_OMISSIONS = "the operating system, address translation, and other work of database and storage"
 

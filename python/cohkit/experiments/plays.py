@@ -142,7 +142,7 @@ BEST = "best"
 
 
 def _is_needed(key: str, keys: frozenset[str] | None) -> bool:
-    """Return whether one of the keys is that of this number, or of the largest number among which it is."""
+    """Return whether one of the keys is that of this number, or that of the maximum of its group."""
     return (
         keys is None
         or key in keys

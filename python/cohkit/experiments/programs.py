@@ -106,7 +106,7 @@ def scaled_capacities(part: int, whole: int) -> dict[str, str]:
 
 
 def scales(settings: Mapping[str, str]) -> Iterator[tuple[str, str, float]]:
-    """Yield label, name and scale of each capacity: the unscaled one over the one that is set.
+    """Yield label, name and scale of each capacity: the unscaled capacity divided by the set one.
 
     >>> list(scales(scaled_capacities(1, 16)))[0]
     ('first-level cache', 'l1', 8.0)
@@ -155,7 +155,7 @@ def _run_all(runs: Sequence[Run], conditions: Conditions) -> list[dict[str, floa
             _compile_once(folder, conditions.study, "channel", run.name, options, run.channel)
         results: list[dict[str, float]] = [{} for _ in runs]
         with ThreadPoolExecutor(conditions.threads or os.cpu_count()) as pool:
-            # Start long runs first, so that none is left alone at the end.
+            # Start long runs first, so that no long run remains alone at the end.
             order = sorted(range(len(runs)), key=lambda index: sum(runs[index].arguments), reverse=True)
             futures = {pool.submit(_run, folder, runs[index]): index for index in order}
             try:

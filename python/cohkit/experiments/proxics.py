@@ -241,11 +241,11 @@ EXPERIMENTS = {
     "proxics-table1": Experiment(
         run=_table1,
         note="""\
-All of it is measured by programs. External latency: uncached reads of the host, one after the other. Internal: from
-the command of a core to the stamp of the line. External bandwidth: the host reads in order, a word of each line, with
-the distance and level of hints that are best. Internal: transfers of a copy engine. The machine is fitted to the
-internal bandwidth and to the ratio of latencies; the external bandwidth follows from the reads that the directory has
-in flight. Both latencies are not published, the external one is held near Enzian's (591 ns, DC+DDR).
+Programs measure all numbers. External latency: uncached reads of the host, one after the other. Internal latency: from
+the command of a core to the timestamp of the line. External bandwidth: the host reads in order, one word of each line,
+with the best distance and level of prefetches. Internal bandwidth: transfers of a copy engine. The machine is fitted to
+the internal bandwidth and to the ratio of latencies; the external bandwidth follows from the reads that the directory
+has in flight. Neither latency is published; the external one is held near Enzian's (591 ns, DC+DDR).
 """,
         omissions=OMISSIONS,
         headline="A core beside far memory has lower latency and more bandwidth to it than the host.",
@@ -257,13 +257,14 @@ in flight. Both latencies are not published, the external one is held near Enzia
     "proxics-bulk": Experiment(
         run=_bulk,
         note="""\
-By the host: local in its own memory, far in far memory, with hints so many lines ahead as are best for 256 KiB of it,
-that also by four cores, each with a part of the bytes and of the hints; far ones end with a flush of what was written,
-all of them with a read of the last word. Sources in far memory are in no cache before; what is local was accessed
-before. By a core: from the host's request through a pipe, which brings operation and addresses, to the answer, for
-which the core has read the last line; what the host does for its caches is not counted. Copies are synchronous, 384
-lines at a time, or two interleaved transfers of 192, of which one is fetched while the other is stored. The second of two runs counts (published are medians of 100; here
-each is the same). Each word that was written is compared.
+By the host: `local` in its own memory; `far` in far memory, with the prefetch distance that is best for 256 KiB, also
+by four cores that each have a part of the bytes and of the prefetches. Far operations end with a flush of the written
+lines; all operations end with a read of the last word. Sources in far memory are in no cache before; local data has
+been accessed before. By a core: from the host's request through a pipe, with operation and addresses, to the answer,
+before which the core has read the last line; cache management of the host is not counted. Copies are synchronous, 384
+lines at a time, or two interleaved transfers of 192 lines, of which one is fetched while the other is stored. The
+second of two runs counts (published numbers are medians of 100 runs; here all runs are equal). Each written word is
+compared.
 """,
         omissions=OMISSIONS,
         headline="A core beside far memory sets, clears and copies it, and so does the host, by size.",
@@ -277,11 +278,11 @@ each is the same). Each word that was written is compared.
     "proxics-gups": Experiment(
         run=_gups,
         note=f"""\
-{_UPDATES} updates of one worker, of 8 bytes each. The host has read all of the table, or as much of it as its last
-cache has room for, before; it needs no barriers. Hints are for updates so many ahead as is best. Four cores of it have
-a quarter of the updates, of the hints and of the table each. The core fetches the line, changes the word and stores the
-line, one after the other; the registers that ask and answer are counted. A second time the updates undo the first, and
-all of the table is compared.
+{_UPDATES} updates of 8 bytes by one worker. The host has read the table before, or as much of it as its last-level
+cache holds; it needs no barriers. Its prefetches have the best distance. Each of four host cores has a quarter of the
+updates, of the prefetches and of the table. The core fetches the line, changes the word and stores the line, one after
+the other; the registers for request and answer are counted. A second pass undoes the updates, and the whole table is
+compared.
 """,
         omissions=OMISSIONS,
         headline="One worker updates random entries of a table that fits into the last cache or does not.",
@@ -295,11 +296,11 @@ all of the table is compared.
     "proxics-pipes": Experiment(
         run=_pipes,
         note=f"""\
-{_WORDS} words of 64 bits of one thread, or in all of four of as many host cores, to one core, which adds up the
-first one of each line, and each of registers. Each thread has as many lines or registers of its own. Lines hold 15
-words and a tag; the core takes a notice of each line, reads it in place and releases it. A register pipe holds one
-word; those that there are take turns. There and back: a line with one word and a line back, or the same by
-registers. The core's sums are compared, and each word that comes back.
+{_WORDS} words of 64 bits of one thread, or of four threads together on as many host cores, to one core. The core adds
+up the first word of each line, and each word of registers. Each thread has the given number of lines or registers of
+its own. Lines hold 15 words and a tag; the core takes a notice of each line, reads it in place and releases it. A
+register pipe holds one word; several of them take turns. Round trip: a line with one word and a line back, or the same
+by registers. The core's sums are compared, and each word that returns.
 """,
         omissions=OMISSIONS,
         headline="A host sends words to a core beside far memory, by lines of a scratchpad or by registers.",
@@ -313,9 +314,9 @@ registers. The core's sums are compared, and each word that comes back.
     "proxics-spawn": Experiment(
         run=_spawn,
         note=f"""\
-From the first word that the host writes of the binary to the core's word that it runs: mean of {_SPAWNS}. The binary is
-a stub that is padded with data to its length. Verified: the core looks through it before. The fixed steps of a start,
-and how long it takes for a line, a byte and a line that is cleared, are assumed (`loader.*`).
+Time from the first word of the binary that the host writes to the core's word that it runs: mean of {_SPAWNS} starts.
+The binary is a stub, padded with data to its length. Verified: the core verifies the binary before it starts it. The
+fixed steps of a start, and the times per line, per byte and per cleared line, are assumed (`loader.*`).
 """,
         omissions=OMISSIONS,
         headline="A host starts a program on a core beside far memory, which verifies or trusts it.",
@@ -329,11 +330,11 @@ and how long it takes for a line, a byte and a line that is cleared, are assumed
     "proxics-sum": Experiment(
         run=_sum,
         note=f"""\
-A table of {_TABLE >> 20} MiB, twice the last cache, of rows with a number and a balance of 32 bits each, filled up;
-million rows per second. Hints go as many lines ahead as the last cache may have in flight (64 of `host.llc_misses`);
-of four cores, each of which has a part of the rows, a quarter. The core is
-asked by a register pipe and answers by one; it fetches 64 lines at a time, three such transfers ahead. Sums are
-compared with what the balances were made to be.
+A table of {_TABLE >> 20} MiB, twice the last-level cache. A row has a number and a balance of 32 bits each, and
+padding; the unit is million rows per second. The host prefetches as many lines ahead as its last-level cache may have
+in flight (64 of `host.llc_misses`); each of four host cores has a part of the rows, and a quarter of this distance. The
+core receives its request by a register pipe and answers by one; it fetches 64 lines at a time, three such transfers
+ahead. Sums are compared with those of the generated balances.
 """,
         omissions=OMISSIONS,
         headline="A core beside far memory adds up a column of a table there, and so does the host.",
@@ -348,11 +349,10 @@ compared with what the balances were made to be.
         run=_filter,
         note=f"""\
 Table, caches and pages are {_SCALE} times smaller than in proxics-sum ("scale"): {_TABLE // _SCALE >> 20} MiB of rows
-of {LINE_BYTES} bytes; million rows of the table per second. The host counts the rows and
-adds up their balances, with hints as in proxics-sum; it keeps none. The core copies whole
-rows to far memory, adjacent ones at once (they are not counted on their way to the host), or streams them: each is a
-line that the host has asked for before, and that the scratchpad holds until it is there. All rows that are copied or
-come are compared.
+of {LINE_BYTES} bytes. The unit is million rows of the table per second. The host counts the selected rows and adds up
+their balances, with prefetches as in proxics-sum; it copies no row. The core copies whole rows to far memory, adjacent
+ones at once (their way to the host is not counted), or streams them: each row is a line that the host has requested
+before, and the scratchpad holds the request until the row is there. All copied or streamed rows are compared.
 """,
         omissions=OMISSIONS,
         headline="A core beside far memory selects rows of a table, and copies them or streams them to the host.",
@@ -366,9 +366,9 @@ come are compared.
     "proxics-compute": Experiment(
         run=_compute,
         note=f"""\
-{_ROUNDS} rounds of calls, choices, records, strings and arrays, of the same source on both sides, in memory that is
-near: rounds per second, and in 1000 clocks of each one's own. The mixture is ours, as the licence of Dhrystone is not
-known, so that rounds are not Dhrystone's. Results are compared.
+{_ROUNDS} rounds of calls, branches, records, strings and arrays, from the same source on both sides, in local memory:
+rounds per second, and rounds per 1000 clocks of each side. The mixture is ours, because the licence of Dhrystone is not
+known; its rounds are not comparable with Dhrystone's. Results are compared.
 """,
         omissions=OMISSIONS,
         headline="A core beside far memory computes slower than a host core, in proportion to its clock.",

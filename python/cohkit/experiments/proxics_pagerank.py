@@ -165,13 +165,13 @@ EXPERIMENTS = {
         run=_pagerank,
         note=f"""\
 Graphs, the host's caches and the reach of its translations are {_SCALE} times smaller than published ("scale"; the
-first-level cache has one set at least), and sizes as the programs tell; those that cannot be had are made to have
-the degrees, and as many of 1000 scores in another line than the one before. "Lines asked for" is what the far way
-fetches for 1000 scores. The graph is in the host's memory, contributions and sums of nodes are in far memory but
-for "local"; hints are as far ahead as is best; line and register pipes carry a node with up to 30 neighbours to the
-one of 4 cores that has its block of 32 nodes. Edges per second of whole rounds (two; the grid of host cores and
-cores beside has one, on the Kronecker graph, with line pipes), and bytes over the link, both ways, and of far
-memory for an edge. All sums are compared bit by bit.
+first-level cache has at least one set). Graphs have the sizes that the programs print. Unavailable graphs are generated
+with the same degrees, and with as many of 1000 scores in another line than the previous score. "Lines asked for" are
+the lines that the far method fetches per 1000 scores. The graph is in the host's memory; contributions and sums of
+nodes are in far memory, except for "local". Prefetches have the best distance. Line and register pipes carry a node
+with up to 30 neighbours to the one of 4 cores that has its block of 32 nodes. Numbers are edges per second over two
+whole rounds (one for the grid of host cores and near-memory cores, on the Kronecker graph with line pipes), and bytes
+per edge over the link in both directions, and at far memory. All sums are compared bit by bit.
 """,
         omissions=OMISSIONS,
         headline="Neighbours' scores in far memory are added up by the host, or beside it.",

@@ -88,14 +88,14 @@ EXPERIMENTS = {
     "proxics-uts": Experiment(
         run=_uts,
         note=f"""\
-Trees of the benchmark UTS, about {_SCALE} times smaller than T1L, T2L and T3L ("smaller": factor), as the caches of
-the host and the reach of its translations are ("scale"; the first-level cache has one set at least). Nodes are
-hashes by SHA-1, and are in memory before, each in a line of its own, siblings one behind the other. The host
-searches in depth, or with as many nodes hinted at before they are read as the last cache may have lines in flight
-(64; a quarter for each of four cores, which take parts of the tree from each other). Cores beside far memory have 8 outstanding reads; of four of them those that have nothing
-to do ask the others by FIFOs, each of whom gives its oldest siblings (published ones deal children equally to all),
-and they know by credit when all is done. Million nodes per second, from the last start of a program to the last
-number that one sends; nodes, leaves and depth are compared.
+Trees of the benchmark UTS, about {_SCALE} times smaller than T1L, T2L and T3L ("smaller": factor), like the caches of
+the host and the reach of its translations ("scale"; the first-level cache has at least one set). Nodes are SHA-1
+hashes. They are in memory before the search, each in a separate line, siblings in adjacent lines. The host searches
+depth first, or prefetches as many nodes ahead as its last-level cache may have lines in flight (64; a quarter for each
+of four cores, which take parts of the tree from each other). Near-memory cores have 8 outstanding reads. Of four of
+them, idle ones ask the others by FIFOs, and each of these gives its oldest siblings (the published version deals
+children equally to all); credits show when all are done. The unit is million nodes per second, from the last start of a
+program to the last number that a core sends. Nodes, leaves and depth are compared.
 """,
         omissions=OMISSIONS,
         headline="The host and cores beside far memory search trees there; prefetches overlap more reads.",

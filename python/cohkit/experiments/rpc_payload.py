@@ -32,15 +32,15 @@ METHODS: list[tuple[str, str, Application, str, int]] = [
 ]
 
 NOTE = f"""\
-Arguments and results have so many lines of 128 bytes each; {CALLS} calls of each thread. Latency: of one context; rate:
-of {CONTEXTS} contexts; throughput: the arguments that one context passes. \
-Lines: a call writes the lines of arguments and
-loads those of results one after the other, of each one word; the device withholds the first line of results until it
-has fetched all arguments, one after the other.
-Registers and descriptors: as in cckit-fig10, with all words of as many lines, or with one word of each. The former
-move as many bytes as lines do, but the thread touches each word and pays for it; with the latter it does what it does
-with lines, but the bus moves less. So the truth lies between the two. The bus is PCIe of 16 lanes, Gen3, with the
-assumed latency of the platform (`bus.*`); these are baselines of this model, not published ones.
+Arguments and results have the given number of lines of 128 bytes each; each thread makes {CALLS} calls. Latency: one
+context; rate: {CONTEXTS} contexts; throughput: the arguments that one context passes.
+Lines: a call writes the lines of arguments and loads those of results one after the other, one word of each line. The
+device withholds the first line of results until it has fetched all arguments, one after the other.
+Registers and descriptors: as in cckit-fig10, with all words of as many lines, or with one word of each line. With all
+words, they move as many bytes as lines do, but the thread spends time on each word. With one word of each line, the
+thread does the same work as with lines, but the bus moves fewer bytes. A fair comparison lies between the two. The bus
+is PCIe Gen3 with 16 lanes and the assumed latency of the platform (`bus.*`); these rows are baselines of this model,
+not published ones.
 """
 OMISSIONS = (
     "the operating system, address translation, writes that the CPU combines on their way to registers, and cores that "

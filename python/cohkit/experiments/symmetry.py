@@ -191,15 +191,15 @@ def _limited(accesses: int) -> str:
 
 
 _NOTE = f"""\
-A host and a device across a link of 16 lanes of 32 Gb/s, 50 ns one way, with a cache of 1 MiB on each side that
-caches (peers-device-memory, peers-host-memory). Of ECI and CXL.mem memory and home are the device's, and the host
-caches lines; the device takes one by a local operation (ECI: clean-invalidate with lock; CXL.mem: device bias, after a
-back-invalidate snoop, or, where the protocol is called CXL bias, after asking the host over CXL.cache, as before CXL
-3). Of CXL.cache both are the host's, and device and host cache lines. Table: one thread of the host increments each of
-{ROWS} rows of a line in turn, and the device 10 or 100 % of them, as many at a time as the number says, in 200 us
-after 100 us of warm-up. Engine: the device takes each of {LINES} lines that the host has read (clean) or written
-(dirty). Each number is for one increment by whichever side, or for one line taken; bytes and messages are those
-between host and device, both ways.
+A host and a device across a link of 16 lanes of 32 Gb/s and 50 ns one way, with a cache of 1 MiB on each side that
+caches (peers-device-memory, peers-host-memory). With ECI and CXL.mem, the device has memory and home, and the host
+caches lines. The device takes a line by a local operation. With ECI, that is a locking clean-invalidate. With CXL.mem,
+it is device bias after a back-invalidate snoop; with CXL bias, device bias after a request to the host over CXL.cache,
+as before CXL 3. With CXL.cache, the host has memory and home, and device and host cache lines. Table: one thread of the
+host increments each of {ROWS} rows of a line in turn, and the device increments 10 or 100 % of them, the given number
+at a time, in 200 us after 100 us of warm-up. Engine: the device takes each of {LINES} lines that the host has read
+(clean) or written (dirty). Numbers are per increment by either side, or per line taken; bytes and messages are those
+between host and device, in both directions.
 """
 _OMISSIONS = "other traffic on the lanes, and the lower speed of a home in a device than in a host"
 _AXIS = "time of one (ns); link bytes of one; messages of one"
@@ -222,15 +222,15 @@ def _experiment(note: str, run: Callable[[Conditions], list[Measurement]], headl
 EXPERIMENTS: dict[str, Experiment] = {
     "symmetric-vs-asymmetric": _experiment(
         """\
-Lines of 128 bytes in ECI's blocks, of 64 in flits of 256 bytes (CXL.mem with back-invalidate) and of 68 (with bias,
-CXL.cache): bytes are those of blocks and flits that say something.
+Lines have 128 bytes in ECI's blocks, and 64 bytes in flits of 256 bytes (CXL.mem with back-invalidate) and of 68 bytes
+(CXL bias, CXL.cache). Bytes are those of blocks and flits that are not idle.
 """,
         _framed,
-        "One table, four protocols over the same lanes, each with the line and the framing that it has.",
+        "One table, four protocols over the same lanes, each with its own line size and framing.",
     ),
     "symmetric-vs-asymmetric-64": _experiment(
         """\
-All have lines of 64 bytes, and a pipe of 63 GB/s with 16 bytes of header.
+All protocols have lines of 64 bytes, and a pipe of 63 GB/s with headers of 16 bytes.
 """,
         _piped,
         "One table, four protocols, all with lines of 64 bytes over a pipe.",

@@ -33,9 +33,10 @@ neighbouring sizes of PCIe."""
 SINGLE = "throughput, one at a time"
 """Measure of transfers that follow one another: bytes of a transfer over its latency."""
 NOTE = f"""\
-DMA: 16 lanes of PCIe Gen3, {DMA_NS} ns one way. The host starts a transfer by writes to four registers, or by a
-doorbell and a descriptor, and learns its end by an interrupt or a status word; or logic on the device starts it, and
-its last byte ends it (`cohkit link pcie3 --dma --dma-engine`). Throughput of DMA: 32 transfers outstanding.
+DMA: 16 lanes of PCIe Gen3, {DMA_NS} ns one way. The host starts a transfer by writes to four registers and is notified
+of its end by an interrupt; or it starts it by a doorbell and a descriptor and polls a status word; or logic on the
+device starts it, and its last byte ends it (`cohkit link pcie3 --dma --dma-engine`). Throughput of DMA: 32 outstanding
+transfers.
 """
 """Description of DMA transfers in notes of experiments."""
 

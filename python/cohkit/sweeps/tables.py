@@ -27,7 +27,7 @@ UNIT = ".unit"
 def require() -> None:
     """Raise `UnavailableError` if tables cannot be written, to be called before a long run."""
     try:
-        import polars  # noqa: F401, ICN001, PLC0415 -- only sweeps and frames need it
+        import polars  # noqa: F401, ICN001, PLC0415 -- polars is optional
     except ImportError as error:
         raise UnavailableError(
             "tables of sweeps need polars, which is not installed: `pip install 'cohkit[frames]'` adds it"

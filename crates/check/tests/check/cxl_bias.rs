@@ -1,5 +1,5 @@
-//! A device's memory with bias: the purpose of its one order, and the reason that the host's own request goes first.
-//! Mistakes that have a chart are in `cohkit_testing::mutations`.
+//! Device memory with bias: the purpose of the protocol's only order, and the reason that the host's own request has
+//! priority. Mistakes that have a chart are in `cohkit_testing::mutations`.
 
 use crate::changed_protocols::{search, search_every_state, with_changes, Change};
 use crate::support::shipped;
@@ -32,8 +32,7 @@ fn hosts_share_device_memory_coherently() {
 fn unordered_host_response_confuses_two_requests() {
     let found = search(&changed_protocol(&[(ORDER_STATEMENT, "")]), 1, 1);
     assert_eq!(found, Err("no unexpected message".into()));
-    // An upgrade cannot arrive while the device asks the host for a copy that it alone has. This test adds a row for
-    // it.
+    // An upgrade cannot arrive while the device requests the copy of the only sharer. This test adds a row for it.
     let served = ("  RD W CI TB | MemInv if", "  RD W C CI TB | MemInv if");
     let found = search(&changed_protocol(&[(ORDER_STATEMENT, ""), served]), 1, 1);
     assert_eq!(found, Err("single writer".into()));
@@ -87,7 +86,8 @@ fn two_upgrading_hosts_deadlock_unless_one_yields() {
     assert!(found.starts_with("no deadlock"), "{found}");
 }
 
-/// In device bias the device asks no host. A host in host bias with a copy would violate this.
+/// In device bias the device accesses its memory without a request to any host, so hosts must have no copy. The fault
+/// enters device bias without recalling the copies.
 #[test]
 fn device_bias_requires_a_request_to_hosts() {
     let without_request = changed_protocol(&[(

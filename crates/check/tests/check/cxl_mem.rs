@@ -7,7 +7,7 @@ use crate::support::shipped;
 /// Statement of the only order of the protocol.
 const ORDER_STATEMENT: &str = "  ordered BIConflictAck behind Cmp CmpS CmpE\n";
 
-/// States in which a request is still assumed to wait, of a row that takes the acknowledgement.
+/// States of the row that receives BIConflictAck. In these states the host assumes that its own request still waits.
 const EARLY_ACKNOWLEDGEMENT_STATES: &str = "  I IS IE IR IW  ";
 
 /// Returns the protocol with changes. Each replaced string occurs once.

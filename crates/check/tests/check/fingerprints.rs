@@ -16,7 +16,7 @@ use cohkit_testing::random_protocols::generate::{self, COMBINED};
 use cohkit_testing::setups;
 use std::fmt::{Debug, Write};
 
-/// 64-bit FNV-1a hash of what is written to it.
+/// 64-bit FNV-1a hash of the text that is written to it.
 struct Fingerprint(u64);
 
 impl Write for Fingerprint {

@@ -66,7 +66,8 @@ fn choice_from_an_empty_set_is_a_violation() {
 /// The guard of a choosing rule must use the set after the row's earlier assignments.
 #[test]
 fn choice_uses_values_assigned_earlier_in_its_row() {
-    // To remove the requester, which is no sharer, changes nothing. To remove all sharers leaves nothing to choose.
+    // Removing the requester, which is no sharer, changes nothing. Removing all sharers leaves an empty set to choose
+    // from.
     let with_assignment = |assignment: &str| {
         let set = format!("{assignment}, one := any sharers");
         outcome(&PICK_SHARER.replace("one := any sharers", &set), 2, 1)

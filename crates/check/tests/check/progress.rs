@@ -412,7 +412,7 @@ fn entry_leaked_by_another_line_violates_progress() {
     }
 }
 
-/// The same for an operation of the device.
+/// The device's operation on one line is refused for ever because another line keeps the only entry.
 #[test]
 fn local_operation_blocked_by_another_line_violates_progress() {
     for remotes in [1, 2] {

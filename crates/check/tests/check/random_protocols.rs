@@ -26,8 +26,8 @@ fn rerun_command(seed: u64, against: &str) -> String {
 #[test]
 fn execution_and_all_model_forms_agree_on_random_protocols() {
     let mut agreed = Vec::new();
-    // The invariant of the last one has a sum of so many counters that the printed model was nested too deeply to be
-    // read.
+    // Regression: the invariant of the last seed sums so many counters that the printed model was nested too deeply to
+    // be read.
     for seed in (0..PROTOCOL_COUNT)
         .chain([13_269])
         .chain(ARRAYS..ARRAYS + 40)
@@ -37,7 +37,7 @@ fn execution_and_all_model_forms_agree_on_random_protocols() {
     {
         match judge::compare_engines(&generate::protocol(seed), seed) {
             Ok(judged) => agreed.push(judged.agreed),
-            // A row of this protocol was made wrong, and the front end rejects it.
+            // The generator made one row of this protocol invalid, and the front end rejects it.
             Err(JudgeError::Rejected(reason)) => assert!(reason.starts_with("error"), "{reason}"),
             Err(JudgeError::Disagreement(reason)) => {
                 panic!("{}\n{reason}", rerun_command(seed, "ours"))
@@ -124,7 +124,7 @@ fn rumur_agrees_on_random_protocols() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    // The last one compares with an amount below zero, for which the type that Rumur chose had no room.
+    // Regression: the last seed compares with a negative amount, which the type that Rumur chose could not represent.
     for seed in (0..20)
         .chain([27])
         .chain(ARRAYS..ARRAYS + 4)

@@ -1,4 +1,4 @@
-//! Results beside a verdict: coverage, state graphs, replayed counterexamples, and explanations of deadlocks.
+//! Results besides a verdict: coverage, state graphs, replayed counterexamples, and explanations of deadlocks.
 
 use crate::support::{home_of, parse_valid, shipped};
 use cohkit_check::system::{system_model, Options as SystemOptions, SystemModel};
@@ -525,7 +525,7 @@ fn unmet_covers_are_all_named() {
     assert_eq!(statuses, expected.map(Some));
 }
 
-/// Without a deadlock, the report gives the rules that go on for ever, if there are any.
+/// If completion is unreachable without a deadlock (livelock), the report lists the rules that remain enabled for ever.
 #[test]
 fn livelock_report_lists_enabled_rules() {
     expect![[r#"

@@ -44,15 +44,15 @@ fn assert_both_agree(text: &str, remotes: u16, lines: u8, is_verified: bool) {
 /// Registers, orders at homes, rows that change every line, and several homes, with faulty variants.
 #[test]
 fn rumur_agrees_on_registers_and_several_homes() {
-    // The sizes of its system `two`.
+    // Smaller sizes than the file's defaults: those of its system `two`.
     let text = include_str!("../../../../tests/homes/ordered-at-homes.coh")
         .replace("size epochs 4", "size epochs 3")
         .replace("size entries 2", "size entries 1")
         .replace("size most 3", "size most 1");
     assert_both_verify(&text, 1, 2);
-    // An acknowledgement is counted that no request waits for.
+    // Fault: a core does not count an outstanding acknowledgement.
     assert_both_refute(&text.replace("unacked[home] += 1, ", ""), 1, 2);
-    // Rows that change every line, of one cache and of two.
+    // Bulk transitions, which change every line: one cache with two lines, and two caches with one line.
     assert_both_verify(&shipped("self-invalidate"), 1, 2);
     assert_both_verify(&shipped("self-invalidate"), 2, 1);
     // Messages between homes, with and without an order.

@@ -41,7 +41,8 @@ pub fn replace_once(text: &str, from: &str, to: &str) -> String {
     text.replace(from, to)
 }
 
-/// Returns the name of a property: of an invariant or assertion its own, otherwise as reports show it.
+/// Returns the name of a property: the name that an invariant or assertion has in the model, otherwise the name in
+/// reports.
 pub fn property_name(property: Property) -> String {
     match property {
         Property::Invariant(name) | Property::Assertion(name) => name,

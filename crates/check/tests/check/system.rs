@@ -1,5 +1,5 @@
 //! Protocols as models: pinned sizes, and faults that are found. A changed size means that the lowering or a protocol
-//! has changed; a fault that is not found, that a property is no longer checked.
+//! has changed. A fault that is not found means that a property is no longer checked.
 
 use crate::support::{parse_valid, property_name, replace_once, shipped};
 use cohkit_base::sequence::Action;
@@ -52,8 +52,8 @@ fn search_merged(text: &str, remotes: u16, lines: u8) -> Report {
     search_with(text, remotes, lines, &Options::default(), HomeForm::Merged)
 }
 
-/// Returns the result of a search of every state. A search up to symmetry, with a small channel capacity if that is
-/// enough, must agree.
+/// Returns the result of a search of every state. A search up to symmetry must agree. It first tries a channel capacity
+/// of one message (`trial`), and the stated capacity if that is exceeded.
 fn search_with(text: &str, remotes: u16, lines: u8, options: &Options, form: HomeForm) -> Report {
     let protocol = parse_valid(text);
     let home = home(&protocol, remotes, form);
@@ -669,8 +669,8 @@ fn sizes_out_of_range_are_rejected() {
     }
 }
 
-/// `late` is the set of caches that the directory has served out of turn. A put of one of them is mistaken for the
-/// owner's. With `+=` the set was lost, and this was verified; with `:=` and `+` it was refuted.
+/// The faulty directory takes a put of any cache in the set `late` for the owner's. Regression: the lowering lost the
+/// operand of `+=`, so the fault was verified with `+=` and refuted with `:=` and `+`.
 #[test]
 fn set_addition_reaches_the_model() {
     let msi = shipped("msi")
@@ -693,7 +693,7 @@ fn set_addition_reaches_the_model() {
     assert_eq!(reports[0], reports[1]);
 }
 
-/// The converse: with all changes of sets in the short form, msi was violated.
+/// Regression, the converse: correct msi, with all changes of sets in the short form, was refuted.
 #[test]
 fn short_and_long_set_assignments_are_equivalent() {
     let long = shipped("msi");
@@ -714,7 +714,8 @@ fn short_and_long_set_assignments_are_equivalent() {
     );
 }
 
-/// Caching agents of a system are symmetric: a search of orbits visits as many as brute force finds among all states.
+/// Caching agents of a system are symmetric: a search up to symmetry visits as many orbits as brute force finds among
+/// all states.
 #[test]
 fn remotes_of_systems_are_interchangeable() {
     for (name, remotes) in [

@@ -1,5 +1,6 @@
 //! Traces of the checker's models: random paths and counterexamples, judged by the tables alone. A rejected path means
-//! that model and trace checker read the tables differently; an accepted fault, that the trace checker is too lenient.
+//! that model and trace checker read the tables differently. An accepted fault means that the trace checker is too
+//! lenient.
 
 use crate::support::{parse_valid, replace_once};
 use cohkit_base::sequence::{Action, Step};
@@ -311,7 +312,7 @@ fn read_older_than_its_core_has_observed_is_rejected() {
         trace.sequence.steps.insert(index + 1, load);
         let rejection = system.rejection_by(&ordered, &trace);
         let rejection = rejection.expect("rejection by the protocol with a memory model");
-        // The fault is reported at this step, or just behind it. Rejections count steps from 1.
+        // The fault is reported at this step or the next one. Rejections count steps from 1.
         assert!(
             (index + 2..=index + 3).contains(&rejection.step),
             "seed {seed}: the load is step {}, but {rejection:?}",

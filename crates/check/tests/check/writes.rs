@@ -116,13 +116,13 @@ fn faults_of_two_step_stores_are_detected() {
         .filter(|line| !line.contains("| Inv                 |"));
     let text = text.collect::<Vec<_>>().join("\n");
     assert_eq!(search(&text, 2, 1), Err("data value".into()));
-    // The home lets a writer proceed while a reader still has its copy.
+    // The home sends Go to a writer while a reader still has its copy.
     let owed = "W       | InvAck if owed > 1                                  | owed := owed - 1                                   | stay\n";
     assert_eq!(violated_property(owed, ""), "no unexpected message");
 }
 
-/// A returning line does not contain the deferred store, and is written before it. Once the current bytes counted as
-/// current after the store, and the other order was verified.
+/// A returning line does not contain the deferred store, so it must be written before the store. Regression: bytes that
+/// were current before the store counted as current after it, and the opposite order was verified.
 #[test]
 fn late_line_write_loses_a_deferred_store() {
     let text = "
@@ -199,7 +199,7 @@ system pair { remotes 2; lines 1 }
 /// A device that may write memory under its lock, and caches that have no copies.
 const LOCKED: &str = include_str!("../../../../tests/accesses/locked.coh");
 
-/// A lock once excluded permissions only, and a non-caching access has none.
+/// Regression: a lock excluded only accesses with a permission, and a non-caching access has none.
 #[test]
 fn lock_at_a_row_home_excludes_non_caching_accesses() {
     search(LOCKED, 2, 1).unwrap();
@@ -255,7 +255,7 @@ home directory {
 fn store_in_a_stale_copy_is_detected() {
     let text = include_str!("../../../../tests/accesses/early.coh");
     assert_eq!(search(text, 2, 1), Err("data value".into()));
-    // One remote alone is never too early, and a write of the whole line keeps no earlier bytes.
+    // With one remote there is no second copy, and a write of the whole line keeps no earlier bytes.
     assert!(search(text, 1, 1).is_ok());
     let whole_line = text.replace("| store |", "| write_line |");
     assert_ne!(whole_line, text);
@@ -268,7 +268,7 @@ fn store_in_a_stale_copy_is_detected() {
 fn response_older_than_its_read_is_detected() {
     let text = include_str!("../../../../tests/accesses/answered.coh");
     assert_eq!(search(text, 2, 1), Err("data value".into()));
-    // As long as no agent writes, a response for the next read is as good as one for this read.
+    // While no agent writes, a response for the next read has the same data as one for this read.
     assert!(search(text, 1, 1).is_ok());
     // An order puts the message that carries the answer into a queue.
     let ordered = text.replace(
@@ -304,7 +304,7 @@ fn chart_notes(text: &str, remotes: u16, invariant: &str) -> Vec<String> {
     notes.collect()
 }
 
-/// A chart once showed where a store began, but not where it was performed.
+/// Regression: a chart showed where a store began, but not where it was performed.
 #[test]
 fn charts_mark_where_a_write_is_performed() {
     // In place.
@@ -377,8 +377,8 @@ const SPLIT_ATOMIC: &str = include_str!("../../../../tests/stores/split-atomic.c
 /// Faulty: a read may overtake the posted store of its own core.
 const OWN_STORE: &str = include_str!("../../../../tests/stores/own-store.coh");
 
-/// Once any posted store disabled the check for the whole protocol: a store that is acknowledged and dropped was
-/// verified.
+/// Regression: any posted store disabled the check for the whole protocol, so a store that is acknowledged and dropped
+/// was verified.
 #[test]
 fn acknowledged_but_dropped_posted_store_is_detected() {
     let unordered = DROPPED_STORE.replace("line 64 bytes", "line 64 bytes\nguarantee none");
@@ -403,7 +403,8 @@ fn acknowledged_but_dropped_posted_store_is_detected() {
     );
 }
 
-/// Once a store of unknown identity counted as performed: one bit for each remote said that some store was.
+/// Regression: one bit per remote recorded that some store was performed, so a store of unknown identity counted as
+/// performed.
 #[test]
 fn store_performed_twice_over_a_newer_one_is_detected() {
     assert_eq!(
@@ -416,7 +417,7 @@ fn store_performed_twice_over_a_newer_one_is_detected() {
         violation_of("every store is performed once")
     );
     assert!(search(STORE_PERFORMED_TWICE, 2, 1).is_err());
-    // A posted store is written and deferred, though its core has another one that could take its place.
+    // A posted store is written and deferred, while its core has another posted store that could be mistaken for it.
     let twice = STORE_THAT_WAITS.replace("L | W     | defer", "L | W | write, defer");
     assert_eq!(
         both_sizes(&twice),
@@ -424,8 +425,8 @@ fn store_performed_twice_over_a_newer_one_is_detected() {
     );
 }
 
-/// A row that posts a store by two messages gave the second one the ticket of a completed access. Performing both was
-/// then no violation.
+/// Regression: if a row posts a store by two messages, the second message got the ticket of a completed access, and
+/// performing both was no violation.
 #[test]
 fn store_posted_by_two_messages_is_performed_once() {
     let text = "
@@ -508,7 +509,7 @@ fn reads_find_the_posted_stores_of_their_own_remote() {
         both_sizes(OWN_STORE),
         [violation_of(property), violation_of(property)]
     );
-    // In one order with the stores the loads find them, whatever the number of stores.
+    // If loads and stores share one order, a load finds all earlier stores, whatever their number.
     let ordered = OWN_STORE
         .replace("reply home", "ordered put, read; reply home")
         .replace("0..1", "0..3")
@@ -516,7 +517,7 @@ fn reads_find_the_posted_stores_of_their_own_remote() {
     for found in both_sizes(&ordered) {
         found.unwrap();
     }
-    // They also do if the protocol reads only while nothing is posted.
+    // Loads also find them if the protocol reads only while no posted store is outstanding.
     let waits = OWN_STORE.replace("| load  ", "| load if open == 0 ");
     for found in both_sizes(&waits) {
         found.unwrap();
@@ -567,7 +568,7 @@ fn posted_stores_of_a_remote_are_performed_in_order() {
     );
 }
 
-/// The old value of an atomic access was sent before other stores, and its own store was performed after them.
+/// The fault: the old value of an atomic access is sent before other stores, and its own store is performed after them.
 #[test]
 fn atomic_access_excludes_intervening_stores() {
     let split = "atomicity";

@@ -1,4 +1,5 @@
-//! PCIe: rates by formula, endpoints as state machines, and reads with their completions.
+//! PCIe: rates by the formulas of pcie-bench's `pcie-model`, endpoints as state machines, and reads with their
+//! completions.
 
 pub mod dma;
 mod end;
@@ -27,7 +28,7 @@ pub struct Pcie {
     pub payload: u64,
     /// Maximum bytes per read request.
     pub request: u64,
-    /// Bytes of packets per acknowledgement and per credit update, of 8 bytes each.
+    /// Bytes of packets after which an acknowledgement and a credit update are due, of 8 bytes each.
     pub limit: u64,
 }
 
@@ -38,7 +39,8 @@ impl Pcie {
         Ratio::new(bits * 128, 130 * 8)
     }
 
-    /// Bytes per second for packets, excluding acknowledgements, credit updates, and skips (4 of 1538 bytes).
+    /// Bytes per second for packets: raw * (1 - 8 / limit - 8 / limit - 4 / 1538), without acknowledgements, credit
+    /// updates, and skips (4 of 1538 bytes).
     pub fn packets(&self) -> Ratio {
         let limit = u128::from(self.limit);
         let (numerator, denominator) = (1538 * limit - 16 * 1538 - 4 * limit, 1538 * limit);

@@ -408,8 +408,8 @@ fn run_over_random_lanes<L: Layer>(
     records
 }
 
-/// A test bench advances each side independently until a new unit could arrive, and ends discard what they will never
-/// resend. Both optimisations must be equivalent to strict event order with all units kept.
+/// A test bench advances each side independently until a new unit could arrive, and ends discard units that they will
+/// never resend. Both optimisations must be equivalent to strict event order with all units kept.
 #[test]
 fn independent_advance_equals_event_order() {
     fn assert_equivalent<L: Layer>(name: &str, ends: fn() -> [L; 2], sizes: &[u16], seed: u64) {

@@ -25,7 +25,7 @@ fn pcie_write_bandwidth_matches_the_published_table() {
                 limit,
             };
             // The formula subtracts the skips (4 of 1538 bytes) and the data link layer packets from the total. Here
-            // the latter are shares of what the skips leave.
+            // data link layer packets are shares of the bytes that remain without skips.
             let bytes = formula.packets().value() / Lanes::pcie(lanes, 8).blocks().value();
             let share = bytes * f64::from(payload) / formula.write(payload.into()) as f64;
             let writes = [(pcie::POSTED, payload); 2];

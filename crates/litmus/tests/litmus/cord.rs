@@ -21,7 +21,7 @@ use Refutation::{Shape, System, Written};
 
 /// Stores that are ordered at the directories, with release consistency.
 const CORD: &str = include_str!("../../../../ordering/cord.coh");
-/// The same with total store order.
+/// Stores that are ordered at the directories, with total store order.
 const CORD_TSO: &str = include_str!("../../../../ordering/tso/cord.coh");
 
 /// Programs other than cycles: with a cached copy of a written location, and with more epochs than epoch numbers.
@@ -66,7 +66,7 @@ const DEADLOCK: &str = "wait forever";
 /// Faults in the counts, turns, notifications and waits by which directories order stores.
 const FAULTS: &[Fault] = &[
     Fault {
-        description: "a notification is sent before the stores are there",
+        description: "a notification is sent before the stores have arrived",
         words: &[(
             "Ask if arrived[sender][epoch] == stores and served",
             "Ask if served",
@@ -120,7 +120,7 @@ const FAULTS: &[Fault] = &[
         expected: "which holds 0..1, in 20 steps",
     },
     Fault {
-        description: "an epoch is used again too soon",
+        description: "an epoch number is reused too early",
         words: &[("size epochs 4", "size epochs 2")],
         refuted_by: Written("MP+rounds"),
         expected: DEADLOCK,
@@ -132,7 +132,7 @@ const FAULTS: &[Fault] = &[
         expected: DEADLOCK,
     },
     Fault {
-        description: "a table drops what it counts beyond one",
+        description: "a table does not count a second store of an epoch",
         words: &[(
             "  L | Relaxed if count(readers - { sender }) == 0 | write, arrived",
             "  L | Relaxed if count(readers - { sender }) == 0 and arrived[sender][epoch] != 0 \
@@ -170,7 +170,7 @@ const FAULTS: &[Fault] = &[
         expected: HANDED_OVER,
     },
     Fault {
-        description: "homes with earlier releases are not asked",
+        description: "homes with earlier releases are not requested to notify",
         words: &[
             (
                 "needs = count(touched + waiting - { home })",
@@ -203,7 +203,7 @@ const FAULTS: &[Fault] = &[
         expected: DEADLOCK,
     },
     Fault {
-        description: "a release is acknowledged before the copies are gone",
+        description: "a release is acknowledged before all copies are invalidated",
         words: &[
             (
                 "its := epoch, readers := {} | G",
@@ -222,7 +222,7 @@ const FAULTS: &[Fault] = &[
         expected: "0:X2=0; 1:X4=0",
     },
     Fault {
-        description: "a store is counted before the copies are gone",
+        description: "a store is counted before all copies are invalidated",
         words: &[
             (
                 "its := epoch, readers := {} | F",
@@ -238,7 +238,7 @@ const FAULTS: &[Fault] = &[
         expected: "1:X2=1; 1:X4=0",
     },
     Fault {
-        description: "a release leaves copies where they are",
+        description: "a release does not invalidate copies",
         words: &[
             (
                 "== needs and count(readers - { sender }) == 0\n",
@@ -268,7 +268,7 @@ const FAULTS: &[Fault] = &[
         expected: "0:X2=0; 1:X2=0",
     },
     Fault {
-        description: "a release begins though the table of its core is full",
+        description: "a release begins although the table of its core is full",
         words: &[(
             "release if open < entries and unacked[home] < notes",
             "release",

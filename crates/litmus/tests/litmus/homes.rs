@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 
 /// Stores that are ordered at the source, which waits for acknowledgements before a release.
 const SO: &str = include_str!("../../../../ordering/so.coh");
-/// The same with one outstanding store per line.
+/// Stores that are ordered at the source, with at most one outstanding store per line.
 const SO_STRICT: &str = include_str!("../../../../ordering/so-strict.coh");
 /// Posted stores, ordered between one core and one home only.
 const MP: &str = include_str!("../../../../ordering/mp.coh");

@@ -354,7 +354,7 @@ fn simulated_home_ordered_stores_are_release_consistent() {
     assert!(observed * 3 > allowed * 2, "{observed} of {allowed}");
 }
 
-/// The same for the protocols of `ordering`, with fewer runs.
+/// The random delays also show most of the allowed outcomes on the protocols of `ordering`, with fewer runs.
 #[test]
 fn written_through_stores_are_release_consistent() {
     for name in ["so", "so-strict", "seq", "cord", "wb"] {

@@ -356,7 +356,7 @@ impl RaceDetector {
         let newest = cached_store.or(in_flight.map(|(_, _, write, _)| write.clone()));
         let newest_host_write = newest.clone();
         let newest = newest.filter(|first| happens_before(&first.clock, &write.clock));
-        // The data may have arrived already, but only by luck.
+        // The data may have reached far memory, but no synchronisation guarantees it.
         let in_flight_write = self.far_lines.get(&line).filter(|far_line| {
             matches!(far_line.write.site.core_id, CoreId::Host(_))
                 && far_line.may_be_in_flight(&write.clock)

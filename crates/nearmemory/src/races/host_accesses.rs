@@ -43,7 +43,7 @@ impl RaceDetector {
             let is_within = line >= command.far && line < command.far + command.lines * 128;
             command.stores && is_within && happens_before(&command.write.clock, knowledge)
         });
-        // The data may have arrived already, but only by luck.
+        // The data may have reached far memory, but no synchronisation guarantees it.
         let in_flight_write = far_line.filter(|far_line| {
             matches!(far_line.write.site.core_id, CoreId::Mcc(_))
                 && far_line.may_be_in_flight(knowledge)

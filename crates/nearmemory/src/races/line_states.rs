@@ -43,8 +43,8 @@ pub(super) struct WordsInTransit {
 pub(super) struct Words {
     /// Last store of the host to each word; `None` if there was none.
     pub(super) words: [Option<Word>; 16],
-    /// Number of a word's store, if the core loaded the word before it could know that later stores to the line had
-    /// arrived.
+    /// Sequence number of a word's store, if the core loaded the word before synchronisation guaranteed the arrival of
+    /// later stores to the line.
     pub(super) early_load: Option<u64>,
 }
 

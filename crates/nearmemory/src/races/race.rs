@@ -14,20 +14,22 @@ pub struct Site {
 /// Kind of a race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RaceKind {
-    /// A load hit a line in the host's cache that was written in far memory since, as the program could know.
+    /// A load hit a line in the host's cache, although a newer write to the line in far memory happens before the load.
     StaleLoad,
-    /// A copy engine read a line whose newest data was in the host's cache or in flight, as the program could know.
+    /// A copy engine read a line whose newest data was in the host's cache or in flight, although the store of that
+    /// data happens before the read.
     StaleFetch,
     /// A write-back, or a store of a scratchpad line, has overwritten data that was newer than the version it was
     /// derived from.
     Overwritten,
     /// Both sides wrote a line, and neither had the other's data.
     BothWrite,
-    /// The host read a line that a copy engine had yet to write, as the program could know.
+    /// The host read a line that a copy engine had yet to write, although the start of that copy happens before the
+    /// read.
     NotStored,
-    /// A core used or changed a scratchpad line that its copy engine had yet to fetch, as the program could know.
+    /// A core used or changed a scratchpad line before it had observed the completion of a fetch to the line.
     NotFetched,
-    /// A core changed a scratchpad line that its copy engine had yet to store, as the program could know.
+    /// A core changed a scratchpad line before it had observed the completion of a store of the line to far memory.
     Reused,
     /// Two programs stored a line without synchronisation between the two stores.
     UnorderedStores,

@@ -75,7 +75,7 @@ fn stored_bytes_are_compared_with_fetched_bytes() {
         }
         change_bytes(&mut races, 0, 0..8);
         copy(&mut races, 0, 3, true);
-        // The second store of the core stores what is already there, plus these bytes.
+        // The core's second store has the bytes of its first store, and these bytes.
         change_bytes(&mut races, 0, 8..16);
         copy(&mut races, 0, 4, true);
         if receives {

@@ -1,5 +1,5 @@
 //! The copy engine against plain arrays, with responses of far memory in any order; and a compiled program that copies
-//! and observes completion by stamps only.
+//! lines and detects their completion only by the lines' timestamps.
 
 use cohkit_testing::require;
 
@@ -96,8 +96,9 @@ proptest! {
 }
 
 proptest! {
-    /// A count of complete transfers covers the oldest transfers of its direction only: once it has reached the number of a
-    /// transfer, all lines of this one and of all earlier ones are copied, in whatever order accesses are answered.
+    /// The completion count of a direction advances in the order of starts: once the count of completed transfers has
+    /// reached the number of a transfer, all lines of it and of all earlier ones are copied, in whatever order accesses
+    /// are answered.
     #[test]
     fn completion_counts_follow_the_order_of_starts(
         transfers in prop::collection::vec((any::<bool>(), 1..5_usize), 1..20),

@@ -1,9 +1,9 @@
-//! Machine descriptions: the one that ships is valid, and each error of a text is reported with its key.
+//! Machine descriptions: the shipped one is valid, and each error of a description is reported with its key.
 
 use cohkit_nearmemory::platform::ENZIAN;
 use cohkit_nearmemory::Platform;
 
-/// Each quantity that is not known exactly has a range, and each appears in the shipped file and has a meaning.
+/// Each assumed or fitted quantity has a range. Each quantity appears in the shipped file and has a meaning.
 #[test]
 fn assumed_and_fitted_quantities_have_ranges() {
     let platform = Platform::read(ENZIAN).expect("the shipped description is valid");
@@ -22,7 +22,8 @@ fn assumed_and_fitted_quantities_have_ranges() {
     }
 }
 
-/// Each case replaces a text that occurs once by a wrong one: the expected message, and the text that it marks.
+/// Each case replaces a text that occurs once by an invalid one, and has the expected message and the text that the
+/// message marks.
 #[test]
 fn platform_errors_name_their_position() {
     let line = "line = { value = \"7300ps\"";

@@ -48,7 +48,7 @@ fn random_number(seed: &mut u64, fraction: u32, exponent: u32) -> u64 {
 
 /// Converts the library's flags to those of RISC-V.
 fn flags(status: Status) -> u8 {
-    // Flags of the library and of RISC-V, which number them in opposite orders.
+    // Pairs of the library's flag and RISC-V's: they number the bits of the flags in opposite orders.
     let bits = [
         (Status::INVALID_OP, 16),
         (Status::DIV_BY_ZERO, 8),

@@ -26,7 +26,7 @@ struct Oracle {
     fences: Vec<Fence>,
     /// Number of retries before each access completes.
     delay: u32,
-    /// Retries that the current access still needs.
+    /// Number of further retries before the current access completes.
     remaining_delay: u32,
 }
 

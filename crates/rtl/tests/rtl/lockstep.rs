@@ -121,12 +121,12 @@ fn rtl_messages_bytes_and_rows_match_the_controllers() {
             }
         }
     }
-    // A message is sent at once if it answers a request without memory; ECI has no such message.
+    // The home sends a message in the step of the request if it answers without memory; ECI has no such message.
     let rom = &built.compiled.rom;
     let at_once =
         |(state, event)| rom.row(state, event).grant.is_some() && rom.events[event].request;
     assert!(!rom.used().any(at_once));
-    // A read with a wrong number of beats is lost with its line, so these runs contain none: see `illegal_inputs`.
+    // A read with a wrong number of beats is lost with its line, so these runs contain none: see `illegal_traffic`.
     assert_eq!(never, ["StallsSend[0]", "WrongBursts[0]"]);
 }
 

@@ -167,7 +167,7 @@ const FAULTS: &[ProofFault] = &[
         original: "if (unblock_q) blocked_d = '0;",
         faulty: "if (unblock_q && block_i) blocked_d = '0;",
     },
-    // The compared group is not the one that was read.
+    // The comparison uses another group of ways than the read.
     ProofFault {
         proof: "dcu_proof",
         file: "dcu_lookup.sv",

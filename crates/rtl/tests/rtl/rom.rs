@@ -183,7 +183,8 @@ fn rom_rows_match_the_controller() {
         .collect();
     names.sort();
     for path in names {
-        // These protocols lack an operation by which the directory could evict until it is offered without a lock, too.
+        // The directory evicts by an operation without a lock, which these protocols lack. The test makes the lock
+        // optional.
         let text = std::fs::read_to_string(&path).expect("the file can be read");
         let text = text.replace(
             "local clean_invalidate lock",
@@ -207,7 +208,7 @@ fn rom_rows_match_the_controller() {
     );
 }
 
-/// Version in the golden files: none of a release, so that a release does not change them.
+/// Version in the golden files. It is no released version, so that a release does not change the files.
 const VERSION: &str = "9.9.9";
 
 /// A home with other messages, circuits and line size than ECI's.
@@ -225,7 +226,7 @@ fn package_of_a_home_with_other_circuits_is_unchanged() {
     expect_file!["../golden/back_invalidate_pkg.sv"].assert_eq(&package(&protocol, &rom, &origin));
 }
 
-/// Golden files show what a change of the printer changes in shipped hardware.
+/// Golden files show the effect of a change of the printer on the shipped hardware.
 #[test]
 fn package_of_eci_is_unchanged() {
     let text = read("protocols/eci.coh");

@@ -128,7 +128,8 @@ fn describe_missing_operation(name: &str, operation: Operation, lock: bool) -> S
     format!("{name} asks for a {operation}{lock}, which the home of the protocol does not support")
 }
 
-/// Maximum number of consecutive self-wakes of an application without any other activity.
+/// Maximum number of consecutive self-wakes of an application without any other activity. More are reported as a
+/// livelock.
 const MAX_SELF_WAKES: u32 = 1 << 20;
 
 impl Application {
@@ -441,7 +442,7 @@ impl Application {
 /// Checks that an application fits the machine.
 ///
 /// # Errors
-/// A sentence about what the machine lacks, or that the run has no end.
+/// A sentence: the part that the machine lacks, or that the run has no end.
 fn check_fit(
     play: &Play,
     protocol: &Protocol,

@@ -1,7 +1,8 @@
 //! Caches: they execute the protocol's remote controller for every line that they hold or wait for.
 //!
-//! Accesses come from the frontend, messages from the interconnect; an agent also retries what waits in it when its
-//! registers have changed or an input queue has room. A cache sends messages, and ends accesses at the frontend.
+//! Accesses come from the frontend, messages from the interconnect; an agent also retries its waiting messages and
+//! accesses when its registers have changed or an input queue has room. A cache sends messages, and ends accesses at
+//! the frontend.
 
 mod access;
 mod row;
@@ -108,7 +109,7 @@ pub(crate) struct CacheEnvironment<'c> {
     pub frontend: &'c mut Frontend,
     /// Configurations of lines at the home: only prefetched, for messages that are sent.
     pub directory: &'c Paged<ConfigurationId>,
-    /// Memory: only prefetched, likewise.
+    /// Memory: only prefetched, for messages that are sent.
     pub memory: &'c MainMemory,
     /// Permissions of the cache above, if this is the lower of two levels.
     pub permissions_above: Option<&'c Paged<Permission>>,
@@ -462,7 +463,7 @@ impl Caches {
         true
     }
 
-    /// Sends a message now, and prefetches what its receiver accesses first.
+    /// Sends a message now, and prefetches the state that its receiver accesses first.
     #[inline]
     fn send(&mut self, env: &mut CacheEnvironment, message: Message) {
         let ways = &self.ways;
@@ -528,7 +529,8 @@ impl Caches {
         lower_level.must_recall((cache, line), transition, sends_line, evicts)
     }
 
-    /// Handles a lock held by the home below: resumes what waited for it, then requests its release.
+    /// Handles a lock held by the home below: retries the line's stalled messages and its eviction, then requests its
+    /// release.
     pub(crate) fn handle_lock_below(
         &mut self,
         env: &mut CacheEnvironment,

@@ -62,7 +62,7 @@ pub trait ClockedHome {
 pub enum ApplicationEvent {
     /// The application may start.
     Start,
-    /// The application is to finish what is outstanding and to start nothing new.
+    /// The application must finish its outstanding operations, and start nothing new.
     Stop,
     /// The application's memory has read a line.
     Fetched {

@@ -75,13 +75,14 @@ impl Input {
 /// An act with its fields inline, so that it needs no allocation of its own.
 pub type Act = execute::Act<[u16; FIELDS]>;
 
-/// Maximum number of remotes for which a program keeps the transitions that depend on them.
+/// Maximum number of remotes for which a program keeps the transitions that depend on them: with more, such transitions
+/// hardly ever recur.
 const MAX_KEPT_REMOTES: u16 = 16;
 
 /// Bit of an act index that marks an act of a kept transition, in `Program::kept_acts`.
 const KEPT_ACT_BIT: u32 = 1 << 31;
 
-/// Minimum number of new configurations before a sweep for unused ones.
+/// Minimum number of new configurations before a sweep for unused ones, because a sweep visits all lines.
 const MIN_NEW_BEFORE_SWEEP: usize = 1 << 16;
 
 /// Returns the number of a receiver in messages.
@@ -789,7 +790,7 @@ impl Program {
         self.acts.extend(inline_acts);
     }
 
-    /// Sets what follows from the rule of a taken transition, and stores its acts.
+    /// Sets the properties of a taken transition that follow from its rule, and stores its acts.
     fn apply_rule(&mut self, transition: &mut Transition, rule: usize, acts: &[execute::Act]) {
         let plan = self.plans[rule];
         transition.answer = Answer::Take;

@@ -1,4 +1,4 @@
-//! State of a scenario in a run: the programs of its threads and its application, and what they measure.
+//! State of a scenario in a run: the programs of its threads and its application, and their measurements.
 
 use cohkit_application::contract::Contract;
 

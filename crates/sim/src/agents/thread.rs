@@ -16,7 +16,7 @@ use crate::simulation::{Context, NewAccess, Purpose};
 /// Upper bound for requested times, in picoseconds: about 107 days. A later time is reported as a mistake.
 pub(crate) const MAX_REQUESTED_TIME: Time = 1 << 63;
 
-/// Maximum number of consecutive steps that take no time.
+/// Maximum number of consecutive steps that take no time. More are reported as a thread that never makes an access.
 pub(crate) const MAX_UNTIMED_STEPS: u32 = 1 << 20;
 
 /// Threads of a scenario in a run, and the scenario, which its application shares.

@@ -92,7 +92,7 @@ pub(crate) struct Hosts {
     pub totals_by_kind: Vec<TrafficTotals>,
     /// Bytes sent by caching agents, on meshes or between hosts, headers included.
     pub bytes_by_caches: u64,
-    /// Bytes sent by homes, likewise.
+    /// Bytes sent by homes, on meshes or between hosts, headers included.
     pub bytes_by_homes: u64,
 }
 

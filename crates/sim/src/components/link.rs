@@ -36,7 +36,7 @@ impl Size {
     }
 }
 
-/// Minimum number of last arrivals to keep before obsolete ones are searched for.
+/// Minimum number of last arrivals to keep before obsolete ones are searched for, because a search visits all of them.
 const MIN_ARRIVALS_BEFORE_SWEEP: usize = 1 << 8;
 
 /// Times of sending a message, in picoseconds; `ready` is not before `now`.
@@ -176,8 +176,8 @@ impl Direction {
         self.bytes += u64::from(self.sizes[kind.index()].bytes + extra_bytes);
     }
 
-    /// Gives back a credit of a circuit. Returns the queued message that takes the credit, with the time at which
-    /// it was ready, if any; the caller must send it.
+    /// Frees a credit of a circuit. Returns the queued message that takes the credit, with the time at which it was
+    /// ready, if any; the caller must send it.
     #[inline(always)]
     pub fn return_credit(&mut self, circuit: u8) -> Option<(Time, u32)> {
         if !self.limited {

@@ -30,7 +30,7 @@ pub const RECORD: usize = 16;
 /// Bytes of a page, the unit in which addresses are packed.
 const PAGE_BYTES: u64 = 4096;
 
-/// Maximum length of a text line, in bytes.
+/// Maximum length of a text line, in bytes. Bounds the memory for a file that is not text.
 const MAX_LINE_BYTES: u64 = 4096;
 
 /// Maximum number of cores of a trace.
@@ -264,7 +264,7 @@ struct Reader {
 type TextError = (Range<usize>, String);
 
 impl Reader {
-    /// True if `read` accesses are as many as may be read.
+    /// True if `read` accesses are the maximum number to read.
     fn is_at_limit(&self, read: u64) -> bool {
         read >= self.options.max_accesses
     }

@@ -644,7 +644,7 @@ impl Platform {
         Ok(())
     }
 
-    /// Returns the agents of a further kind. A new kind has no agents, and all else as the first kind.
+    /// Returns the agents of a further kind. A new kind has no agents; its quantities are those of the first kind.
     fn agents_of_kind_mut(&mut self, kind: &str) -> &mut Agents {
         let index = self.agents.iter().position(|agents| agents.kind == kind);
         let index = index.unwrap_or_else(|| {

@@ -4,9 +4,11 @@ use super::*;
 use crate::attribution::{Contended, Limit, Part, Resource};
 use cohkit_units::Quantity;
 
-/// Minimum utilisation of a resource that is reported as the bottleneck, 0 to 1.
+/// Minimum utilisation of a resource that is reported as the bottleneck, 0 to 1: a convention, stated in
+/// `docs/output.md`.
 const MIN_BOTTLENECK_UTILISATION: f64 = 0.8;
-/// Minimum share of a component in the latency of accesses that is reported as dominant, 0 to 1.
+/// Minimum share of a component in the latency of accesses that is reported as dominant, 0 to 1: as much as all others
+/// together.
 const MIN_DOMINANT_SHARE: f64 = 0.5;
 
 /// Name of the cores' slots for outstanding accesses.
@@ -230,7 +232,8 @@ fn core_utilisation(simulation: &Simulation) -> Vec<Resource> {
     resources
 }
 
-/// Returns the bottleneck. Working resources come before held ones, which may be held because of the former.
+/// Returns the bottleneck. Working resources come before held ones, because a resource may be held while its holder
+/// waits for a working one.
 pub(super) fn limit(simulation: &Simulation, resources: &[Resource]) -> Limit {
     let busy = |works: bool| {
         let mut candidates = resources

@@ -31,7 +31,7 @@ pub(crate) struct Operation {
     pub write: bool,
     /// Time from which the requester is ready. A unit's request then takes the path to memory.
     pub ready: Time,
-    /// Time at which the requester has asked for it.
+    /// Time of the request.
     pub asked: Time,
     pub completion: Completion,
     /// With latency breakdown: steps up to the arrival at memory.
@@ -93,7 +93,7 @@ pub(crate) struct DeferredMemory {
     /// Messages of the home whose line has been read, with the time at which they may leave.
     pub ready_messages: Vec<(u32, Time)>,
     finished: Vec<Finished>,
-    /// Operations for which no row had to be opened, and the others.
+    /// Number of operations whose rows were open, and of operations for which a row had to be opened.
     pub row_hits: u64,
     pub row_misses: u64,
 }

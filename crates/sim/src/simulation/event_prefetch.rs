@@ -41,7 +41,8 @@ pub(crate) fn prefetch_receiver(
     context.contents.oracle.prefetch(message.line);
 }
 
-/// Prefetches the state of the next events, in three stages: accesses and messages, then what these refer to.
+/// Prefetches the state of the next events, in three stages: accesses and messages, then the lines and entries that
+/// these refer to.
 pub(super) fn prefetch_next_events(simulation: &mut Simulation) {
     let Simulation {
         local,

@@ -9,7 +9,7 @@ use super::*;
 use crate::attribution::Step;
 use crate::scenario;
 
-/// Messages that framed links have let in, and messages left for another space.
+/// Messages admitted from framed links, and messages left for another space.
 pub(crate) struct Admission {
     /// Messages that reach their receivers at once, in order of arrival. Their list is returned with
     /// [`Interconnect::complete_admission`].

@@ -286,7 +286,8 @@ impl Context<'_> {
         }
     }
 
-    /// Records the start of a transaction. A second start in the same configuration means that the first was in vain.
+    /// Records the start of a transaction. A second start in the same configuration means that the first transaction
+    /// ended without the permission.
     fn note_begun(&mut self, index: u32, from: ConfigurationId) {
         let (now, event) = (self.local.now, self.tally.counters.events);
         let Some(attribution) = &mut self.observer.attribution else {

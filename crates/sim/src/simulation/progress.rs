@@ -1,11 +1,11 @@
-//! Detection of runs that make no progress, with a report of what waits for what.
+//! Detection of runs that make no progress, with a wait-for report.
 
 use super::*;
 use crate::agents::program::Answer;
 use crate::agents::thread::Threads;
 use crate::explain::MAX_LIFELINES;
 
-/// Maximum number of obligations of an application in a report.
+/// Maximum number of obligations of an application in a report, to keep it short.
 const MAX_OBLIGATIONS: usize = 8;
 
 impl Simulation {
@@ -108,7 +108,8 @@ impl Simulation {
         }
     }
 
-    /// Describes what a cache waits for; `None` if it is one of many that wait for nothing.
+    /// Describes a cache's state, and the messages, accesses and translations that it waits for. `None` if it waits for
+    /// nothing and the machine has more than [`MAX_LIFELINES`] caches.
     fn describe_cache(&self, cache: Agent, line: Line) -> Option<String> {
         let (tables, executor) = (&self.tables, &self.caches.executor);
         let configuration = self.caches.configuration(cache, line);

@@ -906,7 +906,7 @@ fn each_recalled_line_costs_its_protocol_messages() {
         let platform = Platform::shipped(machine).unwrap();
         let setup = Setup::with_scenario(protocol(name), platform, Arc::new(engine));
         let mut setup = setup.unwrap_or_else(|error| panic!("{name}: {error}"));
-        // All lines have been touched by then.
+        // By the end of the warm-up, all lines have been accessed.
         setup.play.as_mut().unwrap().warm_up = 100_000_000;
         let tally = play(&setup).unwrap_or_else(|failure| panic!("{name}: {failure}"));
         assert_eq!(tally.counts.get("touched"), None);

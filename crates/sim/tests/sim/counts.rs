@@ -13,7 +13,7 @@ use setups::{parse, protocol, source};
 
 /// Number of lines, and of accesses of a pass; more than the last-level cache holds.
 const LINES: u32 = 200_000;
-/// Capacity of the last-level cache of these machines, in lines.
+/// Capacity of the last-level cache of these machines, in lines: 8192 sets of 16 ways.
 const LLC_LINES: u32 = 8192 * 16;
 
 /// Returns a pass over [`LINES`] lines by 16 cores with four outstanding accesses each, for ECI.
@@ -55,7 +55,7 @@ fn messages_of_a_sequential_read() {
     }
 }
 
-/// The same at full size: 1 GiB in lines of 128 bytes.
+/// Messages of a sequential read at full size: 1 GiB in lines of 128 bytes.
 #[test]
 fn messages_of_a_whole_gibibyte() {
     let lines = 1u64 << 30 >> 7;

@@ -135,9 +135,9 @@ fn kernels_are_correct_with_sequence_numbers() {
     assert!(programs > 10, "{programs}");
 }
 
-/// Threads add to a word, and raise another to the maximum that any has seen by compare-and-swap. They also pass on a
-/// slot that one thread has at a time. Each stores to the slot before it announces this by an atomic access after all
-/// its stores.
+/// Threads add to a word, and raise another to the maximum that any has seen by compare-and-swap. They also pass a slot
+/// from thread to thread in turns. The owner stores to the slot, then announces the next turn by an atomic access that
+/// is ordered after all its stores.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Atomics;
 
@@ -350,7 +350,7 @@ fn several_cores_of_each_host_take_part() {
     }
 }
 
-/// Data for the threads of a host are stored, and announced, there once, and are right for each of them.
+/// Data for the threads of a host are stored and announced once per host, and each thread reads correct values.
 #[test]
 fn host_is_notified_once_for_all_its_threads() {
     const THREADS: u64 = 24;
@@ -440,7 +440,7 @@ fn stores_overtaken_by_a_flag_are_detected() {
                 assert_eq!(failure.kind, FailureKind::Result);
                 assert!(failure.text.contains(": element "), "{}", failure.text);
             }
-            ("mp" | "faulty", Ok(_)) => panic!("{ordering}: what is wrong is not found out"),
+            ("mp" | "faulty", Ok(_)) => panic!("{ordering}: the wrong order is not detected"),
             (_, Ok(_)) => {}
             (_, Err(error)) => panic!("{ordering}: {error}"),
         }

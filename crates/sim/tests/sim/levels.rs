@@ -93,8 +93,8 @@ fn two_levels_stay_coherent_under_evictions() {
                 .sum::<u64>();
         }
     }
-    // These caches send stores to the home and could not perform those of the level below; the first has rows about all
-    // lines.
+    // The caches of these protocols send stores to the home, so they cannot perform stores of the level below.
+    // `self-invalidate` also has bulk transitions.
     let unsupported = ["self-invalidate", "write-through", "write-through-two-step"];
     assert_eq!(rejected, unsupported);
     assert!(

@@ -87,8 +87,8 @@ fn run_failures(text: &str, remotes: u16) -> impl Iterator<Item = (FailureKind, 
     })
 }
 
-/// The simulator once checked this only for bytes that are not kept. Here they are kept, in a state without permission,
-/// where no other check applies; the checker reports a violation.
+/// Regression: the simulator checked the bytes of an access only if the cache does not keep them. Here the cache keeps
+/// them in a state without permission, where no other check applies. The checker reports a violation.
 #[test]
 fn access_bytes_are_checked_in_kept_lines() {
     let eci = setups::source("eci");
@@ -99,7 +99,7 @@ fn access_bytes_are_checked_in_kept_lines() {
     assert!(run_failures(&kept_without_permission_and_stale(&eci), 2).any(is_stale_read));
 }
 
-/// The checker reports this violation with the same words. The simulator once did not check it.
+/// Regression: the simulator did not check the bound. It now reports the violation in the checker's words.
 #[test]
 fn exceeding_the_in_flight_bound_fails() {
     let msi = setups::source("msi");
@@ -118,8 +118,8 @@ fn exceeding_the_in_flight_bound_fails() {
     assert_eq!(run_failures(&sufficient, 3).next(), None);
 }
 
-/// `check`, `sim` and `rtl` reject a protocol whose home can be constructed but starves some requests. `play` once ran
-/// it.
+/// `check`, `sim` and `rtl` reject a protocol whose home can be constructed but starves some requests. Regression:
+/// `play` ran it.
 #[test]
 fn faulty_constructed_home_is_rejected() {
     let mistakes = MISTAKES.iter();

@@ -103,8 +103,8 @@ fn verified_random_protocols_survive_torture() {
     }
 }
 
-/// Found by this test: an access to a line in its initial state was treated as one to an absent line, which did
-/// nothing.
+/// Regression, found by this test: an access to a line in its initial state was treated as one to an absent line, and
+/// its row was not executed.
 #[test]
 fn rows_of_an_access_to_an_absent_line_are_executed() {
     for access in ["evict", "demote", "clean"] {

@@ -403,7 +403,8 @@ fn recorded_workload_round_trips() {
 
 #[test]
 fn trace_gaps_delay_accesses() {
-    // So far apart that each is alone: the last starts after all gaps, and takes as long as a single one.
+    // The accesses are so far apart that none overlaps another: the last one starts after all gaps, and takes as long
+    // as a single access.
     let time_of = |text: &str| {
         let recorded = read(text.as_bytes(), &OPTIONS).unwrap();
         let statistics = run(&setup(Workload::recorded(Arc::new(recorded), 1, 4))).unwrap();

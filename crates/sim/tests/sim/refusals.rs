@@ -178,8 +178,8 @@ enum AfterRefusal {
     Fails,
 }
 
-/// Threads that store to the lines of a range, every other time by an exchange, and load them all, while others do the
-/// same elsewhere.
+/// Threads that each store to all lines of a range of their own, alternately by a store and an exchange, and then load
+/// all of these lines.
 #[derive(Clone)]
 struct Walks {
     /// Number of threads, each with a range of lines of its own.

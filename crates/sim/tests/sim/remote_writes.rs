@@ -68,7 +68,7 @@ fn flag_acquire_observes_released_stores() {
     }
 }
 
-/// Sequence numbers order stores at one directory.
+/// Sequence numbers order stores at a single directory.
 #[test]
 fn numbered_stores_are_in_order_at_one_home() {
     let protocol = ordering("seq", &[("numbers", 256), ("most", 255)]);
@@ -85,8 +85,8 @@ fn numbered_stores_are_in_order_at_one_home() {
     }
 }
 
-/// Point-to-point order is not sufficient: a store is late at a second home when a third one already knows of it
-/// (ISA2).
+/// Point-to-point order is not sufficient: a host reads an old value at a second home after a third host has notified
+/// it of the store (litmus test ISA2).
 #[test]
 fn late_posted_stores_at_one_home_are_detected() {
     let mut platform = machine();
@@ -213,8 +213,8 @@ fn one_home_release_costs_its_fields_and_acknowledgement() {
     assert_eq!(extra_bytes, release_count * 3);
 }
 
-/// Derived by hand: with one addressed home, `cord` sends between hosts what posted stores send, and two items per
-/// release. These are a header for its acknowledgement, and whole bytes for its fields beyond the free bits of a
+/// Derived by hand: with one addressed home, `cord` sends between hosts the same bytes as posted stores, and two items
+/// per release. These are a header for its acknowledgement, and whole bytes for its fields beyond the free bits of a
 /// header. The fields are a published epoch of 8 bits and counter of 32, and a turn as wide as an epoch. The last is a
 /// number of homes, 0 to 8, of 4 bits. Stores are no longer than posted ones, and neither the readers nor the flag
 /// access another host.

@@ -500,7 +500,7 @@ fn last_message_of_both_spaces_is_delivered() {
         let mut scenario = random_accesses(seed);
         (scenario.accesses, scenario.concurrent, scenario.threads) = (1 + seed as u32 % 3, 16, 4);
         let mut setup = two_space_setup(Arc::new(scenario), seed);
-        // Packets are slow, so that each contains several messages.
+        // Links are slow, so that each packet contains several messages.
         let slow_links = [
             ("link.layer", "ccix"),
             ("link.count", "1"),

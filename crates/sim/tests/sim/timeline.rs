@@ -203,7 +203,7 @@ fn timeline_slices_match_measured_latencies() {
         // Steps fill their accesses, however times are rounded.
         let total: u64 = accesses.iter().map(|(_, begin, end)| end - begin).sum();
         assert_eq!(spent, total, "{name}");
-        // Each message that is taken was sent before, by another event.
+        // Each received message was sent before, by another event.
         let sent: BTreeSet<u64> = events.iter().filter_map(|event| event.sends).collect();
         let taken: BTreeSet<u64> = events.iter().filter_map(|event| event.takes).collect();
         let messages: u64 = plain.messages.iter().map(|(_, count)| count).sum();

@@ -68,7 +68,7 @@ fn every_protocol_is_coherent() {
             }
         }
     }
-    // Every cause of waiting has occurred, and every component in front of a cache has been used.
+    // Every cause of a stall has occurred, and every component between cores and caches has been used.
     let all_occurred = stalls.iter().chain(&private).all(|&sum| sum > 0.0);
     assert!(
         selected_label.is_some() || all_occurred,
@@ -98,8 +98,8 @@ fn ordered_answers_pass_stalled_requests() {
     assert!(stopped > 0.0);
 }
 
-/// A message stays behind others of its line although its channel is another, whose circuit has room while theirs has
-/// none. In `msi`, only the acknowledgement of a put is behind the forwards.
+/// A message stays behind earlier messages of its line that use another channel, even if its own circuit has credits
+/// and theirs has none. In `msi`, only the acknowledgement of a put is behind the forwards.
 #[test]
 fn ordered_message_waits_for_other_circuits() {
     let text = source("msi");
@@ -144,8 +144,8 @@ fn torture_executes_nearly_every_rule() {
     }
 }
 
-/// A unit that has sent forwards of one line waits for their answers before it sends those of another. Answers between
-/// caches never reach the unit, which once waited for them forever.
+/// A unit that has sent forwards of one line waits for their answers before it sends forwards of another line.
+/// Regression: answers from cache to cache never reach the unit, which waited for them forever.
 #[test]
 fn unit_does_not_wait_for_cache_to_cache_answers() {
     let text = source("token");

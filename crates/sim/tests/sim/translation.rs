@@ -1,4 +1,5 @@
-//! Virtual addresses: the cost of translations, and that none is used after its page has been unmapped.
+//! Virtual addresses: the cost of translations, and the check that no translation is used after its page has been
+//! unmapped.
 
 use cohkit_testing::setups;
 

@@ -12,7 +12,7 @@ const LOCKED: &str = include_str!("../../../../tests/accesses/locked.coh");
 
 /// Returns the first failure in a few short runs.
 fn failure(text: &str) -> Option<FailureKind> {
-    // Seeds without components between the cores and their caches.
+    // With the other seeds, `torture` adds components between the cores and their caches, which these tests exclude.
     let mut seeds = (0..12).filter(|seed| seed / 3 % 2 == 0);
     seeds.find_map(|seed| {
         let setup = torture(parse(text), 1 + (seed % 3) as u16, seed).unwrap();
@@ -111,7 +111,7 @@ fn posted_stores_keep_the_program_order_of_their_line() {
     assert_eq!(failure(&without_guarantee), None);
 }
 
-/// Once, a store whose guard did not hold was skipped, and its core continued.
+/// A store waits until the guard of its row holds. Regression: such a store was skipped, and its core continued.
 #[test]
 fn store_waits_for_the_guard_of_its_row() {
     let text = "
@@ -134,7 +134,7 @@ home mem {
 }
 system small { remotes 2; lines 1 }
 ";
-    // With registers, the store waited for these to change.
+    // Regression: if the home has registers, the store waited until one of them changed, not until its guard held.
     let with_registers = text.replace("{ L }", "{ L }; registers { asked: bool }");
     let with_registers = with_registers.replace("send Data        ", "send Data, asked := true");
     for (text, seed) in [text, &with_registers]
@@ -146,7 +146,8 @@ system small { remotes 2; lines 1 }
         setup.platform.cores.write_buffer.value = 0;
         let statistics = run(&setup).unwrap_or_else(|failure| panic!("{failure}"));
         assert_eq!(statistics.get("accesses_skipped"), Some(0.0));
-        // The contents of a write buffer were discarded before the home performed the store, which then wrote zeros.
+        // Such protocols reject a write buffer. Regression: the entry was discarded before the home performed the
+        // store, which then wrote zeros.
         setup.platform.cores.write_buffer.value = 4096;
         let error = run(&setup).unwrap_err().to_string();
         assert!(error.contains("`cores.write_buffer`"), "{error}");

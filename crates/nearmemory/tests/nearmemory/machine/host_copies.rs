@@ -4,7 +4,7 @@ use super::{compile, run, run_watched};
 use cohkit_nearmemory::{Evictions, Platform, RunOutcome};
 use cohkit_testing::require;
 
-/// Lines of host memory that are lent in a round, and number of rounds, as in lends-host.c.
+/// Lines of host memory that copy engines may access in a round, and number of rounds, as in lends-host.c.
 const LINES: u64 = 100;
 const ROUNDS: u64 = 3;
 

@@ -40,8 +40,8 @@ fn guide_accumulator_is_correct_under_evictions() {
 }
 
 /// Line pipes and register pipes between host and core; line pipes with several lines; streams of lines; FIFOs and line
-/// pipes between cores. Each blocks on one side only, except that streams and lines between cores block on both.
-/// COHKIT_WORDS sets the number of words that each carries.
+/// pipes between cores. Each kind blocks either the sender or the receiver, except that streams and line pipes between
+/// cores block both. COHKIT_WORDS sets the number of words that each carries.
 #[test]
 fn all_pipe_kinds_deliver_once_under_evictions() {
     if !require::require("riscv-gcc") {
@@ -109,7 +109,8 @@ fn require_detected_faults(
     let include_folder = folder.path().join("nearmemory");
     std::fs::create_dir(&include_folder).expect("the folder can be created");
     let path = folder.path().to_str().expect("a name").to_string();
-    // Quoted names are first looked for in the folder of the including file: all headers are in one.
+    // The compiler first searches quoted includes in the folder of the including file, so all headers are copied to one
+    // folder.
     for file in std::fs::read_dir(root().join("nearmemory")).expect("the folder can be read") {
         let file = file.expect("the folder can be read").path();
         if file.extension().is_some_and(|extension| extension == "h") {
@@ -178,7 +179,8 @@ fn faults_of_line_pipes_of_cores_are_found() {
     );
 }
 
-/// Faults of the host's side. A line that is sent over one that was not taken is no fault that loses words: the lock holds it.
+/// Faults of the host's side. Sending a line over one that was not taken is not among them: it loses no words, because
+/// the lock holds the write-back.
 #[test]
 fn faults_of_line_pipes_of_hosts_are_found() {
     if !require::require("riscv-gcc") {
@@ -195,7 +197,7 @@ fn faults_of_line_pipes_of_hosts_are_found() {
             ),
             // An old tag makes a partially written line look whole.
             ("  line->tag = sender->sent << 8;\n", ""),
-            // A line stays in the cache, or a stale line, or a stale count is looked at for ever.
+            // A sent line stays in the cache, or the receiver polls a stale line or a stale count for ever.
             ("  nm_flush_now(line);\n  // Of", "  // Of"),
             ("    nm_flush_now(line);\n    return 0;", "    return 0;"),
             ("  nm_flush_now(taken);\n  nm_prefetch", "  nm_prefetch"),
@@ -245,7 +247,7 @@ fn faults_of_core_to_core_line_pipes_are_found() {
     );
 }
 
-/// Functional runs end with the output of timed runs.
+/// Functional runs print the same output as timed runs.
 #[test]
 fn programs_do_the_same_without_time() {
     if !require::require("riscv-gcc") {

@@ -63,8 +63,8 @@ fn half_written_lines_are_found_without_an_eviction() {
     assert_races("half", &["-DTAG"], &[]);
 }
 
-/// A host that loads after its held request was released sees what the core stored before. With `EARLY`, the core
-/// releases before it stores.
+/// A host that loads after the release of its held request observes the core's stores from before the release. With
+/// `EARLY`, the core releases before it stores.
 #[test]
 fn release_orders_later_host_loads() {
     if !require::require("riscv-gcc") {
@@ -211,7 +211,7 @@ fn each_seeded_fault_of_cache_management_is_found_at_its_lines() {
     );
     let doubles = "for (int i = 0; i < WORDS; i++) nm_words(0)[i] *= 2;  // doubles";
     let changes = "if (FORGETS == 12) nm_words(PIECES - 1)[15] = word;  // changes";
-    // Most faults cause several reports, and none causes others than these.
+    // Most faults cause several reports; each report of a fault is listed.
     let faults: [(u32, ExpectedRaces); 14] = [
         (
             1,
@@ -235,7 +235,8 @@ fn each_seeded_fault_of_cache_management_is_found_at_its_lines() {
             ],
         ),
         (9, &[(Overwritten, stale_store, store)]),
-        // The program reuses lines, which are fetched and doubled next time, without knowing that they were stored.
+        // The program reuses lines, which are fetched and doubled next time, without waiting for their stores to
+        // complete.
         (
             10,
             &[
@@ -254,7 +255,7 @@ fn each_seeded_fault_of_cache_management_is_found_at_its_lines() {
             13,
             &[(Overwritten, store, "far[5] = 5;  // stores between")],
         ),
-        // As fault 13, but the core fetches what the host has stored.
+        // As fault 13, but the core fetches lines that the host has stored.
         (14, &[]),
     ];
     for (fault, expected) in faults {

@@ -4,7 +4,7 @@ use super::{compile, run};
 use cohkit_nearmemory::{Platform, RunOutcome};
 use cohkit_testing::require;
 
-/// Lines that the program reads with hints, and lines of a copy.
+/// Lines that the program reads with prefetches, and lines of a copy.
 const HINTED_LINES: u64 = 512;
 const COPIED_LINES: u64 = 240;
 
@@ -37,8 +37,8 @@ fn measure(programs: &[Vec<u8>; 2], kind: u64, settings: &[(&str, &str)]) -> (Pl
     (platform, number)
 }
 
-/// Four loads of far memory that miss, before the first is used, take as long as one if all may miss at once, and four times as long
-/// if each waits for the one before.
+/// Four loads of far memory miss before the first value is used. They take as long as one load if all misses may be
+/// outstanding at once, and four times as long if each waits for the previous one.
 #[test]
 fn load_that_misses_waits_for_earlier_misses() {
     let Some(programs) = programs() else {
@@ -53,8 +53,8 @@ fn load_that_misses_waits_for_earlier_misses() {
     }
 }
 
-/// Hints keep every slice at its limit. Each of its reads takes the time of a read of an open row at least, and of a row
-/// that replaces another one at most.
+/// Prefetches keep every slice at its limit of outstanding reads. Each read takes at least the time of a row hit, and
+/// at most that of a row conflict.
 #[test]
 fn reads_in_flight_of_a_slice_bound_the_rate_of_hints() {
     let Some(programs) = programs() else {
@@ -77,7 +77,7 @@ fn reads_in_flight_of_a_slice_bound_the_rate_of_hints() {
     }
 }
 
-/// Fetches and stores of a copy engine with two channels run at once; with one channel, they add up.
+/// Fetches and stores of a copy engine with two channels overlap; with one channel, their times add up.
 #[test]
 fn channels_of_a_copy_engine_copy_at_once() {
     let Some(programs) = programs() else {
@@ -88,7 +88,8 @@ fn channels_of_a_copy_engine_copy_at_once() {
         let measured = [3, 4, 5].map(|kind| measure(&programs, kind, &settings));
         let platform = &measured[0].0;
         let [fetches, stores, both] = measured.each_ref().map(|(_, clocks)| *clocks);
-        // Each line takes one interval of its channel. Ways and DRAM add a latency once, and so do looks at the counts.
+        // Each line takes one interval of its channel. The copy path and the controller add their latency once; DRAM
+        // and the polls of the completion counts add at most 100 ns.
         let latency = platform.copy_path.value + platform.controller.value + 100_000;
         let clock = platform.mcc_cycle.value;
         for (lines, clocks) in [(1, fetches), (1, stores), (in_turn, both)] {

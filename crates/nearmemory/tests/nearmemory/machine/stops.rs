@@ -6,8 +6,8 @@ use cohkit_nearmemory::{CoreId, Evictions, Platform, RunOutcome};
 use cohkit_riscv::elf;
 use cohkit_testing::require;
 
-/// The program accesses what it was not given, or copies outside its far memory. The core stops, the host observes the
-/// cause and continues, and another program runs on the core afterwards.
+/// The program accesses memory or pipes that it was not granted, or copies outside its far memory. The core stops, the
+/// host observes the cause and continues, and another program runs on the core afterwards.
 #[test]
 fn violation_stops_one_program_and_reports_its_position() {
     if !require::require("riscv-gcc") {
@@ -94,7 +94,7 @@ fn cores_reject_programs_that_the_host_did_not_inspect() {
         return;
     }
     let host = compile("host", "crates/nearmemory/tests/programs/stray-host.c", &[]);
-    // The program claims far memory that it was not given.
+    // The program demands far memory that it was not granted.
     let wants = compile(
         "channel",
         "crates/nearmemory/tests/programs/stray.c",

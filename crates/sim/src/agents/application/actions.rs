@@ -7,7 +7,8 @@ use cohkit_application::interface::Update;
 use super::super::thread::MAX_REQUESTED_TIME;
 use super::*;
 
-/// Maximum number of lines in one burst.
+/// Maximum number of lines in one burst. More are reported as an error of the application, because each line is an
+/// event.
 const MAX_LINES: Line = 1 << 16;
 
 impl Application {

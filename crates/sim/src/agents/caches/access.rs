@@ -5,7 +5,8 @@ use cohkit_protocol::controller::{Access, Event};
 use super::*;
 use crate::simulation::Pending;
 
-/// Maximum number of consecutive attempts of one access without any other event.
+/// Maximum number of consecutive attempts of one access without any other event. More are reported as an access that
+/// its rows retry forever.
 const MAX_CONSECUTIVE_ATTEMPTS: usize = 64;
 
 /// Result of attempting an access.

@@ -1,4 +1,5 @@
-//! Rows of the home: their application to lines, and what the home starts and completes for them.
+//! Rows of the home: their application to lines, and the memory operations and local operations that they start or
+//! complete.
 
 use cohkit_base::sequence::Action;
 use cohkit_system::agent::{self, HomeInput};
@@ -188,7 +189,7 @@ impl Home {
         }
     }
 
-    /// Sends a message that is ready at `ready`, and prefetches what its receiver accesses first.
+    /// Sends a message that is ready at `ready`, and prefetches the state that its receiver accesses first.
     #[inline]
     pub fn send(&mut self, env: &mut HomeEnvironment, message: Message, ready: Time) {
         let ways = &env.caches.ways;

@@ -143,7 +143,7 @@ impl EndKind {
     }
 }
 
-/// Maximum number of circuits of a link.
+/// Maximum number of circuits of a link; ECI has the most, 14.
 const CIRCUITS: usize = 16;
 
 /// Links with their endpoints. A link advances only when an event occurs on it or when it is accessed. The upper half

@@ -5,7 +5,7 @@ use std::ops::Range;
 /// Bytes of an instruction in a ChampSim trace.
 pub(super) const INSTRUCTION_BYTES: usize = 64;
 
-/// Maximum number of bytes of one access of a foreign trace.
+/// Maximum number of bytes of one access of a foreign trace. An access has one entry for each line that it touches.
 const MAX_ACCESS_BYTES: u64 = 1 << 16;
 
 /// A format of traces.
