@@ -650,6 +650,13 @@ fn prefetches_of_a_thread_are_bounded_by_the_platform() {
             Some(f64::from(expected)),
             "{max_outstanding} {distance}"
         );
+        // The others are dropped. A run without drops has no such statistic.
+        let dropped = 20 - expected;
+        assert_eq!(
+            statistics.get("prefetches_dropped"),
+            (dropped > 0).then_some(f64::from(dropped)),
+            "{max_outstanding} {distance}"
+        );
     }
 }
 
