@@ -89,7 +89,11 @@ class CompareSwap(NamedTuple):
 
 
 class Prefetch(NamedTuple):
-    """Prefetch a line for reading."""
+    """Prefetch a line for reading.
+
+    A thread has at most `cores.max_outstanding` + `cores.prefetch_distance` - 1 prefetches outstanding.
+    Further ones are dropped, and counted by the statistic `prefetches_dropped`.
+    """
 
     line: int
 

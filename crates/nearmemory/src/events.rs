@@ -257,6 +257,8 @@ pub(crate) enum StallReason {
     Early,
     /// A resource is busy or a response is outstanding.
     Blocked,
+    /// The access is to be tried again at this time, in picoseconds.
+    Until(Time),
 }
 
 #[cfg(test)]

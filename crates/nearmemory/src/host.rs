@@ -166,7 +166,8 @@ struct Core {
     misses: u64,
     /// Lines of far memory and scratchpads for which loads of the core wait.
     loaded_lines: u64,
-    /// Times at which the core may wait for further lines of the host's own memory, one for each such line.
+    /// Times at which the core may wait for further lines of the host's own memory, one for each line for which its
+    /// loads may wait at once. Those in the future and `loaded_lines` together are at most as many.
     main_load_slots: Vec<Time>,
 }
 
@@ -410,8 +411,24 @@ impl Host {
         }
     }
 
+    /// True if a core may wait for a further line now: of far memory, of a scratchpad or of its own memory.
+    fn has_load_room(&self, core: usize, now: Time) -> bool {
+        let core = &self.cores[core];
+        let main_slots = core.main_load_slots.iter();
+        let main_lines = main_slots.filter(|free_at| **free_at > now).count() as u64;
+        main_lines + core.loaded_lines < self.platform.load_misses.value
+    }
+
+    /// Returns the time at which the first line of the host's own memory arrives for which a core waits, in
+    /// picoseconds; `None` if it waits for none.
+    fn next_main_load_end(&self, core: usize, now: Time) -> Option<Time> {
+        let slots = self.cores[core].main_load_slots.iter().copied();
+        slots.filter(|free_at| *free_at > now).min()
+    }
+
     /// Performs the cache lookups of a load of host memory and returns its additional latency, in picoseconds. A miss
     /// of the core's own cache waits until fewer loads than the core may have miss.
+    /// Loads of other memory leave room for it.
     fn load_main(&mut self, core: usize, address: u64, now: Time, queue: &mut Queue) -> Time {
         if self.cores[core]
             .l1

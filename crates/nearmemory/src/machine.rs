@@ -579,9 +579,14 @@ impl Machine {
         let timed = &mut runner.timed;
         match end {
             Ok(()) => {}
-            Err(Stop::Wait) if stall_reason == StallReason::Early => {}
             // Waits for a register, or for state that the exception's handler may read.
-            Err(Stop::Wait) => runner.is_waiting = true,
+            Err(Stop::Wait) => {
+                runner.is_waiting = stall_reason != StallReason::Early;
+                if let StallReason::Until(time) = stall_reason {
+                    runner.schedule(&mut self.queue, CoreId::Host(number), time, cycle);
+                    return;
+                }
+            }
             Err(Stop::Exception(_)) if runner.hart.pending_loads() != 0 => runner.is_waiting = true,
             Err(Stop::Exception(Exception::MachineCall)) if runner.hart.x(17) == hsm::EXTENSION => {
                 timed.now += 1;

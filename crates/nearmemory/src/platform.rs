@@ -76,7 +76,7 @@ quantities! {
     host_cycle "host" "cycle" Picoseconds (1, MS) Any "A clock of a host core.";
     l1 "host" "l1" Bytes (LINE as u64, 1 << 24) PowersOfTwo "A core's own cache, which writes through and takes time only.";
     l1_ways "host" "l1_ways" Count (1, 64) PowersOfTwo "Its ways.";
-    load_misses "host" "load_misses" Count (1, 64) Any "Lines for which a core's loads wait at once, apart from prefetches and stores.";
+    load_misses "host" "load_misses" Count (1, 64) Any "Lines of all memories for which a core's loads wait at once, apart from prefetches and stores.";
     l1_misses "host" "l1_misses" Count (1, 4096) Any "Outstanding lines of a core, including prefetches into its own cache.";
     llc "host" "llc" Bytes (LINE as u64, 1 << 30) PowersOfTwo "The last cache; its lines of far memory are not coherent.";
     llc_ways "host" "llc_ways" Count (1, 64) PowersOfTwo "Its ways.";
@@ -93,7 +93,7 @@ quantities! {
     link_bandwidth "link" "bandwidth" BytesPerSecond (1000000, 1 << 50) Any "Each way.";
     link_header "link" "header_bytes" Bytes (0, 4096) Any "Bytes of each message in addition to its data.";
     device_path "device" "path" Picoseconds (0, MS) Any "From the link to far memory or a scratchpad and back, together.";
-    slices "device" "slices" Count (1, 64) PowersOfTwo "Slices of the directory in front of far memory, which lines take by turns.";
+    slices "device" "slices" Count (1, 64) PowersOfTwo "Slices of the directory in front of far memory; lines are interleaved over them.";
     slice_reads "device" "slice_reads" Count (1, 4096) Any "Reads of far memory by the host that a slice has in flight; later ones wait in order.";
     register_path "device" "register_path" Picoseconds (0, MS) Any "The same for a register.";
     register_interval "device" "register_interval" Picoseconds (0, MS) Any "Interval between two accesses of the host to registers, of which the device takes one at a time.";
@@ -116,7 +116,7 @@ quantities! {
     verify_start "loader" "verify_start" Picoseconds (0, MS) Any "For the resources of a binary that is verified.";
     load_line "loader" "line" Picoseconds (0, MS) Any "For each line of a binary that goes from the scratchpad to private memory.";
     verify_byte "loader" "verify" Picoseconds (0, MS) Any "For each byte of a binary that is verified.";
-    channels "dram" "channels" Count (1, 64) PowersOfTwo "Channels of far memory, which lines take by turns.";
+    channels "dram" "channels" Count (1, 64) PowersOfTwo "Channels of far memory; lines are interleaved over them.";
     banks "dram" "banks" Count (1, 1024) PowersOfTwo "Banks of a channel.";
     row_bytes "dram" "row_bytes" Bytes (128, 1 << 24) PowersOfTwo "A row of a bank.";
     bandwidth "dram" "bandwidth" BytesPerSecond (1000000, 1 << 50) Any "A channel.";

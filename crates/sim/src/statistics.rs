@@ -177,6 +177,8 @@ pub struct Counters {
     pub skipped: u64,
     /// Lines acquired by prefetches.
     pub prefetched: u64,
+    /// Prefetches of threads that were dropped, since too many of the thread were outstanding.
+    pub prefetches_dropped: u64,
     /// Number of stalls, by [`Stall`].
     pub stalls: [u64; 7],
     /// Number of local operations acknowledged, and of those refused.
@@ -331,6 +333,13 @@ impl Counters {
     pub(crate) fn statistics(&self, messages: Vec<(String, u64)>, totals: &Totals) -> Statistics {
         let mut values = self.access_statistics(totals);
         values.extend(self.buffer_statistics(totals.buffers));
+        if self.prefetches_dropped > 0 {
+            values.extend(with_definitions([(
+                "prefetches_dropped",
+                "prefetches of threads that were dropped, since too many of the thread were outstanding",
+                Value::Count(self.prefetches_dropped),
+            )]));
+        }
         values.extend(self.latency_statistics());
         values.extend(self.link_statistics(totals));
         let mut add_value =

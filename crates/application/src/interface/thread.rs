@@ -78,7 +78,9 @@ pub enum Step {
         /// The change to make.
         update: Update,
     },
-    /// Prefetches a line for reading; completes immediately.
+    /// Prefetches a line for reading; completes immediately. A thread has at most `cores.max_outstanding` +
+    /// `cores.prefetch_distance` - 1 prefetches outstanding; further ones are dropped, and counted by the statistic
+    /// `prefetches_dropped`.
     Prefetch {
         /// The line.
         line: Line,

@@ -126,6 +126,31 @@ impl<'a> HostPort<'a> {
         Reply::Wait
     }
 
+    /// Records that a load waits until fewer lines are outstanding for which the core's loads wait: until one of the
+    /// host's own memory arrives, or until a response.
+    fn stall_load(&mut self) -> Reply<u64> {
+        let Some(end) = self.host.next_main_load_end(self.core, self.now) else {
+            return self.stall_access();
+        };
+        // A response may come first, or the event of another agent, after which the load is tried again.
+        self.stall_reason = StallReason::Until(end.min(self.queue.next_event_time()));
+        Reply::Wait
+    }
+
+    /// Returns a wait reply if a load of the host's own memory must wait for loads of other memory.
+    #[inline(always)]
+    fn stall_before_main_load(&mut self, address: u64) -> Option<Reply<u64>> {
+        let core = &self.host.cores[self.core];
+        if core.loaded_lines == 0 || core.l1.has(address & !(LINE_BYTES - 1)) {
+            return None;
+        }
+        if self.stalls_for_event() {
+            return Some(Reply::Wait);
+        }
+        let has_room = self.host.has_load_room(self.core, self.now);
+        (!has_room).then(|| self.stall_load())
+    }
+
     /// Returns the copy of a line in the last-level cache, if any, and sets its additional latency.
     #[inline(always)]
     fn cached_copy(&mut self, line: u64) -> Option<&mut Copy> {
@@ -218,9 +243,8 @@ impl<'a> HostPort<'a> {
         }
         let core = self.core;
         let is_waiting = self.host.is_loading(core, line);
-        let loaded_lines = self.host.cores[core].loaded_lines;
-        if !is_waiting && loaded_lines >= self.host.platform.load_misses.value {
-            return self.stall_access();
+        if !is_waiting && !self.host.has_load_room(core, self.now) {
+            return self.stall_load();
         }
         match self.miss_of(line) {
             Some(miss) => {
@@ -428,6 +452,9 @@ impl Memory for HostPort<'_> {
         match self.host.region(address, size as u64) {
             Region::Main if self.host.shares_main() && self.stalls_for_event() => Reply::Wait,
             Region::Main => {
+                if let Some(reply) = self.stall_before_main_load(address) {
+                    return reply;
+                }
                 if let Some(races) = &mut self.queue.races {
                     races.host_load_main(self.core, address);
                 }

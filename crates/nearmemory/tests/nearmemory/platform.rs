@@ -2,6 +2,8 @@
 
 use cohkit_nearmemory::platform::ENZIAN;
 use cohkit_nearmemory::Platform;
+use cohkit_sim::platform::Platform as Machine;
+use std::fs;
 
 /// Each assumed or fitted quantity has a range. Each quantity appears in the shipped file and has a meaning.
 #[test]
@@ -19,6 +21,86 @@ fn assumed_and_fitted_quantities_have_ranges() {
             ENZIAN.contains(name.split_once('.').expect("a table").1),
             "{name}"
         );
+    }
+}
+
+/// Values of quantities by name, in their base units.
+type Values = Vec<(String, u64)>;
+
+/// Returns the quantity and the machine that an origin refers to at the first `as in MACHINE`, for the quantity of the
+/// same name, or `as QUANTITY in MACHINE`.
+fn reference<'a>(
+    origin: &'a str,
+    name: &'a str,
+    machines: &[&'a str],
+) -> Option<(&'a str, &'a str)> {
+    let is_end = |character: char| !(character.is_alphanumeric() || "-._".contains(character));
+    let words = origin.split(is_end).map(|word| word.trim_matches('.'));
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let machine_at = |index: usize| {
+        let word = words.get(index)?;
+        machines.iter().copied().find(|machine| machine == word)
+    };
+    (0..words.len())
+        .filter(|index| words[*index] == "as")
+        .find_map(|index| match (words.get(index + 1), words.get(index + 2)) {
+            (Some(&"in"), _) => Some((name, machine_at(index + 2)?)),
+            (Some(&quantity), Some(&"in")) => Some((quantity, machine_at(index + 3)?)),
+            _ => None,
+        })
+}
+
+/// An origin `as in MACHINE` is true: the machine has this value. No comment of a file says so of a whole table,
+/// where the test could not check it.
+#[test]
+fn origins_that_refer_to_another_machine_have_its_value() {
+    let machines: Vec<&str> = Machine::shipped_names().collect();
+    let values_of = |name: &str| -> Values {
+        let machine = Machine::shipped(name).expect("a shipped machine");
+        let quantities = machine.all_quantities().into_iter();
+        quantities
+            .map(|(name, _, quantity)| (name, quantity.value))
+            .collect()
+    };
+    let mut origins: Vec<(String, u64, String)> = Vec::new();
+    for (name, _, quantity, _) in Platform::enzian().quantities() {
+        origins.push((
+            name.to_string(),
+            quantity.value,
+            quantity.origin.to_string(),
+        ));
+    }
+    for name in &machines {
+        let machine = Machine::shipped(name).expect("a shipped machine");
+        for (name, _, quantity) in machine.all_quantities() {
+            origins.push((name, quantity.value, quantity.origin.to_string()));
+        }
+    }
+    let mut references = 0;
+    for (name, value, origin) in &origins {
+        let Some((other_name, machine)) = reference(origin, name, &machines) else {
+            continue;
+        };
+        let values = values_of(machine);
+        let other = values.iter().find(|(name, _)| name == other_name);
+        let expected = other.map(|(_, value)| *value);
+        assert_eq!(Some(*value), expected, "{name}: {origin}");
+        references += 1;
+    }
+    assert!(references >= 3, "{references}");
+    let folder = format!("{}/../../platforms", env!("CARGO_MANIFEST_DIR"));
+    let files = fs::read_dir(folder).expect("the folder of platforms");
+    let mut texts: Vec<String> = files
+        .map(|file| fs::read_to_string(file.expect("a file").path()).expect("a text"))
+        .collect();
+    texts.push(ENZIAN.to_string());
+    for comment in texts
+        .iter()
+        .flat_map(|text| text.lines())
+        .filter(|line| line.starts_with('#'))
+    {
+        let comment = comment.to_lowercase();
+        assert_eq!(reference(&comment, "", &machines), None, "{comment}");
     }
 }
 

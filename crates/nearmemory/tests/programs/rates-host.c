@@ -9,11 +9,14 @@
 // Returns a load's value without a wait for it.
 static inline uint64_t load(volatile uint64_t *word) { return *word; }
 
+// Lines of the host's own memory. They have a value from the start, so that nothing has brought them into a cache.
+static volatile uint64_t local[3 * 16] __attribute__((aligned(NM_LINE))) = {1};
+
 int main(int argc, char **argv) {
   uint64_t kind = argument(argc, argv, 1), distance = nm_prefetch_distance(), loaded[4], start;
   volatile uint64_t *far = nm_far_alloc(2 * LINES * NM_LINE);
-  // Loads the page's translation before the measurement.
-  (void)far[LINES * 16];
+  // Loads the translations of both pages before the measurement, and leaves no load in flight.
+  __asm__ volatile("" ::"r"(far[LINES * 16] + local[0]));
   switch (kind) {
   // One load of far memory, and four of different lines before the first is used.
   case 0:
@@ -31,6 +34,24 @@ int main(int argc, char **argv) {
       nm_prefetch_far(far + (i + distance) * 16);
       (void)far[i * 16];
     }
+    break;
+  // One load of the host's own memory, alone, after one of far memory and before one, without a use in between.
+  case 6:
+    start = cycles();
+    loaded[0] = load(local + 32);
+    __asm__ volatile("" ::"r"(loaded[0] + 1));
+    break;
+  case 7:
+    start = cycles();
+    loaded[0] = load(far);
+    loaded[1] = load(local + 32);
+    __asm__ volatile("" ::"r"(loaded[0] + loaded[1]));
+    break;
+  case 8:
+    start = cycles();
+    loaded[0] = load(local + 32);
+    loaded[1] = load(far);
+    __asm__ volatile("" ::"r"(loaded[0] + loaded[1]));
     break;
   // Copies of a near-memory core: 0 fetches, 1 stores, 2 both at once. Prints clocks of that core.
   default: {

@@ -362,13 +362,14 @@ impl Threads {
 
     /// Counts a prefetch of a core's thread. Returns false if it is dropped, since the thread has as many outstanding
     /// prefetches as leave room for one other access.
-    fn begin_prefetch(&mut self, context: &Context, core: u16) -> bool {
+    fn begin_prefetch(&mut self, context: &mut Context, core: u16) -> bool {
         let limit = context.tables.groups.of_core(core).thread_accesses - 1;
         let Some(thread) = self.states.get_mut(usize::from(core)) else {
             return false;
         };
         let is_admitted = thread.prefetches < limit;
         thread.prefetches += u32::from(is_admitted);
+        context.tally.counters.prefetches_dropped += u64::from(!is_admitted);
         is_admitted
     }
 

@@ -408,16 +408,22 @@ impl JedecDram {
 }
 
 impl JedecDram {
-    /// Sets the standard, the scheduler or the page policy by the name of the choice and that of its value.
+    /// Sets the standard, the scheduler or the page policy by the name of the choice and that of its value. `origin` is
+    /// that of the page policy.
     ///
     /// # Errors
     /// A sentence with the known names.
-    pub(super) fn set_choice(&mut self, name: &str, value: &str) -> Result<(), String> {
+    pub(super) fn set_choice(
+        &mut self,
+        name: &str,
+        value: &str,
+        origin: &str,
+    ) -> Result<(), String> {
         match name.rsplit('.').next() {
             Some("scheduler") => self.scheduler = named(name, value, &Scheduler::ALL)?,
             Some("page_policy") => {
                 let closed_page = named(name, value, &PAGE_POLICIES)?;
-                self.closed_page = Quantity::given(closed_page, "set for this run");
+                self.closed_page = Quantity::given(closed_page, origin);
             }
             _ => self.set_standard(named(name, value, &Standard::ALL)?),
         }

@@ -580,6 +580,11 @@ impl Platform {
             self.implausible.push(warning);
         }
         let name = &*current;
+        if let Some(prefix) = name.strip_suffix("dram.page_policy") {
+            let current = format!("{prefix}dram.closed_page");
+            let warning = former_names::former_name_warning(name, &current);
+            self.implausible.push(warning);
+        }
         if let (Some(name), Some(below)) = (name.strip_prefix(LOWER), &mut self.below) {
             return match is_machine_wide(name) {
                 true => Err(format!(
@@ -609,7 +614,7 @@ impl Platform {
             "remotes" => self.remotes = parse_count(1, Platform::MAX_AGENTS.into())? as u16,
             "link.layer" => self.link.set_layer(value)?,
             "dram.standard" | "dram.scheduler" | "dram.page_policy" => match &mut self.memory {
-                Memory::Jedec(dram) => dram.set_choice(name, value)?,
+                Memory::Jedec(dram) => dram.set_choice(name, value, "set for this run")?,
                 _ => return Err(format!("`{name}` needs a DRAM with a `dram.standard`")),
             },
             _ => match name

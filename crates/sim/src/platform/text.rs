@@ -105,6 +105,14 @@ fn read_document<T>(
     }
 }
 
+/// Origin of a page policy that a file gives as a word, which has no origin of its own.
+const PAGE_POLICY_ORIGIN: &str = "the platform file states no origin: `page_policy` is a word";
+
+/// Returns the error of a file with the former and the current name of a quantity.
+fn both_names_error(former: &str, name: &str) -> String {
+    format!("`{former}` is the former name of `{name}`, which is given, too: remove one of them")
+}
+
 /// Maximum number of syntax errors reported one by one. A file that is not TOML has one in every line.
 const MAX_SYNTAX_ERRORS: usize = 5;
 
@@ -327,14 +335,17 @@ impl Reader {
         for choice in ["scheduler", "page_policy"] {
             let name = format!("{prefix}dram.{choice}");
             if choice == "page_policy" {
-                if find(table, &name).is_none() {
+                let Some(former) = find(table, &name) else {
                     continue;
+                };
+                let current = format!("{prefix}dram.closed_page");
+                if find(table, &current).is_some() {
+                    self.report(former.span(), both_names_error(&name, &current));
                 }
-                let warning = former_name_warning(&name, &format!("{prefix}dram.closed_page"));
-                self.warnings.push(warning);
+                self.warnings.push(former_name_warning(&name, &current));
             }
             if let Some(text) = self.read_choice(table, &name) {
-                if let Err(error) = dram.set_choice(&name, &text) {
+                if let Err(error) = dram.set_choice(&name, &text, PAGE_POLICY_ORIGIN) {
                     self.report(
                         find(table, &name).map_or(self.end.clone(), Spanned::span),
                         error,
@@ -396,10 +407,7 @@ impl Reader {
             return value;
         };
         if value.is_some() {
-            let message = format!(
-                "`{former}` is the former name of `{name}`, which is given, too: remove one of them"
-            );
-            self.report(former_value.span(), message);
+            self.report(former_value.span(), both_names_error(&former, name));
         }
         self.warnings.push(former_name_warning(&former, name));
         known.push(former);
@@ -830,6 +838,26 @@ mod tests {
             |policy_word: &str| DRAM.replace(policy, &format!("page_policy = \"{policy_word}\"\n"));
         assert_eq!(value(&word("closed"), "dram.closed_page"), Some(1));
         assert_eq!(value(&word("open"), "dram.closed_page"), Some(0));
+        let warning = "`dram.page_policy` is now `dram.closed_page`; the former name is accepted until version 0.3.0";
+        let mut platform = read(&word("closed")).expect("valid file");
+        assert_eq!(platform.implausible, [warning]);
+        let (_, closed_page) = platform.quantity("dram.closed_page").expect("it exists");
+        assert_eq!(closed_page.origin, PAGE_POLICY_ORIGIN);
+        // With both names, or an unknown word, there is an error.
+        assert_eq!(
+            error(policy, &format!("{policy}page_policy = \"closed\"\n")),
+            "`dram.page_policy` is the former name of `dram.closed_page`, which is given, too: remove one of them"
+        );
+        let mut platform = read(DRAM).expect("valid file");
+        platform
+            .set("dram.page_policy", "closed")
+            .expect("known word");
+        assert_eq!(platform.implausible, [warning]);
+        let (_, closed_page) = platform.quantity("dram.closed_page").expect("it exists");
+        assert_eq!(
+            (closed_page.value, &closed_page.origin[..]),
+            (1, "set for this run")
+        );
         let mut platform = read(DRAM).expect("valid file");
         platform
             .set("dram.standard", "ddr4-3200")

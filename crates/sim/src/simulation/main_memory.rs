@@ -189,18 +189,18 @@ impl MainMemory {
         operation: Operation,
     ) {
         let (number, place) = self.place(operation.line);
-        let bytes = match words {
-            None => 0..self.line_bytes,
-            Some(words) => 8 * words.start as u32..8 * words.end as u32,
-        };
         if !self.is_immediate() {
+            let bytes = match words {
+                None => 0..self.line_bytes,
+                Some(words) => 8 * words.start as u32..8 * words.end as u32,
+            };
             if let Some(deferred) = &mut self.deferred {
                 deferred.submit(context, number, (place, bytes), operation);
             }
             return;
         }
         let uncontended = self.uncontended(operation.arrival, operation.line);
-        let end = self.operate(operation.arrival, operation.line, None);
+        let end = self.operate(operation.arrival, operation.line, words);
         let operation = Operation {
             uncontended: uncontended.end - operation.arrival,
             ..operation

@@ -18,7 +18,7 @@ use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::explain::FailureKind;
 use cohkit_sim::kernel::SECOND;
 use cohkit_sim::oracle::Level;
-use cohkit_sim::platform::Platform;
+use cohkit_sim::platform::{Memory, Platform};
 use cohkit_sim::scenario::{Playable, Tally};
 use cohkit_sim::simulation::{RunError, Setup, Simulation};
 use setups::protocol;
@@ -367,6 +367,8 @@ impl Application for ContractBreaker {
                     actions.local(20, Operation::Clean, true);
                     actions.local(20, Operation::CleanInvalidate, false);
                 }
+                "reads a word" => actions.read_words(0, 5000, 0, 1),
+                "reads a line" => actions.read_words(0, 5000, 0, 16),
                 "reads on" => actions.fetch(0, 0, Line::MAX),
                 "replies" => actions.reply(7, 1),
                 "reads far" => actions.host_fetch(0, 5, u32::MAX),
@@ -391,6 +393,9 @@ impl Application for ContractBreaker {
                 actions.wake(1, SECOND / 1000);
             }
             Event::Timer { .. } => actions.answer(3, words()),
+            Event::ReadCompletion { .. } if self.0.starts_with("reads a ") => {
+                actions.answer(3, words());
+            }
             Event::Write { .. } if self.0 == "never accepts" => {}
             Event::Write { line, .. } => actions.accept(line),
             Event::LocalCompletion { line: 20, .. } if self.0 == "asks under its lock" => {
@@ -645,6 +650,13 @@ fn prefetches_of_a_thread_are_bounded_by_the_platform() {
             Some(f64::from(expected)),
             "{max_outstanding} {distance}"
         );
+        // The others are dropped. A run without drops has no such statistic.
+        let dropped = 20 - expected;
+        assert_eq!(
+            statistics.get("prefetches_dropped"),
+            (dropped > 0).then_some(f64::from(dropped)),
+            "{max_outstanding} {distance}"
+        );
     }
 }
 
@@ -673,6 +685,29 @@ fn application_at_a_home_uses_its_last_level_cache() {
     // One line of cache never has the next row; with as many lines as rows, each row misses once.
     let [always, once] = ["1", "1024"].map(row_misses);
     assert!(always > 1000.0 && once < 300.0, "{always} {once}");
+}
+
+/// Lines beyond the memory of a home are not in its last-level cache: a word of one takes one burst of a
+/// DRAM, and a line two.
+#[test]
+fn words_beyond_the_memory_of_a_home_take_only_their_bursts() {
+    let mut platform = Platform::shipped("thunderx1-2s").unwrap();
+    platform.memory = Platform::shipped("peers-device-memory").unwrap().memory;
+    platform.lines = 4096;
+    assert!(platform.home.llc.is_some());
+    let Memory::Dram(dram) = platform.memory.clone() else {
+        panic!("a DRAM without a scheduler");
+    };
+    let [word, line] = ["reads a word", "reads a line"].map(|kind| {
+        let steps = Steps(vec![Step::Load { line: 3, word: 0 }]);
+        let scenario = Arc::new(ThreadsBesideBreaker(kind, vec![steps]));
+        let setup = Setup::with_scenario(protocol("eci"), platform.clone(), scenario).unwrap();
+        let statistics = cohkit_sim::simulation::run(&setup).unwrap();
+        statistics.get("time_ns").unwrap()
+    });
+    let burst = (dram.bandwidth.time_of(128) - dram.bandwidth.time_of(64)) as f64 / 1000.0;
+    assert!(burst > 0.0);
+    assert!((line - word - burst).abs() < 0.001, "{word} {line} {burst}");
 }
 
 /// A device or a thread may be slow as long as no core times out. Progress of another core does not affect this.

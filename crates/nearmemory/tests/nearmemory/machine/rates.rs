@@ -53,6 +53,30 @@ fn load_that_misses_waits_for_earlier_misses() {
     }
 }
 
+/// A load of the host's own memory and one of far memory, in either order, take the sum of both alone if a core waits
+/// for one line at a time, and as long as the slower one if it waits for two.
+#[test]
+fn load_misses_bound_lines_of_all_memories_together() {
+    let Some(programs) = programs() else {
+        return;
+    };
+    for (at_once, is_sum) in [("1", true), ("2", false)] {
+        let settings = [("host.load_misses", at_once)];
+        let [far, local, far_first, local_first] =
+            [0, 6, 7, 8].map(|kind| measure(&programs, kind, &settings).1);
+        // The load of the host's own memory is long enough to tell the two cases apart.
+        assert!(far > local && local > far / 8, "{far} {local}");
+        let expected = if is_sum { far + local } else { far };
+        for both in [far_first, local_first] {
+            let difference = both.abs_diff(expected);
+            assert!(
+                difference <= far / 20,
+                "{at_once}: {far} {local} {far_first} {local_first}"
+            );
+        }
+    }
+}
+
 /// Prefetches keep every slice at its limit of outstanding reads. Each read takes at least the time of a row hit, and
 /// at most that of a row conflict.
 #[test]
