@@ -34,7 +34,8 @@ WORKLOADS: dict[str, Workload] = {"reads": "sequential-read-once", "writes": "se
 
 _HOST = """\
 A Neoverse N1 system is the home; the card is a caching agent of its lines by ccix over 8 lanes of 16 GT/s with CCIX's
-packets (n1sdp-u280, n1sdp-vck5000). Of each card one value is fitted, a hit in its system cache; the rest is assumed.
+packets (n1sdp-u280, n1sdp-vck5000). Of each card two values are fitted, a hit of a load and of a
+store in its system cache; the rest is assumed.
 """
 _OMISSIONS = "the operating system and its driver, and details of the mesh's home nodes"
 
@@ -251,7 +252,7 @@ its first request to its last answer, its pages not translated yet anywhere.
         note=_HOST
         + """\
 One line at a time, with physical addresses. A hit is the median of random lines that the system cache holds, a miss the
-mean of those of 64 MiB. Both times of a hit are one value: what is left of the difference is that of the two.
+mean of those of 64 MiB. Times of a hit of loads and of stores are two fitted values.
 """,
         omissions=_OMISSIONS,
         headline="A card finds a line in its system cache, or gets it from its host.",
