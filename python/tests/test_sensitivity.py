@@ -196,7 +196,7 @@ def test_quantities_are_discrete_by_unit() -> None:
     EXPERIMENTS["ccix-exp1"].run(Conditions(accesses=2, keys=frozenset(), study=shared))
     shared.assume_platform("enzian-dc-ddr", None, [])
     names = shared.assumptions.keys()
-    assert {"enzian-dc-ddr:cache.ways", "enzian-dc-ddr:dram.channels", "dma:payload"} <= shared.discrete <= names
+    assert {"enzian-dc-ddr:cores.count", "enzian-dc-ddr:dram.queue_entries", "dma:payload"} <= shared.discrete <= names
     assert {"enzian-dc-ddr:link.latency", "enzian-dc-ddr:link.bandwidth", "dma:delay"} <= names - shared.discrete
 
 
