@@ -80,7 +80,7 @@ def study(
             return {}
         return {row.name: row.value for row in rows if not keys or row.key in keys}
 
-    evaluator = Evaluator(compute, shared.assumptions)
+    evaluator = Evaluator(compute, shared.assumptions, discrete=shared.discrete)
     found_spans = spans(evaluator)
     goals = goals_of(name, baseline, published)
     reaches = search(evaluator, goals, conditions.seed)
@@ -100,8 +100,9 @@ def _keys(ours: Sequence[Measurement], published: Published) -> frozenset[str]:
 
 
 def goals_of(experiment: str, ours: Sequence[Measurement], published: Published) -> list[Goal]:
-    """Return the published values and the violated bounds and orders of our numbers."""
+    """Return the published values, bounds and orders of our numbers, with those that hold marked."""
     names = {row.key: row.name for row in ours}
+    values = {row.key: row.value for row in ours}
     goals = []
     for row in compare(experiment, ours, published):
         claim = published.claim(row["key"])
@@ -109,14 +110,14 @@ def goals_of(experiment: str, ours: Sequence[Measurement], published: Published)
         if row["published"] is not None:
             goals.append(Goal(row["name"], row["published"]))
         elif bounds != Bounds():
-            # A bound that holds is met without other settings.
-            holds = bounds.hold(row["ours"])
-            compared = row["ours"] if holds else bounds.compared(row["ours"])
+            compared = bounds.compared(row["ours"])
             assert compared is not None  # noqa: S101 -- there is a bound
-            goals.append(Goal(row["name"], compared))
+            goals.append(Goal(row["name"], compared, is_number=False, is_held=bounds.hold(row["ours"]) is True))
         elif claim and claim.relation in ("above", "below") and claim.to in names:
-            holds = row["ratio"] is not None and (row["ratio"] > 1) == (claim.relation == "above")
-            # An equal number is neither above nor below.
-            order = 1 + ORDER_MARGIN if claim.relation == "above" else 1 - ORDER_MARGIN
-            goals.append(Goal(row["name"], row["ratio"] if holds and row["ratio"] else order, names[claim.to]))
+            # The ratio of a row is rounded, so that it decides nothing. An equal number is neither above nor below.
+            is_above = claim.relation == "above"
+            value, other = values[row["key"]], values[claim.to]
+            holds = value > other if is_above else value < other
+            order = 1 + ORDER_MARGIN if is_above else 1 - ORDER_MARGIN
+            goals.append(Goal(row["name"], order, names[claim.to], is_number=False, is_held=holds))
     return goals

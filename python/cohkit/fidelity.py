@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from cohkit.assumptions import reduced, study
 from cohkit.experiments import EXPERIMENTS, Conditions
 from cohkit.experiments.derived import DERIVED
-from cohkit.experiments.sensitivity import deciding
+from cohkit.experiments.sensitivity import TOLERANCE, deciding
 from cohkit.fingerprint import fingerprint
 from cohkit.published import Measurement, Published, compare
 from cohkit.reproduce import error_cell, number, provenance_cell, published_cell
@@ -68,8 +68,9 @@ Each section has one table, with these columns:
 | Error | deviation from the published value, in percent of it. For an order or a bound: our value as a multiple of \
 the compared value. For blind values also *holds* or *fails*, if a verdict is possible |
 | Verdict | of our value: error at most 5 %, 15 % or 25 %, or more; or whether the published order or bound holds. \
-*Met in range*: a [search](#search-inside-the-ranges) found settings that meet the published value. *Structure*: it \
-found none |
+*Met in range*: a [search](#search-inside-the-ranges) found settings that meet the published value. *Met at the size \
+of the search only*: without other settings, the smaller simulation of the search meets it, and ours does not. \
+*Structure*: the search found no settings. *Not varied*: it found none, and an assumption without a range remains |
 | Origin | of our value: *fitted* or *known*, as below |
 
 M/s are millions per second.
@@ -105,6 +106,9 @@ SEARCH = """\
 Assumed quantities of a machine have ranges.
 For each published value, `cohkit reproduce ID --sensitivity` varies them and searches for settings inside all ranges \
 that meet the value.
+An order or a bound is met at its limit and beyond it.
+A published number is met within {tolerance}, or if two settings that differ in one continuous quantity, such as a \
+time or a rate, have numbers on both sides of it.
 {record}
 """
 
@@ -112,7 +116,8 @@ SEARCH_RECORDED = """\
 The searches were recorded by commit {commit}, with seed {seed}, and with smaller simulations than the tables above: \
 {sizes}.
 For one experiment, at most {budget} settings of several quantities were evaluated.
-Of {studied} published values, {met} are met with some settings.
+Of {studied} published values, {met} are met with some settings, {smaller} at the size of the search only, and \
+{unmet} are not met.
 """
 NO_SEARCH = """\
 No search is recorded yet; `tools/record sensitivity --seed 0 -- .venv/bin/python -m cohkit.fidelity --search` records \
@@ -122,23 +127,28 @@ them.
 STRUCTURE = """\
 ### Values that no setting meets
 
-A value that nothing inside the ranges meets is a fault of the model's structure, not of a quantity.
+A value that nothing inside the ranges meets is a fault of the model's structure, not of a quantity, unless an \
+assumption without a range remains (*not varied*).
 The column *Nearest* has the result with the best settings at the size of the search.
 
-| Experiment | Quantity | Published | Nearest | Deciding quantities | Reason |
-|---|---|---|---|---|---|
+| Experiment | Quantity | Published | Nearest | Deciding quantities | Verdict | Reason |
+|---|---|---|---|---|---|---|
 """
 
 REASONS: Mapping[str, str] = {
     "enzian.state_machine": "the constructed home serves more requests than the published one; no quantity changes it",
     "cord.chip": "a bank of CACTI has tags, and wires and drivers to its edge, which the model leaves out",
+}
+"""Reasons for values that no setting meets, by the first parts of their keys."""
+UNVARIED: Mapping[str, str] = {
     "cord.release_bytes": "messages and sizes of the programs are assumed, and have no ranges",
     "cord.acknowledgements": "messages and sizes of the programs are assumed, and have no ranges",
     "cord.programs": "messages and sizes of the programs are assumed, and have no ranges",
     "proxics.pagerank.lines_of_1000": "a property of the generated graphs, on which no quantity of the machine has an \
 effect",
 }
-"""Reasons for values that no setting meets, by the first parts of their keys."""
+"""Values that depend on assumptions without ranges, by the first parts of their keys, with the reason."""
+NO_EFFECT = "no quantity with a range has an effect"
 UNKNOWN_REASON = "not known yet"
 
 VIOLATED_BOUNDS = """\
@@ -365,7 +375,9 @@ def page(record: dict[str, Any], published: Published, searches: dict[str, Any] 
     if absent := _absent(everything, published):
         parts.append(ABSENT.format(absent="\n".join(absent)))
     parts.append(
-        _search_section(searches, everything) if searches and found else SEARCH.format(record=NO_SEARCH.strip())
+        _search_section(searches, everything)
+        if searches and found
+        else SEARCH.format(record=NO_SEARCH.strip(), tolerance=f"{TOLERANCE * 100:g} %")
     )
     return "\n".join(parts)
 
@@ -392,13 +404,16 @@ def _search_section(searches: dict[str, Any], rows: Sequence[Result]) -> str:
     sizes = "; ".join(f"{name}: {search['size']}" for name, search in found.items() if search["size"])
     some = next(iter(found.values()))
     lines = []
+    smaller = 0
     for row in rows:
         reach = found.get(row["experiment"], {"reaches": {}})["reaches"].get(row["key"])
         if reach is None or reach["is_met"]:
+            smaller += reach is not None and _is_met_at_smaller_size_only(row, reach)
             continue
         nearest = f"{reach['value']:.4g}x" if reach["other"] else number(reach["value"], row["unit"])
         cells = [row["experiment"], row["name"], published_cell(row), nearest, ", ".join(reach["deciding"])]
-        lines.append(f"| {' | '.join([*cells, _reason(row['key'])])} |\n".replace("|  |", "| |"))
+        cells += ["structure" if _is_varied(row["key"], reach) else "not varied", _reason(row["key"], reach)]
+        lines.append(f"| {' | '.join(cells)} |\n".replace("|  |", "| |"))
     studied = sum(len(search["reaches"]) for search in found.values())
     record = SEARCH_RECORDED.format(
         commit=_short_commit(searches),
@@ -406,15 +421,35 @@ def _search_section(searches: dict[str, Any], rows: Sequence[Result]) -> str:
         budget=some["budget"],
         sizes=sizes or "at full size",
         studied=studied,
-        met=studied - len(lines),
+        met=studied - len(lines) - smaller,
+        smaller=smaller,
+        unmet=len(lines),
     )
-    return SEARCH.format(record=record.strip()) + ("\n" + STRUCTURE + "".join(lines) if lines else "")
+    text = SEARCH.format(record=record.strip(), tolerance=f"{TOLERANCE * 100:g} %")
+    return text + ("\n" + STRUCTURE + "".join(lines) if lines else "")
 
 
-def _reason(key: str) -> str:
+def _of_prefix(reasons: Mapping[str, str], key: str) -> str | None:
+    """Return the reason of the first parts of a key, if there is one."""
+    return next((reason for start, reason in reasons.items() if key == start or key.startswith(f"{start}.")), None)
+
+
+def _reason(key: str, reach: dict[str, Any]) -> str:
     """Return the reason for a value that no setting meets."""
-    reasons = [reason for start, reason in REASONS.items() if key == start or key.startswith(f"{start}.")]
-    return reasons[0] if reasons else UNKNOWN_REASON
+    return _of_prefix(UNVARIED | REASONS, key) or (UNKNOWN_REASON if reach["deciding"] else NO_EFFECT)
+
+
+def _is_varied(key: str, reach: dict[str, Any]) -> bool:
+    """Return false if no quantity has an effect on a number, or if an assumption without a range decides it."""
+    return bool(reach["deciding"]) and _of_prefix(UNVARIED, key) is None
+
+
+def _is_met_at_smaller_size_only(row: Result, reach: dict[str, Any]) -> bool:
+    """Return true if a value is met without other settings at the size of the search, and not at full size."""
+    if not reach["is_met"] or reach["settings"]:
+        return False
+    error = row["error"]
+    return row["holds"] is False if error is None else abs(error) > TOLERANCE
 
 
 def _compare(name: str, recorded: Sequence[dict[str, Any]], published: Published) -> list[Result]:
@@ -475,7 +510,9 @@ def verdict(row: Result, reach: dict[str, Any] | None) -> str:
         word = "bound" if is_bound else "order"
         words.append(f"{word} {'right' if row['holds'] else 'wrong'}")
     if reach is not None and not reach["is_met"]:
-        words.append("structure")
+        words.append("structure" if _is_varied(row["key"], reach) else "not varied")
+    elif reach is not None and _is_met_at_smaller_size_only(row, reach):
+        words.append("met at the size of the search only")
     elif reach is not None and reach["settings"]:
         words.append("met in range")
     return "; ".join(words)

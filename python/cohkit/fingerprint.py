@@ -1,7 +1,7 @@
 """Fingerprint of the model behind `docs/fidelity.md`: digests of its inputs, and numbers of small runs.
 
 A record has the fingerprint of the program that made it. If the present one differs, the record is older than a change
-that moves its numbers. Comments, texts and the layout of the code are not in it.
+that moves its numbers. Comments, texts for people and the layout of the code are not in it.
 """
 
 from __future__ import annotations
@@ -14,15 +14,17 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cohkit import experiments
+from cohkit import _cohkit, experiments
 from cohkit.experiments import EXPERIMENTS, Conditions
-from cohkit.experiments.study import Study
+from cohkit.experiments.study import SEPARATOR, Study
 from cohkit.protocols import shipped_file
 from cohkit.published import Published
 from cohkit.simulator import platform
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+
+    from cohkit.published import Measurement
 
 ACCESSES: Mapping[str, int] = {
     "eci-home": 1,
@@ -50,6 +52,12 @@ ACCESSES: Mapping[str, int] = {
     "proxics-pagerank": 2**7,
 }
 """Limit of the small runs of each experiment with published results. All together take half a minute."""
+SMALL_CACHES = ("cckit-fig6", "ccix-exp3")
+"""Experiments whose small runs are repeated with small caches: their caches have more lines than a small run accesses,
+so that nothing is evicted without this."""
+SMALL_SETS = "64"
+"""Sets of a small cache: 1024 lines of 16 ways, an eighth of a small run of `cckit-fig6`, and more than the outstanding
+accesses of 48 cores."""
 DIGITS = 9
 """Significant digits of the numbers of small runs."""
 
@@ -64,24 +72,47 @@ def fingerprint(names: Iterable[str] = ACCESSES) -> dict[str, Any]:
         study = Study()
         experiment = EXPERIMENTS[name]
         accesses = ACCESSES[name] if experiment.limited else None
-        rows = experiment.run(Conditions(accesses=accesses, keys=keys, study=study))
-        values[name] = {row.key: float(f"{row.value:.{DIGITS}g}") for row in rows}
+        conditions = Conditions(accesses=accesses, keys=keys, study=study)
+        values[name] = _rounded(experiment.run(conditions))
+        if name in SMALL_CACHES:
+            small = conditions._replace(settings=small_caches(study.platforms))
+            values[f"{name}, small caches"] = _rounded(experiment.run(small))
         platforms |= study.platforms
         protocols |= study.protocols
     return {"inputs": dict(sorted(_inputs(platforms, protocols))), "values": values}
+
+
+def _rounded(rows: Iterable[Measurement]) -> dict[str, float]:
+    return {row.key: float(f"{row.value:.{DIGITS}g}") for row in rows}
+
+
+def small_caches(platforms: Iterable[str]) -> dict[str, str]:
+    """Return settings that give every cache of these platforms few sets."""
+    return {
+        f"{name}{SEPARATOR}{one.name}": SMALL_SETS
+        for name in sorted(platforms)
+        for one in platform(name)["quantities"]
+        if one.name == "cache.sets" or one.name.endswith(".cache.sets")
+    }
 
 
 def _inputs(platforms: Iterable[str], protocols: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield the files that the experiments use, each with the digest of its numbers or statements."""
     for name in platforms:
         quantities = [(one.name, one.value, one.low, one.high) for one in platform(name)["quantities"]]
-        yield f"platforms/{name}.toml", digest(quantities)
+        # The package has no platform files. Records are made in a checkout, which has them.
+        file = Path(experiments.__file__).parents[3] / f"platforms/{name}.toml"
+        words = words_of(tomllib.loads(file.read_text(encoding="utf-8"))) if file.exists() else []
+        yield f"platforms/{name}.toml", digest([quantities, words])
     for name in protocols:
         yield f"protocols/{name}.coh", digest(statements(shipped_file(f"protocols/{name}.coh")))
     for name in ("cord", "mp", "so", "wb"):
         yield f"ordering/{name}.coh", digest(statements(shipped_file(f"ordering/{name}.coh")))
     machine = tomllib.loads(shipped_file("nearmemory/enzian.toml"))
     yield "nearmemory/enzian.toml", digest(without_origins(machine))
+    for name, text in _cohkit.shipped():
+        if name.startswith("nearmemory/") and name.endswith((".c", ".h")):
+            yield name, digest(code_of(text))
     folder = Path(experiments.__file__).parent
     for file in sorted(folder.glob("*.py")):
         if numbers := numbers_of(file.read_text(encoding="utf-8")):
@@ -101,6 +132,35 @@ def statements(text: str) -> list[str]:
 
     """
     return re.findall(r"\w+|[^\w\s]", re.sub(r"#.*", "", text))
+
+
+def code_of(text: str) -> list[str]:
+    """Return the words, signs and texts of a C program, without comments and white space.
+
+    >>> code_of('int most = 16; /* lines */  puts("a // b"); // 128 B')
+    ['int', 'most', '=', '16', ';', 'puts', '(', '"a // b"', ')', ';']
+
+    """
+    return [token for token in _C_TOKEN.findall(text) if not token.startswith(("//", "/*"))]
+
+
+_C_TOKEN = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\w+|[^\w\s]""", re.DOTALL)
+
+
+def words_of(platform: Mapping[str, Any], table: str = "") -> list[str]:
+    """Return the words of a parsed platform that are no quantities, such as its schedulers, in order of their names.
+
+    >>> words_of({"name": "x", "dram": {"scheduler": "fr-fcfs", "t_cl": {"value": "1ns", "origin": "a table"}}})
+    ['dram.scheduler = fr-fcfs', 'name = x']
+
+    """
+    words = []
+    for name, value in platform.items():
+        if isinstance(value, dict) and "origin" not in value:
+            words += words_of(value, f"{table}{name}.")
+        elif not isinstance(value, dict):
+            words.append(f"{table}{name} = {value}")
+    return sorted(words)
 
 
 def without_origins(machine: object) -> object:

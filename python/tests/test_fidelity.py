@@ -14,7 +14,18 @@ from cohkit.__main__ import main
 from cohkit.experiments import EXPERIMENTS, Conditions, cckit_fig6
 from cohkit.experiments.derived import DERIVED, derive
 from cohkit.experiments.experiment import Point, PointExperiment
-from cohkit.fingerprint import ACCESSES, differences, fingerprint, numbers_of, statements, without_origins
+from cohkit.fingerprint import (
+    ACCESSES,
+    SMALL_CACHES,
+    code_of,
+    differences,
+    fingerprint,
+    numbers_of,
+    small_caches,
+    statements,
+    without_origins,
+    words_of,
+)
 from cohkit.published import Measurement, Published, compare
 from cohkit.units import quantity
 
@@ -228,13 +239,19 @@ def test_fingerprint_follows_numbers_and_not_comments() -> None:
         assert numbers_of(changed) != numbers
     machine = {"host": {"cycle": {"value": "500ps", "range": ["1ps"], "origin": "assumed: 2 GHz"}}, "name": "x"}
     assert without_origins(machine) == {"host": {"cycle": {"value": "500ps", "range": ["1ps"]}}, "name": "x"}
+    code = 'int lines = 8; // of 128 B\nputs("a // b"); /* two\nlines */'
+    assert code_of(code) == code_of(code.replace("128", "64").replace("\n", "  \n "))
+    assert len({tuple(code_of(one)) for one in (code, code.replace("8;", "9;"), code.replace("a // b", "a // c"))}) == 3
+    table = {"dram": {"scheduler": "fr-fcfs", "t_cl": {"value": "1ns", "origin": "a table"}}}
+    assert words_of(table) == ["dram.scheduler = fr-fcfs"]
     assert statements("a { b }  # of c\n") == statements("# other\na {\n  b }") == ["a", "{", "b", "}"]
 
 
 def test_changed_simulator_and_changed_inputs_are_named() -> None:
     recorded = fingerprint(["eci-home", "ccix-exp3"])
     assert recorded == json.loads(json.dumps(recorded)) == fingerprint(["eci-home", "ccix-exp3"])
-    assert {"platforms/n1sdp-u280.toml", "protocols/ccix.coh"} < recorded["inputs"].keys()
+    inputs = {"platforms/n1sdp-u280.toml", "protocols/ccix.coh", "nearmemory/host.h", "nearmemory/programs/uts.c"}
+    assert inputs < recorded["inputs"].keys()
     assert differences(recorded, recorded) == []
     changed = json.loads(json.dumps(recorded))
     changed["inputs"]["platforms/n1sdp-u280.toml"] = "0"
@@ -245,6 +262,19 @@ def test_changed_simulator_and_changed_inputs_are_named() -> None:
     assert found[1].startswith("eci-home: 1 numbers of small runs, such as enzian.state_machine.states: ")
     assert found[2].startswith("ccix-exp3: 1 numbers of small runs, such as ccix.local_hit.u280.read: ")
     assert len(found) == 3
+
+
+def test_small_caches_evict_in_small_runs() -> None:
+    """A small run accesses fewer lines than the caches have; the numbers with small caches depend on evictions too."""
+    values = fingerprint(["cckit-fig6"])["values"]
+    whole, small = values["cckit-fig6"], values["cckit-fig6, small caches"]
+    assert whole.keys() == small.keys()
+    writes = [key for key in whole if key.endswith("_write")]
+    assert len(writes) == 6
+    # The writes of a configuration may be limited by its link alone.
+    assert sum(small[key] != whole[key] for key in writes) >= 4
+    assert small_caches(["enzian-dc-ddr"]) == {"enzian-dc-ddr:cache.sets": "64"}
+    assert set(SMALL_CACHES) < ACCESSES.keys()
 
 
 def test_platform_quantity_changes_the_numbers_of_small_runs() -> None:
@@ -303,13 +333,62 @@ def test_page_names_values_that_no_setting_meets() -> None:
     ends = ["off by more than 25 %; structure | known |", "within 5 %; met in range | known |", "bound right | known |"]
     for line, end in zip(lines, ends, strict=False):
         assert line.endswith(end), line
-    assert "Of 3 published values, 2 are met with some settings.\n" in made
+    found = (
+        "Of 3 published values, 2 are met with some settings, 0 at the size of the search only, and 1 are not met.\n"
+    )
+    assert found in made
     assert "- ccix-exp1, size from which DMA has less latency, reads, u280\n" in made
     assert lines[3] == (
         f"| cord-table3 | {key}.area.core | 0.066 mm2 | 0.008 mm2 | technology:swing of a bit line | "
+        f"structure | "
         f"{fidelity.REASONS[key]} |"
     )
     assert len(lines) == 4
+
+
+def test_verdict_distinguishes_full_size_and_unvaried_assumptions() -> None:
+    """A value that holds in the smaller simulation of the search only is not met, nor is one without ranges a fault."""
+    text = """
+[x]
+base = { says = "a bar" }
+order = { says = "above the bar", above = "x.base" }
+number = { published = "10ns" }
+[cord.programs]
+time = { published = "10ns" }
+"""
+    keys = {"x.base": 4.0, "x.order": 3.0, "x.number": 10.2, "cord.programs.time": 20.0}
+    ours = [Measurement(key, value, "ns", key) for key, value in keys.items()]
+    rows = {row["key"]: row for row in compare("mine", ours, Published(text, file="x.toml"))}
+    met = {"is_met": True, "settings": {}, "deciding": ["a:b"]}
+    assert fidelity.verdict(rows["x.order"], met) == "order wrong; met at the size of the search only"
+    assert fidelity.verdict(rows["x.number"], met) == "within 5 %; met at the size of the search only"
+    assert fidelity.verdict(rows["x.order"], met | {"settings": {"a:b": "1"}}) == "order wrong; met in range"
+    unmet = {"is_met": False, "settings": {}, "deciding": ["a:b"]}
+    assert fidelity.verdict(rows["x.order"], unmet) == "order wrong; structure"
+    assert fidelity.verdict(rows["x.order"], unmet | {"deciding": []}) == "order wrong; not varied"
+    assert fidelity.verdict(rows["cord.programs.time"], unmet) == "off by more than 25 %; not varied"
+
+
+def test_value_met_at_the_size_of_the_search_only_is_not_counted() -> None:
+    key = "cord.chip.area.core"
+    row = {"experiment": "cord-table3", "name": key, "key": key, "ours": 0.003, "unit": "mm2", "steady": None}
+    reach = {
+        "is_met": True,
+        "value": 0.066,
+        "settings": {},
+        "target": 0.066,
+        "ours": 0.066,
+        "other": "",
+        "deciding": [],
+    }
+    search = {"size": "", "seed": 0, "budget": 96, "evaluated": 9, "failed": 0, "reaches": {key: reach}}
+    searches = {"commit": 40 * "b", "result": {"cord-table3": search}}
+    made = fidelity.page({"commit": 40 * "a", "result": {"rows": [row]}}, Published.shipped(), searches)
+    assert "; met at the size of the search only | " in made
+    found = (
+        "Of 1 published values, 0 are met with some settings, 1 at the size of the search only, and 0 are not met.\n"
+    )
+    assert found in made
 
 
 # Regression: runs with fewer accesses than the cache has lines write nothing back. Figure 6 then showed, as

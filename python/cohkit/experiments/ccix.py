@@ -34,8 +34,8 @@ WORKLOADS: dict[str, Workload] = {"reads": "sequential-read-once", "writes": "se
 
 _HOST = """\
 The home is a Neoverse N1 system. The card is a caching agent of its lines by the protocol ccix, with CCIX's packets
-over 8 lanes of 16 GT/s (n1sdp-u280, n1sdp-vck5000). One value of each card, a hit in its system cache, is fitted; the
-others are assumed.
+over 8 lanes of 16 GT/s (n1sdp-u280, n1sdp-vck5000). Two values of each card are fitted, the latencies of a load and of
+a store that hit in its system cache; the others are assumed.
 """
 _OMISSIONS = "the operating system and its driver, and details of the mesh's home nodes"
 
@@ -253,8 +253,8 @@ to its last response, with its pages in no translation cache.
         note=_HOST
         + """\
 One line at a time, with physical addresses. A hit is the median latency of random lines that the system cache holds, a
-miss the mean latency of random lines of 64 MiB. One fitted value serves the hits of loads and of stores of a card, so
-the remaining errors are the difference between the two published hits.
+miss the mean latency of random lines of 64 MiB. The latencies of hits of loads and
+of stores are two fitted values.
 """,
         omissions=_OMISSIONS,
         headline="A card finds a line in its system cache, or gets it from its host.",

@@ -162,7 +162,7 @@ def _acknowledgement_share(result: Play, _: int) -> float:
 def _threads(conditions: Conditions) -> int:
     """Return the assumed threads per host."""
     if conditions.study:
-        conditions.study.assume(_PART, _THREADS, [str(CORES)])
+        conditions.study.assume(_PART, _THREADS, [str(CORES)], is_discrete=True)
     return int(settings_of(_PART, conditions.settings).get(_THREADS, 1))
 
 

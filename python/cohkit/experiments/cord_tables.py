@@ -340,7 +340,7 @@ RANGES: Mapping[str, tuple[str, Mapping[str, float]]] = {
 def _table3(conditions: Conditions) -> list[Measurement]:
     if conditions.study:
         for name, (_, bounds) in RANGES.items():
-            conditions.study.assume(_PART, name, bounds)
+            conditions.study.assume(_PART, name, bounds, is_discrete=False)
     values: dict[str, Any] = {
         RANGES[name][0]: RANGES[name][1][value] for name, value in settings_of(_PART, conditions.settings).items()
     }

@@ -138,7 +138,8 @@ def run_programs(runs: Sequence[Run], conditions: Conditions) -> list[dict[str, 
         own = set.intersection(*(set(run.settings) for run in runs)) if runs else set()
         for name, ends in assumptions().items():
             if name not in own:
-                conditions.study.assume(PART, name, ends)
+                # Times and rates are continuous, counts and bytes are not.
+                conditions.study.assume(PART, name, ends, is_discrete=not any(map(_is_time_or_rate, ends)))
     return run_once(varied_runs, lambda pending: _run_all(pending, conditions), conditions.study)
 
 
@@ -221,6 +222,16 @@ def _results(text: str) -> Iterator[tuple[str, float]]:
     for line in text.splitlines():
         if match := re.fullmatch(r"(.+?):? ([0-9.]+)(?: (?:cycles|ps|kB/s|bytes|edges|lines|nodes))?(?:, .*)?", line):
             yield match[1], float(match[2])
+
+
+def _is_time_or_rate(text: str) -> bool:
+    """Return true for a time or a rate, such as `90ns`; false for a count or bytes.
+
+    >>> [_is_time_or_rate(text) for text in ("90ns", "12.9GB/s", "4KiB", "16")]
+    [True, True, False, False]
+
+    """
+    return text.endswith(("s", "Hz"))
 
 
 def assumptions() -> dict[str, list[str]]:

@@ -62,11 +62,17 @@ _MEASURED_LINES = 16384
 _BATCH = 128
 # Label, unit, key, name in the program's output, and factor from the program's unit.
 _TABLE_1 = [
-    ("external bandwidth", "GB/s", "external_bandwidth", "external bandwidth", 1e-6),
-    ("internal bandwidth", "GB/s", "internal_bandwidth", "internal bandwidth", 1e-6),
-    ("latency, external over internal", PERCENT, "latency_external_over_internal_percent", "latency ratio", 100),
-    ("external latency", "ns", "external_latency", "external latency", 1e-3),
-    ("internal latency", "ns", "internal_latency", "internal latency", 1e-3),
+    ("external bandwidth", "GB/s", "host.external_bandwidth", "external bandwidth", 1e-6),
+    ("internal bandwidth", "GB/s", "measured.internal_bandwidth", "internal bandwidth", 1e-6),
+    (
+        "latency, external over internal",
+        PERCENT,
+        "measured.latency_external_over_internal_percent",
+        "latency ratio",
+        100,
+    ),
+    ("external latency", "ns", "measured.external_latency", "external latency", 1e-3),
+    ("internal latency", "ns", "measured.internal_latency", "internal latency", 1e-3),
 ]
 
 
@@ -75,9 +81,7 @@ def _table1(conditions: Conditions) -> list[Measurement]:
     lines = max(_BATCH, min(_MEASURED_LINES, _max_bytes(conditions) // LINE_BYTES))
     [results] = run_programs([Run("measure", (lines,))], conditions)
     return [
-        Measurement(
-            name, results[output_name] * scale, unit, f"proxics.measured.{key}", cut=conditions.accesses is not None
-        )
+        Measurement(name, results[output_name] * scale, unit, f"proxics.{key}", cut=conditions.accesses is not None)
         for name, unit, key, output_name, scale in _TABLE_1
     ]
 

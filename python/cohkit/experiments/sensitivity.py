@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from cohkit.experiments.experiment import Rerun, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
 Settings = Mapping[str, str]
 """Quantities that are set, by name."""
@@ -29,14 +29,19 @@ class Goal(NamedTuple):
 
     Attributes:
         name: name of the number.
-        target: published number, or the bound that ours violates; 1 for an order.
+        target: published number, or the published bound; 1 for an order.
         other: name of the number that the published order relates ours to; empty if there is none.
+        is_number: true for a published number. Any value at or beyond a bound or an order meets it, but a number is
+            met only at its target.
+        is_held: true for a bound or an order that holds without other settings.
 
     """
 
     name: str
     target: float
     other: str = ""
+    is_number: bool = True
+    is_held: bool = False
 
     def value(self, numbers: Mapping[str, float]) -> float | None:
         """Return the number that is to reach the target, `None` if it does not exist."""
@@ -56,10 +61,11 @@ class Reach(NamedTuple):
     is_met: bool
     """True if a setting inside all ranges meets the target."""
     value: float
-    """Number with `settings`; if the target is met, at the target or beyond it."""
+    """Number with `settings`. If a number is met, the target is within `TOLERANCE` of it, or between it and the number
+    without the last setting. A bound or an order that is met is at the target or beyond it."""
     settings: dict[str, str]
-    """Quantities at the ends of their ranges, in order of their effect. If the target is met, the last one is needed
-    only in part."""
+    """Quantities at the ends of their ranges, in order of their effect. If a number is met beyond `TOLERANCE`, the last
+    quantity is continuous, and needed only in part."""
     other: str = ""
     """Name of the number of a published order; then `value` is the ratio of ours to it. Empty for other targets."""
 
@@ -68,6 +74,8 @@ MIN_EFFECT = 1e-4
 """Smallest relative effect of a quantity that takes part in the first sequence."""
 DECIDING_SHARE = 0.8
 """Share of all effects that the deciding quantities have together."""
+TOLERANCE = 0.005
+"""Relative distance to a published number that counts as met: half a unit of the third digit, at most."""
 BUDGET = 96
 """Maximum number of settings that the search evaluates for one experiment, after those of single quantities."""
 
@@ -75,9 +83,15 @@ BUDGET = 96
 class Evaluator:
     """Numbers with several settings. Each setting is evaluated once."""
 
-    def __init__(self, compute: Compute, ends: Ends, budget: int = BUDGET) -> None:
-        """Set the function, the ranges, and the maximum number of settings of several quantities."""
+    def __init__(
+        self, compute: Compute, ends: Ends, budget: int = BUDGET, discrete: Collection[str] = frozenset()
+    ) -> None:
+        """Set the function, the ranges, and the maximum number of settings of several quantities.
+
+        `discrete` has the names of quantities that cannot have every value between their ends, such as flags and ways.
+        """
         self.ends = ends
+        self.discrete = frozenset(discrete)
         self._compute = compute
         self._budget = budget
         self._known: dict[frozenset[tuple[str, str]], Mapping[str, float]] = {}
@@ -163,6 +177,9 @@ def search(evaluator: Evaluator, goals: Sequence[Goal], seed: int) -> list[Reach
     the best settings so far. The settings are a function of the seed. A target is not met if no evaluated setting
     reaches it before the budget is spent.
 
+    A bound or an order is met at its target and beyond it. A published number is met by a setting within `TOLERANCE`,
+    or between two settings that differ in one continuous quantity: a discrete quantity may jump over the number.
+
     Numbers that do not exist without settings are left out.
     """
     origin = evaluator.single({})
@@ -215,39 +232,103 @@ def _sequence(evaluator: Evaluator, goal: Goal) -> Reach:
     """Return the shortest sequence of quantities, ordered by their effect toward the target, that reaches it."""
     origin = goal.value(evaluator.single({}))
     assert origin is not None  # noqa: S101 -- checked before
-    sequence = _toward(evaluator, goal, origin)
+    is_held = goal.is_held or goal.target == origin
+    found = Reach(goal.name, goal.target, is_met=is_held, value=origin, settings={}, other=goal.other)
+    if found.is_met:
+        return found
+    reached = _shortest(evaluator, goal, origin, {}, _toward(evaluator, goal, origin))
+    if reached is None:
+        return _nearest(evaluator, goal, found)
+    settings, value = reached
+    if _gap(goal, origin, value) > 0:
+        return _nearest(evaluator, goal, found._replace(value=value, settings=settings))
+    # Quantities that take effect only together may make earlier ones of the sequence unnecessary.
+    settings, value = _reduce(evaluator, goal, origin, settings, value)
+    found = found._replace(is_met=not goal.is_number, value=value, settings=settings)
+    return found if found.is_met else _meet(evaluator, goal, origin, found)
+
+
+def _shortest(
+    evaluator: Evaluator, goal: Goal, origin: float, base: Settings, sequence: Sequence[tuple[str, str]]
+) -> tuple[dict[str, str], float] | None:
+    """Return the shortest part of a sequence that reaches the target from a base, with its number.
+
+    If no part reaches the target, return the longest one with a number; `None` if there is none. A simulation may fail
+    with all quantities of a sequence: half of them are set then, and so on.
+    """
 
     def evaluate(length: int) -> float | None:
-        settings = dict(sequence[:length])
-        numbers = evaluator.single(settings) if length <= 1 else evaluator.joint(settings)
+        settings = {**base, **dict(sequence[:length])}
+        numbers = evaluator.single(settings) if len(settings) <= 1 else evaluator.joint(settings)
         return None if numbers is None else goal.value(numbers)
 
-    found = Reach(goal.name, goal.target, is_met=goal.target == origin, value=origin, settings={}, other=goal.other)
-    if found.is_met or not sequence:
-        return found
     # Lengths of a sequence that is too short, and of one that suffices.
     low, high = 0, len(sequence)
-    value = evaluate(high)
+    value = evaluate(high) if high else None
+    while value is None and high > 1:
+        high //= 2
+        value = evaluate(high)
     if value is None:
-        return found
-    found = found._replace(is_met=_gap(goal, origin, value) <= 0, value=value, settings=dict(sequence))
-    while found.is_met and high - low > 1:
+        return None
+    while _gap(goal, origin, value) <= 0 and high - low > 1:
         middle = (low + high) // 2
-        value = evaluate(middle)
-        if value is not None and _gap(goal, origin, value) <= 0:
-            high, found = middle, found._replace(value=value, settings=dict(sequence[:middle]))
+        shorter = evaluate(middle)
+        if shorter is not None and _gap(goal, origin, shorter) <= 0:
+            high, value = middle, shorter
         else:
             low = middle
-    if found.is_met:
-        # Quantities that take effect only together may make earlier ones of the sequence unnecessary.
-        settings, value = _reduce(evaluator, goal, origin, found.settings, found.value)
-        found = found._replace(settings=settings, value=value)
-    return found
+    return {**base, **dict(sequence[:high])}, value
 
 
-def _toward(evaluator: Evaluator, goal: Goal, origin: float) -> list[tuple[str, str]]:
-    """Return the quantities with an effect toward the target, each with its more effective end, in that order."""
-    direction = 1 if goal.target > origin else -1
+def _meet(evaluator: Evaluator, goal: Goal, origin: float, found: Reach) -> Reach:
+    """Decide whether a published number is met by a result at the number or beyond it.
+
+    The number is met if a continuous quantity of the settings crosses it last. If discrete quantities jump over it,
+    continuous ones may lead back to it.
+    """
+    for name in reversed(found.settings):
+        if name not in evaluator.discrete:
+            fewer = {other: end for other, end in found.settings.items() if other != name}
+            numbers = evaluator.single(fewer) if len(fewer) <= 1 else evaluator.joint(fewer)
+            value = None if numbers is None else goal.value(numbers)
+            if value is not None and _gap(goal, origin, value) > 0:
+                return found._replace(is_met=True, settings={**fewer, name: found.settings[name]})
+    # Sides are those of the target, as seen from the number that is beyond it.
+    sequence = [
+        (name, end)
+        for name, end in _toward(evaluator, goal, origin, direction=-1)
+        if name not in evaluator.discrete and name not in found.settings
+    ]
+    back = _shortest(evaluator, goal, found.value, found.settings, sequence) if found.value != goal.target else None
+    if back is not None and _gap(goal, found.value, back[1]) <= 0:
+        settings, value = back
+        return found._replace(is_met=True, settings=settings, value=value)
+    return _nearest(evaluator, goal, found)
+
+
+def _nearest(evaluator: Evaluator, goal: Goal, found: Reach) -> Reach:
+    """Return the evaluated settings that are nearest to a published number, and met within `TOLERANCE`."""
+    if not goal.is_number:
+        return found
+    results = [(settings, goal.value(numbers)) for settings, numbers in evaluator.known()]
+    near = [
+        (abs(goal.target - value), len(settings), settings, value) for settings, value in results if value is not None
+    ]
+    distance, size, settings, value = min(near, key=lambda one: one[:2])
+    is_met = distance <= TOLERANCE * abs(goal.target)
+    if (distance, size) >= (abs(goal.target - found.value), len(found.settings)):
+        return found._replace(is_met=is_met)
+    origin = goal.value(evaluator.single({}))
+    assert origin is not None  # noqa: S101 -- checked before
+    return found._replace(is_met=is_met, value=value, settings=_by_effect(evaluator, goal, settings, origin))
+
+
+def _toward(evaluator: Evaluator, goal: Goal, origin: float, direction: int = 1) -> list[tuple[str, str]]:
+    """Return the quantities with an effect toward the target, each with its more effective end, in that order.
+
+    With direction -1, return those with an effect away from the target.
+    """
+    direction *= 1 if goal.target > origin else -1
     best: dict[str, tuple[float, str]] = {}
     for quantity, ends in evaluator.ends.items():
         for end in ends:
@@ -267,23 +348,46 @@ def _climb(evaluator: Evaluator, goal: Goal, generator: random.Random, open_goal
     def gap(numbers: Mapping[str, float]) -> float:
         return _gap(goal, origin, goal.value(numbers))
 
-    settings, numbers = min(evaluator.known(), key=lambda item: (max(gap(item[1]), 0), len(item[0])))
+    beyond = [item for item in evaluator.known() if goal.is_number and gap(item[1]) <= 0]
+    if beyond:
+        reach = _end(evaluator, goal, origin, *min(beyond, key=lambda item: len(item[0])))
+        if reach.is_met:
+            return reach
+    # Discrete quantities have jumped over the published number with those settings, so that they are no start.
+    start = [item for item in evaluator.known() if not goal.is_number or gap(item[1]) > 0]
+    settings, numbers = min(start, key=lambda item: (max(gap(item[1]), 0), len(item[0])))
     share = evaluator.share(open_goals)
     improved = True
     while improved and gap(numbers) > 0:
         improved = False
         for changed in _neighbours(settings, evaluator.ends, generator):
             found = share(changed)
-            if found is not None and gap(found) < gap(numbers):
-                settings, numbers, improved = changed, found, True
-                if gap(found) <= 0:
-                    break
+            if found is None or gap(found) >= gap(numbers):
+                continue
+            if gap(found) <= 0 and goal.is_number:
+                reach = _end(evaluator, goal, origin, changed, found)
+                if reach.is_met:
+                    return reach
+                continue
+            settings, numbers, improved = changed, found, True
+            break
+    return _end(evaluator, goal, origin, settings, numbers)
+
+
+def _end(
+    evaluator: Evaluator, goal: Goal, origin: float, settings: dict[str, str], numbers: Mapping[str, float]
+) -> Reach:
+    """Return the result with the settings at which a climb ended."""
     value = goal.value(numbers)
     assert value is not None  # noqa: S101 -- that of the origin is better than none
-    if gap(numbers) <= 0:
+    is_reached = _gap(goal, origin, value) <= 0
+    if is_reached:
         settings, value = _reduce(evaluator, goal, origin, settings, value)
     ordered = _by_effect(evaluator, goal, settings, origin)
-    return Reach(goal.name, goal.target, gap(numbers) <= 0, value, ordered, goal.other)
+    reach = Reach(goal.name, goal.target, is_reached and not goal.is_number, value, ordered, goal.other)
+    if goal.is_number:
+        return _meet(evaluator, goal, origin, reach) if is_reached else _nearest(evaluator, goal, reach)
+    return reach
 
 
 def _reduce(

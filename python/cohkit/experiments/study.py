@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
+_DISCRETE_UNITS = ("count", "B")
+"""Units of discrete quantities. Times and rates are continuous."""
 SEPARATOR = ":"
 """Character between the name of a machine, or of another part of a model, and that of its quantity."""
 
@@ -23,22 +25,26 @@ class Study:
     """Results of an experiment's simulations by request, and the assumed quantities on which these depend.
 
     An experiment registers its quantities while it runs. `assumptions` has, by name such as
-    `enzian-dc-ddr:link.latency`, the ends of the range that differ from the quantity's value. `platforms` and
+    `enzian-dc-ddr:link.latency`, the ends of the range that differ from the quantity's value. `discrete` has the names
+    of those that cannot have every value between the ends: flags, choices, counts and bytes. `platforms` and
     `protocols` have the names of those that were simulated.
     """
 
     def __init__(self) -> None:
         """Start without results."""
         self.assumptions: dict[str, tuple[str, ...]] = {}
+        self.discrete: set[str] = set()
         self.platforms: set[str] = set()
         self.protocols: set[str] = set()
         self._results: dict[str, Any] = {}
         self._registered: set[tuple[str, str | None, frozenset[str]]] = set()
 
-    def assume(self, part: str, name: str, ends: Iterable[str]) -> None:
+    def assume(self, part: str, name: str, ends: Iterable[str], *, is_discrete: bool) -> None:
         """Register an assumed quantity of a part of the model with the ends of its range."""
         if ends := tuple(ends):
             self.assumptions[f"{part}{SEPARATOR}{name}"] = ends
+            if is_discrete:
+                self.discrete.add(f"{part}{SEPARATOR}{name}")
 
     def assume_platform(self, name: str, protocol: str | None, own: Iterable[str]) -> None:
         """Register the quantities of a platform that have a range, except those that a request sets itself.
@@ -54,7 +60,7 @@ class Study:
         self.protocols |= {machine["protocol"] if protocol is None else protocol} - {""}
         for quantity in machine["quantities"]:
             if quantity.name not in own:
-                self.assume(name, quantity.name, _ends(quantity))
+                self.assume(name, quantity.name, _ends(quantity), is_discrete=quantity.unit in _DISCRETE_UNITS)
 
     def once(self, key: str, compute: Callable[[], _T]) -> _T:
         """Return the result of this key; compute it the first time."""

@@ -55,10 +55,11 @@ def dma_rows(
     """
     settings = settings_of(PART, conditions.settings)
     if conditions.study:
-        conditions.study.assume(PART, DELAY, DELAYS)
-        conditions.study.assume(PART, PAYLOAD, PAYLOADS)
+        conditions.study.assume(PART, DELAY, DELAYS, is_discrete=False)
+        conditions.study.assume(PART, PAYLOAD, PAYLOADS, is_discrete=True)
         if assumed_engine:
-            conditions.study.assume(PART, ENGINE, [engine for engine in ENGINES if engine != assumed_engine])
+            others = [engine for engine in ENGINES if engine != assumed_engine]
+            conditions.study.assume(PART, ENGINE, others, is_discrete=True)
     delay_ns = int(settings.get(DELAY, f"{DMA_NS}ns").removesuffix("ns"))
     payload = int(settings[PAYLOAD].removesuffix("B")) if PAYLOAD in settings else None
 
