@@ -436,7 +436,7 @@ def _of_prefix(reasons: Mapping[str, str], key: str) -> str | None:
 
 def _reason(key: str, reach: dict[str, Any]) -> str:
     """Return the reason for a value that no setting meets."""
-    return _of_prefix(UNVARIED | REASONS, key) or (UNKNOWN_REASON if reach["deciding"] else NO_EFFECT)
+    return _of_prefix({**UNVARIED, **REASONS}, key) or (UNKNOWN_REASON if reach["deciding"] else NO_EFFECT)
 
 
 def _is_varied(key: str, reach: dict[str, Any]) -> bool:

@@ -346,7 +346,7 @@ def test_page_names_values_that_no_setting_meets() -> None:
     assert len(lines) == 4
 
 
-def test_verdict_distinguishes_full_size_and_unvaried_assumptions() -> None:
+def test_verdict_separates_full_size_and_unvaried_assumptions() -> None:
     """A value that holds in the smaller simulation of the search only is not met, nor is one without ranges a fault."""
     text = """
 [x]
