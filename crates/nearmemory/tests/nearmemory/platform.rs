@@ -42,7 +42,8 @@ fn reference<'a>(
         machines.iter().copied().find(|machine| machine == word)
     };
     (0..words.len())
-        .filter(|index| words[*index] == "as")
+        // The value of a part is not that of the whole: `three stages, each as in MACHINE`.
+        .filter(|index| words[*index] == "as" && (*index == 0 || words[*index - 1] != "each"))
         .find_map(|index| match (words.get(index + 1), words.get(index + 2)) {
             (Some(&"in"), _) => Some((name, machine_at(index + 2)?)),
             (Some(&quantity), Some(&"in")) => Some((quantity, machine_at(index + 3)?)),

@@ -3,18 +3,22 @@
 
 #include "nearmemory/programs/bench.h"
 
+#include <stdlib.h>
+
 // Number of lines that prefetches read.
 #define LINES 512
 
 // Returns a load's value without a wait for it.
 static inline uint64_t load(volatile uint64_t *word) { return *word; }
 
-// Lines of the host's own memory. They have a value from the start, so that nothing has brought them into a cache.
-static volatile uint64_t local[3 * 16] __attribute__((aligned(NM_LINE))) = {1};
+// Size of a part of the host's own memory, in words. Only its first word is loaded before a measurement.
+#define LOCAL_WORDS (1 << 16)
 
 int main(int argc, char **argv) {
   uint64_t kind = argument(argc, argv, 1), distance = nm_prefetch_distance(), loaded[4], start;
   volatile uint64_t *far = nm_far_alloc(2 * LINES * NM_LINE);
+  volatile uint64_t *local = calloc(LOCAL_WORDS, sizeof *local);
+  require(local != NULL, "no memory");
   // Loads the translations of both pages before the measurement, and leaves no load in flight.
   __asm__ volatile("" ::"r"(far[LINES * 16] + local[0]));
   switch (kind) {
@@ -38,18 +42,18 @@ int main(int argc, char **argv) {
   // One load of the host's own memory, alone, after one of far memory and before one, without a use in between.
   case 6:
     start = cycles();
-    loaded[0] = load(local + 32);
+    loaded[0] = load(local + LOCAL_WORDS / 2);
     __asm__ volatile("" ::"r"(loaded[0] + 1));
     break;
   case 7:
     start = cycles();
     loaded[0] = load(far);
-    loaded[1] = load(local + 32);
+    loaded[1] = load(local + LOCAL_WORDS / 2);
     __asm__ volatile("" ::"r"(loaded[0] + loaded[1]));
     break;
   case 8:
     start = cycles();
-    loaded[0] = load(local + 32);
+    loaded[0] = load(local + LOCAL_WORDS / 2);
     loaded[1] = load(far);
     __asm__ volatile("" ::"r"(loaded[0] + loaded[1]));
     break;
