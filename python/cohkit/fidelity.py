@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 
     from cohkit.types import Result
 
+UNKNOWN_AGE = "The record has no fingerprint of the model: the model may have changed since, and our values with it."
+"""Statement of a page from a record that cannot be compared with the model."""
+AS_NEW_AS_THE_MODEL = "A test compares the record's fingerprint with the model, so the page is as new as the model."
+"""Statement of a page from a record with a fingerprint."""
 HEAD = """\
 # Accuracy relative to published results
 
@@ -76,6 +80,7 @@ of the search only*: without other settings, the smaller simulation of the searc
 M/s are millions per second.
 `python -m cohkit.fidelity` writes this page from a record and from \
 [`experiments/published.toml`](../experiments/published.toml).
+{age}
 `cohkit reproduce ID` runs a single experiment ([Published results](reproduce.md)).
 
 ## Summary by origin
@@ -359,7 +364,8 @@ def page(record: dict[str, Any], published: Published, searches: dict[str, Any] 
     # Records before the fingerprint have the rows only.
     recorded = result if isinstance(result, list) else result["rows"]
     sources = "\n".join(f"- *{name}*: {title}" for name, title in published.sources().items())
-    parts = [HEAD.format(commit=_short_commit(record), sources=sources)]
+    age = UNKNOWN_AGE if isinstance(result, list) else AS_NEW_AS_THE_MODEL
+    parts = [HEAD.format(commit=_short_commit(record), sources=sources, age=age)]
     compared = {name: _compare(name, recorded, published) for name in EXPERIMENTS}
     everything = [row for rows in compared.values() for row in rows]
     found: dict[str, Any] = searches["result"] if searches else {}
