@@ -755,18 +755,3 @@ fn empty_controller(span: Span) -> Controller {
         span,
     }
 }
-
-/// Messages that a state takes.
-pub(super) fn taken_messages(
-    controller: &Controller,
-    state: StateId,
-) -> impl Iterator<Item = MessageId> + '_ {
-    let rows = controller
-        .rules
-        .iter()
-        .filter(move |row| row.state == state && matches!(row.effect, Effect::Take { .. }));
-    rows.filter_map(|row| match row.event {
-        Event::Message(message) => Some(message),
-        _ => None,
-    })
-}

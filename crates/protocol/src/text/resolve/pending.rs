@@ -4,11 +4,10 @@
 //! and a lost request quiescent. So a state with a pending access must declare what it waits for, and every access must
 //! complete.
 
-use super::controller::taken_messages;
 use crate::controller::{Access, Controller, Effect, Event, Rule, State, Statement};
 use crate::pending_access;
 use crate::pending_access::bulk_transitions;
-use crate::protocol::{Channel, Class, Message, Permission, StateId};
+use crate::protocol::{Channel, Class, Message, MessageId, Permission, StateId};
 use crate::text::diagnostic::{Code, Diagnostic, Sink};
 use cohkit_base::words::with_article;
 use rustc_hash::FxHashSet;
@@ -237,4 +236,16 @@ impl<'c> Accesses<'c> {
         id == StateId(0)
             || (state.waits.is_empty() && self.controller.rules.iter().any(starts_access))
     }
+}
+
+/// Messages that a state takes.
+fn taken_messages(controller: &Controller, state: StateId) -> impl Iterator<Item = MessageId> + '_ {
+    let rows = controller
+        .rules
+        .iter()
+        .filter(move |row| row.state == state && matches!(row.effect, Effect::Take { .. }));
+    rows.filter_map(|row| match row.event {
+        Event::Message(message) => Some(message),
+        _ => None,
+    })
 }
