@@ -121,8 +121,8 @@ SEARCH_RECORDED = """\
 The searches were recorded by commit {commit}, with seed {seed}, and with smaller simulations than the tables above: \
 {sizes}.
 For one experiment, at most {budget} settings of several quantities were evaluated.
-Of {studied} published values, {met} are met with some settings, {smaller} at the size of the search only, and \
-{unmet} are not met.
+The searches cover {studied} published values: {met} are met with some settings, {smaller} at the size of the search \
+only, and {unmet} are not met.
 """
 NO_SEARCH = """\
 No search is recorded yet; `tools/record sensitivity --seed 0 -- .venv/bin/python -m cohkit.fidelity --search` records \

@@ -216,7 +216,8 @@ class Explanation(Record):
 class BouncingLine(Record):
     """A line that bounces between caches. `address` is its offset from the start of the region in bytes.
 
-    Of its `transfers`, `other_words` accessed another word than the last access of the other cache (false sharing).
+    `other_words` counts the `transfers` whose access is to another word than the last access of the other cache (false
+    sharing).
     `share` is its share of the time that accesses of all lines waited at caches.
 
     Attributes:
