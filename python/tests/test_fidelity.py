@@ -338,7 +338,8 @@ def test_page_names_values_that_no_setting_meets() -> None:
     for line, end in zip(lines, ends, strict=False):
         assert line.endswith(end), line
     found = (
-        "Of 3 published values, 2 are met with some settings, 0 at the size of the search only, and 1 are not met.\n"
+        "The searches cover 3 published values: 2 are met with some settings, 0 at the size of the search only, "
+        "and 1 are not met.\n"
     )
     assert found in made
     assert "- ccix-exp1, size from which DMA has less latency, reads, u280\n" in made
@@ -390,7 +391,8 @@ def test_value_met_at_the_size_of_the_search_only_is_not_counted() -> None:
     made = fidelity.page({"commit": 40 * "a", "result": {"rows": [row]}}, Published.shipped(), searches)
     assert "; met at the size of the search only | " in made
     found = (
-        "Of 1 published values, 0 are met with some settings, 1 at the size of the search only, and 0 are not met.\n"
+        "The searches cover 1 published values: 0 are met with some settings, 1 at the size of the search only, "
+        "and 0 are not met.\n"
     )
     assert found in made
 
