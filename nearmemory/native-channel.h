@@ -15,7 +15,7 @@ static inline void *nm_shared(uint64_t number) { return &nm_native_own->register
 
 static inline uint64_t nm_now(void) { return nm_native_now(nm_native_own); }
 
-// Between enter and leave the program is not stopped.
+// Between enter and leave the program is not stopped. A program that is to be stopped ends at leave.
 static inline void nm_native_enter(void) {
   nm_native_own->busy = 1;
   pthread_mutex_lock(&nm_native_own->mutex);
@@ -23,6 +23,7 @@ static inline void nm_native_enter(void) {
 static inline void nm_native_leave(void) {
   pthread_mutex_unlock(&nm_native_own->mutex);
   nm_native_own->busy = 0;
+  if (nm_native_own->stopping) siglongjmp(nm_native_own->ended, 1);
 }
 
 static inline uint64_t nm_notice(void) {

@@ -134,7 +134,8 @@ static inline uintptr_t nm_native_pc(void *context) {
 // Signal that stops a program.
 #define NM_NATIVE_SIGNAL (SIGRTMIN + 4)
 
-// Stops this thread's program if it is in its own code: elsewhere it may hold a lock that others need, and the signal is repeated.
+// Stops this thread's program if it is in its own code: elsewhere it may hold a lock that others need. Then it ends where
+// it leaves its section, or at a repeated signal.
 static void nm_native_handle_stop(int signal, siginfo_t *info, void *context) {
   struct nm_native_core *core = nm_native_current;
   uintptr_t pc = nm_native_pc(context);
@@ -147,9 +148,11 @@ static inline void nm_stop(uint64_t number) {
   struct nm_native_core *core = nm_native_core(number);
   struct sigaction action = {.sa_sigaction = nm_native_handle_stop, .sa_flags = SA_SIGINFO | SA_RESTART};
   sigaction(NM_NATIVE_SIGNAL, &action, NULL);
+  core->stopping = 1;
   while (nm_runs(number)) {
     pthread_kill(core->thread, NM_NATIVE_SIGNAL);
-    sched_yield();
+    // Without a pause, the thread could spend all its time in the handler.
+    nm_native_sleep(50000);
   }
 }
 
@@ -212,7 +215,7 @@ static inline int nm_start(uint64_t number, const void *binary, uint64_t length,
   for (int i = 0; i < 4; i++) core->words[i] = words ? words[i] : 0;
   nm_native_code(core);
   core->streamed = core->fetches = core->stores = 0;
-  core->busy = 0;
+  core->busy = core->stopping = 0;
   core->state = NM_RUNNING;
   if (pthread_create(&core->thread, NULL, nm_native_thread, core)) {
     core->thread = 0;

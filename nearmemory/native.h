@@ -63,11 +63,11 @@ struct nm_native_core {
   uint8_t locks[NM_NATIVE_LINES][2];
   struct nm_native_held *held;
   // The program's thread and code range, its jump target when stopped, a flag that is 1 in sections that must not be
-  // stopped, and the handle of the loaded library.
+  // stopped, a flag that is 1 once the host stops the program, and the handle of the loaded library.
   pthread_t thread;
   uintptr_t code, code_end;
   sigjmp_buf ended;
-  volatile int busy;
+  volatile int busy, stopping;
   void *library;
 };
 
@@ -120,10 +120,21 @@ static inline int nm_native_release(struct nm_native_core *core, uint64_t line, 
   return 1;
 }
 
+// Sleeps for a number of nanoseconds, below one second.
+static inline void nm_native_sleep(long nanoseconds) {
+  struct timespec duration = {0, nanoseconds};
+  nanosleep(&duration, NULL);
+}
+
 // Yields the processor while a thread waits: with fewer processors than threads, the others could not run otherwise.
+// Sleeps now and then: a thread that wakes is scheduled before those that only compute.
 static inline void nm_relax(void) {
   static _Thread_local unsigned waited;
-  if (++waited % 128 == 0) {
+  if (++waited % 4096 == 0) {
+    nm_native_sleep(10000);
+    return;
+  }
+  if (waited % 128 == 0) {
     sched_yield();
     return;
   }

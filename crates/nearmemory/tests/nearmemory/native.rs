@@ -48,10 +48,12 @@ fn compile(source: &Path, target: &Path, options: &[&str]) {
 }
 
 /// Runs a host program with arguments. `channel` names the channel programs that it may start, as `NAME=FILE`,
-/// separated by commas.
+/// separated by commas. A run that hangs ends after ten minutes.
 fn run(host: &Path, arguments: &str, channel: &str) -> Output {
-    let mut command = Command::new(host);
+    let mut command = Command::new("timeout");
     command
+        .arg("600")
+        .arg(host)
         .args(arguments.split_whitespace())
         .env("NEARMEMORY_CP", channel);
     command.output().expect("the command starts")
