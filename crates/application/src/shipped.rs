@@ -321,6 +321,7 @@ fn view(values: &Values) -> Result<View, String> {
         incremental: values.flag("incremental"),
         words: values.number("words"),
         outstanding: values.count("outstanding") as usize,
+        in_host: values.flag("host"),
     })
 }
 

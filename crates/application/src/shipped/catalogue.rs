@@ -132,6 +132,7 @@ pub const SCENARIOS: [ShippedScenario; 23] = [
             parameter("incremental", 1, (0, 1), "1: the device reads only the new rows; 0: it reads all rows"),
             parameter("words", 16, (1, 1 << 16), "words used of each line"),
             parameter("outstanding", 64, COUNTS, "maximum outstanding local operations"),
+            parameter("host", 0, (0, 1), "1: the base table is in the host's memory, and the device reads it over the link; 0: in the device's memory"),
         ],
     },
     ShippedScenario {

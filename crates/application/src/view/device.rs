@@ -28,6 +28,8 @@ enum Phase {
         remaining: VecDeque<Line>,
         in_flight: usize,
     },
+    /// Reads the number of rows of a base table in the host's memory.
+    CountRows,
     /// Reads the base table.
     Scan(Scan),
     /// Writes these lines of the view, each under its lock: those not yet requested, the number of lines in progress,
@@ -63,14 +65,33 @@ struct Scan {
 }
 
 impl Scan {
-    /// Requests bursts up to the maximum distance ahead of the next line to sum.
-    fn request_bursts(&mut self, actions: &mut Actions) {
+    /// Requests bursts up to the maximum distance ahead of the next line to sum, of a table with this number of rows.
+    fn request_bursts(&mut self, layout: &Layout, rows: u64, actions: &mut Actions) {
         let limit = self.next.saturating_add(BURST_LINES * MAX_BURSTS_AHEAD);
         while self.next_request < self.end && self.next_request + BURST_LINES <= limit {
             let lines = BURST_LINES.min(self.end - self.next_request);
-            actions.fetch(SCAN, self.next_request, lines);
+            layout.fetch_base_table(self.next_request, lines, rows, actions);
             self.next_request += lines;
         }
+    }
+}
+
+impl Layout {
+    /// Requests lines of the base table from the device's memory, or the rows in them from the host's memory.
+    fn fetch_base_table(&self, first: Line, lines: Line, rows: u64, actions: &mut Actions) {
+        if !self.in_host {
+            return actions.fetch(SCAN, first, lines);
+        }
+        let (first_word, words) = self.host_words_of(first, lines, rows);
+        actions.coherent_load(first, first_word, words, false);
+    }
+
+    /// Returns the words of the host's memory that hold these lines of a base table with this number of rows: the first
+    /// word, and their number.
+    fn host_words_of(&self, first: Line, lines: Line, rows: u64) -> (u32, u32) {
+        let begin = u64::from(first - self.base_table().start) * self.words;
+        let end = (2 * rows).min(begin + u64::from(lines) * self.words);
+        (self.host_word(begin), end.saturating_sub(begin) as u32)
     }
 }
 
@@ -119,6 +140,9 @@ pub struct Maintainer {
     written_lines: BTreeSet<Line>,
     /// End (exclusive) of the lines that may contain rows.
     end: Line,
+    /// Number of rows of a base table in the host's memory, as last read. The device does not read the rows that
+    /// follow, because the CPU may be writing them.
+    host_rows: u64,
     /// Rows summed so far.
     rows: u64,
     /// Sums over these rows.
@@ -136,6 +160,7 @@ impl Maintainer {
                 next: SYNC_LINES,
                 in_flight: 0,
             },
+            host_rows: initial_rows as u64,
             layout,
             orders: Arc::clone(&view.orders),
             initial_rows,
@@ -181,12 +206,13 @@ impl Maintainer {
                     request_invalidations(remaining, in_flight, limit, false, actions);
                     let is_over = *in_flight == 0;
                     if is_over {
-                        self.begin_scan();
+                        self.count_rows_or_scan(actions);
                     }
                     is_over
                 }
+                Phase::CountRows => false,
                 Phase::Scan(scan) => {
-                    scan.request_bursts(actions);
+                    scan.request_bursts(&self.layout, self.host_rows, actions);
                     let is_over = scan.next == scan.end;
                     if is_over {
                         self.begin_write(actions);
@@ -225,15 +251,15 @@ impl Maintainer {
         };
         let base = self.layout.base_table();
         while next < self.layout.view_table().end && in_flight < self.outstanding {
-            let word = |index: u64| {
-                let order = self.orders[..self.initial_rows].get((index / 2) as usize)?;
-                Some([order.customer, order.price][(index % 2) as usize])
-            };
-            let words = match base.contains(&next) {
-                true => self.build_line(word, next, base.start),
-                false => vec![0; self.words].into(),
-            };
-            actions.store(next, next, words);
+            if self.layout.in_host && (self.end..base.end).contains(&next) {
+                // The CPU already writes the rows of these lines.
+                next = base.end;
+                continue;
+            }
+            match base.contains(&next) {
+                true => self.store_initial_rows(next, actions),
+                false => actions.store(next, next, vec![0; self.words].into()),
+            }
             (next, in_flight) = (next + 1, in_flight + 1);
         }
         self.phase = Phase::Load { next, in_flight };
@@ -242,6 +268,47 @@ impl Maintainer {
             self.begin_scan();
         }
         is_over
+    }
+
+    /// Writes a line of the base table at the device, with zeros after the initial rows. In the host's memory, writes
+    /// only the initial rows in the line, because the CPU may already write the rows that follow.
+    fn store_initial_rows(&self, line: Line, actions: &mut Actions) {
+        let word = |index: u64| {
+            let order = self.orders[..self.initial_rows].get((index / 2) as usize)?;
+            Some([order.customer, order.price][(index % 2) as usize])
+        };
+        let first = self.layout.base_table().start;
+        if !self.layout.in_host {
+            return actions.store(line, line, self.build_line(word, line, first));
+        }
+        let rows = self.initial_rows as u64;
+        let (first_word, count) = self.layout.host_words_of(line, 1, rows);
+        let begin = u64::from(line - first) * self.layout.words;
+        let words = (begin..begin + u64::from(count)).filter_map(word).collect();
+        actions.coherent_store(line, first_word, words, false);
+    }
+
+    /// Reads the number of rows of a base table in the host's memory, or starts the scan of one at the device.
+    fn count_rows_or_scan(&mut self, actions: &mut Actions) {
+        if !self.layout.in_host {
+            return self.begin_scan();
+        }
+        self.phase = Phase::CountRows;
+        actions.coherent_load(0, 0, 1, false);
+    }
+
+    /// Handles words of the host's memory: the number of rows of the base table, or lines of it from line `first`.
+    fn handle_host_words(&mut self, first: Line, words: &[u64], actions: &mut Actions) {
+        if self.phase == Phase::CountRows {
+            // Limits a wrong count to the size of the table.
+            self.host_rows = words.first().map_or(0, |rows| *rows).min(self.layout.rows);
+            self.end = SYNC_LINES + self.layout.lines(2 * self.host_rows);
+            self.begin_scan();
+            return self.advance(actions);
+        }
+        for (line, words) in (first..).zip(words.chunks(self.layout.words as usize)) {
+            self.handle_scanned_line(line, words.into(), actions);
+        }
     }
 
     /// Starts to recall the lines that the CPU may have written and the other synchronisation address. Returns false if
@@ -424,7 +491,12 @@ impl Application for Maintainer {
             }
             // The CPU writes nothing in the other ranges.
             Event::Write { line, .. } => actions.accept(line),
-            Event::StoreCompletion { tag } => self.handle_stored_line(tag, actions),
+            Event::StoreCompletion { tag } | Event::CoherentStoreCompletion { tag } => {
+                self.handle_stored_line(tag, actions)
+            }
+            Event::CoherentLoadCompletion { tag, words } => {
+                self.handle_host_words(tag, &words, actions)
+            }
             Event::FetchCompletion { tag, line, words } => match tag {
                 SCAN => self.handle_scanned_line(line, words, actions),
                 _ => actions.answer(line, words),

@@ -1,6 +1,9 @@
 //! A materialised view: sums per customer over a table of orders, maintained by the device.
 //!
-//! Base table and view are two ranges of coherent memory. The CPU appends rows to the base table and then reads a
+//! Base table and view are two ranges of coherent memory at the device. The base table may be in the host's memory
+//! instead, behind a word with the number of rows: the device then reads both coherently over the link.
+//!
+//! The CPU appends rows to the base table and then reads a
 //! synchronisation address. The device delays the response: it clean-invalidates the lines that the CPU may have
 //! written, reads the base table or only its new rows, updates the view, and responds.
 //! The CPU then reads the view: `SELECT SUM(O_TOTALPRICE) FROM ORDERS GROUP BY O_CUSTKEY ORDER BY O_CUSTKEY`.
@@ -31,6 +34,8 @@ pub struct View {
     pub words: u64,
     /// Maximum number of outstanding local operations.
     pub outstanding: usize,
+    /// True if the base table is in the host's memory, false if it is in the device's.
+    pub in_host: bool,
 }
 
 impl View {
@@ -51,6 +56,7 @@ impl View {
             words: self.words,
             rows: self.orders.len() as u64,
             groups: customers.len() as u64,
+            in_host: self.in_host,
         }
     }
 }
@@ -64,6 +70,8 @@ struct Layout {
     rows: u64,
     /// Maximum number of sums of the view: the number of customers.
     groups: u64,
+    /// True if the base table is in the host's memory. Its lines then are numbered as if they were at the device.
+    in_host: bool,
 }
 
 /// Number of synchronisation addresses. Transactions alternate between them, because each read must miss in the CPU's
@@ -85,6 +93,12 @@ impl Layout {
     fn view_table(&self) -> Range<Line> {
         let first = self.base_table().end;
         first..first + self.lines(self.groups)
+    }
+
+    /// Returns the index in the host's memory of a word of the base table. A header of `words` words precedes the
+    /// table; its word 0 is the number of rows.
+    fn host_word(&self, word: u64) -> u32 {
+        (self.words + word) as u32
     }
 
     /// Returns the line, and the index within it, of a word of a range.
@@ -110,6 +124,8 @@ enum Phase {
     StartAppend,
     /// Writes this word of the base table.
     Append(u64),
+    /// Writes the number of rows in front of a base table in the host's memory.
+    WriteRows,
     /// Waits until the rows are written.
     Fence,
     /// Ends the time measurement of the appended rows.
@@ -168,7 +184,10 @@ impl Thread for Client {
             Phase::StartAppend if self.completed == self.view.transactions => return Step::Stop,
             Phase::StartAppend => (Phase::Append(2 * self.rows(self.completed)), Step::Begin),
             Phase::Append(word) if word == 2 * self.rows(self.completed + 1) => {
-                self.phase = Phase::Fence;
+                self.phase = match self.view.in_host {
+                    true => Phase::WriteRows,
+                    false => Phase::Fence,
+                };
                 return self.step(0);
             }
             Phase::Append(word_index) => {
@@ -180,10 +199,18 @@ impl Thread for Client {
                     .layout
                     .line_and_word(self.layout.base_table(), word_index);
                 let value = [order.customer, order.price][(word_index % 2) as usize];
-                (
-                    Phase::Append(word_index + 1),
-                    Step::Store { line, word, value },
-                )
+                let step = match self.view.in_host {
+                    true => Step::StoreHost {
+                        word: self.layout.host_word(word_index),
+                        value,
+                    },
+                    false => Step::Store { line, word, value },
+                };
+                (Phase::Append(word_index + 1), step)
+            }
+            Phase::WriteRows => {
+                let value = self.rows(self.completed + 1);
+                (Phase::Fence, Step::StoreHost { word: 0, value })
             }
             Phase::Fence => (Phase::EndAppend, Step::Fence),
             Phase::EndAppend => (Phase::StartSync, Step::End { name: "append" }),
@@ -195,7 +222,12 @@ impl Thread for Client {
             Phase::EndSync => {
                 self.reported_groups = result;
                 self.last_view.clear();
-                (Phase::StartRead, Step::End { name: "response" })
+                // The device writes the initial rows and computes their view before its first response.
+                let name = match self.completed {
+                    0 => "first response",
+                    _ => "response",
+                };
+                (Phase::StartRead, Step::End { name })
             }
             Phase::StartRead => (Phase::ReadView(0), Step::Begin),
             Phase::ReadView(word_index) => {
@@ -237,6 +269,13 @@ impl Scenario for View {
 
     fn terminates(&self) -> bool {
         true
+    }
+
+    fn host_words(&self) -> u64 {
+        match self.in_host {
+            true => self.words + 2 * self.orders.len() as u64,
+            false => 0,
+        }
     }
 
     fn requested_operations(&self) -> Vec<(Operation, bool)> {

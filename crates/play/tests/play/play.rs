@@ -267,6 +267,7 @@ fn view_update_is_verified() {
                 incremental,
                 words: words.into(),
                 outstanding: 1,
+                in_host: false,
             };
             let lines = (view.lines(), words);
             assert_verified(&explore_eci_with(&view, 1, lines, (units, max_deferred, 1)));

@@ -12,6 +12,7 @@ use cohkit_application::interface::{
     Action, Actions, Application, Contents, Event, Line, Placement, Scenario, Step, Thread,
 };
 use cohkit_application::rpc_bus::BusCalls;
+use cohkit_application::view::{Order, View};
 use cohkit_protocol::controller::Access;
 use cohkit_sim::components::traffic::{Pattern, Workload};
 use cohkit_sim::data::mix;
@@ -110,6 +111,94 @@ fn device_gathers_lists_in_host_memory() {
         assert!(cached.iter().any(|sent| *sent > Some(0)), "{cached:?}");
         let uncached = ["ReadOnce", "WritePartial"].map(|name| host.sent(name) > Some(0));
         assert_eq!(uncached, [!gather.cached; 2]);
+    }
+}
+
+/// Returns a view whose base table is in the host's memory; each seed appends different parts.
+fn view_in_host(seed: u64) -> View {
+    let order = |number: u64| Order {
+        customer: 1 + (number * 7 + seed) % 23,
+        price: 100 * number + seed,
+    };
+    View {
+        orders: (0..300 + seed % 5).map(order).collect(),
+        updates: 1 + seed % 11,
+        transactions: 5,
+        incremental: seed.is_multiple_of(2),
+        words: 16 >> (seed % 4),
+        outstanding: 1 + (seed % 5) as usize,
+        in_host: true,
+    }
+}
+
+/// The device reads each line of a base table in the host's memory over the link, and in each transaction one line with
+/// the number of rows.
+#[test]
+fn device_reads_the_base_table_of_a_view_over_the_link() {
+    for seed in seeds(30) {
+        let view = view_in_host(seed);
+        let spaces = play_or_panic(&two_space_setup(Arc::new(view.clone()), seed));
+        let tally = spaces.tally();
+        assert_eq!(tally.counts["transactions"], 5);
+        assert_eq!(tally.counts["rows appended"], 5 * view.updates);
+        let (host, device) = (spaces.statistics().host, spaces.statistics());
+        let read = host.expect("host space").sent("ReadOnce").unwrap_or(0);
+        let scanned = tally.counts["lines scanned"];
+        // Words of the table are adjacent in the host's memory, where all 16 words of a line are used.
+        let full_lines = (scanned * view.words).div_ceil(16);
+        assert!(read >= full_lines + 5, "{seed}: {read} {scanned}");
+        if view.words == 16 {
+            assert_eq!(read, scanned + 5, "{seed}");
+        }
+        // Rows are in no line of the device.
+        assert_eq!(device.sent("ReadExclusive").unwrap_or(0), 0, "{seed}");
+    }
+}
+
+/// The rate at which the device reads a base table in the host's memory is the lowest of three: that of the links, that
+/// of the lines in flight in a round trip, and that of the device's requests.
+#[test]
+fn read_rate_of_a_base_table_in_host_memory_matches_its_formula() {
+    let response = |lines: u64, in_flight: &str| {
+        let orders = (0..8 * lines).map(|price| Order { customer: 1, price });
+        let view = View {
+            orders: orders.collect(),
+            updates: 8,
+            transactions: 2,
+            incremental: false,
+            words: 16,
+            outstanding: 64,
+            in_host: true,
+        };
+        let mut setup = two_space_setup(Arc::new(view), 0);
+        setup.platform = shipped_platform();
+        let name = "host.agents.device.cores.max_outstanding";
+        setup.platform.set(name, in_flight).expect("known quantity");
+        let host = setup.host.as_mut().expect("host space");
+        host.platform = setup.platform.host().expect("host space");
+        let times = play_or_panic(&setup).tally().times["response"].clone();
+        assert_eq!(times.count(), 1);
+        times.max() as f64
+    };
+    let mut host = shipped_platform().host().expect("host space");
+    let agents = host.agents.remove(0);
+    (host.cache, host.link) = (agents.cache, agents.link);
+    let components = setups::read_latency(&host, 128);
+    let round_trip: u64 = components.iter().map(|(_, latency)| latency).sum();
+    let link = &host.link;
+    let bytes = 128 + link.header_bytes.value as u32;
+    let link_time = link.bandwidth.time_of(bytes) as f64 / link.count.value as f64;
+    let interval = agents.cores.issue_interval.map_or(0, |time| time.value);
+    for in_flight in [4, 16, 256] {
+        let by_requests = round_trip as f64 / f64::from(in_flight);
+        let expected = link_time.max(by_requests).max(interval as f64);
+        // The difference leaves out all but the reads of lines.
+        let in_flight = in_flight.to_string();
+        let time = (response(3000, &in_flight) - response(1000, &in_flight)) / 2000.0;
+        assert!(
+            time > 0.99 * expected && time < 1.1 * expected,
+            "{in_flight} in flight: {time} ps per line, expected {expected} ps"
+        );
     }
 }
 
