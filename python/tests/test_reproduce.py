@@ -142,7 +142,7 @@ def test_access_limit_is_respected_and_printed_with_its_unit(
     assert limits["cckit-table3"] == "no more than 10 lines each"
     assert limits["rpc-payload"] == "no more than 10 calls of each thread"
     assert limits["cckit-fig7"] == "no more than 1 us each, after no more than 1 us of warm-up"
-    rows = "no more than 1500 rows in a table, of which a transaction appends no more than 375"
+    rows = "no more than 1500 rows in a table, of which a transaction appends no more than 300"
     assert limits["cckit-fig9"] == rows
 
 
