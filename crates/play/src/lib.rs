@@ -56,7 +56,7 @@ use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
 use std::hash::Hash;
 
-use state::{Choice, State, StaticModel};
+use state::{Choice, State, StaticModel, StepError};
 
 /// The model to explore.
 pub struct ExplorationModel<'a, S> {
@@ -101,8 +101,8 @@ pub enum ExplorationResult {
         /// Labels of the steps of a shortest trace to the violation. Empty if the initial state violates a property.
         steps: Vec<String>,
     },
-    /// A step is outside the model: registers or host memory, which have no part in coherence. The reason as a
-    /// sentence.
+    /// A step is outside the model: registers or host memory, which have no part in coherence, zero-latency memory, or
+    /// stores that caches send to the home. The reason as a sentence without a full stop.
     NotExplored(String),
     /// The state limit was exceeded. All properties hold so far, except the reachability of the end, which was not
     /// checked.
@@ -175,8 +175,9 @@ where
     let deadlock = (lost.iter()).find(|&&number| exploration.is_dead_end(number));
     Some(match deadlock.or(lost.first()) {
         Some(&number) => {
-            let reason = static_model.describe_obstacles(&exploration.states()[number]);
-            result(reason, trace(&mut static_model, &exploration, number, None))
+            let violation = static_model.describe_obstacles(&exploration.states()[number]);
+            let steps = trace(&mut static_model, &exploration, number, None);
+            ExplorationResult::Violated { violation, steps }
         }
         None => ExplorationResult::Verified {
             states: exploration.states().len(),
@@ -204,17 +205,10 @@ where
     path.iter().map(label).collect()
 }
 
-/// Returns the result for a violation, or for a step outside the model. The last words of `reason` distinguish the two.
-fn result(reason: String, steps: Vec<String>) -> ExplorationResult {
-    let unsupported = [state::UNSUPPORTED_BUS, state::UNSUPPORTED_HOST];
-    match unsupported
-        .iter()
-        .any(|unsupported| reason.ends_with(unsupported))
-    {
-        true => ExplorationResult::NotExplored(reason),
-        false => ExplorationResult::Violated {
-            violation: reason,
-            steps,
-        },
+/// Returns the result for a step without a successor, at the end of `steps`.
+fn result(error: StepError, steps: Vec<String>) -> ExplorationResult {
+    match error {
+        StepError::Violation(violation) => ExplorationResult::Violated { violation, steps },
+        StepError::Unsupported(reason) => ExplorationResult::NotExplored(reason),
     }
 }

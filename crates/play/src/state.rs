@@ -29,13 +29,14 @@ const ZERO_LATENCY_MEMORY: &str = "homes with zero-latency memory cannot be expl
 /// Violation: a cache sends the bytes of a store. Threads' accesses are performed in caches only.
 const SENT_STORES: &str = "writes that caches send to the home cannot be explored";
 
-/// End of the reason of [`super::ExplorationResult::NotExplored`]: registers and host memory take no part in coherence.
-pub(super) const UNSUPPORTED_BUS: &str =
-    "registers and the CPU's own memory cannot be explored here";
+/// Outside the model: requests take the way between a cache and the home only.
+const PEER_MESSAGES: &str = "caches that send messages to each other cannot be explored";
 
-/// End of the reason of [`super::ExplorationResult::NotExplored`]: the state does not include the caches of a second
-/// line space.
-pub(super) const UNSUPPORTED_HOST: &str = "accesses to the host's memory cannot be explored";
+/// Outside the model: registers and host memory take no part in coherence.
+const UNSUPPORTED_BUS: &str = "registers and the CPU's own memory cannot be explored here";
+
+/// Outside the model: the state does not include the caches of a second line space.
+const UNSUPPORTED_HOST: &str = "accesses to the host's memory cannot be explored";
 
 /// A global state. `A` is the type of the application and `T` that of a thread.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -230,8 +231,27 @@ pub(super) enum Choice {
     Timer(usize),
 }
 
-/// Violated property, as a sentence without a full stop.
-pub(super) type Violation = String;
+/// Reason why a step has no successor, as a sentence without a full stop.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum StepError {
+    /// The step violates this property.
+    Violation(String),
+    /// The step is outside the model.
+    Unsupported(String),
+}
+
+impl StepError {
+    /// Returns the error of a step outside the model.
+    fn unsupported(reason: &str) -> StepError {
+        StepError::Unsupported(reason.to_string())
+    }
+}
+
+impl From<String> for StepError {
+    fn from(violation: String) -> StepError {
+        StepError::Violation(violation)
+    }
+}
 
 /// The constant part of the model.
 pub(super) struct StaticModel<'a, S> {
@@ -371,7 +391,7 @@ impl<'a, S: Scenario> StaticModel<'a, S> {
     }
 
     /// Checks the scenario's own properties in a final state. The error is the violation.
-    pub fn verify(&self, state: &State<S::Application, S::Thread>) -> Result<(), Violation>
+    pub fn verify(&self, state: &State<S::Application, S::Thread>) -> Result<(), StepError>
     where
         S::Thread: Clone,
     {
@@ -386,12 +406,12 @@ impl<'a, S: Scenario> StaticModel<'a, S> {
         };
         let scenario = self.model.scenario;
         let verdict = scenario.verify(&state.application, &threads, &data);
-        verdict.map_err(|reason| format!("{}: {reason}", self.name))
+        verdict.map_err(|reason| format!("{}: {reason}", self.name).into())
     }
 
     /// Describes what may prevent a state from reaching the end: threads that wait, open obligations, and the home's
     /// states.
-    pub fn describe_obstacles(&self, state: &State<S::Application, S::Thread>) -> Violation {
+    pub fn describe_obstacles(&self, state: &State<S::Application, S::Thread>) -> String {
         let mut obstacles = vec!["the end is unreachable from here".to_string()];
         for (number, thread) in state.threads.iter().enumerate() {
             if let Some(step) = thread.pending_step {
@@ -416,12 +436,12 @@ where
     S::Thread: Clone + Eq + Hash,
 {
     type Step = Choice;
-    type Error = Violation;
+    type Error = StepError;
 
     fn successors(
         &mut self,
         state: &State<S::Application, S::Thread>,
-        visit: &mut dyn FnMut(Choice, Result<State<S::Application, S::Thread>, Violation>),
+        visit: &mut dyn FnMut(Choice, Result<State<S::Application, S::Thread>, StepError>),
     ) {
         for choice in self.choices(state) {
             let mut next_state = state.clone();
@@ -454,7 +474,7 @@ where
     ///
     /// # Errors
     /// The application breaks its contract at its start, or a thread's first steps are outside the model.
-    pub fn initial(&self) -> Result<State<S::Application, S::Thread>, Violation> {
+    pub fn initial(&self) -> Result<State<S::Application, S::Thread>, StepError> {
         let words = self.zeros();
         let remote = Remote {
             configuration: self.remote.initial(),
@@ -647,7 +667,7 @@ where
     S::Thread: Clone + Eq + Hash,
 {
     /// Executes a step. Returns false if its first event is blocked: then the state is unspecified.
-    fn take(&mut self, choice: Choice) -> Result<bool, Violation> {
+    fn take(&mut self, choice: Choice) -> Result<bool, StepError> {
         match choice {
             Choice::Access(thread) => self.attempt_access(thread),
             Choice::ReducePermission(line, remote, access) => {
@@ -727,7 +747,7 @@ fn reaction(
     controller: &Controller,
     configuration: &Configuration,
     trigger: Trigger,
-) -> Result<(Outcome, Option<Reaction>), Violation> {
+) -> Result<(Outcome, Option<Reaction>), StepError> {
     let mut next = configuration.clone();
     let mut tables = controller;
     match machine.step(&mut next, trigger, &mut tables) {
@@ -740,11 +760,11 @@ fn reaction(
             Ok((Outcome::Taken { rule, acts }, Some(reaction)))
         }
         Ok(outcome) => Ok((outcome, None)),
-        Err(row_error) => Err(fault_words(
+        Err(row_error) => Err(StepError::Violation(fault_words(
             &controller.name,
             &protocol.messages,
             controller,
             &row_error.fault,
-        )),
+        ))),
     }
 }

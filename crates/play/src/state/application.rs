@@ -1,7 +1,7 @@
 //! The application: its events, its actions and its memory.
 
 use super::{
-    Job, MemoryChannel, Progress, Transition, Violation, WordOperation, UNSUPPORTED_BUS,
+    Job, MemoryChannel, Progress, StepError, Transition, WordOperation, UNSUPPORTED_BUS,
     UNSUPPORTED_HOST,
 };
 use cohkit_application::interface::{
@@ -26,7 +26,7 @@ where
     }
 
     /// Delivers an event to the application and executes its actions.
-    pub(super) fn deliver_event(&mut self, event: Event) -> Result<(), Violation> {
+    pub(super) fn deliver_event(&mut self, event: Event) -> Result<(), StepError> {
         self.state.contract.record_event(&event);
         let mut actions = Actions::new();
         self.state.application.handle(event, &mut actions);
@@ -45,7 +45,7 @@ where
     }
 
     /// Checks that the application passes whole lines.
-    fn check_line_length(&self, action: &Action) -> Result<(), Violation> {
+    fn check_line_length(&self, action: &Action) -> Result<(), StepError> {
         let (Action::Answer { line, words } | Action::Store { line, words, .. }) = action else {
             return Ok(());
         };
@@ -55,7 +55,8 @@ where
             false => Err(format!(
                 "line {line}: {name} gives a line of {} words; lines have {line_words}",
                 words.len()
-            )),
+            )
+            .into()),
         }
     }
 
@@ -68,7 +69,7 @@ where
         line: Line,
         operation: Operation,
         lock: bool,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), StepError> {
         let mut locals = self.static_model.model.home.locals.iter();
         let is_requested =
             |local: &Local| local.ensures == operation.leaves() && local.locks == lock;
@@ -79,7 +80,8 @@ where
             let (name, operation_name) = (&self.static_model.name, operation.name());
             return Err(format!(
                 "{name} asks for a {operation_name} of line {line}, which does not exist"
-            ));
+            )
+            .into());
         };
         self.state.outstanding_operations.insert(line, false);
         let unit = self.static_model.unit(line);
@@ -94,7 +96,7 @@ where
     /// # Errors
     /// The action writes a line of another length or stale data, names an operation or line that
     /// does not exist, or is outside the model.
-    pub(super) fn execute_action(&mut self, action: Action) -> Result<(), Violation> {
+    pub(super) fn execute_action(&mut self, action: Action) -> Result<(), StepError> {
         self.check_line_length(&action)?;
         match action {
             Action::Answer { line, words } => {
@@ -144,13 +146,19 @@ where
             | Action::HostFetch { .. }
             | Action::HostStore { .. }
             | Action::Interrupt { .. } => {
-                return Err(format!("{}: {UNSUPPORTED_BUS}", self.static_model.name));
+                return Err(StepError::Unsupported(format!(
+                    "{}: {UNSUPPORTED_BUS}",
+                    self.static_model.name
+                )));
             }
             Action::CoherentLoad { .. }
             | Action::CoherentStore { .. }
             | Action::CoherentUpdate { .. }
             | Action::Abandon { .. } => {
-                return Err(format!("{}: {UNSUPPORTED_HOST}", self.static_model.name));
+                return Err(StepError::Unsupported(format!(
+                    "{}: {UNSUPPORTED_HOST}",
+                    self.static_model.name
+                )));
             }
         }
         Ok(())
@@ -186,7 +194,7 @@ where
     ///
     /// # Errors
     /// As for [`Transition::write_by_application`].
-    fn set_memory(&mut self, line: Line, words: Words) -> Result<(), Violation> {
+    fn set_memory(&mut self, line: Line, words: Words) -> Result<(), StepError> {
         match self.is_homed(line) {
             true => self.write_by_application(line, words)?,
             false => drop(self.state.application_lines.insert(line, words)),
@@ -196,7 +204,7 @@ where
 
     /// Executes the pending operation of the application's memory with this index, reading or
     /// writing at this moment.
-    pub(super) fn execute_job(&mut self, index: usize) -> Result<(), Violation> {
+    pub(super) fn execute_job(&mut self, index: usize) -> Result<(), StepError> {
         match self.state.memory[index].clone() {
             Job::Fetch { tag, next, end } => {
                 let words = self.memory_words(next);
@@ -256,7 +264,7 @@ where
         &mut self,
         line: Line,
         words: Words,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), StepError> {
         let line_state = &mut self.state.lines[line as usize];
         if words == line_state.memory {
             return Ok(());
@@ -265,7 +273,8 @@ where
             return Err(format!(
                 "{} changes line {line} from stale data",
                 self.static_model.name
-            ));
+            )
+            .into());
         }
         for (number, remote) in line_state.remotes.iter().enumerate() {
             if self.static_model.permission_of(&remote.configuration) > Permission::None {
@@ -273,9 +282,9 @@ where
                     &self.static_model.name,
                     self.static_model.remote_name(number as u8),
                 );
-                return Err(format!(
-                    "{name} changes line {line}, of which {other} has a copy"
-                ));
+                return Err(
+                    format!("{name} changes line {line}, of which {other} has a copy").into(),
+                );
             }
         }
         line_state.memory = words.clone();

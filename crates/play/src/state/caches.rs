@@ -1,8 +1,8 @@
 //! Caches and their threads: accesses, deliveries of messages, and the checks of permissions and data.
 
 use super::{
-    access_of, reaction, InFlightMessage, Reaction, RunningThread, Transition, Violation,
-    MAX_STEPS, SENT_STORES, UNSUPPORTED_BUS,
+    access_of, reaction, InFlightMessage, Reaction, RunningThread, StepError, Transition,
+    MAX_STEPS, PEER_MESSAGES, SENT_STORES, UNSUPPORTED_BUS,
 };
 use cohkit_application::interface::{Line, Scenario, Step, Thread, Words};
 use cohkit_protocol::controller::{Access, Event as Cause};
@@ -24,7 +24,7 @@ where
         line: Line,
         remote: u8,
         event: Cause,
-    ) -> Result<Option<Reaction>, Violation> {
+    ) -> Result<Option<Reaction>, StepError> {
         let trigger = Trigger {
             home: 0,
             event,
@@ -42,7 +42,7 @@ where
         line: Line,
         remote: u8,
         trigger: Trigger,
-    ) -> Result<(Outcome, Option<Reaction>), Violation> {
+    ) -> Result<(Outcome, Option<Reaction>), StepError> {
         let remote_state = &self.state.lines[line as usize].remotes[usize::from(remote)];
         let protocol = self.static_model.model.protocol;
         let (machine, controller) = (&self.static_model.remote, &protocol.remote);
@@ -70,7 +70,7 @@ where
 
     /// Attempts the access of the thread with this number: performs it, or starts the transaction that it needs.
     /// Returns false if neither is possible.
-    pub(super) fn attempt_access(&mut self, thread: usize) -> Result<bool, Violation> {
+    pub(super) fn attempt_access(&mut self, thread: usize) -> Result<bool, StepError> {
         let Some(step) = self.state.threads[thread].pending_step else {
             return Ok(false);
         };
@@ -117,7 +117,7 @@ where
     }
 
     /// Performs a thread's access in its cache's copy.
-    fn perform(&mut self, thread: usize, line: Line, remote: u8) -> Result<(), Violation> {
+    fn perform(&mut self, thread: usize, line: Line, remote: u8) -> Result<(), StepError> {
         let cache = &self.state.lines[line as usize].remotes[usize::from(remote)];
         let (result, words) = self.perform_in(thread, line, cache.words.clone())?;
         self.state.lines[line as usize].remotes[usize::from(remote)].words = Some(words);
@@ -131,15 +131,15 @@ where
         thread: usize,
         line: Line,
         copy: Option<Words>,
-    ) -> Result<(u64, Words), Violation> {
+    ) -> Result<(u64, Words), StepError> {
         let Some(words) = copy else {
-            return Err(format!("thread {thread} has no data of line {line}"));
+            return Err(format!("thread {thread} has no data of line {line}").into());
         };
         let latest_words = &self.state.lines[line as usize].latest;
         if words != *latest_words {
             return Err(format!(
                 "thread {thread} finds {words:?} in line {line}, but {latest_words:?} was written last"
-            ));
+            ).into());
         }
         let (result, words) = self.compute_access(thread, words);
         self.state.lines[line as usize].latest = words.clone();
@@ -182,7 +182,7 @@ where
     ///
     /// # Errors
     /// A step is outside the model, or the thread makes too many steps without an access.
-    pub(super) fn advance(&mut self, thread: usize, mut result: u64) -> Result<(), Violation> {
+    pub(super) fn advance(&mut self, thread: usize, mut result: u64) -> Result<(), StepError> {
         for _ in 0..MAX_STEPS {
             let running = &mut self.state.threads[thread];
             let step = running.thread.step(std::mem::take(&mut result));
@@ -190,7 +190,7 @@ where
                 let name = access.name();
                 return Err(format!(
                     "thread {thread}: the specification has a custom access `{name}`, which only simulations support"
-                ));
+                ).into());
             }
             let running = &mut self.state.threads[thread];
             match step {
@@ -224,7 +224,9 @@ where
                 | Step::LoadHost { .. }
                 | Step::AwaitInterrupt
                 | Step::StoreHost { .. } => {
-                    return Err(format!("thread {thread}: {UNSUPPORTED_BUS}"));
+                    return Err(StepError::Unsupported(format!(
+                        "thread {thread}: {UNSUPPORTED_BUS}"
+                    )));
                 }
                 // Stores are performed in program order here.
                 Step::Fence
@@ -234,9 +236,7 @@ where
                 | Step::End { .. } => {}
             }
         }
-        Err(format!(
-            "thread {thread} makes {MAX_STEPS} steps without an access"
-        ))
+        Err(format!("thread {thread} makes {MAX_STEPS} steps without an access").into())
     }
 
     /// Returns the protocol's own access for a synchronising step, if any. Such accesses are not explored, because all
@@ -254,7 +254,7 @@ where
     }
 
     /// Prefetches a line for reading: starts what a load would start, unless the cache has permission or is blocked.
-    fn prefetch_line(&mut self, line: Line, remote: u8) -> Result<(), Violation> {
+    fn prefetch_line(&mut self, line: Line, remote: u8) -> Result<(), StepError> {
         let cache = &self.state.lines[line as usize].remotes[usize::from(remote)];
         if self.static_model.permission_of(&cache.configuration) >= Permission::Read {
             return Ok(());
@@ -275,19 +275,19 @@ where
         thread: usize,
         line: Line,
         word: u16,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), StepError> {
         match line < self.static_model.model.lines && word < self.static_model.model.words {
             true => Ok(()),
             false => Err(format!(
                 "thread {thread} accesses word {word} of line {line}; there are {} lines of {} words",
                 self.static_model.model.lines, self.static_model.model.words
-            )),
+            ).into()),
         }
     }
 
     /// Delivers a message, by its index in the line's flights, to its receiver. Returns false if the receiver stalls
     /// it.
-    pub(super) fn deliver_message(&mut self, line: Line, index: usize) -> Result<bool, Violation> {
+    pub(super) fn deliver_message(&mut self, line: Line, index: usize) -> Result<bool, StepError> {
         let flight = self.state.lines[line as usize].flights[index].clone();
         if !flight.to_home {
             let trigger = Trigger {
@@ -306,7 +306,8 @@ where
                     _ => Err(format!(
                         "{name} has no rule for {} of line {line}",
                         self.static_model.message_name(message)
-                    )),
+                    )
+                    .into()),
                 };
             };
             self.state.lines[line as usize].flights.remove(index);
@@ -346,7 +347,7 @@ where
         remote: u8,
         reaction: Reaction,
         message: Option<&InFlightMessage>,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), StepError> {
         let static_model = self.static_model;
         let own_words = self.state.lines[line as usize].remotes[usize::from(remote)]
             .words
@@ -382,7 +383,7 @@ where
     }
 
     /// Returns the number of the thread that waits for an access to a line in a cache; an error if there is none.
-    fn waiting_thread(&self, line: Line, remote: u8) -> Result<usize, Violation> {
+    fn waiting_thread(&self, line: Line, remote: u8) -> Result<usize, StepError> {
         let matches_access = |(number, thread): (usize, &RunningThread<S::Thread>)| {
             let access = thread.pending_step.and_then(access_of)?;
             let uses_cache =
@@ -395,7 +396,7 @@ where
             .iter()
             .enumerate()
             .find_map(matches_access);
-        thread.ok_or_else(|| format!("no thread waits for line {line}"))
+        thread.ok_or_else(|| format!("no thread waits for line {line}").into())
     }
 
     /// Checks single writer for a permission that a cache has obtained: against the other caches, and against the
@@ -405,7 +406,7 @@ where
         line: Line,
         remote: u8,
         permission: Permission,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), StepError> {
         let is_compatible = |other: Permission| {
             other == Permission::None || (permission, other) == (Permission::Read, Permission::Read)
         };
@@ -419,7 +420,8 @@ where
                 );
                 return Err(format!(
                     "{name} may {permission} line {line} while {other} may {other_permission}"
-                ));
+                )
+                .into());
             }
         }
         let lock = match self.state.locks.get(&line) {
@@ -433,7 +435,8 @@ where
                 "{} may {permission} line {line} under the lock of {}",
                 self.static_model.remote_name(remote),
                 self.static_model.name
-            )),
+            )
+            .into()),
         }
     }
 
@@ -447,7 +450,7 @@ where
         to_home: bool,
         fields: Vec<u16>,
         words: Option<Words>,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), StepError> {
         let protocol = self.static_model.model.protocol;
         let flight = InFlightMessage {
             message,
@@ -480,7 +483,7 @@ where
         {
             Some(limit) => {
                 let name = self.static_model.remote_name(remote);
-                Err(format!("{limit} for line {line}, from or to {name}"))
+                Err(format!("{limit} for line {line}, from or to {name}").into())
             }
             None => Ok(()),
         }
@@ -508,35 +511,35 @@ where
 {
     type Copy = Option<Words>;
     type Fields = Vec<u16>;
-    type Error = Violation;
+    type Error = StepError;
 
     fn next_act(&mut self) -> Option<Act> {
         self.acts.next()
     }
 
-    fn report(&mut self, problem: RowProblem<Option<Words>>) -> Result<(), Violation> {
+    fn report(&mut self, problem: RowProblem<Option<Words>>) -> Result<(), StepError> {
         let protocol = self.transition.static_model.model.protocol;
-        Err(problem.violation(protocol).into())
+        Err(StepError::Violation(problem.violation(protocol).into()))
     }
 
     fn is_current(&self, copy: &Option<Words>) -> bool {
         copy.as_ref() == Some(&self.transition.state.lines[self.line as usize].latest)
     }
 
-    fn send(&mut self, outgoing: OutgoingMessage<Option<Words>>) -> Result<(), Violation> {
+    fn send(&mut self, outgoing: OutgoingMessage<Option<Words>>) -> Result<(), StepError> {
         let static_model = self.transition.static_model;
         let (line, remote) = (self.line, self.remote);
         if outgoing.to != Receiver::Home {
-            return Err("caches that send messages to each other cannot be explored".into());
+            return Err(StepError::unsupported(PEER_MESSAGES));
         }
         let words = match outgoing.bytes {
             Bytes::None => None,
             Bytes::Line(Some(words)) => Some(words),
             Bytes::Line(None) => {
                 let name = static_model.remote_name(remote);
-                return Err(format!("{name} sends line {line}, which it does not have"));
+                return Err(format!("{name} sends line {line}, which it does not have").into());
             }
-            Bytes::Write => return Err(SENT_STORES.into()),
+            Bytes::Write => return Err(StepError::unsupported(SENT_STORES)),
         };
         let OutgoingMessage {
             message, fields, ..
@@ -551,38 +554,35 @@ where
     S::Application: Clone + Eq + Hash,
     S::Thread: Clone + Eq + Hash,
 {
-    fn write(&mut self, copy: Option<Words>) -> Result<Option<Words>, Violation> {
+    fn write(&mut self, copy: Option<Words>) -> Result<Option<Words>, StepError> {
         let thread = self.transition.waiting_thread(self.line, self.remote)?;
         let (result, words) = self.transition.perform_in(thread, self.line, copy)?;
         self.completed = Some((thread, result));
         Ok(Some(words))
     }
 
-    fn read(&mut self, copy: &Option<Words>) -> Result<(), Violation> {
+    fn read(&mut self, copy: &Option<Words>) -> Result<(), StepError> {
         let thread = self.transition.waiting_thread(self.line, self.remote)?;
         let Some(words) = copy.clone() else {
-            return Err(format!(
-                "thread {thread} reads line {} without bytes",
-                self.line
-            ));
+            return Err(format!("thread {thread} reads line {} without bytes", self.line).into());
         };
         let (result, _) = self.transition.compute_access(thread, words);
         self.completed = Some((thread, result));
         Ok(())
     }
 
-    fn complete_sent_write(&mut self, _found: Option<&Self::Copy>) -> Result<(), Violation> {
-        Err(SENT_STORES.into())
+    fn complete_sent_write(&mut self, _found: Option<&Self::Copy>) -> Result<(), StepError> {
+        Err(StepError::unsupported(SENT_STORES))
     }
 
     fn abandon_write(&mut self) {}
 
     // Goals concern a single line, so no protocol with a constructed home has such a row.
-    fn bulk_transition(&mut self, from: StateId, to: StateId) -> Result<(), Violation> {
+    fn bulk_transition(&mut self, from: StateId, to: StateId) -> Result<(), StepError> {
         let states = &self.transition.static_model.model.protocol.remote.states;
         let [from, to] = [from, to].map(|state| &states[state.index()].name);
-        Err(format!(
+        Err(StepError::Unsupported(format!(
             "`every {from} becomes {to}` changes all lines, and cannot be explored"
-        ))
+        )))
     }
 }

@@ -1,7 +1,7 @@
 //! The home: its controller, its units, and its memory operations.
 
 use super::{
-    reaction, InFlightMessage, LineState, MemoryChannel, Progress, Transition, Violation,
+    reaction, InFlightMessage, LineState, MemoryChannel, Progress, StepError, Transition,
     SENT_STORES, ZERO_LATENCY_MEMORY,
 };
 use cohkit_application::interface::{Event, Line, Operation, Scenario, Words};
@@ -24,7 +24,7 @@ where
         &mut self,
         line: Line,
         flight: &InFlightMessage,
-    ) -> Result<bool, Violation> {
+    ) -> Result<bool, StepError> {
         let event = Cause::Message(flight.message);
         let trigger = trigger(event, Some(flight.remote.into()), &flight.fields);
         self.offer_home_event(line, trigger, flight.words.as_ref())
@@ -33,7 +33,7 @@ where
     /// Offers the completion of a memory operation to the home. Returns false if this is no step. A completion that
     /// the home stalls for the first time is a step: the operation becomes ready, and its unit may start another
     /// one.
-    pub(super) fn offer_completion(&mut self, line: Line, event: Cause) -> Result<bool, Violation> {
+    pub(super) fn offer_completion(&mut self, line: Line, event: Cause) -> Result<bool, StepError> {
         let trigger = trigger(event, None, &[]);
         let line_state = &mut self.state.lines[line as usize];
         let progress = match event {
@@ -71,7 +71,7 @@ where
         &mut self,
         unit: usize,
         index: usize,
-    ) -> Result<bool, Violation> {
+    ) -> Result<bool, StepError> {
         let (line, operation) = self.state.units[unit].locals[index];
         let event = operation.map_or(Cause::Unlock, Cause::Local);
         let trigger = trigger(event, None, &[]);
@@ -90,7 +90,7 @@ where
         line: Line,
         trigger: Trigger,
         words: Option<&Words>,
-    ) -> Result<bool, Violation> {
+    ) -> Result<bool, StepError> {
         let model = self.static_model.model;
         let configuration = self.state.lines[line as usize].home.clone();
         let (outcome, reaction) = reaction(
@@ -106,9 +106,10 @@ where
                 _ => {
                     let state = &model.home.states[usize::from(configuration.state)].name;
                     let event = event_words(model.protocol, model.home, trigger.event);
-                    Err(format!(
-                        "the home of line {line} has no rule for {event} in {state}"
-                    ))
+                    Err(
+                        format!("the home of line {line} has no rule for {event} in {state}")
+                            .into(),
+                    )
                 }
             };
         };
@@ -247,23 +248,24 @@ where
 
     /// Completes a local operation of the application, and checks what the operation promises: memory is current,
     /// and no cache has more permission than it ensures. `local` is its index in the home's controller.
-    pub(super) fn acknowledge(&mut self, line: Line, local: u8) -> Result<(), Violation> {
+    pub(super) fn acknowledge(&mut self, line: Line, local: u8) -> Result<(), StepError> {
         let local = &self.static_model.model.home.locals[usize::from(local)];
         let line_state = &self.state.lines[line as usize];
         if line_state.memory != line_state.latest {
             return Err(format!(
                 "line {line} is given to {}, but memory is stale",
                 self.static_model.name
-            ));
+            )
+            .into());
         }
         for (number, remote) in line_state.remotes.iter().enumerate() {
             let permission = self.static_model.permission_of(&remote.configuration);
             if permission > local.ensures {
                 let (name, operation_name) =
                     (self.static_model.remote_name(number as u8), &local.name);
-                return Err(format!(
-                    "{name} may {permission} line {line} after {operation_name}"
-                ));
+                return Err(
+                    format!("{name} may {permission} line {line} after {operation_name}").into(),
+                );
             }
         }
         let dirty = self
@@ -316,30 +318,30 @@ where
 {
     type Copy = Option<Words>;
     type Fields = Vec<u16>;
-    type Error = Violation;
+    type Error = StepError;
 
     fn next_act(&mut self) -> Option<Act> {
         self.acts.next()
     }
 
-    fn report(&mut self, problem: RowProblem<Option<Words>>) -> Result<(), Violation> {
+    fn report(&mut self, problem: RowProblem<Option<Words>>) -> Result<(), StepError> {
         let protocol = self.transition.static_model.model.protocol;
-        Err(problem.violation(protocol).into())
+        Err(StepError::Violation(problem.violation(protocol).into()))
     }
 
     fn is_current(&self, copy: &Option<Words>) -> bool {
         copy.as_ref() == Some(&self.transition.state.lines[self.line as usize].latest)
     }
 
-    fn send(&mut self, outgoing: OutgoingMessage<Option<Words>>) -> Result<(), Violation> {
+    fn send(&mut self, outgoing: OutgoingMessage<Option<Words>>) -> Result<(), StepError> {
         let Receiver::Remote(remote) = outgoing.to else {
-            return Err("the home sends to itself".into());
+            return Err("the home sends to itself".to_string().into());
         };
         let (static_model, line) = (self.transition.static_model, self.line);
         let words = match outgoing.bytes {
             Bytes::None => None,
             Bytes::Line(words) => words,
-            Bytes::Write => return Err(SENT_STORES.into()),
+            Bytes::Write => return Err(StepError::unsupported(SENT_STORES)),
         };
         let OutgoingMessage {
             message, fields, ..
@@ -380,36 +382,36 @@ where
         self.transition.static_model.facts.slot || !device_may_write
     }
 
-    fn set_memory(&mut self, _copy: Option<Words>) -> Result<(), Violation> {
-        Err(ZERO_LATENCY_MEMORY.into())
+    fn set_memory(&mut self, _copy: Option<Words>) -> Result<(), StepError> {
+        Err(StepError::unsupported(ZERO_LATENCY_MEMORY))
     }
 
-    fn store(&mut self, _whole: bool) -> Result<(), Violation> {
-        Err(ZERO_LATENCY_MEMORY.into())
+    fn store(&mut self, _whole: bool) -> Result<(), StepError> {
+        Err(StepError::unsupported(ZERO_LATENCY_MEMORY))
     }
 
-    fn defer_write(&mut self, _whole: bool) -> Result<(), Violation> {
-        Err(ZERO_LATENCY_MEMORY.into())
+    fn defer_write(&mut self, _whole: bool) -> Result<(), StepError> {
+        Err(StepError::unsupported(ZERO_LATENCY_MEMORY))
     }
 
-    fn commit_deferred(&mut self) -> Result<(), Violation> {
-        Err(ZERO_LATENCY_MEMORY.into())
+    fn commit_deferred(&mut self) -> Result<(), StepError> {
+        Err(StepError::unsupported(ZERO_LATENCY_MEMORY))
     }
 
-    fn start(&mut self, operation: MemoryOp<Option<Words>>) -> Result<(), Violation> {
+    fn start(&mut self, operation: MemoryOp<Option<Words>>) -> Result<(), StepError> {
         match operation {
             MemoryOp::Read => self.transition.start_read(self.line),
             MemoryOp::Write(Some(words)) => self.transition.start_write(self.line, words),
             MemoryOp::Write(None) => {
                 let line = self.line;
-                return Err(format!("the home writes line {line} without bytes"));
+                return Err(format!("the home writes line {line} without bytes").into());
             }
-            MemoryOp::Store { .. } => return Err(SENT_STORES.into()),
+            MemoryOp::Store { .. } => return Err(StepError::unsupported(SENT_STORES)),
         }
         Ok(())
     }
 
-    fn acknowledge(&mut self, local: u8) -> Result<(), Violation> {
+    fn acknowledge(&mut self, local: u8) -> Result<(), StepError> {
         self.transition.acknowledge(self.line, local)
     }
 
