@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::collections::VecDeque;
 
 use crate::kernel::Time;
-use crate::message::{Agent, Line};
+use crate::message::{Agent, CoreId, Line};
 use crate::timeline::Timeline;
 use cohkit_protocol::controller::Access;
 
@@ -220,7 +220,7 @@ struct Contention {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transaction {
     /// Issuing core.
-    pub core: u16,
+    pub core: CoreId,
     /// The line.
     pub line: Line,
     /// The access.
@@ -565,7 +565,7 @@ impl Attribution {
         segments.reverse();
         transaction.segments = segments;
         self.count += 1;
-        let (busy, last_done) = &mut self.cores[usize::from(transaction.core)];
+        let (busy, last_done) = &mut self.cores[transaction.core.index()];
         *busy += transaction.latency();
         *last_done = transaction.done.max(*last_done);
         self.latency += u128::from(transaction.latency());
@@ -700,7 +700,7 @@ mod tests {
     /// Access of core 0 to line 0 without segments.
     fn transaction(issued: Time, done: Time) -> Transaction {
         Transaction {
-            core: 0,
+            core: CoreId(0),
             line: 0,
             access: Access::Load,
             issued,

@@ -2,6 +2,7 @@
 
 use cohkit_base::memory::prefetch_value;
 use cohkit_protocol::protocol::MessageId;
+use std::fmt;
 use std::ops::Range;
 
 /// Index of a cache line: its address divided by the size of a line.
@@ -11,6 +12,17 @@ cohkit_base::index!(
     /// Number of an agent of a line: a remote, from 0, or [`HOME`]. Cores have numbers of their own.
     Agent(u16)
 );
+
+cohkit_base::index!(
+    /// Number of a core, or of a thread of an application, from 0.
+    CoreId(u16)
+);
+
+impl fmt::Display for CoreId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 /// Maximum number of fields of a message, which are stored inline. Protocols with more are rejected.
 pub const FIELDS: usize = 4;

@@ -23,7 +23,7 @@ use rustc_hash::FxHashMap;
 
 use crate::data::{Data, Paged};
 use crate::explain::FailureKind;
-use crate::message::{Agent, Line};
+use crate::message::{Agent, CoreId, Line};
 use program_order::OwnStores;
 use stale_copies::{StaleCopies, Word};
 
@@ -63,7 +63,7 @@ pub struct Oracle {
     /// Number of caches of the upper of two levels with each permission, while that level uses the oracle.
     pub(crate) above: Option<Paged<[u16; 3]>>,
     /// Value of each core's last store to a word, until the store is performed.
-    buffered: FxHashMap<(u16, Line, u16), u64>,
+    buffered: FxHashMap<(CoreId, Line, u16), u64>,
     /// Initial value of a word.
     initial_value: fn(u32, u16) -> u64,
     /// State of the checks for copies that may be stale.
@@ -120,7 +120,7 @@ impl Oracle {
     /// Records that a core has written words of a line, as a release if `release`.
     pub fn record_observed_write(
         &mut self,
-        (core, release): (u16, bool),
+        (core, release): (CoreId, bool),
         line: Line,
         words: std::ops::Range<u16>,
         version: u32,
@@ -137,7 +137,7 @@ impl Oracle {
     /// Description of the violation.
     pub fn check_stale_read(
         &mut self,
-        reader: (u16, bool),
+        reader: (CoreId, bool),
         word: Word,
         version_and_value: (u32, u64),
     ) -> Result<(), String> {
@@ -260,14 +260,14 @@ impl Oracle {
     }
 
     /// Records that a core has stored a word into its write buffer.
-    pub fn buffer(&mut self, core: u16, line: Line, word: u16, value: u64) {
+    pub fn buffer(&mut self, core: CoreId, line: Line, word: u16, value: u64) {
         if self.level == Level::Bytes {
             self.buffered.insert((core, line, word), value);
         }
     }
 
     /// Records that a store from a core's write buffer has been performed.
-    pub fn unbuffer(&mut self, core: u16, line: Line, word: u16, value: u64) {
+    pub fn unbuffer(&mut self, core: CoreId, line: Line, word: u16, value: u64) {
         let key = (core, line, word);
         if self.buffered.get(&key) == Some(&value) {
             self.buffered.remove(&key);
@@ -278,7 +278,7 @@ impl Oracle {
     /// found nothing there.
     pub fn is_forwarded_value_correct(
         &self,
-        core: u16,
+        core: CoreId,
         line: Line,
         word: u16,
         forwarded: Option<u64>,

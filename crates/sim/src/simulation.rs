@@ -48,7 +48,7 @@ use crate::data::{mix, Copy, Data, Paged, Random};
 use crate::explain::{Failure, FailureKind, Trace};
 use crate::kernel::{Queue, Time};
 use crate::levels::Levels;
-use crate::message::{Agent, Line, Message, Order, Pool, Work, HOME};
+use crate::message::{Agent, CoreId, Line, Message, Order, Pool, Work, HOME};
 use crate::oracle::{Level, Oracle};
 use crate::platform::{self, Memory, Platform};
 use crate::scenario::{Performance, Play, Playable};
@@ -90,7 +90,7 @@ pub(crate) enum Event {
     Access(u32),
     /// A core is notified that a line of its write buffer has been performed: number of the core, and place in the
     /// buffer.
-    Drained(u16, u16),
+    Drained(CoreId, u16),
     /// A message reaches a switch on its path. Most machines have one switch.
     Switch(u32, SwitchHop),
     /// A message leaves its switch for the framed links to its receiver.
@@ -122,7 +122,7 @@ pub(crate) enum Event {
     /// An unlock of the application reaches the home.
     LocalUnlock(Line),
     /// A core's thread executes its step on a register or the CPU's own memory.
-    HostStep(u16),
+    HostStep(CoreId),
     /// A transfer reaches the CPU's own memory.
     Transfer(u32),
     /// Registers of a caching agent have changed, or, for numbers after those of the caching agents, registers of a
@@ -133,7 +133,7 @@ pub(crate) enum Event {
     /// A step of an address translation.
     Translation(u32),
     /// A core's thread continues.
-    Thread(u16),
+    Thread(CoreId),
     /// Check for timed-out accesses.
     Overdue,
 }
@@ -157,7 +157,7 @@ pub(crate) struct Pending {
     /// Number of words that a write stores, from `word` on.
     pub words: u16,
     /// Number of the issuing core.
-    pub core: u16,
+    pub core: CoreId,
     /// Cache that the access goes to.
     pub cache: Agent,
     /// Kind of access.
@@ -180,7 +180,7 @@ impl Pending {
     pub fn new(
         line: Line,
         kind: Access,
-        core: u16,
+        core: CoreId,
         cache: Agent,
         purpose: Purpose,
         issued: Time,
@@ -237,14 +237,14 @@ pub(crate) struct NewAccess {
     /// Word of the line; reduced modulo the words of a line.
     pub word: u16,
     /// Number of the issuing core.
-    pub core: u16,
+    pub core: CoreId,
     /// Requester.
     pub purpose: Purpose,
 }
 
 impl NewAccess {
     /// Returns the prefetch of a permission for a line.
-    pub fn prefetch(line: Line, kind: Access, core: u16) -> NewAccess {
+    pub fn prefetch(line: Line, kind: Access, core: CoreId) -> NewAccess {
         NewAccess {
             line,
             kind,

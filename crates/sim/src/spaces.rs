@@ -22,7 +22,7 @@ use crate::components::traffic::{Pattern, Workload};
 use crate::data::{mix, Data};
 use crate::explain::Failure;
 use crate::kernel::Time;
-use crate::message::{Agent, Line};
+use crate::message::{Agent, CoreId, Line};
 use crate::oracle::Level;
 use crate::platform::Platform;
 use crate::scenario::{Performance, Tally};
@@ -112,7 +112,7 @@ impl Spaces {
         {
             application.host.path = Some(HostMemoryPath::default());
             threads.has_host_space = true;
-            host.frontend.port = Some(Box::new(Port::new(engine, max_outstanding.into())));
+            host.frontend.port = Some(Box::new(Port::new(CoreId(engine), max_outstanding.into())));
             let host_words = setup.play.as_ref();
             let host_words = host_words.map_or(0, |play| play.scenario.host_words());
             if let (Some(translations), 1..) = (&mut host.frontend.translations, host_words) {

@@ -259,7 +259,7 @@ impl Timeline {
             return;
         }
         self.accesses += 1;
-        let core = usize::from(transaction.core);
+        let core = transaction.core.index();
         let tracks = &self.cores[core];
         let free_track = tracks
             .iter()

@@ -26,7 +26,7 @@ use super::thread::Threads;
 use crate::data::{Copy, Data};
 use crate::explain::FailureKind;
 use crate::kernel::Time;
-use crate::message::{Line, HOME};
+use crate::message::{CoreId, Line, HOME};
 use crate::platform::Platform;
 use crate::scenario::{Play, Tally};
 use crate::simulation::{Context, Event as KernelEvent, MainMemory};
@@ -221,7 +221,7 @@ impl Application {
 
     /// Starts the application, and schedules the end of the run at `until` (picoseconds; `Time::MAX` for no end).
     pub fn start(&mut self, context: &mut Context, until: Time) {
-        if context.tables.has_core(0) {
+        if context.tables.has_core(CoreId(0)) {
             let words = context.contents.data.words();
             self.events.schedule(context, 0, Event::Start { words });
         }

@@ -16,7 +16,7 @@ use crate::components::tags::{Shape, Slot, Tags};
 use crate::data::Copy;
 use crate::explain::FailureKind;
 use crate::kernel::Time;
-use crate::message::{Agent, Line};
+use crate::message::{Agent, CoreId, Line};
 use crate::simulation::groups::{Groups, KindQuantities};
 use crate::simulation::observer::Fact;
 use crate::simulation::{Context, Event, Pending, Purpose};
@@ -152,11 +152,11 @@ impl Cores {
     /// Returns the time at which an access that is ready at `time` leaves its core, and reserves that time. Both
     /// are in picoseconds.
     #[inline(always)]
-    pub fn departure_time(&mut self, groups: &Groups, core: u16, time: Time) -> Time {
+    pub fn departure_time(&mut self, groups: &Groups, core: CoreId, time: Time) -> Time {
         if self.next_departures.is_empty() {
             return time;
         }
-        let next_departure = &mut self.next_departures[usize::from(core)];
+        let next_departure = &mut self.next_departures[core.index()];
         let departure = time.max(*next_departure);
         *next_departure = departure + groups.of_core(core).issue;
         departure
@@ -242,8 +242,8 @@ impl Cores {
     }
 
     /// True if a core has stores that have not been performed, or of whose completion it has not been notified.
-    pub fn has_buffered_stores(&self, core: u16) -> bool {
-        let core = self.cores.get(usize::from(core));
+    pub fn has_buffered_stores(&self, core: CoreId) -> bool {
+        let core = self.cores.get(core.index());
         core.is_some_and(|core| {
             let mut stages = core.entry_states.iter().map(|&(stage, _)| stage);
             !core.waiting_accesses.is_empty() || stages.any(|stage| stage != Stage::Free)
@@ -258,7 +258,7 @@ impl Cores {
         threads: Option<&Threads>,
     ) -> CoreResult {
         let access = context.local.accesses[index];
-        let core = &mut self.cores[usize::from(access.core)];
+        let core = &mut self.cores[access.core.index()];
         // Accesses of a core to one line stay in order.
         let mut waiting = core.waiting_accesses.iter();
         let follows_waiting_access =
@@ -293,7 +293,7 @@ impl Cores {
         threads: Option<&Threads>,
     ) -> CoreResult {
         let Pending { line, word, .. } = *access;
-        let core_index = usize::from(access.core);
+        let core_index = access.core.index();
         let forwarded = self.cores[core_index].pending_value(line, word);
         let oracle = &context.contents.oracle;
         if !oracle.is_forwarded_value_correct(access.core, line, word, forwarded) {
@@ -330,7 +330,7 @@ impl Cores {
         access: &Pending,
     ) -> CoreResult {
         let Pending { line, word, .. } = *access;
-        let core = &mut self.cores[usize::from(access.core)];
+        let core = &mut self.cores[access.core.index()];
         let entry_index = match core.find(line, Stage::Held) {
             Some(entry_index) => {
                 context.tally.counters.coalesced += 1;
@@ -373,7 +373,7 @@ impl Cores {
         access: &Pending,
         mut copy: Copy,
     ) -> Copy {
-        let core = &mut self.cores[usize::from(access.core)];
+        let core = &mut self.cores[access.core.index()];
         let Some(entry_index) = core.find(access.line, Stage::Sent) else {
             return copy;
         };
@@ -388,13 +388,13 @@ impl Cores {
                     .unbuffer(access.core, access.line, word, value);
             }
         }
-        self.cores[usize::from(access.core)].entries[entry_index].words = words;
+        self.cores[access.core.index()].entries[entry_index].words = words;
         copy
     }
 
     /// Records that buffered stores in flight to the shared cache are visible to all agents from now on.
     pub fn record_visible_buffer(&self, context: &mut Context, access: &Pending) {
-        let core = &self.cores[usize::from(access.core)];
+        let core = &self.cores[access.core.index()];
         if let Some(entry_index) = core.find(access.line, Stage::Sent) {
             context.record_visible_stores(&core.entries[entry_index].issue_times);
         }
@@ -423,7 +423,7 @@ impl Cores {
         performed: bool,
         completion: Time,
     ) {
-        let core = &mut self.cores[usize::from(access.core)];
+        let core = &mut self.cores[access.core.index()];
         let Some(entry_index) = core.find(access.line, Stage::Sent) else {
             return;
         };
@@ -448,7 +448,7 @@ impl Cores {
         } else {
             context.tally.counters.skipped += store_count;
         }
-        self.cores[usize::from(access.core)].entries[entry_index].issue_times = issue_times;
+        self.cores[access.core.index()].entries[entry_index].issue_times = issue_times;
         context.schedule(completion, Event::Drained(access.core, entry_index as u16));
     }
 
@@ -457,27 +457,28 @@ impl Cores {
     pub fn release_entry(
         &mut self,
         context: &mut Context,
-        core_index: u16,
+        core: CoreId,
         entry_index: u16,
     ) -> Vec<u32> {
-        let core = &mut self.cores[usize::from(core_index)];
+        let buffer = &mut self.cores[core.index()];
         let entry_index = usize::from(entry_index);
-        let (_, line) = core.entry_states[entry_index];
-        let allocated_at = core.entries[entry_index].allocated_at;
+        let (_, line) = buffer.entry_states[entry_index];
+        let allocated_at = buffer.entries[entry_index].allocated_at;
         context.tally.counters.buffered += context.local.now - allocated_at;
-        core.entry_states[entry_index].0 = Stage::Free;
-        if let (Some(held_index), None) =
-            (core.find(line, Stage::Held), core.find(line, Stage::Sent))
-        {
-            core.entry_states[held_index].0 = Stage::Sent;
-            send_buffered_stores(context, core_index, line);
+        buffer.entry_states[entry_index].0 = Stage::Free;
+        if let (Some(held_index), None) = (
+            buffer.find(line, Stage::Held),
+            buffer.find(line, Stage::Sent),
+        ) {
+            buffer.entry_states[held_index].0 = Stage::Sent;
+            send_buffered_stores(context, core, line);
         }
-        std::mem::take(&mut core.waiting_accesses)
+        std::mem::take(&mut buffer.waiting_accesses)
     }
 
     /// Takes back the empty list from [`Cores::release_entry`], unless accesses wait again.
-    pub fn reuse_waiting_list(&mut self, core: u16, list: Vec<u32>) {
-        let waiting = &mut self.cores[usize::from(core)].waiting_accesses;
+    pub fn reuse_waiting_list(&mut self, core: CoreId, list: Vec<u32>) {
+        let waiting = &mut self.cores[core.index()].waiting_accesses;
         if waiting.is_empty() {
             *waiting = list;
         }
@@ -486,7 +487,7 @@ impl Cores {
     /// Fills a core's L1 with a line that its load has found in the shared cache.
     pub fn fill_l1(&mut self, context: &mut Context, access: &Pending, copy: Copy) {
         let (line, cache) = (access.line, access.cache);
-        let (core, Some(l1s)) = (usize::from(access.core), &mut self.l1s) else {
+        let (core, Some(l1s)) = (access.core.index(), &mut self.l1s) else {
             return;
         };
         let slot = match (l1s.find(core, line), l1s.vacancy(core, line)) {
@@ -517,7 +518,7 @@ impl Cores {
         context: &mut Context,
         cache: Agent,
         line: Line,
-        written: Option<(u16, Copy)>,
+        written: Option<(CoreId, Copy)>,
     ) {
         let Some(mut remaining_holders) = self.holders.remove(&(cache, line)) else {
             return;
@@ -532,7 +533,7 @@ impl Cores {
             };
             context.contents.data.release(l1_copy(l1s, slot));
             match written {
-                Some((core, copy)) if usize::from(core) == core_index => {
+                Some((core, copy)) if core.index() == core_index => {
                     l1s.set_entry(slot, [context.contents.data.share(copy).number(), 0, 0, 0]);
                     self.holders.insert((cache, line), 1);
                 }
@@ -567,7 +568,7 @@ fn complete_load(context: &mut Context, index: u32, value: Option<u64>) -> CoreR
 }
 
 /// Sends the buffered stores to a line to the shared cache.
-fn send_buffered_stores(context: &mut Context, core: u16, line: Line) {
+fn send_buffered_stores(context: &mut Context, core: CoreId, line: Line) {
     let cache = context.tables.groups.cache_of(core);
     let now = context.now();
     let access = Pending::new(line, Access::Store, core, cache, Purpose::Drain, now);
@@ -647,7 +648,7 @@ system one { remotes 1; lines 1 }
         let now = simulation.local.now;
         let index = simulation.local.accesses.insert(Pending {
             value: 7,
-            ..Pending::new(line, kind, 0, Agent(0), Purpose::Core, now)
+            ..Pending::new(line, kind, CoreId(0), Agent(0), Purpose::Core, now)
         });
         let mut context = context!(simulation);
         simulation.frontend.issue_at_core(&mut context, index);
@@ -671,7 +672,7 @@ system one { remotes 1; lines 1 }
         assert_eq!(simulation.tally.counters.l1_hits, 1);
         // Line 0 has been performed. Line 2 takes its entry, and the load finds it there.
         let mut context = context!(simulation);
-        simulation.frontend.handle_drain(&mut context, 0, 0);
+        simulation.frontend.handle_drain(&mut context, CoreId(0), 0);
         assert_eq!(simulation.frontend.cores.cores[0].waiting_accesses.len(), 1);
         assert_eq!(simulation.tally.counters.forwarded, 1);
     }

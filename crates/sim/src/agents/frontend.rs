@@ -18,7 +18,7 @@ use crate::components::traffic::Traffic;
 use crate::data::mix;
 use crate::explain::FailureKind;
 use crate::kernel::Time;
-use crate::message::{Agent, Line};
+use crate::message::{Agent, CoreId, Line};
 use crate::simulation::observer::Fact;
 use crate::simulation::{Context, Event, MainMemory, NewAccess, Pending, Purpose};
 
@@ -42,12 +42,12 @@ impl Frontend {
         let groups = &context.tables.groups;
         let outstanding = groups.groups.iter().map(|group| group.outstanding);
         for round in 0..outstanding.max().unwrap_or(0) {
-            for core in 0..groups.cores() {
+            for core in (0..groups.cores()).map(CoreId) {
                 let group = groups.of_core(core);
                 if round >= group.outstanding || !context.tables.has_core(core) {
                     continue;
                 }
-                if round == 0 && (core == group.cores.start || group.streams) {
+                if round == 0 && (core.0 == group.cores.start || group.streams) {
                     // Prefetches before the first access that no access accompanies.
                     for distance in 1..group.prefetch {
                         self.prefetch_ahead(context, core, distance, 0);
@@ -64,7 +64,7 @@ impl Frontend {
             .threads
             .as_ref()
             .map_or(0, |threads| threads.states.len());
-        for thread in 0..count as u16 {
+        for thread in (0..count as u16).map(CoreId) {
             if context.tables.has_core(thread) {
                 self.continue_thread(context, thread, 0);
             }
@@ -73,7 +73,7 @@ impl Frontend {
 
     /// Issues a core's next access at a time that is not in the past, or continues its thread.
     #[inline(always)]
-    pub fn issue(&mut self, context: &mut Context, core: u16, time: Time) {
+    pub fn issue(&mut self, context: &mut Context, core: CoreId, time: Time) {
         if self.threads.is_some() {
             return self.continue_thread(context, core, time);
         }
@@ -109,7 +109,7 @@ impl Frontend {
     }
 
     /// Prefetches, for reading, the line of the access `distance` accesses after the core's next one.
-    fn prefetch_ahead(&mut self, context: &mut Context, core: u16, distance: u32, time: Time) {
+    fn prefetch_ahead(&mut self, context: &mut Context, core: CoreId, distance: u32, time: Time) {
         if let Some(line) = self.traffic.line_ahead(core, distance) {
             self.start_access(context, NewAccess::prefetch(line, Access::Load, core), time);
         }
@@ -180,7 +180,7 @@ impl Frontend {
     }
 
     /// Handles the notification of a core that buffered stores have been performed.
-    pub fn handle_drain(&mut self, context: &mut Context, core: u16, entry: u16) {
+    pub fn handle_drain(&mut self, context: &mut Context, core: CoreId, entry: u16) {
         let mut waiting = self.cores.release_entry(context, core, entry);
         for index in waiting.drain(..) {
             self.issue_at_core(context, index);
@@ -290,7 +290,7 @@ impl Frontend {
 
     /// Fails the run: a core has waited too long for an access.
     #[cold]
-    pub fn report_timeout(&self, context: &mut Context, line: Line, core: u16, issued: Time) {
+    pub fn report_timeout(&self, context: &mut Context, line: Line, core: CoreId, issued: Time) {
         let obligations = self
             .threads
             .as_ref()
@@ -310,7 +310,7 @@ impl Frontend {
 /// Threads of a scenario.
 impl Frontend {
     /// Continues a core's thread at a time that is not in the past.
-    pub fn continue_thread(&mut self, context: &mut Context, core: u16, mut time: Time) {
+    pub fn continue_thread(&mut self, context: &mut Context, core: CoreId, mut time: Time) {
         for _ in 0..MAX_UNTIMED_STEPS {
             let Some(threads) = &mut self.threads else {
                 return;
@@ -349,7 +349,7 @@ impl Frontend {
     }
 
     /// True if accesses of a core have virtual addresses.
-    fn translates(&self, context: &Context, core: u16) -> bool {
+    fn translates(&self, context: &Context, core: CoreId) -> bool {
         let cache = context.tables.groups.cache_of(core);
         (self.translations.as_ref()).is_some_and(|translations| translations.has(cache))
     }
@@ -374,7 +374,7 @@ impl Frontend {
     }
 
     /// Issues a fence to the cache if the protocol's caches take part in fences. Returns false if they do not.
-    fn issue_fence(&mut self, context: &mut Context, core: u16, time: Time) -> bool {
+    fn issue_fence(&mut self, context: &mut Context, core: CoreId, time: Time) -> bool {
         let kind = context.tables.groups.kind_of(core);
         let threads = self.threads.as_ref();
         let fence = threads.and_then(|threads| threads.accesses[kind].fence);
@@ -385,14 +385,14 @@ impl Frontend {
     }
 
     /// Ends a prefetch of a core, which a thread counts.
-    fn end_prefetch(&mut self, core: u16) {
+    fn end_prefetch(&mut self, core: CoreId) {
         if let Some(threads) = &mut self.threads {
             threads.end_prefetch(core);
         }
     }
 
     /// Ends a posted store of a core's thread.
-    fn complete_posted(&mut self, context: &mut Context, core: u16, line: Line) {
+    fn complete_posted(&mut self, context: &mut Context, core: CoreId, line: Line) {
         let threads = self.threads.as_mut();
         if let Some(time) = threads.and_then(|threads| threads.complete_posted(context, core, line))
         {
@@ -405,7 +405,7 @@ impl Frontend {
     pub fn refuse_thread(
         &mut self,
         context: &mut Context,
-        core: u16,
+        core: CoreId,
         refusal: PageFault,
         (line, target): (Line, &str),
         time: Time,
@@ -423,7 +423,7 @@ impl Frontend {
 
     /// Sets the result of a thread's access.
     #[inline]
-    pub fn set_thread_result(&mut self, core: u16, value: u64) {
+    pub fn set_thread_result(&mut self, core: CoreId, value: u64) {
         if let Some(threads) = &mut self.threads {
             threads.set_result(core, value);
         }

@@ -10,6 +10,7 @@ use super::frontend::Frontend;
 use crate::components::bus::{Bus, TransferDirection};
 use crate::explain::FailureKind;
 use crate::kernel::Time;
+use crate::message::CoreId;
 use crate::platform::Platform;
 use crate::simulation::{Context, Event as KernelEvent};
 use memory_path::HostMemoryPath;
@@ -24,7 +25,7 @@ pub(crate) struct Host {
     /// Words of the CPU's own memory, by index. Absent ones are zero.
     memory: FxHashMap<u32, u64>,
     /// Words that a core has read since the last other activity. Reading one of them again is polling, not progress.
-    polled_words: FxHashSet<(u16, u32)>,
+    polled_words: FxHashSet<(CoreId, u32)>,
     /// Transfers in flight to memory, by number.
     transfers: FxHashMap<u32, Transfer>,
     /// Number of the next transfer.
@@ -45,14 +46,14 @@ pub(crate) struct HostEnvironment<'e, 'c> {
 
 impl HostEnvironment<'_, '_> {
     /// Records since when a thread waits for a register or for the host's memory.
-    pub fn set_reading_since(&mut self, core: u16, since: Option<Time>) {
+    pub fn set_reading_since(&mut self, core: CoreId, since: Option<Time>) {
         if let Some(threads) = &mut self.frontend.threads {
-            threads.states[usize::from(core)].reading_since = since;
+            threads.states[core.index()].reading_since = since;
         }
     }
 
     /// Continues a core's thread at a time that is not in the past.
-    fn continue_thread(&mut self, core: u16, time: Time) {
+    fn continue_thread(&mut self, core: CoreId, time: Time) {
         self.frontend.continue_thread(self.context, core, time);
     }
 
@@ -119,10 +120,10 @@ impl Host {
     }
 
     /// Executes a thread's step on a register or on the CPU's own memory.
-    pub fn execute_step(&mut self, env: &mut HostEnvironment, core: u16) {
+    pub fn execute_step(&mut self, env: &mut HostEnvironment, core: CoreId) {
         let now = env.context.now();
         let threads = env.frontend.threads.as_ref();
-        let Some(step) = threads.map(|threads| threads.states[usize::from(core)].step) else {
+        let Some(step) = threads.map(|threads| threads.states[core.index()].step) else {
             return;
         };
         if self.path.is_some() {
@@ -147,7 +148,7 @@ impl Host {
         match step {
             Step::ReadRegister { register } => {
                 if let Some(arrival) = self.carry(env.context, TransferDirection::Down, now, 0) {
-                    let thread = core.into();
+                    let thread = core.0.into();
                     env.schedule_event(arrival, Event::RegisterRead { register, thread });
                     env.set_reading_since(core, Some(now));
                 }
@@ -191,7 +192,7 @@ impl Host {
 
     /// Returns the value of a register to the thread that reads it.
     fn reply_to_thread(&mut self, env: &mut HostEnvironment, thread: u32, value: u64) {
-        let (now, core) = (env.context.now(), thread as u16);
+        let (now, core) = (env.context.now(), CoreId(thread as u16));
         let direction = TransferDirection::Up;
         let Some(arrival) = self.carry(env.context, direction, now, WORD_BYTES) else {
             return;
@@ -253,7 +254,7 @@ impl Host {
             return env.context.fail(FailureKind::Contract, 0, text);
         };
         match std::mem::take(&mut state.awaits_interrupt) {
-            true => (env.context).schedule(delivery, KernelEvent::Thread(thread as u16)),
+            true => (env.context).schedule(delivery, KernelEvent::Thread(CoreId(thread as u16))),
             false => state.pending_interrupt = Some(delivery),
         }
     }

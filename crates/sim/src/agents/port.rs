@@ -13,14 +13,14 @@ use std::collections::VecDeque;
 use crate::data::Copy;
 use crate::explain::FailureKind;
 use crate::kernel::Time;
-use crate::message::Line;
+use crate::message::{CoreId, Line};
 use crate::simulation::{Context, Pending, Purpose};
 
 /// Requester of an access to another space.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Requester {
     /// A thread, which waits for the completion.
-    Thread(u16),
+    Thread(CoreId),
     /// The application, with its tag for the request.
     Application(u32),
     /// A transfer of the bus, with the application's tag for it.
@@ -118,9 +118,9 @@ struct Part {
 /// All outstanding requests.
 pub(crate) struct Port {
     /// Core through which bus transfers enter, in front of a cache of the host.
-    bridge: u16,
+    bridge: CoreId,
     /// Core through which the device's accesses leave.
-    engine: u16,
+    engine: CoreId,
     /// Maximum number of the device's outstanding accesses.
     max_in_flight: u64,
     /// Number of the device's outstanding accesses; those of threads and transfers are not counted.
@@ -140,9 +140,9 @@ pub(crate) struct Port {
 impl Port {
     /// Creates an idle port. `engine` is the device's only core; bus transfers enter through the core before it. The
     /// device has at most `max_in_flight` accesses in flight.
-    pub fn new(engine: u16, max_in_flight: u64) -> Port {
+    pub fn new(engine: CoreId, max_in_flight: u64) -> Port {
         Port {
-            bridge: engine - 1,
+            bridge: CoreId(engine.0 - 1),
             engine,
             max_in_flight,
             in_flight: 0,

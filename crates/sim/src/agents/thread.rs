@@ -10,7 +10,7 @@ use cohkit_protocol::threads::Accesses;
 use super::scenario_state::ScenarioState;
 use crate::explain::FailureKind;
 use crate::kernel::Time;
-use crate::message::Line;
+use crate::message::{CoreId, Line};
 use crate::simulation::{Context, NewAccess, Purpose};
 
 /// Upper bound for requested times, in picoseconds: about 107 days. A later time is reported as a mistake.
@@ -152,11 +152,11 @@ impl Threads {
     }
 
     /// Returns a core that has waited for a register since `latest` or earlier, as an access to line 0.
-    pub fn overdue_register_read(&self, latest: Time) -> Option<(Line, u16, Time)> {
+    pub fn overdue_register_read(&self, latest: Time) -> Option<(Line, CoreId, Time)> {
         let mut threads = self.states.iter().zip(0..);
         threads.find_map(|(thread, core)| {
             let since = thread.reading_since.filter(|&since| since <= latest)?;
-            Some((0, core, since))
+            Some((0, CoreId(core), since))
         })
     }
 
@@ -169,7 +169,7 @@ impl Threads {
     }
 
     /// Returns an access of a core that concerns no line.
-    pub fn access_without_line(core: u16, kind: Access) -> NewAccess {
+    pub fn access_without_line(core: CoreId, kind: Access) -> NewAccess {
         NewAccess {
             line: 0,
             kind,
@@ -180,8 +180,8 @@ impl Threads {
     }
 
     /// Starts a thread's next step at `time`, and executes it if it concerns the thread alone.
-    pub fn advance(&mut self, context: &mut Context, core: u16, time: Time) -> ThreadAction {
-        let thread_index = usize::from(core);
+    pub fn advance(&mut self, context: &mut Context, core: CoreId, time: Time) -> ThreadAction {
+        let thread_index = core.index();
         let group = context.tables.groups.of_core(core);
         let Some(thread) = self.states.get_mut(thread_index) else {
             return ThreadAction::Wait;
@@ -244,8 +244,8 @@ impl Threads {
     }
 
     /// Returns the access of a step that has one.
-    fn access(&mut self, context: &mut Context, core: u16, step: &Step) -> ThreadAction {
-        let thread_index = usize::from(core);
+    fn access(&mut self, context: &mut Context, core: CoreId, step: &Step) -> ThreadAction {
+        let thread_index = core.index();
         let groups = &context.tables.groups;
         let accesses = self.accesses[groups.kind_of(core)];
         let can_post = self.orders.is_some() && groups.of_core(core).posted > 0;
@@ -306,14 +306,14 @@ impl Threads {
     fn must_wait_for_posted(
         &mut self,
         max_posted: usize,
-        core: u16,
+        core: CoreId,
         step: &Step,
         time: Time,
     ) -> bool {
         let Some(orders) = self.orders else {
             return false;
         };
-        let Some(thread) = self.states.get_mut(usize::from(core)) else {
+        let Some(thread) = self.states.get_mut(core.index()) else {
             return false;
         };
         let (Some((line, later)), false) = (program_order_entry(step), thread.posted.is_empty())
@@ -345,10 +345,10 @@ impl Threads {
     pub fn complete_posted(
         &mut self,
         context: &mut Context,
-        core: u16,
+        core: CoreId,
         line: Line,
     ) -> Option<Time> {
-        let thread = self.states.get_mut(usize::from(core))?;
+        let thread = self.states.get_mut(core.index())?;
         let mut posted = thread.posted.iter();
         if let Some(position) = posted.position(|&(posted_line, _)| posted_line == line) {
             thread.posted.remove(position);
@@ -362,9 +362,9 @@ impl Threads {
 
     /// Counts a prefetch of a core's thread. Returns false if it is dropped, since the thread has as many outstanding
     /// prefetches as leave room for one other access.
-    fn begin_prefetch(&mut self, context: &mut Context, core: u16) -> bool {
+    fn begin_prefetch(&mut self, context: &mut Context, core: CoreId) -> bool {
         let limit = context.tables.groups.of_core(core).thread_accesses - 1;
-        let Some(thread) = self.states.get_mut(usize::from(core)) else {
+        let Some(thread) = self.states.get_mut(core.index()) else {
             return false;
         };
         let is_admitted = thread.prefetches < limit;
@@ -374,15 +374,15 @@ impl Threads {
     }
 
     /// Ends a prefetch of a core's thread.
-    pub fn end_prefetch(&mut self, core: u16) {
-        if let Some(thread) = self.states.get_mut(usize::from(core)) {
+    pub fn end_prefetch(&mut self, core: CoreId) {
+        if let Some(thread) = self.states.get_mut(core.index()) {
             thread.prefetches -= 1;
         }
     }
 
     /// Removes a thread's last posted store to a line, which was refused.
-    pub fn remove_posted(&mut self, core: u16, line: Line) {
-        if let Some(thread) = self.states.get_mut(usize::from(core)) {
+    pub fn remove_posted(&mut self, core: CoreId, line: Line) {
+        if let Some(thread) = self.states.get_mut(core.index()) {
             let mut posted = thread.posted.iter();
             let position = posted.rposition(|&(posted_line, _)| posted_line == line);
             position.map(|position| thread.posted.remove(position));
@@ -390,23 +390,20 @@ impl Threads {
     }
 
     /// Lets a thread wait for all its buffered stores.
-    pub fn wait_for_stores(&mut self, core: u16) {
-        self.states[usize::from(core)].awaits_stores = true;
+    pub fn wait_for_stores(&mut self, core: CoreId) {
+        self.states[core.index()].awaits_stores = true;
     }
 
     /// Ends a thread's wait for its buffered stores. Returns true if it waited.
-    pub fn end_wait_for_stores(&mut self, core: u16) -> bool {
-        let thread = self.states.get_mut(usize::from(core));
+    pub fn end_wait_for_stores(&mut self, core: CoreId) -> bool {
+        let thread = self.states.get_mut(core.index());
         thread.is_some_and(|thread| std::mem::take(&mut thread.awaits_stores))
     }
 
     /// Sets the step that follows a refused access. Returns false if the thread does not handle page faults.
-    pub fn set_step_after_refusal(&mut self, core: u16, refusal: PageFault) -> bool {
-        let step = self
-            .scenario
-            .run
-            .handle_page_fault(usize::from(core), refusal);
-        let (Some(thread), Some(step)) = (self.states.get_mut(usize::from(core)), step) else {
+    pub fn set_step_after_refusal(&mut self, core: CoreId, refusal: PageFault) -> bool {
+        let step = self.scenario.run.handle_page_fault(core.index(), refusal);
+        let (Some(thread), Some(step)) = (self.states.get_mut(core.index()), step) else {
             return false;
         };
         (thread.step, thread.repeats_step) = (step, true);
@@ -416,29 +413,29 @@ impl Threads {
 
     /// Sets the result of a thread's access.
     #[inline]
-    pub fn set_result(&mut self, core: u16, value: u64) {
-        if let Some(thread) = self.states.get_mut(usize::from(core)) {
+    pub fn set_result(&mut self, core: CoreId, value: u64) {
+        if let Some(thread) = self.states.get_mut(core.index()) {
             thread.result = value;
         }
     }
 
     /// Returns the step in progress of a core's thread, if there is one.
-    fn step(&self, core: u16) -> Option<Step> {
-        Some(self.states.get(usize::from(core))?.step)
+    fn step(&self, core: CoreId) -> Option<Step> {
+        Some(self.states.get(core.index())?.step)
     }
 
     /// True if a core's write in progress is a release of its thread.
-    pub fn is_release(&self, core: u16) -> bool {
+    pub fn is_release(&self, core: CoreId) -> bool {
         matches!(self.step(core), Some(Step::Release { .. }))
     }
 
     /// True if a core's read in progress is an acquire of its thread.
-    pub fn is_acquire(&self, core: u16) -> bool {
+    pub fn is_acquire(&self, core: CoreId) -> bool {
         matches!(self.step(core), Some(Step::Acquire { .. }))
     }
 
     /// Returns the number of words that a thread writes in one access.
-    pub fn written_words(&self, core: u16) -> u16 {
+    pub fn written_words(&self, core: CoreId) -> u16 {
         match self.step(core) {
             Some(Step::StoreWords { words, .. }) => words.max(1),
             _ => 1,
@@ -446,7 +443,7 @@ impl Threads {
     }
 
     /// Returns the new value that an atomic access of a core's thread writes; `None` if the access only reads.
-    pub fn updated_value(&self, core: u16, word: u64) -> Option<u64> {
+    pub fn updated_value(&self, core: CoreId, word: u64) -> Option<u64> {
         match self.step(core)? {
             Step::Update { update, .. } => match update {
                 Update::CompareSwap { old, .. } if old != word => None,
@@ -457,7 +454,7 @@ impl Threads {
     }
 
     /// Returns the value that a thread's store writes.
-    pub fn stored_value(&self, core: u16) -> Option<u64> {
+    pub fn stored_value(&self, core: CoreId) -> Option<u64> {
         match self.step(core)? {
             Step::Store { value, .. }
             | Step::StoreWords { value, .. }
@@ -484,7 +481,7 @@ fn location(step: &Step) -> (Line, u16) {
 
 /// Executes a thread's work of this duration, in picoseconds, from `time` on. Fails the run if the work ends beyond
 /// simulated time.
-fn work(context: &mut Context, core: u16, time: Time, duration: Time) -> ThreadAction {
+fn work(context: &mut Context, core: CoreId, time: Time, duration: Time) -> ThreadAction {
     let end = time.checked_add(duration);
     let Some(end) = end.filter(|end| *end < MAX_REQUESTED_TIME) else {
         let text = format!(

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::data::{mix, Random};
 use crate::explain::FailureKind;
 use crate::kernel::Time;
-use crate::message::{Agent, Agents, Line, Pool};
+use crate::message::{Agent, Agents, CoreId, Line, Pool};
 use crate::platform::{Platform, Translation};
 use crate::simulation::{Context, Event, MainMemory, Pending, Purpose};
 
@@ -200,7 +200,7 @@ pub(crate) struct Translations {
     /// True if the next unmapping is scheduled.
     unmapping_scheduled: bool,
     /// Cores and lines with refused accesses. Retrying such an access does not count as progress.
-    refused_accesses: FxHashSet<(u16, Line)>,
+    refused_accesses: FxHashSet<(CoreId, Line)>,
     /// Source of pages to unmap and of random latencies.
     random: Random,
     /// Counters for the statistics.

@@ -10,7 +10,7 @@ use cohkit_protocol::controller::Access;
 use super::recorded::Recorded;
 use crate::data::{mix, Random};
 use crate::kernel::Time;
-use crate::message::Line;
+use crate::message::{CoreId, Line};
 
 /// Order of the accessed lines.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -214,9 +214,9 @@ impl Traffic {
     /// Returns the core's next access, with an issue time of `earliest` (picoseconds) or later; `None` if the core
     /// has made all of them.
     #[inline]
-    pub fn next_access(&mut self, core: u16, earliest: Time) -> Option<NextAccess> {
+    pub fn next_access(&mut self, core: CoreId, earliest: Time) -> Option<NextAccess> {
         let line = self.line_ahead(core, 0)?;
-        let stream = &mut self.streams[usize::from(core)];
+        let stream = &mut self.streams[core.index()];
         let number = stream.generated as usize;
         stream.generated += 1;
         self.issued += 1;
@@ -255,8 +255,8 @@ impl Traffic {
 
     /// Returns the line of an extra prefetch for writing, if one accompanies the core's current access. Draws
     /// random numbers, so it must be called once per access.
-    pub fn write_prefetch(&mut self, core: u16) -> Option<Line> {
-        let kind = self.streams[usize::from(core)].kind;
+    pub fn write_prefetch(&mut self, core: CoreId) -> Option<Line> {
+        let kind = self.streams[core.index()].kind;
         let workload = &self.kinds[usize::from(kind)].workload;
         let per_thousand = u64::from(workload.write_prefetches);
         let is_due = per_thousand > 0 && self.random.below(1000) < per_thousand;
@@ -266,8 +266,8 @@ impl Traffic {
     /// Returns the line of the access `distance` accesses after the core's next one, if there is such an access.
     /// With `Pattern::Sequential`, accesses of all cores of the kind are counted.
     #[inline]
-    pub fn line_ahead(&self, core: u16, distance: u32) -> Option<Line> {
-        let stream = &self.streams[usize::from(core)];
+    pub fn line_ahead(&self, core: CoreId, distance: u32) -> Option<Line> {
+        let stream = &self.streams[core.index()];
         let KindGenerators {
             workload, issued, ..
         } = &self.kinds[usize::from(stream.kind)];
@@ -312,7 +312,7 @@ mod tests {
         let mut lines_by_core = vec![Vec::new(); cores as usize];
         loop {
             let mut is_done = true;
-            for core in 0..cores as u16 {
+            for core in (0..cores as u16).map(CoreId) {
                 let ahead = traffic.line_ahead(core, 2);
                 let expected = traffic.line_ahead(core, 0);
                 let Some(next) = traffic.next_access(core, 0) else {
@@ -325,7 +325,7 @@ mod tests {
                     _ => traffic.line_ahead(core, 1),
                 };
                 assert!(second.is_none() || ahead == second);
-                lines_by_core[usize::from(core)].push(next.line);
+                lines_by_core[core.index()].push(next.line);
                 is_done = false;
             }
             if is_done {

@@ -11,7 +11,7 @@ use crate::agents::device::DeviceWorkload;
 use crate::components::traffic::{Pattern, Workload};
 use crate::data::mix;
 use crate::explain::Failure;
-use crate::message::HOME;
+use crate::message::{CoreId, HOME};
 use crate::oracle::Level;
 use crate::platform::Platform;
 use crate::scenario::Performance;
@@ -512,7 +512,11 @@ fn prefetch_for_below(upper: &mut Simulation, cache: Agent, line: Line, permissi
     let lower_level = upper.caches.lower_level.as_mut();
     if lower_level.is_some_and(|lower_level| lower_level.begin_prefetch(cache, line)) {
         // Each cache of the upper level has one core, with the same number.
-        let access = NewAccess::prefetch(line, hierarchy::acquiring_access(permission), cache.0);
+        let access = NewAccess::prefetch(
+            line,
+            hierarchy::acquiring_access(permission),
+            CoreId(cache.0),
+        );
         let mut context = context!(upper);
         let now = context.now();
         upper.frontend.start_access(&mut context, access, now);

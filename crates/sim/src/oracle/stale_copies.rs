@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-use crate::message::Line;
+use crate::message::{CoreId, Line};
 
 /// A line, and a word of it.
 pub type Word = (Line, u16);
@@ -30,7 +30,7 @@ pub struct StaleCopies {
     /// Number and value of each write to a word, in order.
     written: FxHashMap<Word, Vec<(u32, u64)>>,
     /// Observed writes of each core.
-    cores: FxHashMap<u16, ObservedWrites>,
+    cores: FxHashMap<CoreId, ObservedWrites>,
     /// Observed writes of the releasing core, for each write that was a release.
     releases: FxHashMap<(Word, u32), Rc<ObservedWrites>>,
 }
@@ -55,7 +55,14 @@ impl StaleCopies {
     }
 
     /// Records that the writing core has observed its write. Other cores may observe it by acquiring a release.
-    pub fn wrote(&mut self, core: u16, release: bool, line: Line, words: Range<u16>, version: u32) {
+    pub fn wrote(
+        &mut self,
+        core: CoreId,
+        release: bool,
+        line: Line,
+        words: Range<u16>,
+        version: u32,
+    ) {
         if !self.ordered {
             return;
         }
@@ -75,7 +82,7 @@ impl StaleCopies {
     /// Description of the wrong value.
     pub fn read(
         &mut self,
-        (core, acquires): (u16, bool),
+        (core, acquires): (CoreId, bool),
         word: Word,
         (version, value): (u32, u64),
         initial: u64,
@@ -132,9 +139,9 @@ mod tests {
     fn after_flag_store(release: bool) -> StaleCopies {
         let mut copies = StaleCopies::new(true, false);
         copies.written(1, 0..1, 1, 7);
-        copies.wrote(0, false, 1, 0..1, 1);
+        copies.wrote(CoreId(0), false, 1, 0..1, 1);
         copies.written(2, 3..4, 1, 9);
-        copies.wrote(0, release, 2, 3..4, 1);
+        copies.wrote(CoreId(0), release, 2, 3..4, 1);
         copies
     }
 
@@ -143,7 +150,7 @@ mod tests {
         for ordered in [true, false] {
             let mut copies = StaleCopies::new(ordered, false);
             copies.written(1, 0..1, 1, 7);
-            let mut read = |found| copies.read((1, false), DATA, found, 5);
+            let mut read = |found| copies.read((CoreId(1), false), DATA, found, 5);
             assert_eq!(read((0, 5)), Ok(()));
             assert_eq!(read((1, 7)), Ok(()));
             assert!(read((1, 5)).is_err() && read((0, 7)).is_err());
@@ -155,7 +162,7 @@ mod tests {
         let mut copies = StaleCopies::new(true, true);
         copies.written(1, 0..1, 1, 7);
         copies.written(1, 0..1, 2, 8);
-        let mut read = |found| copies.read((1, false), DATA, found, 5);
+        let mut read = |found| copies.read((CoreId(1), false), DATA, found, 5);
         for found in [(2, 8), (1, 5), (2, 7), (1, 8)] {
             assert_eq!(read(found), Ok(()));
         }
@@ -165,26 +172,26 @@ mod tests {
     #[test]
     fn core_never_reads_older_than_its_last_access() {
         let mut copies = after_flag_store(false);
-        assert_eq!(copies.read((1, false), DATA, (0, 5), 5), Ok(()));
-        assert_eq!(copies.read((1, false), DATA, (1, 7), 5), Ok(()));
-        assert!(copies.read((1, false), DATA, (0, 5), 5).is_err());
-        assert!(copies.read((0, false), DATA, (0, 5), 5).is_err());
+        assert_eq!(copies.read((CoreId(1), false), DATA, (0, 5), 5), Ok(()));
+        assert_eq!(copies.read((CoreId(1), false), DATA, (1, 7), 5), Ok(()));
+        assert!(copies.read((CoreId(1), false), DATA, (0, 5), 5).is_err());
+        assert!(copies.read((CoreId(0), false), DATA, (0, 5), 5).is_err());
         // Without a model nothing else is promised.
         let mut copies = StaleCopies::new(false, false);
         copies.written(1, 0..1, 1, 7);
-        copies.wrote(0, true, 1, 0..1, 1);
-        assert_eq!(copies.read((0, false), DATA, (0, 5), 5), Ok(()));
+        copies.wrote(CoreId(0), true, 1, 0..1, 1);
+        assert_eq!(copies.read((CoreId(0), false), DATA, (0, 5), 5), Ok(()));
     }
 
     #[test]
     fn acquire_observes_stores_before_the_release() {
         for (release, acquires) in [(true, true), (true, false), (false, true)] {
             let mut copies = after_flag_store(release);
-            assert_eq!(copies.read((1, acquires), FLAG, (1, 9), 0), Ok(()));
-            let stale = copies.read((1, false), DATA, (0, 5), 5);
+            assert_eq!(copies.read((CoreId(1), acquires), FLAG, (1, 9), 0), Ok(()));
+            let stale = copies.read((CoreId(1), false), DATA, (0, 5), 5);
             assert_eq!(stale.is_err(), release && acquires);
             // Another core has acquired nothing.
-            assert_eq!(copies.read((2, false), DATA, (0, 5), 5), Ok(()));
+            assert_eq!(copies.read((CoreId(2), false), DATA, (0, 5), 5), Ok(()));
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::attribution::{Contended, Limit, Part, Resource};
+use crate::message::CoreId;
 use cohkit_units::Quantity;
 
 /// Minimum utilisation of a resource that is reported as the bottleneck, 0 to 1: a convention, stated in
@@ -212,7 +213,11 @@ fn core_utilisation(simulation: &Simulation) -> Vec<Resource> {
     // Cores have different amounts of work. Each counts until it has completed its own.
     let (mut places, mut active_cores, mut share) = (0, 0, 0.0);
     for (core, &(latency, last_done)) in attribution.cores.iter().enumerate() {
-        let capacity = simulation.tables.groups.of_core(core as u16).outstanding;
+        let capacity = simulation
+            .tables
+            .groups
+            .of_core(CoreId(core as u16))
+            .outstanding;
         places += capacity as usize;
         if last_done > 0 {
             active_cores += 1;

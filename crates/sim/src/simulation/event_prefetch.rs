@@ -8,6 +8,7 @@ use cohkit_base::memory::prefetch_value;
 use super::*;
 use crate::agents::program::ConfigurationId;
 use crate::components::tags::Tags;
+use crate::message::CoreId;
 
 /// Minimum number of accesses in flight for which prefetching pays. The state of fewer accesses stays in the host's
 /// caches.
@@ -200,15 +201,15 @@ impl NextEvents<'_> {
     }
 
     /// Prefetches a core, if it has an L1 or a write buffer.
-    fn prefetch_core(&self, number: u16) {
-        if let Some(core) = self.cores.cores.get(usize::from(number)) {
+    fn prefetch_core(&self, core: CoreId) {
+        if let Some(core) = self.cores.cores.get(core.index()) {
             prefetch_value(core);
         }
     }
 
     /// Prefetches the write buffer of a core, which has been prefetched.
-    fn prefetch_buffer(&self, number: u16) {
-        if let Some(core) = self.cores.cores.get(usize::from(number)) {
+    fn prefetch_buffer(&self, core: CoreId) {
+        if let Some(core) = self.cores.cores.get(core.index()) {
             core.prefetch();
         }
     }

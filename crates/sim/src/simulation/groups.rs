@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::agents::program::ConfigurationId;
 use crate::kernel::Time;
-use crate::message::{Agent, Agents};
+use crate::message::{Agent, Agents, CoreId};
 use crate::platform::{Cache, Cores, Link, Platform};
 
 /// Platform quantities of the caching agents of one kind.
@@ -87,8 +87,8 @@ impl Group {
 
     /// Returns the cache that serves a core of the kind.
     #[inline]
-    fn cache_of(&self, core: u16) -> Agent {
-        let index = (core - self.cores.start) % self.caches.count().max(1) as u16;
+    fn cache_of(&self, core: CoreId) -> Agent {
+        let index = (core.0 - self.cores.start) % self.caches.count().max(1) as u16;
         Agent(self.caches.first().0 + index)
     }
 
@@ -178,22 +178,22 @@ impl Groups {
 
     /// Returns the group of a core.
     #[inline(always)]
-    pub fn of_core(&self, core: u16) -> &Group {
-        self.find(|group| group.cores.contains(&core))
+    pub fn of_core(&self, core: CoreId) -> &Group {
+        self.find(|group| group.cores.contains(&core.0))
     }
 
     /// Returns the index of a core's group.
-    pub fn kind_of(&self, core: u16) -> usize {
+    pub fn kind_of(&self, core: CoreId) -> usize {
         let index = self
             .groups
             .iter()
-            .position(|group| group.cores.contains(&core));
+            .position(|group| group.cores.contains(&core.0));
         index.unwrap_or(0)
     }
 
     /// Returns the cache that serves a core.
     #[inline]
-    pub fn cache_of(&self, core: u16) -> Agent {
+    pub fn cache_of(&self, core: CoreId) -> Agent {
         self.of_core(core).cache_of(core)
     }
 

@@ -9,6 +9,7 @@ use cohkit_units::Quantity;
 
 use super::main_memory::aliased;
 use super::*;
+use crate::message::CoreId;
 
 /// Delays of the machine, in picoseconds.
 pub(crate) struct Times {
@@ -184,9 +185,9 @@ impl Tables {
     }
 
     /// True if a core is in front of one of these caches, not those of another machine of the same level.
-    pub fn has_core(&self, core: u16) -> bool {
+    pub fn has_core(&self, core: CoreId) -> bool {
         self.cache_above
-            .is_none_or(|(cache, caches)| core / self.groups.caches() % caches == cache.0)
+            .is_none_or(|(cache, caches)| core.0 / self.groups.caches() % caches == cache.0)
     }
 
     /// Returns the number of an agent among all agents: caches, then homes; `line` selects the home.

@@ -12,6 +12,7 @@ use cohkit_sim::components::recorded::{
 };
 use cohkit_sim::components::traffic::{Pattern, Traffic, Workload};
 use cohkit_sim::data::mix;
+use cohkit_sim::message::CoreId;
 use cohkit_sim::platform::Platform;
 use cohkit_sim::simulation::{run, Setup};
 use cohkit_sim::statistics::Statistics;
@@ -368,7 +369,7 @@ fn record(workload: &Workload, seed: u64) -> Vec<u8> {
     let mut traffic = Traffic::new(&[workload], mix(seed));
     let mut accesses = Vec::new();
     for core in 0..workload.cores as u16 {
-        while let Some(next) = traffic.next_access(core, 0) {
+        while let Some(next) = traffic.next_access(CoreId(core), 0) {
             let kind = ACCESSES.iter().position(|&access| access == next.access);
             let address = u64::from(next.line) * 128 + u64::from(next.word % 16) * 8;
             accesses.push((core, kind.unwrap() as u8, address, 0));

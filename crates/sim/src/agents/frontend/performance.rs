@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::data::Copy;
+use crate::message::CoreId;
 
 impl Frontend {
     /// Gives the bytes that an access has read to its requester. `in_place`: they are a copy of the access's own cache.
@@ -158,7 +159,7 @@ impl Frontend {
     }
 
     /// Returns the new value that an atomic access of a core's thread writes; `None` if the access only reads.
-    fn updated_value(&self, core: u16, old: u64) -> Option<u64> {
+    fn updated_value(&self, core: CoreId, old: u64) -> Option<u64> {
         self.threads.as_ref()?.updated_value(core, old)
     }
 }

@@ -8,6 +8,7 @@ use super::{Host, HostEnvironment, Transfer};
 use crate::agents::port::{AccessOp, Completion, PortRequest, Requester};
 use crate::explain::FailureKind;
 use crate::kernel::Time;
+use crate::message::CoreId;
 use crate::simulation::Event as KernelEvent;
 
 /// The path to the host's memory.
@@ -16,7 +17,7 @@ pub(crate) struct HostMemoryPath {
     /// Requests since the last hand-over to the other space.
     pub requests: Vec<PortRequest>,
     /// Words that a core has read since the last other activity. Reading one of them again is polling, not progress.
-    polled_words: FxHashSet<(u16, u32)>,
+    polled_words: FxHashSet<(CoreId, u32)>,
     /// Bus transfers that have arrived and wait for an outstanding write before them to be performed.
     pub transfers: VecDeque<Transfer>,
     /// True if a write of a transfer has been requested and not performed. Later transfers wait for it.
@@ -36,7 +37,12 @@ impl HostMemoryPath {
 
 impl Host {
     /// Issues a thread's load or store of the host's memory.
-    pub(super) fn issue_thread_access(&mut self, env: &mut HostEnvironment, core: u16, step: Step) {
+    pub(super) fn issue_thread_access(
+        &mut self,
+        env: &mut HostEnvironment,
+        core: CoreId,
+        step: Step,
+    ) {
         let now = env.context.now();
         let Some(path) = &mut self.path else {
             return;
@@ -157,7 +163,7 @@ impl Host {
 /// Reports to a thread that the page table of the other space does not permit its access.
 fn refuse_thread_access(
     env: &mut HostEnvironment,
-    core: u16,
+    core: CoreId,
     word: u32,
     refusal: PageFault,
     time: Time,
