@@ -1,11 +1,12 @@
 //! Foundations that all crates share: typed positions in lists, wording of reports, message sequences, memory hints,
-//! exploration of transition systems, a large stack.
+//! exploration of transition systems, pseudo-random numbers, a large stack.
 //!
 //! [`index!`] declares the type of the positions in one list. [`words`] has counts with nouns and suggestions for
 //! misspelt names. A [`sequence::Sequence`] is a list of messages and local actions among named agents, before any
 //! chart draws it. [`mod@memory`] gives hints about memory to the processor and the operating system. An
 //! [`interner::Interner`] numbers distinct values, and an [`exploration::Exploration`] the reachable states of a
-//! [`exploration::TransitionSystem`]. [`deep_stack`] has room for deep recursion.
+//! [`exploration::TransitionSystem`]. [`random`] generates pseudo-random
+//! numbers from a seed. [`deep_stack`] has room for deep recursion.
 //!
 //! The crate does not know any other crate of the workspace: neither protocols nor models, no time and no files.
 //!
@@ -27,5 +28,6 @@ pub mod exploration;
 mod index;
 pub mod interner;
 pub mod memory;
+pub mod random;
 pub mod sequence;
 pub mod words;

@@ -4,7 +4,7 @@
 //!
 //! `soak --link NAME --count N --seed S`
 
-use cohkit_link::bit_errors::RandomGenerator;
+use cohkit_base::random::SplitMix64;
 use cohkit_link::cxl::{self, Flits, Side};
 use cohkit_link::layer::WireUnit;
 use cohkit_link::testbench::LANE_BYTE;
@@ -78,7 +78,7 @@ fn run_traffic<L: Layer>(
     count: u64,
 ) -> (Testbench<L>, u64) {
     let mut bench = Testbench::new(ends, LANES, DELAY_BYTES * LANE_BYTE, rate, seed);
-    let (mut random, mut lanes) = (RandomGenerator::new(seed), LANES);
+    let (mut random, mut lanes) = (SplitMix64::new(seed), LANES);
     let (mut failures, mut next) = (0, count / LINK_FAILURES);
     while bench.traffic[0].messages() + bench.traffic[1].messages() < count {
         for (side, circuits) in workload.circuits.iter().enumerate() {
@@ -96,7 +96,7 @@ fn run_traffic<L: Layer>(
             lanes = if degraded {
                 LANES
             } else {
-                1 + random.below(11) as u32
+                1 + random.modulo(11) as u32
             };
             next += count / LINK_FAILURES * if degraded { 39 } else { 1 } / 20;
             failures += 1;

@@ -1,35 +1,14 @@
-//! Seeded random numbers and bit errors.
+//! Bit errors.
+
+use cohkit_base::random::SplitMix64;
 
 use crate::layer::WireUnit;
-
-/// Pseudo-random number generator (SplitMix64).
-pub struct RandomGenerator(u64);
-
-impl RandomGenerator {
-    /// Creates a generator from a seed.
-    pub fn new(seed: u64) -> RandomGenerator {
-        RandomGenerator(seed)
-    }
-
-    /// Next 64-bit number.
-    pub fn next_u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Random number below `bound`, which must not be 0.
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.next_u64() % bound
-    }
-}
 
 /// Independent bit errors on a stream of units. The distance to the next error is drawn once per error, so a unit
 /// without errors costs one comparison.
 pub struct Noise {
     /// Random numbers of the distances.
-    random: RandomGenerator,
+    random: SplitMix64,
     /// Error rate per bit.
     rate: f64,
     /// True if the error rate is 0.
@@ -42,7 +21,7 @@ impl Noise {
     /// Creates errors at `rate` per bit; 0 disables them.
     pub fn new(rate: f64, seed: u64) -> Noise {
         let mut noise = Noise {
-            random: RandomGenerator::new(seed),
+            random: SplitMix64::new(seed),
             rate,
             is_error_free: rate <= 0.0,
             bits_before_error: 0,

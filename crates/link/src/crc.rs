@@ -145,7 +145,7 @@ impl ErrorPattern {
 #[cfg(test)]
 mod tests {
     use super::{crc24, Checksum, ErrorPattern, SMALL_FLIT_CRC};
-    use crate::bit_errors::RandomGenerator;
+    use cohkit_base::random::SplitMix64;
 
     const CHECKSUMS: [(Checksum, usize, u32, u64); 4] = [
         (Checksum::Packet, 152, 32, 0x04c1_1db7),
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn word_checksum_matches_its_definition() {
-        let mut random = RandomGenerator::new(7);
+        let mut random = SplitMix64::new(7);
         for _ in 0..100 {
             let words: [u64; 8] = std::array::from_fn(|_| random.next_u64());
             let bits =
@@ -188,7 +188,7 @@ mod tests {
     /// Compares with a receiver that has all bits: it computes the checksum of the received bits and compares.
     #[test]
     fn bit_errors_alone_decide_checksum_detection() {
-        let mut random = RandomGenerator::new(11);
+        let mut random = SplitMix64::new(11);
         for (checksum, bytes, width, polynomial) in CHECKSUMS {
             let [uncovered_before, uncovered_after] = checksum.uncovered_bytes();
             let (first, last) = (
@@ -200,7 +200,7 @@ mod tests {
             };
             let (mut detected, mut missed) = (0, 0);
             for trial in 0..2000 {
-                let mut bits: Vec<bool> = (0..8 * bytes).map(|_| random.below(2) == 1).collect();
+                let mut bits: Vec<bool> = (0..8 * bytes).map(|_| random.modulo(2) == 1).collect();
                 let crc = checksum_of(&bits);
                 for crc_bit in 0..width as usize {
                     bits[last + crc_bit] = crc >> (width as usize - 1 - crc_bit) & 1 == 1;
@@ -210,7 +210,7 @@ mod tests {
                     errors.flip(bit as u64);
                     bits[bit] ^= true;
                 };
-                let start = first + random.below((last - first) as u64 - 1) as usize;
+                let start = first + random.modulo((last - first) as u64 - 1) as usize;
                 match trial % 4 {
                     // A multiple of the polynomial, which its CRC cannot detect.
                     0 => (0..=width).for_each(|power| {
@@ -218,8 +218,10 @@ mod tests {
                             flip(start + (width - power) as usize);
                         }
                     }),
-                    _ => (0..1 + random.below(8)).for_each(|_| {
-                        flip(first + random.below((last + width as usize - first) as u64) as usize);
+                    _ => (0..1 + random.modulo(8)).for_each(|_| {
+                        flip(
+                            first + random.modulo((last + width as usize - first) as u64) as usize,
+                        );
                     }),
                 }
                 let received_crc = checksum_of(&bits);

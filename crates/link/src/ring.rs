@@ -138,10 +138,10 @@ mod tests {
 
     #[test]
     fn ring_matches_vecdeque() {
-        let mut random = crate::bit_errors::RandomGenerator::new(5);
+        let mut random = cohkit_base::random::SplitMix64::new(5);
         let (mut ring, mut queue) = (Ring::default(), VecDeque::new());
         for number in 0..20_000u64 {
-            match random.below(64) {
+            match random.modulo(64) {
                 0 => {
                     ring.drop_back();
                     queue.pop_back();
@@ -150,7 +150,7 @@ mod tests {
                     ring.retain(|number| number % 3 > 0);
                     queue.retain(|number| number % 3 > 0);
                 }
-                2 if random.below(20) == 0 => {
+                2 if random.modulo(20) == 0 => {
                     ring.clear();
                     queue.clear();
                 }

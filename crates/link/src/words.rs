@@ -219,9 +219,9 @@ mod tests {
 
     #[test]
     fn queue_preserves_words_at_any_transfer_size() {
-        let mut random = crate::bit_errors::RandomGenerator::new(3);
+        let mut random = cohkit_base::random::SplitMix64::new(3);
         let sizes: Vec<usize> = (0..500)
-            .map(|_| 1 + random.below(MAX_MESSAGE_WORDS as u64) as usize)
+            .map(|_| 1 + random.modulo(MAX_MESSAGE_WORDS as u64) as usize)
             .collect();
         // Each word encodes its message and its index, or is 0; the header encodes the length.
         let word = |number: u64, index: u64, size: usize| match (number % 3, index) {
@@ -238,11 +238,11 @@ mod tests {
         let (mut messages, mut received) = (Messages::default(), 0);
         let mut delivered: Vec<u64> = Vec::new();
         while delivered.len() < expected.len() {
-            let count = (random.below(40) as usize).min(expected.len() - received);
+            let count = (random.modulo(40) as usize).min(expected.len() - received);
             messages.extend(&expected[received..received + count], word_count);
             received += count;
-            match random.below(3) {
-                0 => messages.drain(random.below(40) as usize, |words| delivered.extend(words)),
+            match random.modulo(3) {
+                0 => messages.drain(random.modulo(40) as usize, |words| delivered.extend(words)),
                 1 => {
                     // Count the whole message, including the words that `dequeue_words` removed earlier.
                     if let Some(first) = messages.take() {

@@ -6,6 +6,8 @@
 //! created it, which the oracle compares.
 
 use cohkit_base::memory::{prefetch, request_huge_pages};
+pub use cohkit_base::random::mix;
+use cohkit_base::random::SplitMix64;
 
 /// Handle of one content of a line in [`Data`]. [`Copy::UNTOUCHED`] is the content before any write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -346,29 +348,22 @@ impl Data {
     }
 }
 
-/// Hashes a number with the output function of SplitMix64, a bijection.
-pub fn mix(number: u64) -> u64 {
-    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-/// Pseudo-random number generator. Equal seeds give equal sequences.
+/// Pseudo-random number generator. Equal seeds give equal sequences, and similar seeds give unrelated ones.
 #[derive(Clone, Debug)]
-pub struct Random(u64);
+pub struct Random(SplitMix64);
 
 impl Random {
     /// Creates the generator of a seed.
     pub fn new(seed: u64) -> Self {
-        Random(mix(seed))
+        let mut random = SplitMix64::new(mix(seed));
+        // Records and statistics hold the sequences without this first number.
+        random.next_u64();
+        Random(random)
     }
 
     /// Returns a number below `bound`, or 0 if the bound is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let number = mix(self.0);
-        ((u128::from(number) * u128::from(bound)) >> 64) as u64
+        self.0.below(bound)
     }
 }
 

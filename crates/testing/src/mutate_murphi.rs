@@ -1,6 +1,7 @@
 //! Mutated Murphi models, and the properties of the reader that hold for every input, valid or not. A mutant is a
 //! small model of this repository with a few tokens removed, inserted, replaced or repeated.
 
+use cohkit_base::random::SplitMix64;
 use cohkit_murphi::{print, read, Diagnostic, Dialect, Style};
 use std::path::Path;
 
@@ -67,17 +68,13 @@ const INSERTED_TOKENS: [&str; 56] = [
 /// Valid models that mutations start from.
 pub struct Corpus(Vec<String>);
 
-/// Pseudorandom numbers, the same on every machine.
-struct Random(u64);
+/// Pseudo-random numbers of a seed.
+struct Random(SplitMix64);
 
 impl Random {
     /// Returns a number below `n`; 0 counts as 1.
     fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % n.max(1) as u64) as usize
+        self.0.modulo(n.max(1) as u64) as usize
     }
 }
 
@@ -121,7 +118,7 @@ impl Corpus {
 
     /// Returns the mutant of a seed: a model with one to four changes.
     pub fn mutant(&self, seed: u64) -> String {
-        let mut random = Random(seed);
+        let mut random = Random(SplitMix64::new(seed));
         let base = random.below(self.0.len());
         let mut tokens: Vec<String> = tokens(&self.0[base])
             .iter()

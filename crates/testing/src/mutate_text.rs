@@ -1,6 +1,7 @@
 //! Inputs of the fuzzer of protocol files, and the properties that must hold for each. An input is a valid or almost
 //! valid file with some random edits.
 
+use cohkit_base::random::SplitMix64;
 use cohkit_diagnostics::Span;
 use cohkit_protocol::text::{parse, Diagnostic};
 
@@ -138,21 +139,13 @@ const WORDS: [&str; 69] = [
     "load",
 ];
 
-/// A small, fast generator: its sequence depends on the seed alone, on every machine.
-pub struct Random(u64);
+/// Pseudo-random numbers of a seed.
+pub struct Random(SplitMix64);
 
 impl Random {
-    /// Returns the next 64 bits of the sequence.
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut value = self.0;
-        value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        value ^ (value >> 31)
-    }
     /// Returns a number below `limit`; 0 counts as 1.
     fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit.max(1) as u64) as usize
+        self.0.modulo(limit.max(1) as u64) as usize
     }
 }
 
@@ -176,7 +169,7 @@ impl Corpus {
 
     /// Returns the input with this number; equal numbers give equal inputs.
     pub fn input(&self, number: u64) -> String {
-        let mut random = Random(number);
+        let mut random = Random(SplitMix64::new(number));
         let mut text = match random.below(100) {
             0 => SHIPPED_PROTOCOLS[random.below(SHIPPED_PROTOCOLS.len())].to_string(),
             1..=30 => SMALL_PROTOCOLS[random.below(2)].to_string(),

@@ -3,6 +3,7 @@
 
 pub mod random;
 
+use cohkit_base::random::SplitMix64;
 use cohkit_riscv::table::row;
 use cohkit_riscv::{Exception, Extensions, FlatMemory, Hart, Mode, Stop};
 use std::process::Command;
@@ -200,21 +201,23 @@ impl Program {
     }
 }
 
-/// Pseudo-random generator: SplitMix64.
-pub struct Random(pub u64);
+/// Pseudo-random numbers of a seed.
+pub struct Random(SplitMix64);
 
 impl Random {
+    /// Creates the generator of a seed.
+    pub fn new(seed: u64) -> Random {
+        Random(SplitMix64::new(seed))
+    }
+
     /// Returns the next 64 bits of the sequence.
     pub fn next_u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
+        self.0.next_u64()
     }
 
     /// Returns a number below `limit`, which must not be 0.
     pub fn below(&mut self, limit: u64) -> u64 {
-        self.next_u64() % limit
+        self.0.modulo(limit)
     }
 
     /// Returns a random item of the list, which must not be empty.

@@ -1,6 +1,7 @@
 //! Faults seeded in traces: a step missing, two steps swapped, one repeated, or a message, receiver, state, access or
 //! value replaced. The judge of traces must reject each of them.
 
+use cohkit_base::random::SplitMix64;
 use cohkit_base::sequence::{Action, Step};
 use cohkit_protocol::controller::{Access, Controller};
 use cohkit_protocol::protocol::Protocol;
@@ -24,18 +25,13 @@ pub fn check_sound_trace(
     })
 }
 
-/// Pseudorandom numbers.
-struct RandomGenerator(u64);
+/// Pseudo-random numbers of a seed.
+struct RandomGenerator(SplitMix64);
 
 impl RandomGenerator {
     /// Returns a number below `end`, which must not be 0.
     fn below(&mut self, end: usize) -> usize {
-        // SplitMix64.
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ z >> 31) % end as u64) as usize
+        self.0.modulo(end as u64) as usize
     }
 }
 
@@ -51,7 +47,7 @@ pub fn count_rejected_faults(
     (seed, faults): (u64, usize),
     name: &str,
 ) -> usize {
-    let mut random = RandomGenerator(seed);
+    let mut random = RandomGenerator(SplitMix64::new(seed));
     let mut rejected = 0;
     for _ in 0..faults {
         let mut steps = trace.sequence.steps.clone();

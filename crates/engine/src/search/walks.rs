@@ -17,6 +17,7 @@ use crate::program::{Program, RuleSelection};
 use crate::store::hash;
 use crate::threads::run_in_parallel;
 use crate::view::View;
+use cohkit_base::random::SplitMix64;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -213,24 +214,9 @@ fn memory(known_hashes: &FxHashSet<u64>) -> u64 {
     (known_hashes.len() * size_of::<u64>()) as u64
 }
 
-/// Pseudo-random numbers from a seed (SplitMix64).
-struct SplitMix64(u64);
-
-impl SplitMix64 {
-    /// Creates the generator of the walk with this number.
-    fn for_walk(seed: u64, number: u64) -> SplitMix64 {
-        SplitMix64(hash(&[seed, number]))
-    }
-
-    /// A number below a bound. Each is equally likely up to a bias of one in 2^32.
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^= z >> 31;
-        ((u128::from(z) * bound as u128) >> 64) as usize
-    }
+/// Creates the random numbers of the walk with this number.
+fn random_of_walk(seed: u64, number: u64) -> SplitMix64 {
+    SplitMix64::new(hash(&[seed, number]))
 }
 
 /// Walks of one thread.
@@ -268,7 +254,7 @@ impl Walker<'_> {
 
     /// Extends an empty walk to its end.
     fn extend_walk(&mut self, number: u64, walk: &mut Walk) {
-        let mut random = SplitMix64::for_walk(self.parameters.seed, number);
+        let mut random = random_of_walk(self.parameters.seed, number);
         match self.move_to_start(&mut random, walk) {
             Ok(true) => {}
             Ok(false) => return,
@@ -282,7 +268,8 @@ impl Walker<'_> {
                 Err(failure) => walk.violation = Some(failure),
                 Ok(()) if self.possible_steps.is_empty() => break,
                 Ok(()) => {
-                    let next = &self.possible_steps[random.below(self.possible_steps.len())];
+                    let step_count = self.possible_steps.len() as u64;
+                    let next = &self.possible_steps[random.below(step_count) as usize];
                     let words = self.worker.parent.len();
                     let state = &self.states[next.state_offset..next.state_offset + words];
                     self.worker.parent.copy_from_slice(state);
@@ -300,7 +287,7 @@ impl Walker<'_> {
         walk: &mut Walk,
     ) -> Result<bool, ExpansionFailure> {
         let starts = self.worker.program.start_count();
-        let first = random.below(starts.max(1) as usize) as u32;
+        let first = random.below(u64::from(starts.max(1))) as u32;
         self.possible_steps.clear();
         for start in (first..starts).chain(0..first) {
             let machine = &mut self.worker.machine;

@@ -2,7 +2,8 @@
 
 use crate::common;
 
-use cohkit_link::bit_errors::{Noise, RandomGenerator};
+use cohkit_base::random::SplitMix64;
+use cohkit_link::bit_errors::Noise;
 
 use cohkit_link::{Block, Control, End, Layer, Parameters, Rejection, Shortage};
 use common::{message, seeds, Link, SeedReport};
@@ -15,9 +16,9 @@ fn bit_errors_preserve_exactly_once_in_order_delivery() {
             file: "faults",
             test: "bit_errors_preserve_exactly_once_in_order_delivery",
         };
-        let mut random = RandomGenerator::new(seed);
+        let mut random = SplitMix64::new(seed);
         let rate = [0.0, 1e-5, 1e-4, 5e-4][seed as usize % 4];
-        let mut link = Link::new(random.below(60) as usize, rate, seed);
+        let mut link = Link::new(random.modulo(60) as usize, rate, seed);
         for _ in 0..3000 {
             link.random_slot(&mut random);
         }
@@ -45,10 +46,10 @@ fn link_failure_loses_no_message() {
             file: "faults",
             test: "link_failure_loses_no_message",
         };
-        let mut random = RandomGenerator::new(seed);
+        let mut random = SplitMix64::new(seed);
         let mut link = Link::new(20, 0.0, seed);
         for _ in 0..10 {
-            for _ in 0..random.below(300) {
+            for _ in 0..random.modulo(300) {
                 link.random_slot(&mut random);
             }
             for end in 0..2 {

@@ -3,7 +3,7 @@
 
 use crate::common;
 
-use cohkit_link::bit_errors::RandomGenerator;
+use cohkit_base::random::SplitMix64;
 use cohkit_link::cxl::{self, Flits, Side};
 use cohkit_link::layer::WireUnit;
 use cohkit_link::testbench::{Testbench, LANE_BYTE};
@@ -14,7 +14,7 @@ use common::{seeds, SeedReport};
 /// Sends random messages on random circuits until 500 were sent in each direction. The seed determines the bit error
 /// rate and the times at which the link goes down. No credit may be missing at any time.
 fn send_with_faults<L: Layer>(name: &str, ends: [L; 2], sizes: &[&[u16]], seed: u64) {
-    let mut random = RandomGenerator::new(seed);
+    let mut random = SplitMix64::new(seed);
     let rate = [0.0, 1e-5, 5e-5, 1e-4][seed as usize % 4];
     let mut bench = Testbench::new(ends, LANES, DELAY, rate, seed);
     let mut lanes = LANES;
@@ -27,20 +27,20 @@ fn send_with_faults<L: Layer>(name: &str, ends: [L; 2], sizes: &[&[u16]], seed: 
             break;
         }
         for side in 0..2 {
-            let circuit = random.below(sizes.len() as u64) as usize;
+            let circuit = random.modulo(sizes.len() as u64) as usize;
             let sizes = sizes[circuit];
-            let bytes = sizes[random.below(sizes.len() as u64) as usize];
+            let bytes = sizes[random.modulo(sizes.len() as u64) as usize];
             bench.send(side, circuit as u8, bytes);
         }
         bench.step();
-        if random.below(3) == 0 {
+        if random.modulo(3) == 0 {
             bench.drain(0);
             bench.drain(1);
         }
-        if random.below(1500) == 0 {
+        if random.modulo(1500) == 0 {
             // Take the link down, and up again with as many or fewer lanes.
-            lanes = 1 + random.below(u64::from(lanes)) as u32;
-            bench.retrain(random.below(2000) * LANE_BYTE, lanes);
+            lanes = 1 + random.modulo(u64::from(lanes)) as u32;
+            bench.retrain(random.modulo(2000) * LANE_BYTE, lanes);
         }
         let [first, second] = bench.ends();
         assert_eq!(first.shortages(second), [], "{name}, seed {seed}");
@@ -265,11 +265,11 @@ fn corrected_bytes_leave_messages_unchanged() {
         };
         // The error rate is high enough that two of these bytes are sometimes wrong.
         let mut bench = Testbench::new(flits(Flits::Large), LANES, DELAY, 4e-4, seed);
-        let mut random = RandomGenerator::new(seed);
+        let mut random = SplitMix64::new(seed);
         for _ in 0..60_000 {
-            let circuit = random.below(20) as u8;
+            let circuit = random.modulo(20) as u8;
             if let Some(&bytes) = [0, 0, 64].get(usize::from(circuit)) {
-                bench.send(random.below(2) as usize, circuit, bytes);
+                bench.send(random.modulo(2) as usize, circuit, bytes);
             }
             bench.step();
             bench.drain(0);
@@ -287,27 +287,27 @@ fn run_at_random_times<L: Layer>(
     seed: u64,
     is_sending_idle_units: bool,
 ) -> (Vec<String>, u64) {
-    let mut random = RandomGenerator::new(seed);
+    let mut random = SplitMix64::new(seed);
     let mut bench = Testbench::new(ends, LANES, DELAY, 0.0, 0);
     bench.is_sending_idle_units = is_sending_idle_units;
     let (mut records, mut units, mut time) = (Vec::new(), 0, 0);
     for _ in 0..60 {
-        time += random.below(1000) * LANE_BYTE + 1;
+        time += random.modulo(1000) * LANE_BYTE + 1;
         bench.advance(time);
-        let from = random.below(2) as usize;
-        let circuit = random.below(sizes.len() as u64) as usize;
-        for _ in 0..random.below(12) {
+        let from = random.modulo(2) as usize;
+        let circuit = random.modulo(sizes.len() as u64) as usize;
+        for _ in 0..random.modulo(12) {
             bench.send(from, circuit as u8, sizes[circuit]);
         }
-        bench.drain(random.below(2) as usize);
-        if random.below(20) == 0 {
+        bench.drain(random.modulo(2) as usize);
+        if random.modulo(20) == 0 {
             bench.retrain(100 * LANE_BYTE, LANES);
         }
-        if random.below(2) == 0 {
+        if random.modulo(2) == 0 {
             // Damage a unit that is not idle, in one byte more than error correction repairs.
-            time += random.below(100) * LANE_BYTE;
+            time += random.modulo(100) * LANE_BYTE;
             bench.advance(time);
-            let in_flight = bench.wires[random.below(2) as usize].in_flight.iter_mut();
+            let in_flight = bench.wires[random.modulo(2) as usize].in_flight.iter_mut();
             if let Some((_, unit)) = in_flight.rev().find(|(_, unit)| !unit.is_idle()) {
                 unit.flip(0);
                 unit.flip(24 * 8);
@@ -366,10 +366,10 @@ fn run_over_random_lanes<L: Layer>(
     advance: impl Fn(&mut Testbench<L>, u64),
     has_replay_disabled: bool,
 ) -> Vec<String> {
-    let mut random = RandomGenerator::new(seed);
+    let mut random = SplitMix64::new(seed);
     let rate = [0.0, 0.0, 1e-5, 1e-4][seed as usize % 4];
-    let lanes = 1 + random.below(16) as u32;
-    let delay = random.below(2) * random.below(2 * DELAY);
+    let lanes = 1 + random.modulo(16) as u32;
+    let delay = random.modulo(2) * random.modulo(2 * DELAY);
     let mut bench = Testbench::new(ends, lanes, delay, rate, seed);
     if rate <= 0.0 && has_replay_disabled {
         bench.settle(100_000);
@@ -378,22 +378,22 @@ fn run_over_random_lanes<L: Layer>(
         bench.settle(100_000);
     }
     let (mut records, mut time) = (Vec::new(), bench.now);
-    let pause = [10, 300, 10_000][random.below(3) as usize];
+    let pause = [10, 300, 10_000][random.modulo(3) as usize];
     for _ in 0..150 {
-        time += random.below(pause * LANE_BYTE);
+        time += random.modulo(pause * LANE_BYTE);
         advance(&mut bench, time);
-        for _ in 0..random.below(4) {
-            let circuit = random.below(sizes.len() as u64) as usize;
-            bench.send(random.below(2) as usize, circuit as u8, sizes[circuit]);
+        for _ in 0..random.modulo(4) {
+            let circuit = random.modulo(sizes.len() as u64) as usize;
+            bench.send(random.modulo(2) as usize, circuit as u8, sizes[circuit]);
         }
-        let side = random.below(2) as usize;
+        let side = random.modulo(2) as usize;
         let completion_times: Vec<u64> = (0..sizes.len() as u8)
             .filter(|&circuit| bench.ends()[1 - side].received_circuits() >> circuit & 1 == 1)
             .map(|circuit| bench.message_completion_time(1 - side, circuit))
             .collect();
         bench.drain(side);
-        if rate > 0.0 && random.below(50) == 0 {
-            bench.retrain(random.below(100) * LANE_BYTE, 1 + random.below(16) as u32);
+        if rate > 0.0 && random.modulo(50) == 0 {
+            bench.retrain(random.modulo(100) * LANE_BYTE, 1 + random.modulo(16) as u32);
         }
         let sent = bench.wires.each_ref().map(|wire| {
             let busy_bits = wire.bits - wire.idle;

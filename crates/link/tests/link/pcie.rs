@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use cohkit_link::bit_errors::RandomGenerator;
+use cohkit_base::random::SplitMix64;
 use cohkit_link::layer::WireUnit;
 use cohkit_link::pcie::reads::{Completer, Requester};
 use cohkit_link::testbench::{Testbench, LANE_BYTE};
@@ -159,7 +159,7 @@ fn reads_complete_once_despite_link_errors() {
             file: "pcie",
             test: "reads_complete_once_despite_link_errors",
         };
-        let mut random = RandomGenerator::new(seed);
+        let mut random = SplitMix64::new(seed);
         let mut bench = Testbench::new(pcie(), LANES, DELAY, 2e-5, seed);
         let mut requester = Requester::new(8, 512);
         let completer = Completer {
@@ -169,7 +169,7 @@ fn reads_complete_once_despite_link_errors() {
         let (mut requests, mut answers) = (VecDeque::new(), VecDeque::new());
         let mut completion_counts = vec![0; 100];
         for read in 0..completion_counts.len() as u64 {
-            requester.queue_read(read, random.below(1 << 20), 1 + random.below(5000));
+            requester.queue_read(read, random.modulo(1 << 20), 1 + random.modulo(5000));
         }
         let mut steps = 0;
         while completion_counts.contains(&0) {
@@ -200,8 +200,8 @@ fn reads_complete_once_despite_link_errors() {
                 }
             }
             bench.step();
-            if random.below(2000) == 0 {
-                bench.retrain(100 * LANE_BYTE, 1 + random.below(8) as u32);
+            if random.modulo(2000) == 0 {
+                bench.retrain(100 * LANE_BYTE, 1 + random.modulo(8) as u32);
             }
         }
         assert!(completion_counts.iter().all(|&times| times == 1));

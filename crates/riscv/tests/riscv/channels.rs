@@ -428,7 +428,7 @@ fn mutated_programs_stay_within_their_grants() {
     };
     let (mut read_count, mut passed_count) = (0, 0);
     for seed in seeds.clone() {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         for _ in 0..1000 {
             let elf = mutate(&valid, &mut random);
             let Ok(image) = Image::read(&elf) else {

@@ -32,7 +32,7 @@ fn random_programs_end_alike_on_every_engine() {
     let program = random::programs(77, 60, 300);
     let step_output = program.output_in_single_steps();
     assert!(step_output.len() > 60 * 4000);
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     let mut fast = FastInterpreter::default();
     let fast_output = program.output_by(|hart, memory| {
         let max_instructions = random.below(50);

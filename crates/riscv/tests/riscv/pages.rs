@@ -110,7 +110,7 @@ fn machine(
 #[test]
 fn accesses_reach_only_their_page() {
     let (_, mut memory) = machine(&[], 4, 0);
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     let mut written = std::collections::BTreeMap::new();
     for value in 0..10_000 {
         let address = 0x5000_0000 + random.below(LARGE / 8 + 8 * SMALL / 8) * 8;
@@ -366,7 +366,7 @@ fn random_page_accesses_match_the_oracle() {
             .map_run(first_page, count)
             .expect("the page can be mapped");
         let mut tlb = TlbOracle(Vec::new(), entries);
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let (mut contents, mut prefetched) = (std::collections::BTreeMap::new(), Vec::new());
         let (mut hits, mut misses) = (0, 0);
         for step in 0..20_000_u64 {

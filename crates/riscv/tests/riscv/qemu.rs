@@ -412,7 +412,7 @@ fn cores_without_an_extension_do_not_decode_it() {
 
 /// Encodings that are illegal for a decoder: all 16-bit ones, and a sample of 32-bit ones.
 fn illegal_words(decoder: &Decoder) -> Vec<u32> {
-    let mut random = riscv_oracle::Random(7);
+    let mut random = riscv_oracle::Random::new(7);
     // Extension that only QEMU has: carry-less multiplication.
     let is_carryless_multiply =
         |word: u32| word & 0xfe00_707f == 0x0a00_1033 || word & 0xfe00_607f == 0x0a00_2033;

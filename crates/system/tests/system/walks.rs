@@ -3,6 +3,7 @@
 //! The bit says whether the words are those of the last write. If this abstraction is exact, both states always have
 //! the same steps, and each bit agrees with the words.
 
+use cohkit_base::random::SplitMix64;
 use cohkit_protocol::construct;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::text::parse;
@@ -10,17 +11,13 @@ use cohkit_system::data::{Current, Data, Words};
 use cohkit_system::state::{Operation, Payload, Step, System, SystemState};
 use std::path::Path;
 
-/// Pseudorandom numbers by splitmix64.
-struct Random(u64);
+/// Pseudo-random numbers of a seed.
+struct Random(SplitMix64);
 
 impl Random {
     /// Returns a number below `bound`.
     fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % bound as u64) as usize
+        self.0.modulo(bound as u64) as usize
     }
 }
 
@@ -63,7 +60,7 @@ fn copies<D: Data>(system_state: &SystemState<D>) -> Vec<bool> {
 /// Takes up to `steps` random steps in both states, and compares the results, properties and copies after each.
 /// Returns false if the walk ended early at a violation in both states.
 fn walk(protocol: &Protocol, system: &System, seed: u64, steps: usize) -> bool {
-    let mut random = Random(seed);
+    let mut random = Random(SplitMix64::new(seed));
     let mut bits = SystemState::<Current>::new(system);
     let mut words = SystemState::<Words>::new(system);
     for _ in 0..steps {

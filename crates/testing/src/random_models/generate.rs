@@ -17,24 +17,21 @@
 
 mod declare;
 
+use cohkit_base::random::SplitMix64;
 use std::fmt::Write;
 
-/// Pseudorandom numbers, the same on every machine.
-pub struct Random(u64);
+/// Pseudo-random numbers of a seed.
+pub struct Random(SplitMix64);
 
 impl Random {
     /// Creates a generator whose sequence depends on the seed alone.
     pub fn new(seed: u64) -> Random {
-        Random(seed.wrapping_mul(0xd134_2543_de82_ef95))
+        Random(SplitMix64::new(seed.wrapping_mul(0xd134_2543_de82_ef95)))
     }
 
     /// Returns a number below `n`; 0 counts as 1.
     fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % n.max(1) as u64) as usize
+        self.0.modulo(n.max(1) as u64) as usize
     }
 
     /// Returns true once in `n` calls on average.

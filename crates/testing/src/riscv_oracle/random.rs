@@ -59,7 +59,7 @@ pub fn programs(seed: u64, count: usize, length: usize) -> Program {
     };
     let (rows, decoder) = (rows(), Decoder::new(Extensions::HOST));
     for number in 0..count {
-        let mut random = Random(seed + number as u64);
+        let mut random = Random::new(seed + number as u64);
         for _ in 0..AREA_BYTES / 8 {
             program.data.extend(random.value().to_le_bytes());
         }

@@ -3,7 +3,8 @@
 
 pub mod ends;
 
-use cohkit_link::bit_errors::{Noise, RandomGenerator};
+use cohkit_base::random::SplitMix64;
+use cohkit_link::bit_errors::Noise;
 use cohkit_link::end::{CIRCUITS, MAX_MESSAGE_WORDS};
 use cohkit_link::{Block, End, Parameters};
 use std::collections::VecDeque;
@@ -85,7 +86,7 @@ pub fn message(circuit: u8, number: u64, quarters: u32) -> ([u64; MAX_MESSAGE_WO
     };
     let header = mask << 46 | number & 0xff_ffff_ffff;
     let words = (cohkit_link::end::eci_words)(circuit, header);
-    let mut random = RandomGenerator::new(header ^ u64::from(circuit) << 59);
+    let mut random = SplitMix64::new(header ^ u64::from(circuit) << 59);
     let mut message: [u64; MAX_MESSAGE_WORDS] = std::array::from_fn(|_| random.next_u64());
     message[0] = header;
     (message, words)
@@ -165,12 +166,12 @@ impl Link {
     }
 
     /// Advances by one slot with random traffic in both directions.
-    pub fn random_slot(&mut self, random: &mut RandomGenerator) {
+    pub fn random_slot(&mut self, random: &mut SplitMix64) {
         for from in 0..2 {
-            let circuit = random.below(CIRCUITS as u64) as u8;
-            self.send(from, circuit, 1 + random.below(4) as u32);
-            if random.below(2) == 0 {
-                self.send(from, 4 + random.below(2) as u8, 4);
+            let circuit = random.modulo(CIRCUITS as u64) as u8;
+            self.send(from, circuit, 1 + random.modulo(4) as u32);
+            if random.modulo(2) == 0 {
+                self.send(from, 4 + random.modulo(2) as u8, 4);
             }
         }
         self.advance_slot();

@@ -4,7 +4,7 @@
 //! picoseconds here, those named ticks are not. Messages that an endpoint has no room for wait in queues in front
 //! of it.
 
-use cohkit_link::bit_errors::RandomGenerator;
+use cohkit_base::random::SplitMix64;
 use cohkit_link::testbench::{EarliestMessage, Testbench, LANE_BYTE};
 use cohkit_link::{ccix, cxl, end, Balance, Lanes, Layer, Message, Parameters, Ratio};
 use std::collections::VecDeque;
@@ -82,7 +82,7 @@ pub(super) struct Faults {
 /// State of a link that goes down from time to time.
 struct Failing {
     /// Source of the times between failures.
-    random: RandomGenerator,
+    random: SplitMix64,
     /// Time of its next failure, in picoseconds.
     next: Time,
     /// Number of failures.
@@ -96,7 +96,7 @@ impl Failing {
     /// Creates the state of a link that works, with its first failure scheduled.
     fn new(faults: &Faults, seed: u64) -> Failing {
         let mut failing = Failing {
-            random: RandomGenerator::new(seed),
+            random: SplitMix64::new(seed),
             next: 0,
             downs: 0,
             busy: [(0, 0); 2],
@@ -107,7 +107,7 @@ impl Failing {
 
     /// Schedules the next failure at a random time after the last one, between 1 ps and twice the mean interval.
     fn schedule_next(&mut self, faults: &Faults) {
-        self.next += 1 + self.random.below(2 * faults.mean_interval);
+        self.next += 1 + self.random.modulo(2 * faults.mean_interval);
     }
 }
 
