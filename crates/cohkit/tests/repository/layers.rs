@@ -10,8 +10,8 @@ use std::process::Command;
 const CRATE_LAYERS: &[(&str, u32)] = &[
     ("cohkit-base", 0),
     ("cohkit-riscv", 0),
-    ("cohkit-link", 0),
     ("cohkit-units", 0),
+    ("cohkit-link", 1),
     ("cohkit-diagnostics", 1),
     ("cohkit-timeline", 1),
     ("cohkit-chart", 1),
