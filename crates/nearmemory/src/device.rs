@@ -14,7 +14,7 @@ use crate::races::SyncChannel;
 use crate::scratchpad::{Data, HostResponse, Kind, LINE};
 use cohkit_riscv::channel::{self, Grant, Manifest};
 use cohkit_riscv::elf::Image;
-use cohkit_riscv::{Exception, Extensions, Sandbox};
+use cohkit_riscv::{Exception, Extensions, Sandbox, Size};
 use cohkit_sim::components::memory::Memory as Dram;
 use cohkit_units::Time;
 use rustc_hash::FxHashMap;
@@ -88,7 +88,17 @@ struct Slice {
     /// Reads that far memory has not answered.
     in_flight: u64,
     /// Reads that wait for one of these to end, by number, oldest first.
-    waiting: VecDeque<(u64, Request)>,
+    waiting: VecDeque<FarRead>,
+}
+
+/// A read of far memory by the host.
+struct FarRead {
+    /// Number of the request.
+    number: u64,
+    /// Address in far memory.
+    address: u64,
+    /// Bytes of an uncached load, or `None` for a line.
+    word: Option<Size>,
 }
 
 /// Bytes of a page of [`FarMemory`], a unit of allocation only.
@@ -305,10 +315,20 @@ impl Device {
                 self.access_scratchpad_line(queue, now, number, address, Some(data));
             }
             Request::ReadLine(address) => {
-                self.request_far_read(queue, now, number, (address, request))
+                let read = FarRead {
+                    number,
+                    address,
+                    word: None,
+                };
+                self.request_far_read(queue, now, read);
             }
-            Request::ReadWord(address, _) if address < REGISTERS => {
-                self.request_far_read(queue, now, number, (address, request));
+            Request::ReadWord(address, size) if address < REGISTERS => {
+                let read = FarRead {
+                    number,
+                    address,
+                    word: Some(size),
+                };
+                self.request_far_read(queue, now, read);
             }
             Request::WriteLine(address, data) => {
                 self.far.put(address, &*data);
@@ -344,46 +364,35 @@ impl Device {
 
     /// Starts the host's read at an address of far memory, or queues it at its slice if that has as many reads in
     /// flight as it may.
-    fn request_far_read(
-        &mut self,
-        queue: &mut Queue,
-        now: Time,
-        number: u64,
-        (address, request): (u64, Request),
-    ) {
-        let index = (address / LINE as u64) as usize % self.slices.len();
+    fn request_far_read(&mut self, queue: &mut Queue, now: Time, read: FarRead) {
+        let index = (read.address / LINE as u64) as usize % self.slices.len();
         let slice = &mut self.slices[index];
         if slice.in_flight >= self.platform.slice_reads.value {
-            return slice.waiting.push_back((number, request));
+            return slice.waiting.push_back(read);
         }
         slice.in_flight += 1;
-        self.start_far_read(queue, now, number, request, index);
+        self.start_far_read(queue, now, read, index);
     }
 
     /// Performs a read of far memory by the host, through a slice.
-    fn start_far_read(
-        &mut self,
-        queue: &mut Queue,
-        now: Time,
-        number: u64,
-        request: Request,
-        slice: usize,
-    ) {
-        let (address, response) = match request {
-            Request::ReadWord(address, size) => {
+    fn start_far_read(&mut self, queue: &mut Queue, now: Time, read: FarRead, slice: usize) {
+        let FarRead {
+            number, address, ..
+        } = read;
+        let response = match read.word {
+            Some(size) => {
                 let mut word = [0; 8];
                 self.far.get(address, &mut word[..size as usize]);
-                (address, Response::Word(u64::from_le_bytes(word)))
+                Response::Word(u64::from_le_bytes(word))
             }
-            Request::ReadLine(address) => {
+            None => {
                 let mut data = Box::new([0; LINE]);
                 self.far.get(address, &mut *data);
                 if let Some(races) = &mut queue.races {
                     races.fetch_line(address);
                 }
-                (address, Response::Line(data))
+                Response::Line(data)
             }
-            Request::WriteLine(..) | Request::WriteWord(..) => return,
         };
         self.far.reads += 1;
         let end = self.far.access_dram(now, address);
@@ -395,7 +404,7 @@ impl Device {
     pub(crate) fn complete_far_read(&mut self, queue: &mut Queue, now: Time, index: usize) {
         let slice = &mut self.slices[index];
         match slice.waiting.pop_front() {
-            Some((number, request)) => self.start_far_read(queue, now, number, request, index),
+            Some(read) => self.start_far_read(queue, now, read, index),
             None => slice.in_flight -= 1,
         }
     }

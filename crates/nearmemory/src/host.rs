@@ -430,12 +430,10 @@ impl Host {
     /// of the core's own cache waits until fewer loads than the core may have miss.
     /// Loads of other memory leave room for it.
     fn load_main(&mut self, core: usize, address: u64, now: Time, queue: &mut Queue) -> Time {
-        if self.cores[core]
-            .l1
-            .find(address & !(LINE_BYTES - 1))
-            .is_some()
-        {
-            return self.access_main(core, address, now, queue);
+        let line = address & !(LINE_BYTES - 1);
+        if let Some(way) = self.cores[core].l1.find(line) {
+            self.counters.l1_hits += 1;
+            return way.ready.saturating_sub(now);
         }
         let slots = self.cores[core].main_load_slots.iter().enumerate();
         let (slot, free_at) = slots
