@@ -66,7 +66,7 @@ fn segments_json(slowest: &Transaction, protocol: &Protocol) -> Value {
     });
     json!({
         "access": slowest.access.name(),
-        "core": slowest.core,
+        "core": slowest.core.0,
         "line": slowest.line,
         "issued_ns": nanoseconds(slowest.issued),
         "latency_ns": nanoseconds(slowest.latency()),
