@@ -11,6 +11,9 @@
 //! remote, such as a sharer set, gets one number per line. Numbers that no line uses are reused after a
 //! [`Program::sweep`].
 
+mod codes;
+mod configurations;
+
 use cohkit_base::memory::prefetch;
 use cohkit_protocol::controller::{
     Access, Controller, Effect, Event, Rule, State, Statement, Variable,
@@ -29,6 +32,8 @@ use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::ops::Range;
 
+use self::codes::EventCodes;
+use self::configurations::Configurations;
 use crate::message::{Agent, FIELDS, HOME};
 
 /// Number of a configuration of an agent for one line; 0 is the initial one.
@@ -79,11 +84,8 @@ pub type Act = execute::Act<[u16; FIELDS]>;
 /// hardly ever recur.
 const MAX_KEPT_REMOTES: u16 = 16;
 
-/// Bit of an act index that marks an act of a kept transition, in `Program::kept_acts`.
+/// Bit of an act index that marks an act of a kept transition, in `ActStore::kept_acts`.
 const KEPT_ACT_BIT: u32 = 1 << 31;
-
-/// Minimum number of new configurations before a sweep for unused ones, because a sweep visits all lines.
-const MIN_NEW_BEFORE_SWEEP: usize = 1 << 16;
 
 /// Returns the number of a receiver in messages.
 #[inline]
@@ -194,15 +196,6 @@ const NOTHING: ConfigProperties = ConfigProperties {
     stable: false,
 };
 
-/// True if all slots with values for each remote are zero. There may be thousands of slots, so they are tested in
-/// chunks.
-fn are_shared(per_remote_slots: &[Range<usize>], slots: &[u16]) -> bool {
-    let is_zero = |chunk: &[u16]| chunk.iter().fold(0, |bits, slot| bits | slot) == 0;
-    per_remote_slots
-        .iter()
-        .all(|range| slots[range.clone()].chunks(64).all(is_zero))
-}
-
 /// Rejects messages that carry more fields, or a larger set of remotes, than the simulator supports.
 fn check_messages(protocol: &Protocol, remotes: u16) -> Result<(), String> {
     let carries_set = |m: &&Message| m.fields.iter().any(|field| field.ty == Type::RemoteSet);
@@ -223,15 +216,6 @@ fn check_messages(protocol: &Protocol, remotes: u16) -> Result<(), String> {
         ));
     }
     Ok(())
-}
-
-/// Number of alternatives of a controller after a memory read.
-fn memory_choices(controller: &Controller) -> u8 {
-    let choices = controller.rules.iter().map(|rule| match rule.event {
-        Event::MemoryData(choice) => choice + 1,
-        _ => 1,
-    });
-    choices.max().unwrap_or(1)
 }
 
 /// True if caches send the bytes of stores to the home, which performs them.
@@ -263,73 +247,101 @@ fn per_remote_slots(controller: &Controller, machine: &Machine) -> Vec<Range<usi
         .collect()
 }
 
+/// Facts about the rules of a controller.
+struct RuleFacts {
+    /// Static analysis of each rule.
+    plans: Vec<Plan>,
+    /// For each rule, true if it executes `retry`.
+    retries: Vec<bool>,
+    /// For each rule, true if this run has executed it.
+    executed: Vec<bool>,
+    /// Channel class of each message.
+    classes: Vec<Option<Class>>,
+}
+
+/// Acts of transitions.
+#[derive(Default)]
+struct ActStore {
+    /// Acts of transitions; those of a direct program are valid until [`Program::discard_acts`].
+    acts: Vec<Act>,
+    /// Acts of the kept transitions of a direct program: their indices have the bit [`KEPT_ACT_BIT`].
+    kept_acts: Vec<Act>,
+}
+
+impl ActStore {
+    /// Returns the act with this index.
+    #[inline]
+    fn act(&self, index: u32) -> Act {
+        match index & KEPT_ACT_BIT {
+            0 => self.acts[index as usize],
+            _ => self.kept_acts[(index ^ KEPT_ACT_BIT) as usize],
+        }
+    }
+
+    /// Keeps the acts of a transition of a direct program.
+    fn keep(&mut self, transition: &mut Transition) {
+        if transition.acts().is_empty() {
+            return;
+        }
+        let first_act = self.kept_acts.len() as u32 | KEPT_ACT_BIT;
+        let acts = transition.acts().map(|act| self.acts[act as usize]);
+        self.kept_acts.extend(acts);
+        transition.first_act = first_act;
+    }
+
+    /// Stores the acts of a transition.
+    fn store(&mut self, transition: &mut Transition, acts: &[execute::Act]) {
+        transition.first_act = self.acts.len() as u32;
+        transition.act_count = acts.len() as u16;
+        let inline_acts = acts.iter().map(|act| {
+            act.with_fields(|fields| {
+                let mut inline_fields = [0; FIELDS];
+                inline_fields[..fields.len()].copy_from_slice(fields);
+                inline_fields
+            })
+        });
+        self.acts.extend(inline_acts);
+    }
+}
+
 /// A controller with the transitions that a run has needed so far.
 pub struct Program {
     /// The controller, in executable form.
     machine: Machine<'static>,
-    /// Static analysis of each row.
-    plans: Vec<Plan>,
     /// True if caches send the bytes of stores to the home, which performs them.
     pub sends_stores: bool,
     /// True if an atomic fetches the line into the cache.
     pub atomics_fetch: bool,
     /// True if a home keeps the bytes of every write until its memory accepts them.
     pub keeps_store_bytes: bool,
-    /// Number of messages of the protocol: codes below are messages, codes from here on accesses.
-    messages: u16,
-    /// First code after those of messages, accesses and local operations.
-    after_locals: u16,
+    /// Facts about the rules.
+    rules: RuleFacts,
+    /// Numbers of the events.
+    codes: EventCodes,
     /// Logarithm of the number of table entries per configuration.
     code_bits: u32,
-    /// Number of alternatives after a memory read.
-    choices: u8,
     /// True if configuration and event alone determine the transition: then `table` is used, otherwise `memo`.
     dense: bool,
     /// True if transitions that depend on the sender or on registers are not kept.
     direct: bool,
-    /// Slots with a value for each remote. Equal configurations may have different numbers where one of these is not
-    /// zero.
-    per_remote_slots: Vec<Range<usize>>,
-    /// All other kept slots.
-    shared_slots: Vec<usize>,
     /// The configuration on which a rule executes.
     scratch: Configuration,
-    /// Unused configuration numbers; the last one is used next.
-    free_numbers: Vec<ConfigurationId>,
-    /// Number of configurations in use at the last sweep.
-    used_at_sweep: usize,
+    /// Configurations that the run has reached.
+    configurations: Configurations,
+    /// Properties of each state.
+    state_properties: Vec<ConfigProperties>,
     /// Transitions: one row per configuration.
     table: Vec<Transition>,
     /// Kept transitions of a program that is not dense.
     memo: FxHashMap<(ConfigurationId, Input), Transition>,
-    /// Configurations: for each its state and its slots, without registers.
-    configurations: Vec<u16>,
-    /// Length of one entry of `configurations`.
-    stride: usize,
-    /// Properties of each state.
-    state_properties: Vec<ConfigProperties>,
-    /// Numbers of configurations by state and shared slots, if all slots with a value for each remote are zero.
-    numbers_by_key: FxHashMap<Vec<u16>, ConfigurationId>,
-    /// Lookup key of the executed configuration.
-    key: Vec<u16>,
-    /// Initial configurations of the agents of each kind.
-    initial_configurations: Vec<ConfigurationId>,
-    /// For each rule, true if it executes `retry`.
-    rule_retries: Vec<bool>,
     /// Slots of registers. They come last and are not part of a kept configuration.
     registers: Range<usize>,
     /// Register changes of the last executed transition.
     changes: Changes,
     /// Number of the home that the current line belongs to.
     current_home: u16,
-    /// Channel class of each message.
-    classes: Vec<Option<Class>>,
-    /// Acts of transitions; those of a direct program are valid until [`Program::discard_acts`].
-    acts: Vec<Act>,
-    /// Acts of the kept transitions of a direct program: their indices have the bit [`KEPT_ACT_BIT`].
-    kept_acts: Vec<Act>,
-    /// For each rule, true if it has been executed.
-    executed: Vec<bool>,
+    /// Acts of transitions.
+    acts: ActStore,
     /// Reasons of the transitions that are [`Answer::Fault`].
     faults: Vec<Fault>,
 }
@@ -347,10 +359,7 @@ impl Program {
     ) -> Result<Program, String> {
         let remotes = remotes_by_kind.total();
         check_messages(protocol, remotes)?;
-        let messages = protocol.messages.len() as u16;
-        let choices = memory_choices(controller);
-        let after_locals = messages + (Access::ALL.len() + controller.locals.len()) as u16;
-        let codes = usize::from(after_locals) + 2 + usize::from(choices);
+        let codes = EventCodes::new(protocol.messages.len() as u16, controller);
         let has_no_fields = protocol.messages.iter().all(|m| m.fields.is_empty());
         let independent_of_remote = remotes == 1 || (!is_home && controller.variables.is_empty());
         let accesses = Accesses::new(&protocol.remote, &protocol.messages);
@@ -364,45 +373,33 @@ impl Program {
             true => per_remote_slots(controller, &machine),
             false => Vec::new(),
         };
-        let shared_slots = 0..machine.registers().start;
-        let shared_slots =
-            shared_slots.filter(|slot| !per_remote_slots.iter().any(|range| range.contains(slot)));
         let mut program = Program {
             sends_stores: sends_stores(protocol, &accesses),
             atomics_fetch: accesses.fetches(&protocol.remote, Access::Atomic),
             keeps_store_bytes: controller.rules.iter().any(starts_store),
-            plans: Plan::of(controller, (!is_home).then_some(&accesses)),
-            scratch: machine.initial(),
-            messages,
-            after_locals,
-            code_bits: codes.next_power_of_two().trailing_zeros(),
-            choices,
+            rules: RuleFacts {
+                plans: Plan::of(controller, (!is_home).then_some(&accesses)),
+                retries: (controller.rules.iter())
+                    .map(|rule| rule.has_statement(&|s| *s == Statement::Retry))
+                    .collect(),
+                executed: vec![false; controller.rules.len()],
+                classes: (protocol.message_ids())
+                    .map(|id| protocol.class(id))
+                    .collect(),
+            },
+            code_bits: codes.bits(),
+            codes,
             dense,
             direct,
-            shared_slots: shared_slots.collect(),
-            per_remote_slots,
-            free_numbers: Vec::new(),
-            used_at_sweep: 0,
+            scratch: machine.initial(),
+            configurations: Configurations::new(machine.registers().start, per_remote_slots),
+            state_properties: controller.states.iter().map(ConfigProperties::of).collect(),
             table: Vec::new(),
             memo: FxHashMap::default(),
-            configurations: Vec::new(),
-            stride: 1 + machine.registers().start,
-            state_properties: controller.states.iter().map(ConfigProperties::of).collect(),
-            initial_configurations: Vec::new(),
-            rule_retries: (controller.rules.iter())
-                .map(|rule| rule.has_statement(&|s| *s == Statement::Retry))
-                .collect(),
             registers: machine.registers(),
             changes: Changes::default(),
             current_home: 0,
-            numbers_by_key: FxHashMap::default(),
-            key: Vec::new(),
-            classes: (protocol.message_ids())
-                .map(|id| protocol.class(id))
-                .collect(),
-            acts: Vec::new(),
-            kept_acts: Vec::new(),
-            executed: vec![false; controller.rules.len()],
+            acts: ActStore::default(),
             faults: Vec::new(),
             machine,
         };
@@ -420,17 +417,15 @@ impl Program {
         for state in states {
             let mut initial = self.machine.initial_in(state);
             initial.slots.truncate(self.registers.start);
+            self.configurations.push_initial(&initial);
             self.scratch = initial;
-            let mut initial_ids = self.initial_configurations.iter().copied();
-            let existing = initial_ids.find(|&number| self.is_scratch(number));
-            let number = existing.unwrap_or_else(|| self.number_scratch());
-            self.initial_configurations.push(number);
         }
+        self.extend_table();
     }
 
     /// Returns the initial configurations of the agents of each kind.
     pub fn initial_configurations(&self) -> &[ConfigurationId] {
-        &self.initial_configurations
+        self.configurations.initial()
     }
 
     /// True if the agent has registers.
@@ -484,20 +479,13 @@ impl Program {
 
     /// Number of alternatives among which the agent may choose freely after a memory read.
     pub fn choices(&self) -> u8 {
-        self.choices
+        self.codes.choices()
     }
 
     /// Returns the code of an event.
     #[inline]
     pub fn code(&self, event: Event) -> EventCode {
-        match event {
-            Event::Message(message) => message.0,
-            Event::Access(access) => self.messages + access as u16,
-            Event::Local(local) => self.messages + Access::ALL.len() as u16 + u16::from(local),
-            Event::Unlock => self.after_locals,
-            Event::MemoryDone => self.after_locals + 1,
-            Event::MemoryData(choice) => self.after_locals + 2 + u16::from(choice),
-        }
+        self.codes.code(event)
     }
 
     /// Returns an input of an agent that is not a message.
@@ -513,26 +501,13 @@ impl Program {
 
     /// Returns the event of a code.
     pub fn event(&self, code: EventCode) -> Event {
-        let after_accesses = self.messages + Access::ALL.len() as u16;
-        if code < self.messages {
-            Event::Message(MessageId(code))
-        } else if code < after_accesses {
-            Event::Access(Access::ALL[usize::from(code - self.messages)].0)
-        } else if code < self.after_locals {
-            Event::Local((code - after_accesses) as u8)
-        } else {
-            match code - self.after_locals {
-                0 => Event::Unlock,
-                1 => Event::MemoryDone,
-                choice => Event::MemoryData((choice - 2) as u8),
-            }
-        }
+        self.codes.event(code)
     }
 
     /// Prefetches a configuration into the host's caches.
     #[inline]
     pub fn prefetch(&self, configuration: ConfigurationId) {
-        let encoded = self.encoded_configuration(configuration);
+        let encoded = self.configurations.encoded(configuration);
         encoded.iter().step_by(32).for_each(|part| prefetch(part));
     }
 
@@ -556,20 +531,19 @@ impl Program {
         let Some(slot) = self.machine.memory_writes() else {
             return configuration;
         };
-        let encoded = &self.configurations[configuration as usize * self.stride..][..self.stride];
-        if encoded[1 + slot] == u16::from(writes) {
+        if self.configurations.encoded(configuration)[1 + slot] == u16::from(writes) {
             return configuration;
         }
-        self.scratch.state = encoded[0];
-        self.scratch.slots.copy_from_slice(&encoded[1..]);
+        self.configurations
+            .copy_to(configuration, &mut self.scratch);
         self.scratch.slots[slot] = writes.into();
         self.number_scratch()
     }
 
     /// Returns a configuration with the same slots in the state `to`.
     pub fn in_state(&mut self, configuration: ConfigurationId, to: StateId) -> ConfigurationId {
-        let encoded = &self.configurations[configuration as usize * self.stride..][1..self.stride];
-        self.scratch.slots.copy_from_slice(encoded);
+        self.configurations
+            .copy_to(configuration, &mut self.scratch);
         self.scratch.state = to.0;
         self.number_scratch()
     }
@@ -589,14 +563,9 @@ impl Program {
         if is_kept
             && [configuration, transition.next]
                 .iter()
-                .all(|&id| self.is_shared(id))
+                .all(|&id| self.configurations.is_shared(id))
         {
-            if !transition.acts().is_empty() {
-                let first_act = self.kept_acts.len() as u32 | KEPT_ACT_BIT;
-                let acts = transition.acts().map(|act| self.acts[act as usize]);
-                self.kept_acts.extend(acts);
-                transition.first_act = first_act;
-            }
+            self.acts.keep(&mut transition);
             self.memo.insert((configuration, key), transition);
         }
         transition
@@ -606,35 +575,25 @@ impl Program {
     #[inline]
     pub fn discard_acts(&mut self) {
         if self.direct {
-            self.acts.clear();
+            self.acts.acts.clear();
         }
     }
 
     /// True if a configuration keeps its number for the whole run.
     pub fn is_numbered(&self) -> bool {
-        self.per_remote_slots.is_empty()
+        self.configurations.is_permanent()
     }
 
     /// True if enough configurations have been created since the last [`Program::sweep`] to make another worthwhile.
     pub fn is_full(&self) -> bool {
-        let new_count = self.configuration_count() - self.free_numbers.len() - self.used_at_sweep;
-        !self.is_numbered() && new_count > self.used_at_sweep.max(MIN_NEW_BEFORE_SWEEP)
+        self.configurations.is_full()
     }
 
     /// Frees the numbers of all configurations that are neither in `used` nor initial.
     pub fn sweep(&mut self, used: impl Iterator<Item = ConfigurationId>) {
-        let mut is_free = vec![true; self.configuration_count()];
-        self.initial_configurations
-            .iter()
-            .for_each(|&number| is_free[number as usize] = false);
-        used.for_each(|number| is_free[number as usize] = false);
-        self.numbers_by_key
-            .retain(|_, number| !is_free[*number as usize]);
+        self.configurations.sweep(used);
         self.memo.clear();
-        self.kept_acts.clear();
-        let numbers = 0..self.configuration_count() as ConfigurationId;
-        self.free_numbers = numbers.filter(|&number| is_free[number as usize]).collect();
-        self.used_at_sweep = self.configuration_count() - self.free_numbers.len();
+        self.acts.kept_acts.clear();
     }
 
     /// Returns the index of a configuration and an event in `table`.
@@ -646,10 +605,7 @@ impl Program {
     /// Returns the act with this index.
     #[inline]
     pub fn act(&self, index: u32) -> Act {
-        match index & KEPT_ACT_BIT {
-            0 => self.acts[index as usize],
-            _ => self.kept_acts[(index ^ KEPT_ACT_BIT) as usize],
-        }
+        self.acts.act(index)
     }
 
     /// Returns the messages that a transition sends, in order.
@@ -670,40 +626,15 @@ impl Program {
 
     /// Returns a configuration with all registers zero.
     pub fn configuration(&self, number: ConfigurationId) -> Configuration {
-        let encoded = self.encoded_configuration(number);
+        let encoded = self.configurations.encoded(number);
         let (state, mut slots) = (encoded[0], encoded[1..].to_vec());
         slots.resize(self.registers.end, 0);
         Configuration { state, slots }
     }
 
-    /// Number of configurations, unused ones included.
-    fn configuration_count(&self) -> usize {
-        self.configurations.len() / self.stride
-    }
-
-    /// Returns a kept configuration: its state and its slots without registers.
-    #[inline]
-    fn encoded_configuration(&self, number: ConfigurationId) -> &[u16] {
-        &self.configurations[number as usize * self.stride..][..self.stride]
-    }
-
-    /// True if the configuration equals the executed one.
-    fn is_scratch(&self, number: ConfigurationId) -> bool {
-        let encoded = self.encoded_configuration(number);
-        encoded[0] == self.scratch.state && encoded[1..] == self.scratch.slots[..]
-    }
-
-    /// True if all configurations equal to this one share its number.
-    fn is_shared(&self, number: ConfigurationId) -> bool {
-        are_shared(
-            &self.per_remote_slots,
-            &self.encoded_configuration(number)[1..],
-        )
-    }
-
     /// Returns the index of a configuration's state.
     pub fn state(&self, configuration: ConfigurationId) -> usize {
-        self.configurations[configuration as usize * self.stride].into()
+        self.configurations.state(configuration)
     }
 
     /// Formats a configuration with these registers, such as `IM_A owed=1`.
@@ -713,14 +644,14 @@ impl Program {
         registers: &[u16],
         names: &AgentNames,
     ) -> String {
-        let encoded = self.encoded_configuration(configuration);
+        let encoded = self.configurations.encoded(configuration);
         let slots = [&encoded[1..], registers].concat();
         names.configuration(&self.machine, encoded[0], &slots)
     }
 
     /// Returns the indices of the rules that this run has executed, in order.
     pub fn executed(&self) -> Vec<u32> {
-        let rules = self.executed.iter().zip(0..);
+        let rules = self.rules.executed.iter().zip(0..);
         rules
             .filter_map(|(&executed, rule)| executed.then_some(rule))
             .collect()
@@ -728,36 +659,17 @@ impl Program {
 
     /// Returns the number of the executed configuration, a new one if necessary.
     fn number_scratch(&mut self) -> ConfigurationId {
-        let next = self.configuration_count() as ConfigurationId;
-        let slots = &self.scratch.slots[..];
-        if are_shared(&self.per_remote_slots, slots) {
-            self.key.clear();
-            self.key.push(self.scratch.state);
-            self.key
-                .extend(self.shared_slots.iter().map(|&slot| slots[slot]));
-            if let Some(&number) = self.numbers_by_key.get(&self.key) {
-                return number;
-            }
-            self.numbers_by_key.insert(self.key.clone(), next);
-        } else if let Some(&number) = self
-            .initial_configurations
-            .iter()
-            .find(|&&n| self.is_scratch(n))
-        {
-            return number;
-        } else if let Some(number) = self.free_numbers.pop() {
-            let encoded = &mut self.configurations[number as usize * self.stride..][..self.stride];
-            encoded[0] = self.scratch.state;
-            encoded[1..].copy_from_slice(slots);
-            return number;
-        }
-        self.configurations.push(self.scratch.state);
-        self.configurations.extend_from_slice(slots);
+        let number = self.configurations.number(&self.scratch);
+        self.extend_table();
+        number
+    }
+
+    /// Adds a row to the table of a dense program for each new configuration.
+    fn extend_table(&mut self) {
         if self.dense {
-            let end = self.table_index(next + 1, 0);
+            let end = self.configurations.count() << self.code_bits;
             self.table.resize(end, UNKNOWN);
         }
-        next
     }
 
     /// Returns the index of a fault. A waiting row is executed again and again, and has the same fault each time.
@@ -776,28 +688,14 @@ impl Program {
         fault_words(agent, messages, self.machine.controller(), fault)
     }
 
-    /// Stores the acts of a transition.
-    fn store_acts(&mut self, transition: &mut Transition, acts: &[execute::Act]) {
-        transition.first_act = self.acts.len() as u32;
-        transition.act_count = acts.len() as u16;
-        let inline_acts = acts.iter().map(|act| {
-            act.with_fields(|fields| {
-                let mut inline_fields = [0; FIELDS];
-                inline_fields[..fields.len()].copy_from_slice(fields);
-                inline_fields
-            })
-        });
-        self.acts.extend(inline_acts);
-    }
-
     /// Sets the properties of a taken transition that follow from its rule, and stores its acts.
     fn apply_rule(&mut self, transition: &mut Transition, rule: usize, acts: &[execute::Act]) {
-        let plan = self.plans[rule];
+        let plan = self.rules.plans[rule];
         transition.answer = Answer::Take;
         transition.effects = plan.effects;
-        transition.retries = self.rule_retries[rule];
-        self.executed[rule] = true;
-        self.store_acts(transition, acts);
+        transition.retries = self.rules.retries[rule];
+        self.rules.executed[rule] = true;
+        self.acts.store(transition, acts);
         for act in acts {
             match act {
                 execute::Act::StartRead => transition.reads = true,
@@ -805,7 +703,7 @@ impl Program {
                     transition.writes = true;
                 }
                 execute::Act::Send { message, .. } => {
-                    let class = self.classes[message.index()];
+                    let class = self.rules.classes[message.index()];
                     transition.forwards |= class == Some(Class::Forward);
                 }
                 _ => {}
@@ -820,9 +718,7 @@ impl Program {
         input: &Input,
         registers: &mut [u16],
     ) -> Transition {
-        let encoded = &self.configurations[from as usize * self.stride..][..self.stride];
-        self.scratch.state = encoded[0];
-        self.scratch.slots.copy_from_slice(&encoded[1..]);
+        self.configurations.copy_to(from, &mut self.scratch);
         let remote_number = |number: Agent| (number != HOME).then_some(number.0);
         let trigger = Trigger {
             home: self.current_home,
@@ -852,14 +748,14 @@ impl Program {
                 // A row that lacks room for its messages waits, even if it has other faults. The caller needs all its
                 // acts to decide that.
                 let acts = [row_error.acts, row_error.later].concat();
-                self.store_acts(&mut transition, &acts);
+                self.acts.store(&mut transition, &acts);
             }
             Ok(Outcome::Unexpected) => transition.answer = Answer::Unexpected,
             Ok(Outcome::Stall) => transition.answer = Answer::Leave,
             Ok(Outcome::Refuse) => transition.answer = Answer::Refuse,
             Ok(Outcome::Taken { rule, acts }) => {
                 self.apply_rule(&mut transition, rule, &acts);
-                if !self.is_scratch(from) {
+                if !self.configurations.equals(from, &self.scratch) {
                     transition.next = self.number_scratch();
                 }
             }
