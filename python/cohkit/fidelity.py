@@ -10,7 +10,8 @@ and the fingerprint of the model with their commit. The second command compares 
     tools/record sensitivity --seed 0 -- .venv/bin/python -m cohkit.fidelity --search
 
 This command searches for settings inside the ranges of assumed quantities that meet each published value. It takes one
-to two hours of two cores. If `records/sensitivity.jsonl` exists, the page has the results of its last record.
+to two hours of two cores. If `records/sensitivity.jsonl` exists, the page has its last results: several records of one
+commit, each of a part of the experiments (`--only`), count as one.
 """
 
 from __future__ import annotations
@@ -655,10 +656,19 @@ def last_record(file: Path) -> dict[str, Any]:
     return record
 
 
+def last_searches(file: Path) -> dict[str, Any]:
+    """Return the last record of searches, with those of other experiments that the same commit recorded before."""
+    records: list[dict[str, Any]] = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    last = records[-1]
+    same = [record for record in records if all(record[key] == last[key] for key in ("commit", "seed"))]
+    found = {name: search for record in same for name, search in record["result"].items()}
+    return last | {"result": {name: found[name] for name in EXPERIMENTS if name in found}}
+
+
 def page_of(file: Path, published: Published) -> str:
-    """Write the page from the last record of a file, and the last search beside it."""
+    """Write the page from the last record of a file, and the last searches beside it."""
     searches = file.with_name(SEARCH_RECORD)
-    return page(last_record(file), published, last_record(searches) if searches.exists() else None)
+    return page(last_record(file), published, last_searches(searches) if searches.exists() else None)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -308,6 +308,18 @@ def test_processes_do_not_change_recorded_numbers(capsys: pytest.CaptureFixture[
     assert capsys.readouterr().err.splitlines()[-1].startswith("3 of 3: ")
 
 
+def test_records_of_searches_of_one_commit_count_as_one(tmp_path: Path) -> None:
+    file = tmp_path / "sensitivity.jsonl"
+    records = [
+        {"commit": "old", "seed": 0, "result": {"cckit-fig7": 1}},
+        {"commit": "new", "seed": 0, "result": {"eci-link": 2, "cckit-fig8": 3}},
+        {"commit": "new", "seed": 1, "result": {"cord-fig8": 4}},
+        {"commit": "new", "seed": 0, "result": {"cckit-fig8": 5}},
+    ]
+    file.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    assert fidelity.last_searches(file) == records[3] | {"result": {"cckit-fig8": 5, "eci-link": 2}}
+
+
 def test_page_names_values_that_no_setting_meets() -> None:
     """The page has a verdict for each row, and lists the faults of the model's structure with their reasons."""
     key = "cord.chip"
