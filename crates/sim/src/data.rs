@@ -33,12 +33,80 @@ impl Copy {
 /// Entries per chunk. Growth by chunks copies no entries and allocates little more than is used.
 const CHUNK: usize = 4096;
 
-/// Entries of contents. A [`Copy`] with number N is entry N mod [`CHUNK`] of chunk N / [`CHUNK`].
-struct Chunk {
-    /// Bytes of the entries, one line each.
-    bytes: Box<[u8]>,
-    /// Version and number of holders of each entry; 0 holders if it is free.
-    version_and_holders: Box<[(u32, u32)]>,
+/// A content of a line. Most contents differ from the initial content of their line in one word, or consist of equal
+/// words. Such a content needs no bytes of its own.
+#[derive(Clone, Copy)]
+struct Entry {
+    /// Value of the word or words, or the number of a block of bytes: see [`Form`].
+    value: u64,
+    /// Number of the write that created the content.
+    version: u32,
+    /// Number of holders; 0 if the entry is free.
+    holders: u32,
+    /// Line of the initial content; meaningless in other forms.
+    line: u32,
+    /// Representation of the content.
+    form: Form,
+}
+
+/// Representation of a content.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// The initial content of the line, except for the value of this word.
+    OneWord(u16),
+    /// All words have the value.
+    Filled,
+    /// The value is the number of a block with the bytes.
+    Bytes,
+}
+
+/// Items in chunks: number N is item N mod [`CHUNK`] of chunk N / [`CHUNK`]. Each has the same length. Growth copies
+/// no items, and unused items of the last chunk occupy no memory.
+struct Chunked<T> {
+    chunks: Vec<Box<[T]>>,
+    /// Number of allocated items, in use or free.
+    count: u32,
+    /// Numbers of free items; the last one is used next.
+    free: Vec<u32>,
+}
+
+impl<T: std::marker::Copy> Chunked<T> {
+    /// Creates a list of `count` unused items.
+    fn new(count: u32) -> Chunked<T> {
+        Chunked {
+            chunks: Vec::new(),
+            count,
+            free: Vec::new(),
+        }
+    }
+
+    /// Allocates an item of `length` elements, which are undefined, and at first `initial`. Returns its number.
+    #[inline]
+    fn allocate(&mut self, length: usize, initial: T) -> u32 {
+        if let Some(number) = self.free.pop() {
+            return number;
+        }
+        let number = self.count;
+        self.count += 1;
+        if number as usize / CHUNK >= self.chunks.len() {
+            self.chunks.push(vec![initial; CHUNK * length].into());
+        }
+        number
+    }
+
+    /// Returns the elements of an item, of which there are `length`.
+    #[inline(always)]
+    fn item(&self, number: u32, length: usize) -> &[T] {
+        let start = number as usize % CHUNK * length;
+        &self.chunks[number as usize / CHUNK][start..start + length]
+    }
+
+    /// Returns the same for modification.
+    #[inline(always)]
+    fn item_mut(&mut self, number: u32, length: usize) -> &mut [T] {
+        let start = number as usize % CHUNK * length;
+        &mut self.chunks[number as usize / CHUNK][start..start + length]
+    }
 }
 
 /// A sparse array over all lines, in pages. Lines that were never set have the default value.
@@ -144,14 +212,12 @@ impl<T: std::marker::Copy> Paged<T> {
 
 /// Contents of all lines.
 pub struct Data {
-    /// Bytes of a line, a multiple of 8.
-    line_bytes: usize,
-    /// Entries, in chunks.
-    chunks: Vec<Chunk>,
-    /// Number of allocated entries, in use or free, including [`Copy::UNTOUCHED`].
-    entry_count: u32,
-    /// Numbers of free entries; the last one is used next.
-    free: Vec<u32>,
+    /// Number of 8-byte words in a line.
+    words: u16,
+    /// Contents; number 0 stands for [`Copy::UNTOUCHED`].
+    entries: Chunked<Entry>,
+    /// Words of the contents in [`Form::Bytes`].
+    blocks: Chunked<u64>,
     /// True if all lines begin with zeros.
     zeros: bool,
 }
@@ -160,10 +226,9 @@ impl Data {
     /// Creates contents in which no line has been written. Initial words depend on their address.
     pub fn new(line_bytes: u32) -> Self {
         Data {
-            line_bytes: line_bytes as usize,
-            chunks: Vec::new(),
-            entry_count: 1,
-            free: Vec::new(),
+            words: (line_bytes / 8) as u16,
+            entries: Chunked::new(1),
+            blocks: Chunked::new(0),
             zeros: false,
         }
     }
@@ -177,11 +242,13 @@ impl Data {
     }
 
     /// Number of 8-byte words in a line.
+    #[inline]
     pub fn words(&self) -> u16 {
-        (self.line_bytes / 8) as u16
+        self.words
     }
 
     /// Initial value of a word, unless all lines begin with zeros.
+    #[inline]
     pub fn untouched_word(line: u32, word: u16) -> u64 {
         mix(u64::from(line) << 16 | u64::from(word))
     }
@@ -192,14 +259,14 @@ impl Data {
         if copy == Copy::UNTOUCHED {
             return 0;
         }
-        self.version_and_holders(copy).0
+        self.entry(copy).version
     }
 
     /// Adds a holder to this content. Returns the same handle.
     #[inline]
     pub fn share(&mut self, copy: Copy) -> Copy {
         if copy != Copy::UNTOUCHED {
-            self.version_and_holders_mut(copy).1 += 1;
+            self.entry_mut(copy).holders += 1;
         }
         copy
     }
@@ -207,27 +274,32 @@ impl Data {
     /// Removes a holder from this content. The last one frees the entry.
     #[inline]
     pub fn release(&mut self, copy: Copy) {
-        if copy != Copy::UNTOUCHED {
-            let version_and_holders = self.version_and_holders_mut(copy);
-            version_and_holders.1 -= 1;
-            if version_and_holders.1 == 0 {
-                self.free.push(copy.0);
+        if copy == Copy::UNTOUCHED {
+            return;
+        }
+        let entry = self.entry_mut(copy);
+        entry.holders -= 1;
+        if entry.holders == 0 {
+            let Entry { value, form, .. } = *entry;
+            if form == Form::Bytes {
+                self.blocks.free.push(value as u32);
             }
+            self.entries.free.push(copy.0);
         }
     }
 
     /// Returns the 8-byte word `word` of a line's content. `line` determines the initial value.
+    #[inline]
     pub fn word(&self, line: u32, copy: Copy, word: u16) -> u64 {
         if copy == Copy::UNTOUCHED {
-            return match self.zeros {
-                true => 0,
-                false => Data::untouched_word(line, word),
-            };
+            return self.initial_word(line, word);
         }
-        let start = word as usize * 8;
-        let mut bytes = [0; 8];
-        bytes.copy_from_slice(&self.bytes(copy)[start..start + 8]);
-        u64::from_le_bytes(bytes)
+        let entry = self.entry(copy);
+        match entry.form {
+            Form::OneWord(written) if written != word => self.initial_word(entry.line, word),
+            Form::OneWord(_) | Form::Filled => entry.value,
+            Form::Bytes => self.block(entry.value as u32)[usize::from(word)],
+        }
     }
 
     /// Writes an 8-byte word as part of write number `version`. Removes one holder from `copy` and returns a
@@ -240,111 +312,119 @@ impl Data {
         value: u64,
         version: u32,
     ) -> Copy {
-        let exclusive = self.make_exclusive(line, copy);
-        let start = word as usize * 8;
-        self.bytes_mut(exclusive)[start..start + 8].copy_from_slice(&value.to_le_bytes());
-        self.version_and_holders_mut(exclusive).0 = version;
+        let (initial_line, is_one_word) = match copy {
+            Copy::UNTOUCHED => (line, true),
+            copy => {
+                let entry = self.entry(copy);
+                (entry.line, entry.form == Form::OneWord(word))
+            }
+        };
+        if is_one_word {
+            let exclusive = self.replace(copy);
+            let entry = self.entry_mut(exclusive);
+            (entry.value, entry.line, entry.form) = (value, initial_line, Form::OneWord(word));
+            entry.version = version;
+            return exclusive;
+        }
+        let exclusive = self.make_bytes(copy);
+        let entry = self.entry_mut(exclusive);
+        entry.version = version;
+        let block = entry.value as u32;
+        self.block_mut(block)[usize::from(word)] = value;
         exclusive
     }
 
     /// Creates a content in which every word is `value`. Its version is 0 until [`Data::stamp`] sets it.
     pub fn filled(&mut self, value: u64) -> Copy {
         let copy = self.allocate_entry();
-        for word in self.bytes_mut(copy).chunks_exact_mut(8) {
-            word.copy_from_slice(&value.to_le_bytes());
-        }
+        let entry = self.entry_mut(copy);
+        (entry.value, entry.form) = (value, Form::Filled);
         copy
     }
 
     /// Sets the version of `copy`, which only the caller holds, to write number `version`.
     pub fn stamp(&mut self, copy: Copy, version: u32) {
         if copy != Copy::UNTOUCHED {
-            self.version_and_holders_mut(copy).0 = version;
+            self.entry_mut(copy).version = version;
         }
     }
 
-    /// Returns a content equal to `copy` that only the caller holds, in exchange for one holder of `copy`.
-    fn make_exclusive(&mut self, line: u32, copy: Copy) -> Copy {
-        if copy != Copy::UNTOUCHED && self.version_and_holders(copy).1 == 1 {
+    /// Returns an entry that only the caller holds, in exchange for one holder of `copy`, which is the initial content
+    /// or has no bytes of its own. The caller sets its content.
+    fn replace(&mut self, copy: Copy) -> Copy {
+        if copy != Copy::UNTOUCHED && self.entry(copy).holders == 1 {
             return copy;
         }
-        let exclusive = self.allocate_entry();
-        if copy == Copy::UNTOUCHED && self.zeros {
-            self.bytes_mut(exclusive).fill(0);
-        } else if copy == Copy::UNTOUCHED {
-            for (word, bytes) in self.bytes_mut(exclusive).chunks_exact_mut(8).enumerate() {
-                let value = Data::untouched_word(line, word as u16);
-                bytes.copy_from_slice(&value.to_le_bytes());
-            }
-        } else {
-            let source = self.chunk_and_entry(copy);
-            let (source_start, destination) =
-                (source.1 * self.line_bytes, self.chunk_and_entry(exclusive));
-            let destination_start = destination.1 * self.line_bytes;
-            if source.0 == destination.0 {
-                let bytes = &mut self.chunks[destination.0].bytes;
-                bytes.copy_within(
-                    source_start..source_start + self.line_bytes,
-                    destination_start,
-                );
-            } else {
-                for offset in 0..self.line_bytes {
-                    let byte = self.chunks[source.0].bytes[source_start + offset];
-                    self.chunks[destination.0].bytes[destination_start + offset] = byte;
-                }
-            }
-        }
         self.release(copy);
+        self.allocate_entry()
+    }
+
+    /// Returns a content equal to `copy`, which has been written, with bytes of its own and held only by the caller. It
+    /// takes one holder of `copy`.
+    fn make_bytes(&mut self, copy: Copy) -> Copy {
+        let entry = *self.entry(copy);
+        if entry.holders == 1 && entry.form == Form::Bytes {
+            return copy;
+        }
+        let block = self.blocks.allocate(self.words.into(), 0);
+        for word in 0..self.words {
+            self.block_mut(block)[usize::from(word)] = self.word(entry.line, copy, word);
+        }
+        let exclusive = self.replace(copy);
+        let entry = self.entry_mut(exclusive);
+        (entry.value, entry.form) = (block.into(), Form::Bytes);
         exclusive
     }
 
-    /// Allocates an entry with one holder and version 0. Its bytes are undefined.
+    /// Returns the initial value of a word.
+    #[inline]
+    fn initial_word(&self, line: u32, word: u16) -> u64 {
+        match self.zeros {
+            true => 0,
+            false => Data::untouched_word(line, word),
+        }
+    }
+
+    /// Allocates an entry with one holder and version 0. Its content is undefined.
+    #[inline]
     fn allocate_entry(&mut self) -> Copy {
-        let index = match self.free.pop() {
-            Some(index) => index,
-            None => {
-                let index = self.entry_count;
-                self.entry_count += 1;
-                if index as usize / CHUNK >= self.chunks.len() {
-                    self.chunks.push(Chunk {
-                        bytes: vec![0; CHUNK * self.line_bytes].into_boxed_slice(),
-                        version_and_holders: vec![(0, 0); CHUNK].into_boxed_slice(),
-                    });
-                }
-                index
-            }
+        let entry = Entry {
+            value: 0,
+            version: 0,
+            holders: 0,
+            line: 0,
+            form: Form::Filled,
         };
-        *self.version_and_holders_mut(Copy(index)) = (0, 1);
-        Copy(index)
+        let copy = Copy(self.entries.allocate(1, entry));
+        *self.entry_mut(copy) = Entry {
+            holders: 1,
+            ..entry
+        };
+        copy
     }
 
-    /// Returns the chunk of a content, and its index in the chunk.
-    fn chunk_and_entry(&self, copy: Copy) -> (usize, usize) {
-        (copy.0 as usize / CHUNK, copy.0 as usize % CHUNK)
-    }
-
-    /// Returns the version and the number of holders of a content other than `UNTOUCHED`.
-    fn version_and_holders(&self, copy: Copy) -> (u32, u32) {
-        let (chunk, entry) = self.chunk_and_entry(copy);
-        self.chunks[chunk].version_and_holders[entry]
-    }
-
-    /// Returns the same for modification.
-    fn version_and_holders_mut(&mut self, copy: Copy) -> &mut (u32, u32) {
-        let (chunk, entry) = self.chunk_and_entry(copy);
-        &mut self.chunks[chunk].version_and_holders[entry]
-    }
-
-    /// Returns the bytes of a content other than `UNTOUCHED`.
-    fn bytes(&self, copy: Copy) -> &[u8] {
-        let (chunk, entry) = self.chunk_and_entry(copy);
-        &self.chunks[chunk].bytes[entry * self.line_bytes..][..self.line_bytes]
+    /// Returns the entry of a content other than `UNTOUCHED`.
+    #[inline(always)]
+    fn entry(&self, copy: Copy) -> &Entry {
+        &self.entries.item(copy.0, 1)[0]
     }
 
     /// Returns the same for modification.
-    fn bytes_mut(&mut self, copy: Copy) -> &mut [u8] {
-        let (chunk, entry) = self.chunk_and_entry(copy);
-        &mut self.chunks[chunk].bytes[entry * self.line_bytes..][..self.line_bytes]
+    #[inline(always)]
+    fn entry_mut(&mut self, copy: Copy) -> &mut Entry {
+        &mut self.entries.item_mut(copy.0, 1)[0]
+    }
+
+    /// Returns the words of a block.
+    #[inline(always)]
+    fn block(&self, number: u32) -> &[u64] {
+        self.blocks.item(number, self.words.into())
+    }
+
+    /// Returns the same for modification.
+    #[inline(always)]
+    fn block_mut(&mut self, number: u32) -> &mut [u64] {
+        self.blocks.item_mut(number, self.words.into())
     }
 }
 
@@ -385,6 +465,58 @@ mod tests {
         assert_eq!((data.version(shared), data.version(second)), (1, 2));
     }
 
+    /// Contents of all forms keep their words, versions and numbers of holders, like arrays of words.
+    #[test]
+    fn contents_of_all_forms_agree_with_arrays() {
+        const WORDS: u64 = 4;
+        for zeros in [false, true] {
+            let mut data = match zeros {
+                false => Data::new(8 * WORDS as u32),
+                true => Data::zeroed(8 * WORDS as u32),
+            };
+            let initial = |line: u32| {
+                let word = |word| data.word(line, Copy::UNTOUCHED, word);
+                [word(0), word(1), word(2), word(3)]
+            };
+            // Held copies, each with its line, words and version.
+            let mut held: Vec<_> = (0..6)
+                .map(|line| (line, Copy::UNTOUCHED, initial(line), 0))
+                .collect();
+            let mut random = Random::new(7);
+            for version in 1..4000 {
+                let place = random.below(held.len() as u64) as usize;
+                let (line, copy, mut words, _) = held[place];
+                match random.below(4) {
+                    0 if held.len() > 12 => {
+                        data.release(held.swap_remove(place).1);
+                    }
+                    0 => held.push((line, data.share(copy), words, held[place].3)),
+                    1 => {
+                        data.release(copy);
+                        let filled = data.filled(version.into());
+                        data.stamp(filled, version);
+                        held[place] = (line, filled, [version.into(); 4], version);
+                    }
+                    _ => {
+                        let word = random.below(WORDS) as u16;
+                        words[usize::from(word)] = u64::from(version) << 32;
+                        let value = words[usize::from(word)];
+                        let written = data.write_word(line, copy, word, value, version);
+                        held[place] = (line, written, words, version);
+                    }
+                }
+                for &(line, copy, words, version) in &held {
+                    let found = [0, 1, 2, 3].map(|word| data.word(line, copy, word));
+                    assert_eq!((found, data.version(copy)), (words, version));
+                }
+            }
+            // All entries and blocks are free once nothing holds them.
+            held.iter().for_each(|content| data.release(content.1));
+            assert_eq!(data.entries.free.len() as u32 + 1, data.entries.count);
+            assert_eq!(data.blocks.free.len() as u32, data.blocks.count);
+        }
+    }
+
     #[test]
     fn places_are_used_again_and_contents_cross_chunks() {
         let mut data = Data::new(8);
@@ -393,10 +525,10 @@ mod tests {
         for &copy in &copies[..copies.len() - 1] {
             data.release(copy);
         }
-        let entry_count = data.entry_count;
+        let entry_count = data.entries.count;
         let rewritten = data.write_word(0, last, 0, 5, 9);
         assert_eq!(data.word(0, rewritten, 0), 5);
         assert_eq!(data.word(0, last, 0), 3 * CHUNK as u64 - 1);
-        assert_eq!(data.entry_count, entry_count);
+        assert_eq!(data.entries.count, entry_count);
     }
 }

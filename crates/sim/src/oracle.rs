@@ -43,13 +43,16 @@ pub enum Level {
     Bytes,
 }
 
+/// Number of agents with permission to read only, and of those with permission to write.
+pub(crate) type HolderCounts = [u16; 2];
+
 /// State of a line.
 #[derive(Clone, Copy, Default)]
 struct LineRecord {
     /// Number of its last write.
     latest: u32,
-    /// Number of agents with each permission, by [`Permission`], relative to the initial state.
-    holder_counts: [u16; 3],
+    /// Number of agents that may read and of those that may write, relative to the initial state.
+    holder_counts: HolderCounts,
 }
 
 /// Checker of one run.
@@ -61,7 +64,7 @@ pub struct Oracle {
     /// Last value written to each word, at [`Level::Bytes`]; words never written have none.
     words: FxHashMap<(Line, u16), u64>,
     /// Number of caches of the upper of two levels with each permission, while that level uses the oracle.
-    pub(crate) above: Option<Paged<[u16; 3]>>,
+    pub(crate) above: Option<Paged<HolderCounts>>,
     /// Value of each core's last store to a word, until the store is performed.
     buffered: FxHashMap<(CoreId, Line, u16), u64>,
     /// Initial value of a word.
@@ -225,13 +228,17 @@ impl Oracle {
             None => &mut self.lines.value_mut(line).holder_counts,
             Some(above) => above.value_mut(line),
         };
-        holder_counts[from as usize] = holder_counts[from as usize].wrapping_sub(1);
-        holder_counts[to as usize] = holder_counts[to as usize].wrapping_add(1);
+        for (permission, change) in [(from, u16::MAX), (to, 1)] {
+            if permission != Permission::None {
+                let count = &mut holder_counts[permission as usize - 1];
+                *count = count.wrapping_add(change);
+            }
+        }
     }
 
-    /// Returns the number of agents with each permission.
+    /// Returns the number of agents that may read only, and of those that may write.
     #[inline]
-    fn holder_counts(&self, line: Line) -> [u16; 3] {
+    fn holder_counts(&self, line: Line) -> HolderCounts {
         match &self.above {
             None => self.lines.get(line).holder_counts,
             Some(above) => above.get(line),
@@ -241,8 +248,8 @@ impl Oracle {
     /// Returns the highest permission that any agent has for a line.
     pub fn highest_permission(&self, line: Line) -> Permission {
         match self.holder_counts(line) {
-            [_, 0, 0] => Permission::None,
-            [_, _, 0] => Permission::Read,
+            [0, 0] => Permission::None,
+            [_, 0] => Permission::Read,
             _ => Permission::Write,
         }
     }
@@ -250,7 +257,7 @@ impl Oracle {
     /// True if another agent than the holder of `permission` has a permission that excludes it.
     #[inline]
     pub fn is_excluded(&self, line: Line, permission: Permission) -> bool {
-        let [_, readers, writers] = self.holder_counts(line);
+        let [readers, writers] = self.holder_counts(line);
         match permission {
             _ if self.may_be_stale() => false,
             Permission::None => false,

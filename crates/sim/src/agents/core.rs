@@ -26,6 +26,9 @@ use crate::statistics::Stall;
 pub(crate) struct Core {
     /// State and line of each entry of the write buffer, apart from the rest because searches read only these.
     entry_states: Vec<(Stage, Line)>,
+    /// Number of free and of held entries. Most searches for these are unnecessary.
+    free_count: usize,
+    held_count: usize,
     /// Stores of each entry, in the same order.
     entries: Vec<BufferEntry>,
     /// Indices of the accesses that wait for the write buffer, in order of arrival.
@@ -119,6 +122,8 @@ impl Cores {
         }
         let new_core = |entry_count| Core {
             entry_states: vec![(Stage::Free, 0); entry_count],
+            free_count: entry_count,
+            held_count: 0,
             entries: vec![BufferEntry::default(); entry_count],
             waiting_accesses: Vec::new(),
         };
@@ -200,13 +205,17 @@ impl Core {
 
     /// Allocates a free entry for stores to a line. Returns its index and its state.
     fn allocate_entry(&mut self, line: Line, now: Time) -> Option<(usize, Stage)> {
+        if self.free_count == 0 {
+            return None;
+        }
         let mut entry_states = self.entry_states.iter();
         let index = entry_states.position(|&(stage, _)| stage == Stage::Free)?;
         let stage = match self.find(line, Stage::Sent) {
             Some(_) => Stage::Held,
             None => Stage::Sent,
         };
-        self.entry_states[index] = (stage, line);
+        self.entry_states[index].1 = line;
+        self.set_stage(index, stage);
         let entry = &mut self.entries[index];
         entry.words.clear();
         entry.issue_times.clear();
@@ -217,8 +226,23 @@ impl Core {
     /// Returns the index of the entry of a line in this state, if there is one. A line has at most one held and one
     /// sent entry.
     fn find(&self, line: Line, stage: Stage) -> Option<usize> {
+        if stage == Stage::Held && self.held_count == 0 {
+            return None;
+        }
         let mut entry_states = self.entry_states.iter();
         entry_states.position(|&state| state == (stage, line))
+    }
+
+    /// Sets the state of an entry.
+    fn set_stage(&mut self, index: usize, stage: Stage) {
+        let previous = std::mem::replace(&mut self.entry_states[index].0, stage);
+        for (counted, count) in [
+            (Stage::Free, &mut self.free_count),
+            (Stage::Held, &mut self.held_count),
+        ] {
+            *count += usize::from(stage == counted);
+            *count -= usize::from(previous == counted);
+        }
     }
 }
 
@@ -427,8 +451,8 @@ impl Cores {
         let Some(entry_index) = core.find(access.line, Stage::Sent) else {
             return;
         };
+        core.set_stage(entry_index, Stage::Performed);
         let entry = &mut core.entries[entry_index];
-        core.entry_states[entry_index].0 = Stage::Performed;
         let issue_times = std::mem::take(&mut entry.issue_times);
         let store_count = issue_times.len() as u64;
         if access.sent {
@@ -465,12 +489,12 @@ impl Cores {
         let (_, line) = buffer.entry_states[entry_index];
         let allocated_at = buffer.entries[entry_index].allocated_at;
         context.tally.counters.buffered += context.local.now - allocated_at;
-        buffer.entry_states[entry_index].0 = Stage::Free;
+        buffer.set_stage(entry_index, Stage::Free);
         if let (Some(held_index), None) = (
             buffer.find(line, Stage::Held),
             buffer.find(line, Stage::Sent),
         ) {
-            buffer.entry_states[held_index].0 = Stage::Sent;
+            buffer.set_stage(held_index, Stage::Sent);
             send_buffered_stores(context, core, line);
         }
         std::mem::take(&mut buffer.waiting_accesses)
@@ -709,7 +733,7 @@ system one { remotes 1; lines 1 }
             failure_after(&mut simulation, Access::Load),
             Some(FailureKind::DataValue)
         );
-        simulation.frontend.cores.cores[0].entry_states[0].0 = Stage::Free;
+        simulation.frontend.cores.cores[0].set_stage(0, Stage::Free);
         assert_eq!(
             failure_after(&mut simulation, Access::Load),
             Some(FailureKind::DataValue)

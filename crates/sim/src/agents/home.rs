@@ -131,6 +131,15 @@ impl Unit {
         slots.find(|&slot| self.is_free(slot) && !self.waiting_for_slot[slot as usize].is_empty())
     }
 
+    /// True if an input that concerns a line waits outside the queues.
+    #[inline(always)]
+    fn has_waiting_input(&self, line: Line) -> bool {
+        let concerns_line = |&(_, input_line): &(Work, Line)| input_line == line;
+        let mut slots = self.waiting_for_slot.iter();
+        self.stalled.iter().any(concerns_line)
+            || slots.any(|waiting| !waiting.is_empty() && waiting.iter().any(concerns_line))
+    }
+
     /// Iterates over all inputs that wait outside the queues.
     fn waiting_inputs(&self) -> impl Iterator<Item = &(Work, Line)> {
         self.stalled
@@ -623,8 +632,7 @@ impl Home {
         unit_index: usize,
         line: Line,
     ) {
-        let concerns_line = |&(_, input_line): &(Work, Line)| input_line == line;
-        if self.units[unit_index].waiting_inputs().any(concerns_line) {
+        if self.units[unit_index].has_waiting_input(line) {
             self.return_inputs(env, unit_index, line);
         }
         // A stopped request may find room now, or may concern this line.

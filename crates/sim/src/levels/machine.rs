@@ -483,7 +483,7 @@ fn new_upper(setup: &Setup, trace: Option<Line>) -> Result<Simulation, String> {
     upper.platform.cores.l1_size.value = 0;
     upper.platform.cores.write_buffer.value = 0;
     let mut upper = Simulation::new(&upper, trace)?;
-    upper.contents.oracle.above = Some(Paged::new([0; 3]));
+    upper.contents.oracle.above = Some(Paged::new([0; 2]));
     if upper.tables.caches_send_stores {
         return Err(format!(
             "caches of {} send their stores to the home, but the lower level writes to their copies",

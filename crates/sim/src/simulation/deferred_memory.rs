@@ -202,11 +202,10 @@ impl DeferredMemory {
         operation: Operation,
     ) {
         let controller = &mut self.controllers[number];
-        let operation = Operation {
-            uncontended: controller.uncontended(place).0,
-            ..operation
-        };
+        let mut operation = operation;
+        // Only the latency breakdown needs the duration.
         if operation.chain.is_some() {
+            operation.uncontended = controller.uncontended(place).0;
             context.note_dram_use(number, controller, place);
         }
         let index = self.operations.insert(operation);

@@ -199,15 +199,14 @@ impl MainMemory {
             }
             return;
         }
-        let uncontended = self.uncontended(operation.arrival, operation.line);
-        let end = self.operate(operation.arrival, operation.line, words);
-        let operation = Operation {
-            uncontended: uncontended.end - operation.arrival,
-            ..operation
-        };
+        let mut operation = operation;
+        // Only the latency breakdown needs the duration.
         if operation.chain.is_some() {
+            let uncontended = self.uncontended(operation.arrival, operation.line);
+            operation.uncontended = uncontended.end - operation.arrival;
             context.note_memory_use(operation.line, &uncontended);
         }
+        let end = self.operate(operation.arrival, operation.line, words);
         if let Some(deferred) = &mut self.deferred {
             deferred.finish(context, operation, end);
         }

@@ -4,6 +4,7 @@ use crate::kernel::Time;
 use crate::message::Message;
 
 /// A message that has not been sent.
+#[derive(Clone, Copy)]
 struct Delayed {
     message: Message,
     number: u32,
@@ -16,6 +17,8 @@ struct Delayed {
 pub(crate) struct DelayedMessages {
     messages: Vec<Delayed>,
     last_number: u32,
+    /// True if a message may leave that was not examined since.
+    is_changed: bool,
 }
 
 impl DelayedMessages {
@@ -33,6 +36,7 @@ impl DelayedMessages {
 
     /// Adds the last message.
     pub fn add(&mut self, message: Message, number: u32, ready: Option<Time>) {
+        self.is_changed |= ready.is_some();
         self.messages.push(Delayed {
             message,
             number,
@@ -45,6 +49,7 @@ impl DelayedMessages {
         let mut messages = self.messages.iter_mut();
         if let Some(delayed) = messages.find(|delayed| delayed.number == number) {
             delayed.ready = Some(ready);
+            self.is_changed = true;
         }
     }
 
@@ -55,21 +60,28 @@ impl DelayedMessages {
         is_ordered: impl Fn(&Message) -> bool,
     ) -> Vec<(Message, u32, Time)> {
         let mut taken = Vec::new();
-        let mut kept: Vec<Delayed> = Vec::new();
-        for delayed in self.messages.drain(..) {
+        if !std::mem::take(&mut self.is_changed) {
+            return taken;
+        }
+        let mut kept = 0;
+        for place in 0..self.messages.len() {
+            let delayed = self.messages[place];
             let message = &delayed.message;
             let follows = |earlier: &Delayed| {
                 earlier.message.to == message.to
                     && (earlier.message.line == message.line || is_ordered(message))
             };
             match delayed.ready {
-                Some(ready) if !kept.iter().any(follows) => {
+                Some(ready) if !self.messages[..kept].iter().any(follows) => {
                     taken.push((delayed.message, delayed.number, ready))
                 }
-                _ => kept.push(delayed),
+                _ => {
+                    self.messages[kept] = delayed;
+                    kept += 1;
+                }
             }
         }
-        self.messages = kept;
+        self.messages.truncate(kept);
         taken
     }
 }

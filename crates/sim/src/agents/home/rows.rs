@@ -177,7 +177,11 @@ impl Home {
 
     /// Sends the messages whose line memory has read, and those that were kept behind them.
     pub fn send_delayed(&mut self, env: &mut HomeEnvironment) {
-        for (number, ready) in env.memory.take_ready_messages() {
+        let ready_messages = env.memory.take_ready_messages();
+        if self.delayed.is_empty() {
+            return;
+        }
+        for (number, ready) in ready_messages {
             self.delayed.set_ready(number, ready);
         }
         let kinds = &env.context.tables.kinds;

@@ -36,7 +36,7 @@ struct Earliest {
     write: Clock,
 }
 
-/// Banks of a channel. Bank `B` belongs to bank group `B % groups`.
+/// Banks of a channel. Bank `B` belongs to bank group `B % groups`; the number of groups is a power of two.
 pub(crate) struct Banks {
     timing: Timing,
     banks: Vec<Bank>,
@@ -88,7 +88,7 @@ impl Banks {
     /// Returns the earliest clock of an activate of a closed bank.
     #[inline]
     pub fn activate_from(&self, bank: usize) -> Clock {
-        let group = &self.groups[bank % self.groups.len()];
+        let group = &self.groups[bank & (self.groups.len() - 1)];
         self.banks[bank]
             .activate_from
             .max(group.activate)
@@ -105,7 +105,7 @@ impl Banks {
     /// Returns the earliest clock of a read or write of the open row of a bank.
     #[inline]
     pub fn column_from(&self, bank: usize, write: bool) -> Clock {
-        let group = &self.groups[bank % self.groups.len()];
+        let group = &self.groups[bank & (self.groups.len() - 1)];
         let (group_from, channel_from, latency) = match write {
             false => (group.read, self.channel.read, self.timing.cl),
             true => (group.write, self.channel.write, self.timing.cwl),
@@ -125,7 +125,7 @@ impl Banks {
 
     /// Opens a row at a clock that is legal for it.
     pub fn activate(&mut self, clock: Clock, bank: usize, row: u32) {
-        let group = bank % self.groups.len();
+        let group = bank & (self.groups.len() - 1);
         let timing = &self.timing;
         let state = &mut self.banks[bank];
         state.row = Some(row);
@@ -151,7 +151,7 @@ impl Banks {
     /// Reads or writes a burst of the open row at a clock that is legal for it, and closes the row afterwards if
     /// `closes`. Returns the clock at which its data have been transferred.
     pub fn column(&mut self, clock: Clock, bank: usize, write: bool, closes: bool) -> Clock {
-        let group = bank % self.groups.len();
+        let group = bank & (self.groups.len() - 1);
         let timing = &self.timing;
         let (group, channel) = (&mut self.groups[group], &mut self.channel);
         let latency = if write { timing.cwl } else { timing.cl };

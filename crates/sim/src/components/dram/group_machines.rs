@@ -20,15 +20,19 @@ pub(crate) const MACHINES: usize = 4;
 const ACTIVATE_SLOT: Clock = 1;
 const PRECHARGE_SLOT: Clock = 2;
 
-/// Queue of a group machine.
+/// Queue of a group machine. All bursts of a bank are in one machine, so only commands of the machine itself and
+/// refreshes change what it needs.
 #[derive(Default)]
 struct Machine {
     queue: VecDeque<Burst>,
     /// Number of bursts at the head of the queue whose row has been opened.
     prepared: usize,
+    /// Bank of the first burst that is not prepared, and the command that it needs: updated after each change.
+    needed: Option<(usize, Preparation)>,
 }
 
 /// Command that a group machine needs for the first burst whose row is not open.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Preparation {
     Activate,
     Precharge,
@@ -45,6 +49,11 @@ pub(crate) struct GroupMachines {
     closes_rows: bool,
     /// Machine that comes first for the next column command, activate and precharge.
     first: [usize; 3],
+    /// Number of bursts in all queues.
+    queued: usize,
+    /// Machines, as bits, with a burst whose row is open, and those that need an activate and a precharge. Most passes
+    /// over the machines concern one or none.
+    candidates: [u8; 3],
 }
 
 impl GroupMachines {
@@ -55,64 +64,102 @@ impl GroupMachines {
             ratio,
             closes_rows,
             first: [0; 3],
+            queued: 0,
+            candidates: [0; 3],
         }
     }
 
+    /// Notes the commands for which a machine that has changed is a candidate.
+    #[inline(always)]
+    fn update_candidates(&mut self, index: usize) {
+        let machine = &self.machines[index];
+        let needed = machine.needed.map(|(_, preparation)| preparation);
+        let is_candidate = [
+            machine.prepared > 0,
+            needed == Some(Preparation::Activate),
+            needed == Some(Preparation::Precharge),
+        ];
+        for (candidates, is_candidate) in self.candidates.iter_mut().zip(is_candidate) {
+            *candidates = *candidates & !(1 << index) | u8::from(is_candidate) << index;
+        }
+    }
+
+    /// Iterates over the candidates for a command, from the machine whose turn it is.
+    #[inline(always)]
+    fn candidates_in_turn(&self, turn: usize) -> impl Iterator<Item = usize> {
+        let (candidates, start) = (self.candidates[turn], self.first[turn]);
+        let mut rotated = (candidates >> start | candidates << (MACHINES - start)) & 15;
+        std::iter::from_fn(move || {
+            let place = rotated.trailing_zeros() as usize;
+            rotated &= rotated.wrapping_sub(1);
+            (place < MACHINES).then_some((start + place) % MACHINES)
+        })
+    }
+
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.machines.iter().all(|machine| machine.queue.is_empty())
+        self.queued == 0
     }
 
     /// Accepts a burst, if its machine has room.
-    pub fn accept(&mut self, burst: Burst) -> bool {
-        let machine = &mut self.machines[burst.bank % MACHINES];
+    pub fn accept(&mut self, burst: Burst, banks: &Banks) -> bool {
+        let index = burst.bank % MACHINES;
+        let machine = &mut self.machines[index];
         let has_room = machine.queue.len() < self.capacity;
         if has_room {
+            self.queued += 1;
             machine.queue.push_back(burst);
+            if machine.prepared + 1 == machine.queue.len() {
+                machine.examine(banks);
+                self.update_candidates(index);
+            }
         }
         has_room
     }
 
     /// Notes that all rows have been closed by a refresh.
     pub fn forget_open_rows(&mut self) {
-        for machine in &mut self.machines {
+        for index in 0..MACHINES {
+            let machine = &mut self.machines[index];
             machine.prepared = 0;
+            machine.needed =
+                (machine.queue.front()).map(|burst| (burst.bank, Preparation::Activate));
+            self.update_candidates(index);
         }
     }
 
     /// Returns the first clock of the controller from `clock` on.
+    #[inline]
     pub fn align(&self, clock: Clock) -> Clock {
-        clock.next_multiple_of(self.ratio)
+        match self.ratio.is_power_of_two() {
+            true => (clock + self.ratio - 1) & !(self.ratio - 1),
+            false => clock.next_multiple_of(self.ratio),
+        }
     }
 
     /// Issues the commands of the controller clock that starts at `now`. Returns the next clock at which one may be
     /// legal, and the burst that was transferred, if any.
     pub fn step(&mut self, now: Clock, banks: &mut Banks) -> (Clock, Option<Served>) {
         let mut next = Clock::MAX;
-        self.skip_open_rows(banks);
         let served = self.issue_column(now, banks, &mut next);
-        self.skip_open_rows(banks);
-        self.issue_preparation(now, banks, Preparation::Activate, &mut next);
+        let activated = self.issue_preparation(now, banks, Preparation::Activate, &mut next);
         self.issue_preparation(now, banks, Preparation::Precharge, &mut next);
+        // Bursts behind the one whose row was opened are prepared from the next clock of the controller on.
+        if let Some(activated) = activated {
+            self.machines[activated].examine(banks);
+            self.update_candidates(activated);
+        }
         match next {
             Clock::MAX => (next, served),
             next => (self.align(next.max(now + 1)), served),
         }
     }
 
-    fn skip_open_rows(&mut self, banks: &Banks) {
-        for machine in &mut self.machines {
-            machine.skip_open_rows(banks);
-        }
-    }
-
     /// Issues a column command of the first machine in turn whose oldest burst may be transferred.
     fn issue_column(&mut self, now: Clock, banks: &mut Banks, next: &mut Clock) -> Option<Served> {
-        let start = self.first[0];
-        for index in (start..start + MACHINES).map(|index| index % MACHINES) {
+        for index in self.candidates_in_turn(0) {
             let machine = &mut self.machines[index];
-            let Some(burst) = machine.queue.front().filter(|_| machine.prepared > 0) else {
-                continue;
-            };
+            let burst = machine.queue.front()?;
             let earliest = banks.column_from(burst.bank, burst.write);
             if earliest > now {
                 *next = (*next).min(earliest);
@@ -120,44 +167,42 @@ impl GroupMachines {
             }
             let burst = machine.queue.pop_front()?;
             machine.prepared -= 1;
+            self.queued -= 1;
             let mut others = machine
                 .queue
                 .iter()
                 .filter(|other| other.bank == burst.bank);
             let closes = self.closes_rows && others.next().is_none_or(|next| next.row != burst.row);
-            self.first[0] = index + 1;
+            self.first[0] = (index + 1) % MACHINES;
             // The next command may be legal in the next clock of the controller.
             *next = now + 1;
             let end = banks.column(now, burst.bank, burst.write, closes);
+            machine.needed = machine.needed_preparation(banks);
+            self.update_candidates(index);
             return Some(Served { burst, end });
         }
         None
     }
 
-    /// Issues an activate, or a precharge, of the first machine in turn that needs one.
+    /// Issues an activate, or a precharge, of the first machine in turn that needs one. Returns that machine.
+    #[inline(always)]
     fn issue_preparation(
         &mut self,
         now: Clock,
         banks: &mut Banks,
         kind: Preparation,
         next: &mut Clock,
-    ) {
+    ) -> Option<usize> {
         let (turn, slot) = match kind {
             Preparation::Activate => (1, now + ACTIVATE_SLOT.min(self.ratio - 1)),
             Preparation::Precharge => (2, now + PRECHARGE_SLOT.min(self.ratio - 1)),
         };
-        let start = self.first[turn];
-        for index in (start..start + MACHINES).map(|index| index % MACHINES) {
+        for index in self.candidates_in_turn(turn) {
             let machine = &mut self.machines[index];
-            let needed = machine.needed_preparation(banks);
-            let earliest = match (&kind, needed) {
-                (Preparation::Activate, Some((bank, Preparation::Activate))) => {
-                    banks.activate_from(bank)
-                }
-                (Preparation::Precharge, Some((bank, Preparation::Precharge))) => {
-                    banks.precharge_from(bank)
-                }
-                _ => continue,
+            let (bank, _) = machine.needed?;
+            let earliest = match kind {
+                Preparation::Activate => banks.activate_from(bank),
+                Preparation::Precharge => banks.precharge_from(bank),
             };
             if earliest > slot {
                 // The clock of the controller whose slot is the first legal one.
@@ -173,10 +218,13 @@ impl GroupMachines {
                 }
                 Preparation::Precharge => banks.precharge(slot, burst.bank),
             }
-            self.first[turn] = index + 1;
+            machine.needed = machine.needed_preparation(banks);
+            self.update_candidates(index);
+            self.first[turn] = (index + 1) % MACHINES;
             *next = now + 1;
-            return;
+            return Some(index);
         }
+        None
     }
 }
 
@@ -187,14 +235,15 @@ impl Machine {
         prepared.any(|burst| burst.bank == bank)
     }
 
-    /// Counts bursts as prepared whose row is open already.
-    fn skip_open_rows(&mut self, banks: &Banks) {
+    /// Counts bursts as prepared whose row is open already, and determines the command that the next one needs.
+    fn examine(&mut self, banks: &Banks) {
         while let Some(burst) = self.queue.get(self.prepared) {
             if banks.open_row(burst.bank) != Some(burst.row) {
-                return;
+                break;
             }
             self.prepared += 1;
         }
+        self.needed = self.needed_preparation(banks);
     }
 
     /// Returns the bank of the first burst that is not prepared, and the command that it needs. A bank that serves

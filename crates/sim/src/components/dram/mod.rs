@@ -10,8 +10,7 @@ mod group_machines;
 mod tests;
 mod timing;
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use crate::kernel::Time;
@@ -69,8 +68,9 @@ enum Queues {
     GroupMachines(GroupMachines),
 }
 
-/// Bursts that have not entered a queue, by the clock of their arrival and their number.
-type Arrivals = BinaryHeap<Reverse<(Clock, u64, Arrival)>>;
+/// Bursts that have not entered a queue, in the order of their arrival, each with its clock. Most arrive after all
+/// others.
+type Arrivals = VecDeque<(Clock, Arrival)>;
 
 /// A burst on its way to its queue: operation, bank, row, and whether it writes.
 type Arrival = (u32, usize, u32, bool);
@@ -84,8 +84,6 @@ struct Channel {
     blocked: VecDeque<Burst>,
     operations: Vec<Operation>,
     free_operations: Vec<u32>,
-    /// Number of bursts so far: orders arrivals at one clock.
-    arrived: u64,
     /// Next clock at which a command may be legal or a burst arrives.
     next: Clock,
     /// First clock after the commands that have been issued.
@@ -111,11 +109,10 @@ impl Channel {
         Channel {
             banks: Banks::new(timing, groups as usize, banks as usize),
             queues,
-            arrivals: BinaryHeap::new(),
+            arrivals: Arrivals::new(),
             blocked: VecDeque::new(),
             operations: Vec::new(),
             free_operations: Vec::new(),
-            arrived: 0,
             next: Clock::MAX,
             free_from: 0,
         }
@@ -143,12 +140,18 @@ impl Channel {
 
     /// Lets a burst arrive at `clock`.
     fn add_arrival(&mut self, clock: Clock, arrival: Arrival) {
-        self.arrived += 1;
-        self.arrivals.push(Reverse((clock, self.arrived, arrival)));
+        match self.arrivals.back() {
+            Some(&(last, _)) if last > clock => {
+                let place = self.arrivals.partition_point(|&(other, _)| other <= clock);
+                self.arrivals.insert(place, (clock, arrival));
+            }
+            _ => self.arrivals.push_back((clock, arrival)),
+        }
         self.next = self.next.min(self.align(clock.max(self.free_from)));
     }
 
     /// Returns the first clock from `clock` on at which the scheduler issues commands.
+    #[inline(always)]
     fn align(&self, clock: Clock) -> Clock {
         match &self.queues {
             Queues::FirstReady(_) => clock,
@@ -156,6 +159,7 @@ impl Channel {
         }
     }
 
+    #[inline(always)]
     fn is_idle(&self) -> bool {
         self.blocked.is_empty()
             && match &self.queues {
@@ -166,11 +170,11 @@ impl Channel {
 
     /// Moves bursts that have arrived into their queues, in order. The first that finds no room stops all others.
     fn accept_arrivals(&mut self, now: Clock) {
-        while let Some(&Reverse((clock, _, (operation, bank, row, write)))) = self.arrivals.peek() {
+        while let Some(&(clock, (operation, bank, row, write))) = self.arrivals.front() {
             if clock > now {
                 break;
             }
-            self.arrivals.pop();
+            self.arrivals.pop_front();
             self.blocked.push_back(Burst {
                 operation,
                 bank,
@@ -187,7 +191,7 @@ impl Channel {
             };
             let is_accepted = match &mut self.queues {
                 Queues::FirstReady(queue) => queue.accept(burst),
-                Queues::GroupMachines(machines) => machines.accept(burst),
+                Queues::GroupMachines(machines) => machines.accept(burst, &self.banks),
             };
             if !is_accepted {
                 return;
@@ -208,7 +212,7 @@ impl Channel {
             Queues::FirstReady(queue) => queue.step(now, &mut self.banks),
             Queues::GroupMachines(machines) => machines.step(now, &mut self.banks),
         };
-        if let Some(&Reverse((clock, ..))) = self.arrivals.peek() {
+        if let Some(&(clock, _)) = self.arrivals.front() {
             next = next.min(clock);
         }
         next = match self.is_idle() && self.arrivals.is_empty() {
@@ -268,29 +272,62 @@ struct Location {
     row: u32,
 }
 
+/// A divisor. Most are powers of two, for which a shift is much faster than a division.
+#[derive(Clone, Copy)]
+struct Divisor {
+    value: u64,
+    /// Logarithm of the value, if it is a power of two.
+    shift: Option<u32>,
+}
+
+impl Divisor {
+    fn new(value: u64) -> Divisor {
+        Divisor {
+            value,
+            shift: value.is_power_of_two().then(|| value.trailing_zeros()),
+        }
+    }
+
+    /// Returns quotient and remainder.
+    #[inline(always)]
+    fn divide(self, number: u64) -> (u64, u64) {
+        match self.shift {
+            Some(shift) => (number >> shift, number & (self.value - 1)),
+            None => (number / self.value, number % self.value),
+        }
+    }
+}
+
 /// Division of addresses among channels, bank groups, banks, rows and columns.
 struct AddressMap {
-    channels: u64,
+    channels: Divisor,
     /// True if higher address bits are folded into the number of the channel, and into that of the bank.
     channel_hash: bool,
     bank_hash: bool,
-    groups: u64,
-    banks_per_group: u64,
+    groups: Divisor,
+    banks_per_group: Divisor,
+    /// Number of banks of a group that lie below the column in an address, at most two, and above it.
+    low_banks: Divisor,
+    high_banks: Divisor,
     bursts_per_line: u64,
-    bursts_per_row: u64,
+    bursts_per_row: Divisor,
 }
 
 impl AddressMap {
     fn new(dram: &JedecDram, line_bytes: u32) -> AddressMap {
         let burst_bytes = dram.burst_bytes.value;
+        let banks_per_group = dram.banks_per_group.value;
+        let low_banks = banks_per_group.min(2);
         AddressMap {
-            channels: dram.channels.value,
+            channels: Divisor::new(dram.channels.value),
             channel_hash: dram.channel_hash.value != 0,
             bank_hash: dram.bank_hash.value != 0,
-            groups: dram.bank_groups.value,
-            banks_per_group: dram.banks_per_group.value,
+            groups: Divisor::new(dram.bank_groups.value),
+            banks_per_group: Divisor::new(banks_per_group),
+            low_banks: Divisor::new(low_banks),
+            high_banks: Divisor::new(banks_per_group / low_banks),
             bursts_per_line: u64::from(line_bytes).div_ceil(burst_bytes),
-            bursts_per_row: (dram.row_bytes.value / burst_bytes).max(1),
+            bursts_per_row: Divisor::new((dram.row_bytes.value / burst_bytes).max(1)),
         }
     }
 
@@ -300,27 +337,25 @@ impl AddressMap {
             true => u64::from(line ^ line >> 5 ^ line >> 13),
             false => u64::from(line),
         };
-        (line % self.channels) as usize
+        self.channels.divide(line).1 as usize
     }
 
     /// Returns the bank and the row of a burst of a line. Above the burst are the bits of the bank group and one bit of
     /// the bank, then the column, the other bits of the bank, and the row.
     fn locate(&self, line: Line, burst: u64) -> Location {
-        let place = u64::from(line) / self.channels * self.bursts_per_line + burst;
-        let (place, group) = (place / self.groups, place % self.groups);
-        let low_banks = self.banks_per_group.min(2);
-        let (place, low_bank) = (place / low_banks, place % low_banks);
-        let place = place / self.bursts_per_row;
-        let high_banks = self.banks_per_group / low_banks;
-        let (row, high_bank) = (place / high_banks, place % high_banks);
-        let bank = low_bank + low_banks * high_bank;
-        let (mut group, mut bank) = (group, bank);
+        let place = self.channels.divide(line.into()).0 * self.bursts_per_line + burst;
+        let (place, mut group) = self.groups.divide(place);
+        let (place, low_bank) = self.low_banks.divide(place);
+        let (place, _) = self.bursts_per_row.divide(place);
+        let (row, high_bank) = self.high_banks.divide(place);
+        let mut bank = low_bank + self.low_banks.value * high_bank;
         if self.bank_hash {
-            group ^= row % self.groups;
-            bank ^= row / self.groups % self.banks_per_group;
+            let (row, low_bits) = self.groups.divide(row);
+            group ^= low_bits;
+            bank ^= self.banks_per_group.divide(row).1;
         }
         Location {
-            bank: (group + self.groups * bank) as usize,
+            bank: (group + self.groups.value * bank) as usize,
             row: row as u32,
         }
     }
