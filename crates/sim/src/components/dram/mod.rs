@@ -63,6 +63,10 @@ struct Operation {
 }
 
 /// Queues and scheduler of a channel.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there are few channels, and a box would cost a memory access for each command"
+)]
 enum Queues {
     FirstReady(FirstReady),
     GroupMachines(GroupMachines),
