@@ -134,8 +134,8 @@ static inline uintptr_t nm_native_pc(void *context) {
 // Signal that stops a program.
 #define NM_NATIVE_SIGNAL (SIGRTMIN + 4)
 
-// Stops this thread's program if it is in its own code: elsewhere it may hold a lock that others need. Then it ends where
-// it leaves its section, or at a repeated signal.
+// Stops this thread's program if it is in its own code: elsewhere it may hold a lock that others need. A program that is
+// elsewhere ends where it leaves its section, or at a later signal.
 static void nm_native_handle_stop(int signal, siginfo_t *info, void *context) {
   struct nm_native_core *core = nm_native_current;
   uintptr_t pc = nm_native_pc(context);
@@ -143,7 +143,8 @@ static void nm_native_handle_stop(int signal, siginfo_t *info, void *context) {
   if (core && !core->busy && pc >= core->code && pc < core->code_end) siglongjmp(core->ended, 1);
 }
 
-// Stops the program on a core, if one runs. (On unknown processors: waits until it ends.)
+// Stops the program on a core, if one runs. (On unknown processors, only where it leaves a section; otherwise waits until
+// it ends.)
 static inline void nm_stop(uint64_t number) {
   struct nm_native_core *core = nm_native_core(number);
   struct sigaction action = {.sa_sigaction = nm_native_handle_stop, .sa_flags = SA_SIGINFO | SA_RESTART};

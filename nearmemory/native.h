@@ -127,7 +127,7 @@ static inline void nm_native_sleep(long nanoseconds) {
 }
 
 // Yields the processor while a thread waits: with fewer processors than threads, the others could not run otherwise.
-// Sleeps now and then: a thread that wakes is scheduled before those that only compute.
+// Every 4,096th call sleeps, because the scheduler prefers a thread that wakes to one that computes.
 static inline void nm_relax(void) {
   static _Thread_local unsigned waited;
   if (++waited % 4096 == 0) {

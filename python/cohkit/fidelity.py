@@ -10,8 +10,8 @@ and the fingerprint of the model with their commit. The second command compares 
     tools/record sensitivity --seed 0 -- .venv/bin/python -m cohkit.fidelity --search
 
 This command searches for settings inside the ranges of assumed quantities that meet each published value. It takes one
-to two hours of two cores. If `records/sensitivity.jsonl` exists, the page has its last results: several records of one
-commit, each of a part of the experiments (`--only`), count as one.
+to two hours of two cores. If `records/sensitivity.jsonl` exists, the page has the last search of each experiment in it;
+with `--only`, a record has a part of the experiments.
 """
 
 from __future__ import annotations
@@ -113,15 +113,15 @@ Assumed quantities of a machine have ranges.
 For each published value, `cohkit reproduce ID --sensitivity` varies them and searches for settings inside all ranges \
 that meet the value.
 An order or a bound is met at its limit and beyond it.
-Values of which the smaller simulation of the search is not steady, such as one that ends before caches are full, are \
-left out.
+The search omits values for which its smaller simulation does not reach a steady state, such as one that ends before \
+the caches are full.
 A published number is met within {tolerance}, or if two settings that differ in one continuous quantity, such as a \
 time or a rate, have numbers on both sides of it.
 {record}
 """
 
 SEARCH_RECORDED = """\
-The searches were recorded by commit {commit}, with seed {seed}, and with smaller simulations than the tables above: \
+The searches were recorded by {commits}, with seed {seed}, and with smaller simulations than the tables above: \
 {sizes}.
 For one experiment, at most {budget} settings of several quantities were evaluated.
 The searches cover {studied} published values: {met} are met with some settings, {smaller} at the size of the search \
@@ -374,7 +374,7 @@ def page(record: dict[str, Any], published: Published, searches: dict[str, Any] 
     recorded = result if isinstance(result, list) else result["rows"]
     sources = "\n".join(f"- *{name}*: {title}" for name, title in published.sources().items())
     age = UNKNOWN_AGE if isinstance(result, list) else AS_NEW_AS_THE_MODEL
-    parts = [HEAD.format(commit=_short_commit(record), sources=sources, age=age)]
+    parts = [HEAD.format(commit=_short_commit(record["commit"]), sources=sources, age=age)]
     compared = {name: _compare(name, recorded, published) for name in EXPERIMENTS}
     everything = [row for rows in compared.values() for row in rows]
     found: dict[str, Any] = searches["result"] if searches else {}
@@ -408,9 +408,13 @@ def _absent(rows: Sequence[Result], published: Published) -> list[str]:
     ]
 
 
-def _short_commit(record: dict[str, Any]) -> str:
-    commit: str = record["commit"]
+def _short_commit(commit: str) -> str:
     return f"{commit[:7]}{commit[40:]}"
+
+
+def _commits(commits: Sequence[str]) -> str:
+    """Return the short names of commits in words."""
+    return ("commit " if len(commits) == 1 else "commits ") + " and ".join(map(_short_commit, commits))
 
 
 def _search_section(searches: dict[str, Any], rows: Sequence[Result]) -> str:
@@ -431,7 +435,7 @@ def _search_section(searches: dict[str, Any], rows: Sequence[Result]) -> str:
         lines.append(f"| {' | '.join(cells)} |\n".replace("|  |", "| |"))
     studied = sum(len(search["reaches"]) for search in found.values())
     record = SEARCH_RECORDED.format(
-        commit=_short_commit(searches),
+        commits=_commits(searches["commits"]),
         seed=some["seed"],
         budget=some["budget"],
         sizes=sizes or "at full size",
@@ -667,12 +671,12 @@ def last_record(file: Path) -> dict[str, Any]:
 
 
 def last_searches(file: Path) -> dict[str, Any]:
-    """Return the last record of searches, with those of other experiments that the same commit recorded before."""
+    """Return the last search of each experiment in a file of records, and the commits that recorded them."""
     records: list[dict[str, Any]] = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    last = records[-1]
-    same = [record for record in records if all(record[key] == last[key] for key in ("commit", "seed"))]
-    found = {name: search for record in same for name, search in record["result"].items()}
-    return last | {"result": {name: found[name] for name in EXPERIMENTS if name in found}}
+    last = {name: record for record in records for name in record["result"]}
+    names = [name for name in EXPERIMENTS if name in last]
+    commits = dict.fromkeys(record["commit"] for record in records if record in last.values())
+    return {"commits": list(commits), "result": {name: last[name]["result"][name] for name in names}}
 
 
 def page_of(file: Path, published: Published) -> str:

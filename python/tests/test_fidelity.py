@@ -308,16 +308,15 @@ def test_processes_do_not_change_recorded_numbers(capsys: pytest.CaptureFixture[
     assert capsys.readouterr().err.splitlines()[-1].startswith("3 of 3: ")
 
 
-def test_records_of_searches_of_one_commit_count_as_one(tmp_path: Path) -> None:
+def test_page_has_the_last_search_of_each_experiment(tmp_path: Path) -> None:
     file = tmp_path / "sensitivity.jsonl"
     records = [
-        {"commit": "old", "seed": 0, "result": {"cckit-fig7": 1}},
-        {"commit": "new", "seed": 0, "result": {"eci-link": 2, "cckit-fig8": 3}},
-        {"commit": "new", "seed": 1, "result": {"cord-fig8": 4}},
-        {"commit": "new", "seed": 0, "result": {"cckit-fig8": 5}},
+        {"commit": "a", "result": {"cckit-fig8": 1}},
+        {"commit": "b", "result": {"eci-link": 2, "cckit-fig8": 3}},
+        {"commit": "c", "result": {"cckit-fig8": 4}},
     ]
     file.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-    assert fidelity.last_searches(file) == records[3] | {"result": {"cckit-fig8": 5, "eci-link": 2}}
+    assert fidelity.last_searches(file) == {"commits": ["b", "c"], "result": {"cckit-fig8": 4, "eci-link": 2}}
 
 
 def test_page_names_values_that_no_setting_meets() -> None:
@@ -343,7 +342,7 @@ def test_page_names_values_that_no_setting_meets() -> None:
         f"{key}.energy.8 entries": {"is_met": True, "value": 0.02, "settings": {}} | common,
     }
     search = {"size": "", "seed": 0, "budget": 96, "evaluated": 9, "failed": 0, "reaches": reaches}
-    searches = {"commit": 40 * "b", "result": {"cord-table3": search}}
+    searches = {"commits": [40 * "b"], "result": {"cord-table3": search}}
     made = fidelity.page({"commit": 40 * "a", "result": {"rows": rows}}, Published.shipped(), searches)
     lines = [line for line in made.splitlines() if line.startswith((f"| {key}", "| cord-table3"))]
     ends = ["off by more than 25 %; structure | known |", "within 5 %; met in range | known |", "bound right | known |"]
@@ -399,7 +398,7 @@ def test_value_met_at_the_size_of_the_search_only_is_not_counted() -> None:
         "deciding": [],
     }
     search = {"size": "", "seed": 0, "budget": 96, "evaluated": 9, "failed": 0, "reaches": {key: reach}}
-    searches = {"commit": 40 * "b", "result": {"cord-table3": search}}
+    searches = {"commits": [40 * "b"], "result": {"cord-table3": search}}
     made = fidelity.page({"commit": 40 * "a", "result": {"rows": [row]}}, Published.shipped(), searches)
     assert "; met at the size of the search only | " in made
     found = (

@@ -87,7 +87,7 @@ pub(crate) struct FarMemory {
 struct Slice {
     /// Reads that far memory has not answered.
     in_flight: u64,
-    /// Reads that wait for one of these to end, by number, oldest first.
+    /// Reads that wait until one in flight ends, oldest first.
     waiting: VecDeque<FarRead>,
 }
 
@@ -98,7 +98,7 @@ struct FarRead {
     /// Address in far memory.
     address: u64,
     /// Bytes of an uncached load, or `None` for a line.
-    word: Option<Size>,
+    size: Option<Size>,
 }
 
 /// Bytes of a page of [`FarMemory`], a unit of allocation only.
@@ -318,7 +318,7 @@ impl Device {
                 let read = FarRead {
                     number,
                     address,
-                    word: None,
+                    size: None,
                 };
                 self.request_far_read(queue, now, read);
             }
@@ -326,7 +326,7 @@ impl Device {
                 let read = FarRead {
                     number,
                     address,
-                    word: Some(size),
+                    size: Some(size),
                 };
                 self.request_far_read(queue, now, read);
             }
@@ -379,7 +379,7 @@ impl Device {
         let FarRead {
             number, address, ..
         } = read;
-        let response = match read.word {
+        let response = match read.size {
             Some(size) => {
                 let mut word = [0; 8];
                 self.far.get(address, &mut word[..size as usize]);

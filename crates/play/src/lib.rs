@@ -101,8 +101,8 @@ pub enum ExplorationResult {
         /// Labels of the steps of a shortest trace to the violation. Empty if the initial state violates a property.
         steps: Vec<String>,
     },
-    /// A step is outside the model: registers or host memory, which have no part in coherence, zero-latency memory, or
-    /// stores that caches send to the home. The reason as a sentence without a full stop.
+    /// A step is outside the model, such as a register access, a message between caches, or a store that a cache sends
+    /// to the home. Contains the reason, a sentence without a full stop.
     NotExplored(String),
     /// The state limit was exceeded. All properties hold so far, except the reachability of the end, which was not
     /// checked.

@@ -23,13 +23,13 @@ use super::ExplorationModel;
 /// Maximum number of consecutive steps of a thread without an access: a longer sequence is taken for an endless loop.
 const MAX_STEPS: usize = 1000;
 
-/// Violation: the home accesses memory without latency. Only homes with split memory operations are modelled.
+/// Outside the model: the home accesses memory without latency. Only homes with split memory operations are modelled.
 const ZERO_LATENCY_MEMORY: &str = "homes with zero-latency memory cannot be explored";
 
-/// Violation: a cache sends the bytes of a store. Threads' accesses are performed in caches only.
+/// Outside the model: a cache sends the bytes of a store. Threads' accesses are performed in caches only.
 const SENT_STORES: &str = "writes that caches send to the home cannot be explored";
 
-/// Outside the model: requests take the way between a cache and the home only.
+/// Outside the model: messages travel only between a cache and the home.
 const PEER_MESSAGES: &str = "caches that send messages to each other cannot be explored";
 
 /// Outside the model: registers and host memory take no part in coherence.
@@ -247,12 +247,6 @@ impl StepError {
     }
 }
 
-impl From<String> for StepError {
-    fn from(violation: String) -> StepError {
-        StepError::Violation(violation)
-    }
-}
-
 /// The constant part of the model.
 pub(super) struct StaticModel<'a, S> {
     /// The explored model.
@@ -406,7 +400,7 @@ impl<'a, S: Scenario> StaticModel<'a, S> {
         };
         let scenario = self.model.scenario;
         let verdict = scenario.verify(&state.application, &threads, &data);
-        verdict.map_err(|reason| format!("{}: {reason}", self.name).into())
+        verdict.map_err(|reason| StepError::Violation(format!("{}: {reason}", self.name)))
     }
 
     /// Describes what may prevent a state from reaching the end: threads that wait, open obligations, and the home's

@@ -43,7 +43,7 @@ struct Entry {
     version: u32,
     /// Number of holders; 0 if the entry is free.
     holders: u32,
-    /// Line of the initial content; meaningless in other forms.
+    /// Line of the initial content, in [`Form::OneWord`] only.
     line: u32,
     /// Representation of the content.
     form: Form,
@@ -61,7 +61,7 @@ enum Form {
 }
 
 /// Items in chunks: number N is item N mod [`CHUNK`] of chunk N / [`CHUNK`]. Each has the same length. Growth copies
-/// no items, and unused items of the last chunk occupy no memory.
+/// no items. Unused blocks of the last chunk, which are zero, occupy no memory.
 struct Chunked<T> {
     chunks: Vec<Box<[T]>>,
     /// Number of allocated items, in use or free.
@@ -80,7 +80,8 @@ impl<T: std::marker::Copy> Chunked<T> {
         }
     }
 
-    /// Allocates an item of `length` elements, which are undefined, and at first `initial`. Returns its number.
+    /// Allocates an item of `length` elements, and returns its number. The elements are `initial` in a new item and
+    /// undefined in a reused one.
     #[inline]
     fn allocate(&mut self, length: usize, initial: T) -> u32 {
         if let Some(number) = self.free.pop() {

@@ -51,7 +51,7 @@ pub(crate) type HolderCounts = [u16; 2];
 struct LineRecord {
     /// Number of its last write.
     latest: u32,
-    /// Number of agents that may read and of those that may write, relative to the initial state.
+    /// Numbers of agents with permissions, relative to the initial state: see [`HolderCounts`].
     holder_counts: HolderCounts,
 }
 
@@ -63,7 +63,8 @@ pub struct Oracle {
     lines: Paged<LineRecord>,
     /// Last value written to each word, at [`Level::Bytes`]; words never written have none.
     words: FxHashMap<(Line, u16), u64>,
-    /// Number of caches of the upper of two levels with each permission, while that level uses the oracle.
+    /// Numbers of caches of the upper of two levels with permissions, while that level uses the oracle: see
+    /// [`HolderCounts`].
     pub(crate) above: Option<Paged<HolderCounts>>,
     /// Value of each core's last store to a word, until the store is performed.
     buffered: FxHashMap<(CoreId, Line, u16), u64>,

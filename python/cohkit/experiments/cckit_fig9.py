@@ -36,7 +36,7 @@ lock. The base table is in the host's memory: the device reads it over the link,
 thread compares the view with its own sums. The appended rows are the last ones of the table.
 """
 OMISSIONS = (
-    "the time that summing takes (memory is slower), the device's own store of sums (it has room for all, on chip), "
+    "the time that summing takes (the link is slower), the device's own store of sums (it has room for all, on chip), "
     "the operating system and address translation"
 )
 

@@ -1,12 +1,11 @@
 //! A materialised view: sums per customer over a table of orders, maintained by the device.
 //!
 //! Base table and view are two ranges of coherent memory at the device. The base table may be in the host's memory
-//! instead, behind a word with the number of rows: the device then reads both coherently over the link.
+//! instead, behind a header with the number of rows: the device then reads both coherently over the link.
 //!
-//! The CPU appends rows to the base table and then reads a
-//! synchronisation address. The device delays the response: it clean-invalidates the lines that the CPU may have
-//! written, reads the base table or only its new rows, updates the view, and responds.
-//! The CPU then reads the view: `SELECT SUM(O_TOTALPRICE) FROM ORDERS GROUP BY O_CUSTKEY ORDER BY O_CUSTKEY`.
+//! The CPU appends rows to the base table and then reads a synchronisation address. The device delays the response: it
+//! clean-invalidates the lines of its memory that the CPU may have written, reads the base table or only its new rows,
+//! updates the view, and responds. The CPU then reads the view: `SELECT SUM(O_TOTALPRICE) FROM ORDERS GROUP BY O_CUSTKEY ORDER BY O_CUSTKEY`.
 
 mod device;
 mod orders;

@@ -56,7 +56,9 @@ fn run(host: &Path, arguments: &str, channel: &str) -> Output {
         .arg(host)
         .args(arguments.split_whitespace())
         .env("NEARMEMORY_CP", channel);
-    command.output().expect("the command starts")
+    let output = command.output().expect("the command starts");
+    assert_ne!(output.status.code(), Some(124), "the run exceeded 600 s");
+    output
 }
 
 /// Standard output of a run.

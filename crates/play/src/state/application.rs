@@ -34,10 +34,10 @@ where
         for action in actions {
             let result = self.state.contract.check_action(&action);
             result.map_err(|breach| {
-                format!(
+                StepError::Violation(format!(
                     "line {}: {} {}",
                     breach.line, self.static_model.name, breach.description
-                )
+                ))
             })?;
             self.execute_action(action)?;
         }
@@ -52,11 +52,10 @@ where
         let (name, line_words) = (&self.static_model.name, self.static_model.model.words);
         match words.len() == usize::from(line_words) {
             true => Ok(()),
-            false => Err(format!(
+            false => Err(StepError::Violation(format!(
                 "line {line}: {name} gives a line of {} words; lines have {line_words}",
                 words.len()
-            )
-            .into()),
+            ))),
         }
     }
 
@@ -78,10 +77,9 @@ where
             .filter(|_| line < self.static_model.model.lines);
         let Some(local) = local else {
             let (name, operation_name) = (&self.static_model.name, operation.name());
-            return Err(format!(
+            return Err(StepError::Violation(format!(
                 "{name} asks for a {operation_name} of line {line}, which does not exist"
-            )
-            .into());
+            )));
         };
         self.state.outstanding_operations.insert(line, false);
         let unit = self.static_model.unit(line);
@@ -270,11 +268,10 @@ where
             return Ok(());
         }
         if line_state.memory != line_state.latest {
-            return Err(format!(
+            return Err(StepError::Violation(format!(
                 "{} changes line {line} from stale data",
                 self.static_model.name
-            )
-            .into());
+            )));
         }
         for (number, remote) in line_state.remotes.iter().enumerate() {
             if self.static_model.permission_of(&remote.configuration) > Permission::None {
@@ -282,9 +279,9 @@ where
                     &self.static_model.name,
                     self.static_model.remote_name(number as u8),
                 );
-                return Err(
-                    format!("{name} changes line {line}, of which {other} has a copy").into(),
-                );
+                return Err(StepError::Violation(format!(
+                    "{name} changes line {line}, of which {other} has a copy"
+                )));
             }
         }
         line_state.memory = words.clone();

@@ -133,13 +133,15 @@ where
         copy: Option<Words>,
     ) -> Result<(u64, Words), StepError> {
         let Some(words) = copy else {
-            return Err(format!("thread {thread} has no data of line {line}").into());
+            return Err(StepError::Violation(format!(
+                "thread {thread} has no data of line {line}"
+            )));
         };
         let latest_words = &self.state.lines[line as usize].latest;
         if words != *latest_words {
-            return Err(format!(
+            return Err(StepError::Violation(format!(
                 "thread {thread} finds {words:?} in line {line}, but {latest_words:?} was written last"
-            ).into());
+            )));
         }
         let (result, words) = self.compute_access(thread, words);
         self.state.lines[line as usize].latest = words.clone();
@@ -188,9 +190,9 @@ where
             let step = running.thread.step(std::mem::take(&mut result));
             if let Some(access) = self.specified_access(step) {
                 let name = access.name();
-                return Err(format!(
+                return Err(StepError::Unsupported(format!(
                     "thread {thread}: the specification has a custom access `{name}`, which only simulations support"
-                ).into());
+                )));
             }
             let running = &mut self.state.threads[thread];
             match step {
@@ -236,7 +238,9 @@ where
                 | Step::End { .. } => {}
             }
         }
-        Err(format!("thread {thread} makes {MAX_STEPS} steps without an access").into())
+        Err(StepError::Violation(format!(
+            "thread {thread} makes {MAX_STEPS} steps without an access"
+        )))
     }
 
     /// Returns the protocol's own access for a synchronising step, if any. Such accesses are not explored, because all
@@ -278,10 +282,10 @@ where
     ) -> Result<(), StepError> {
         match line < self.static_model.model.lines && word < self.static_model.model.words {
             true => Ok(()),
-            false => Err(format!(
+            false => Err(StepError::Violation(format!(
                 "thread {thread} accesses word {word} of line {line}; there are {} lines of {} words",
                 self.static_model.model.lines, self.static_model.model.words
-            ).into()),
+            ))),
         }
     }
 
@@ -303,11 +307,10 @@ where
                     (self.static_model.remote_name(flight.remote), flight.message);
                 return match outcome {
                     Outcome::Stall => Ok(false),
-                    _ => Err(format!(
+                    _ => Err(StepError::Violation(format!(
                         "{name} has no rule for {} of line {line}",
                         self.static_model.message_name(message)
-                    )
-                    .into()),
+                    ))),
                 };
             };
             self.state.lines[line as usize].flights.remove(index);
@@ -396,7 +399,7 @@ where
             .iter()
             .enumerate()
             .find_map(matches_access);
-        thread.ok_or_else(|| format!("no thread waits for line {line}").into())
+        thread.ok_or_else(|| StepError::Violation(format!("no thread waits for line {line}")))
     }
 
     /// Checks single writer for a permission that a cache has obtained: against the other caches, and against the
@@ -418,10 +421,9 @@ where
                     self.static_model.remote_name(remote),
                     self.static_model.remote_name(number as u8),
                 );
-                return Err(format!(
+                return Err(StepError::Violation(format!(
                     "{name} may {permission} line {line} while {other} may {other_permission}"
-                )
-                .into());
+                )));
             }
         }
         let lock = match self.state.locks.get(&line) {
@@ -431,12 +433,11 @@ where
         };
         match is_compatible(lock) {
             true => Ok(()),
-            false => Err(format!(
+            false => Err(StepError::Violation(format!(
                 "{} may {permission} line {line} under the lock of {}",
                 self.static_model.remote_name(remote),
                 self.static_model.name
-            )
-            .into()),
+            ))),
         }
     }
 
@@ -483,7 +484,9 @@ where
         {
             Some(limit) => {
                 let name = self.static_model.remote_name(remote);
-                Err(format!("{limit} for line {line}, from or to {name}").into())
+                Err(StepError::Violation(format!(
+                    "{limit} for line {line}, from or to {name}"
+                )))
             }
             None => Ok(()),
         }
@@ -537,7 +540,9 @@ where
             Bytes::Line(Some(words)) => Some(words),
             Bytes::Line(None) => {
                 let name = static_model.remote_name(remote);
-                return Err(format!("{name} sends line {line}, which it does not have").into());
+                return Err(StepError::Violation(format!(
+                    "{name} sends line {line}, which it does not have"
+                )));
             }
             Bytes::Write => return Err(StepError::unsupported(SENT_STORES)),
         };
@@ -564,7 +569,10 @@ where
     fn read(&mut self, copy: &Option<Words>) -> Result<(), StepError> {
         let thread = self.transition.waiting_thread(self.line, self.remote)?;
         let Some(words) = copy.clone() else {
-            return Err(format!("thread {thread} reads line {} without bytes", self.line).into());
+            return Err(StepError::Violation(format!(
+                "thread {thread} reads line {} without bytes",
+                self.line
+            )));
         };
         let (result, _) = self.transition.compute_access(thread, words);
         self.completed = Some((thread, result));

@@ -106,10 +106,9 @@ where
                 _ => {
                     let state = &model.home.states[usize::from(configuration.state)].name;
                     let event = event_words(model.protocol, model.home, trigger.event);
-                    Err(
-                        format!("the home of line {line} has no rule for {event} in {state}")
-                            .into(),
-                    )
+                    Err(StepError::Violation(format!(
+                        "the home of line {line} has no rule for {event} in {state}"
+                    )))
                 }
             };
         };
@@ -252,20 +251,19 @@ where
         let local = &self.static_model.model.home.locals[usize::from(local)];
         let line_state = &self.state.lines[line as usize];
         if line_state.memory != line_state.latest {
-            return Err(format!(
+            return Err(StepError::Violation(format!(
                 "line {line} is given to {}, but memory is stale",
                 self.static_model.name
-            )
-            .into());
+            )));
         }
         for (number, remote) in line_state.remotes.iter().enumerate() {
             let permission = self.static_model.permission_of(&remote.configuration);
             if permission > local.ensures {
                 let (name, operation_name) =
                     (self.static_model.remote_name(number as u8), &local.name);
-                return Err(
-                    format!("{name} may {permission} line {line} after {operation_name}").into(),
-                );
+                return Err(StepError::Violation(format!(
+                    "{name} may {permission} line {line} after {operation_name}"
+                )));
             }
         }
         let dirty = self
@@ -335,7 +333,7 @@ where
 
     fn send(&mut self, outgoing: OutgoingMessage<Option<Words>>) -> Result<(), StepError> {
         let Receiver::Remote(remote) = outgoing.to else {
-            return Err("the home sends to itself".to_string().into());
+            return Err(StepError::Violation("the home sends to itself".to_string()));
         };
         let (static_model, line) = (self.transition.static_model, self.line);
         let words = match outgoing.bytes {
@@ -404,7 +402,9 @@ where
             MemoryOp::Write(Some(words)) => self.transition.start_write(self.line, words),
             MemoryOp::Write(None) => {
                 let line = self.line;
-                return Err(format!("the home writes line {line} without bytes").into());
+                return Err(StepError::Violation(format!(
+                    "the home writes line {line} without bytes"
+                )));
             }
             MemoryOp::Store { .. } => return Err(StepError::unsupported(SENT_STORES)),
         }

@@ -250,6 +250,30 @@ fn messages_over_a_bus_are_not_explored() {
     );
 }
 
+/// Accesses to a separate space of host memory are outside the model, and no violation.
+#[test]
+fn host_memory_of_a_view_is_not_explored() {
+    let order = Order {
+        customer: 1,
+        price: 5,
+    };
+    let view = View {
+        orders: vec![order].into(),
+        updates: 1,
+        transactions: 1,
+        incremental: true,
+        words: 2,
+        outstanding: 1,
+        in_host: true,
+    };
+    let lines = (view.lines(), 2);
+    let ExplorationResult::NotExplored(reason) = explore_eci_with(&view, 1, lines, (4, 1, 1))
+    else {
+        panic!("it is refused");
+    };
+    assert!(reason.contains("host's memory"), "{reason}");
+}
+
 /// A view of one line, two synchronisation addresses and the base table: one row in two lines of one word, or rows in
 /// lines of two words. One or two transactions append the rows.
 #[test]

@@ -26,8 +26,9 @@ use crate::statistics::Stall;
 pub(crate) struct Core {
     /// State and line of each entry of the write buffer, apart from the rest because searches read only these.
     entry_states: Vec<(Stage, Line)>,
-    /// Number of free and of held entries. Most searches for these are unnecessary.
+    /// Number of free entries. A search for one is unnecessary if there is none.
     free_count: usize,
+    /// Number of held entries, for the same reason.
     held_count: usize,
     /// Stores of each entry, in the same order.
     entries: Vec<BufferEntry>,

@@ -101,7 +101,10 @@ fn types_with_methods_have_few_fields() {
         let lines = sources.values().flat_map(|code| code.lines());
         let names = lines.filter_map(|line| {
             let (_, rest) = line.split_once(keyword)?;
-            let is_head = matches!(line.split_once(keyword)?.0, "" | "pub " | "pub(crate) ");
+            let is_head = matches!(
+                line.split_once(keyword)?.0,
+                "" | "pub " | "pub(crate) " | "pub(super) "
+            );
             let name = rest.strip_suffix(" {").filter(|_| is_head)?;
             let is_name = name.chars().all(|c| c.is_alphanumeric() || c == '_');
             is_name.then(|| name.to_string())

@@ -17,8 +17,8 @@ struct Delayed {
 pub(crate) struct DelayedMessages {
     messages: Vec<Delayed>,
     last_number: u32,
-    /// True if a message may leave that was not examined since.
-    is_changed: bool,
+    /// True if a message may have become ready since the messages were last taken.
+    has_new_ready: bool,
 }
 
 impl DelayedMessages {
@@ -36,7 +36,7 @@ impl DelayedMessages {
 
     /// Adds the last message.
     pub fn add(&mut self, message: Message, number: u32, ready: Option<Time>) {
-        self.is_changed |= ready.is_some();
+        self.has_new_ready |= ready.is_some();
         self.messages.push(Delayed {
             message,
             number,
@@ -49,7 +49,7 @@ impl DelayedMessages {
         let mut messages = self.messages.iter_mut();
         if let Some(delayed) = messages.find(|delayed| delayed.number == number) {
             delayed.ready = Some(ready);
-            self.is_changed = true;
+            self.has_new_ready = true;
         }
     }
 
@@ -60,7 +60,7 @@ impl DelayedMessages {
         is_ordered: impl Fn(&Message) -> bool,
     ) -> Vec<(Message, u32, Time)> {
         let mut taken = Vec::new();
-        if !std::mem::take(&mut self.is_changed) {
+        if !std::mem::take(&mut self.has_new_ready) {
             return taken;
         }
         let mut kept = 0;

@@ -20,8 +20,8 @@ pub(crate) const MACHINES: usize = 4;
 const ACTIVATE_SLOT: Clock = 1;
 const PRECHARGE_SLOT: Clock = 2;
 
-/// Queue of a group machine. All bursts of a bank are in one machine, so only commands of the machine itself and
-/// refreshes change what it needs.
+/// Queue of a group machine. All bursts of a bank are in one machine, so only its arrivals, its commands and refreshes
+/// change what it needs.
 #[derive(Default)]
 struct Machine {
     queue: VecDeque<Burst>,
