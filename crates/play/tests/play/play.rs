@@ -271,7 +271,10 @@ fn host_memory_of_a_view_is_not_explored() {
     else {
         panic!("it is refused");
     };
-    assert!(reason.contains("host's memory"), "{reason}");
+    assert!(
+        reason.contains("the CPU's own memory cannot be explored"),
+        "{reason}"
+    );
 }
 
 /// A view of one line, two synchronisation addresses and the base table: one row in two lines of one word, or rows in

@@ -67,8 +67,8 @@ fn sources() -> BTreeMap<String, String> {
 
 /// Number of fields of a struct.
 fn field_count(sources: &BTreeMap<String, String>, name: &str) -> usize {
-    let heads =
-        ["", "pub ", "pub(crate) "].map(|visibility| format!("\n{visibility}struct {name} {{\n"));
+    let heads = ["", "pub ", "pub(crate) ", "pub(super) "]
+        .map(|visibility| format!("\n{visibility}struct {name} {{\n"));
     let mut definitions = sources.values().flat_map(|text| {
         let mut heads = heads.iter();
         heads.find_map(|head| text.split_once(head.as_str()))
