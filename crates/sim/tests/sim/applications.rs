@@ -243,14 +243,14 @@ fn locks_are_released_at_the_end_of_the_run() {
     }
 }
 
-/// Returns a view of some customers' orders; each seed appends different parts.
-fn view(seed: u64, incremental: bool) -> View {
+/// Returns a view of about `rows` orders of some customers; each seed appends different parts.
+pub(crate) fn view(seed: u64, rows: u64, incremental: bool) -> View {
     let order = |number: u64| Order {
         customer: 1 + (number * 7 + seed) % 23,
         price: 100 * number + seed,
     };
     View {
-        orders: (0..60 + seed % 5).map(order).collect(),
+        orders: (0..rows + seed % 5).map(order).collect(),
         updates: 1 + seed % 11,
         transactions: 5,
         incremental,
@@ -263,7 +263,7 @@ fn view(seed: u64, incremental: bool) -> View {
 #[test]
 fn incremental_view_is_correct() {
     torture(
-        |seed| Arc::new(view(seed, true)),
+        |seed| Arc::new(view(seed, 60, true)),
         |_, tally| {
             assert_eq!(tally.counts["transactions"], 5);
             assert_eq!(tally.times["first response"].count(), 1);
@@ -275,9 +275,9 @@ fn incremental_view_is_correct() {
 #[test]
 fn recomputed_view_is_correct() {
     torture(
-        |seed| Arc::new(view(seed, false)),
+        |seed| Arc::new(view(seed, 60, false)),
         |seed, tally| {
-            let scenario = view(seed, true);
+            let scenario = view(seed, 60, true);
             assert_eq!(tally.counts["rows appended"], 5 * scenario.updates);
             // Each transaction reads all rows present at that time.
             let lines_of_rows = |rows: u64| (2 * rows).div_ceil(scenario.words);
@@ -329,7 +329,7 @@ fn wrong_view_is_detected() {
             self.0.verify(application, threads, contents)
         }
     }
-    let setup = machine(Arc::new(WrongView(view(1, true))), 1, 1);
+    let setup = machine(Arc::new(WrongView(view(1, 60, true))), 1, 1);
     let failure = play(&setup).err().expect("detected wrong view");
     let expected = "materialised view: the view was wrong after 5 of 5 transactions";
     assert!(failure.contains(expected), "{failure}");

@@ -6,6 +6,7 @@ mod faulty_gather;
 mod random_accesses;
 mod reports;
 
+use crate::applications::view;
 use cohkit_application::dma::{Copies, CopyThread, Engine};
 use cohkit_application::gather::Gather;
 use cohkit_application::interface::{
@@ -114,20 +115,11 @@ fn device_gathers_lists_in_host_memory() {
     }
 }
 
-/// Returns a view whose base table is in the host's memory; each seed appends different parts.
+/// Returns a view whose base table is in the host's memory.
 fn view_in_host(seed: u64) -> View {
-    let order = |number: u64| Order {
-        customer: 1 + (number * 7 + seed) % 23,
-        price: 100 * number + seed,
-    };
     View {
-        orders: (0..300 + seed % 5).map(order).collect(),
-        updates: 1 + seed % 11,
-        transactions: 5,
-        incremental: seed.is_multiple_of(2),
-        words: 16 >> (seed % 4),
-        outstanding: 1 + (seed % 5) as usize,
         in_host: true,
+        ..view(seed, 300, seed.is_multiple_of(2))
     }
 }
 

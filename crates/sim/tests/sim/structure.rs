@@ -79,18 +79,6 @@ fn field_count(sources: &BTreeMap<String, String>, name: &str) -> usize {
     fields.lines().filter(is_field).count()
 }
 
-#[test]
-fn components_have_few_fields() {
-    let sources = sources();
-    for name in COMPONENTS.into_iter().chain(["Simulation"]) {
-        let count = field_count(&sources, name);
-        assert!(
-            (1..=MAX_FIELDS).contains(&count),
-            "`{name}` has {count} fields; at most {MAX_FIELDS} are permitted"
-        );
-    }
-}
-
 /// Types with methods that may have more fields: records of statistics.
 const STATISTICS: [&str; 2] = ["Attribution", "Counters"];
 
