@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Maximum number of fields of a component, and of `Simulation`, which joins them.
+/// Maximum number of fields of a type with methods, except records of statistics.
 const MAX_FIELDS: usize = 20;
 
 /// Maximum number of files with methods of a type.
