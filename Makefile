@@ -33,6 +33,9 @@ test: .venv/tests ## install what tests need and run every test, as continuous i
 
 # Do not pass this make's flags to builds that tests start.
 test-rust test-command test-python: export MAKEFLAGS :=
+# Each Verilated library has the same runtime library: its compiled files are shared.
+test-rust test-command test-python: export OBJCACHE := $(shell command -v ccache)
+test-rust test-command test-python: export CCACHE_DIR := $(CURDIR)/target/ccache
 
 test-rust:
 	@mkdir -p target; cargo test --workspace --exclude cohkit --locked --no-fail-fast 2>&1 | tee target/rust.log
