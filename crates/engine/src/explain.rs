@@ -131,16 +131,15 @@ pub fn explain(
 
 /// A model with the same variables but other rules, and without claims and start states.
 fn with_rules(model: &Model, rules: Vec<Rule>) -> Model {
-    Model {
-        rules,
-        starts: Vec::new(),
-        invariants: Vec::new(),
-        quiescent: None,
-        covers: Vec::new(),
-        liveness: Vec::new(),
-        assumptions: Vec::new(),
-        ..model.clone()
-    }
+    let mut other = model.clone();
+    other.rules = rules;
+    other.starts.clear();
+    other.invariants.clear();
+    other.quiescent = None;
+    other.covers.clear();
+    other.liveness.clear();
+    other.assumptions.clear();
+    other
 }
 
 /// A rule without a name, with the default priority.

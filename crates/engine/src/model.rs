@@ -15,6 +15,7 @@ pub use crate::number::{Number, UNDEFINED};
 use crate::trace_events::TraceEvents;
 use cohkit_base::deep_stack::run_on_deep_stack;
 use std::fmt;
+use std::mem::take;
 
 cohkit_base::index!(
     /// Index into [`Model::types`].
@@ -665,6 +666,35 @@ impl fmt::Display for ModelError {
 }
 
 impl std::error::Error for ModelError {}
+
+/// Trees of a deeply nested model are freed by recursion too, on a stack that is large enough.
+impl Drop for Model {
+    fn drop(&mut self) {
+        if !self.deeply_nested {
+            return;
+        }
+        let functions = take(&mut self.functions);
+        let starts = take(&mut self.starts);
+        let rules = take(&mut self.rules);
+        let invariants = take(&mut self.invariants);
+        let quiescent = take(&mut self.quiescent);
+        let covers = take(&mut self.covers);
+        let liveness = take(&mut self.liveness);
+        let assumptions = take(&mut self.assumptions);
+        let trees = (
+            functions,
+            starts,
+            rules,
+            invariants,
+            quiescent,
+            covers,
+            liveness,
+            assumptions,
+        );
+        // Without the memory for a large stack, the trees are freed on this one.
+        let _ = run_on_deep_stack(move || drop(trees));
+    }
+}
 
 impl Model {
     /// The widest possible [`Model::numbers`]: all 64-bit integers except [`UNDEFINED`].

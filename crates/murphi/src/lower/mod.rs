@@ -172,16 +172,7 @@ pub(super) fn lower(
         dialect,
         is_strict,
         sink,
-        model: Model {
-            undefined: true,
-            numbers: match dialect {
-                // The number range of CMurphi's C++.
-                Dialect::CMurphi => (i32::MIN.into(), i32::MAX.into()),
-                Dialect::Rumur | Dialect::Any => Model::NUMBERS,
-            },
-            trace_renderer: Some(&Messages),
-            ..cohkit_engine::build::Builder::new(name).into_model()
-        },
+        model: empty_model(name, dialect),
         scopes: vec![FxHashMap::default()],
         effects: Vec::new(),
         current_effects: Effects::default(),
@@ -203,6 +194,19 @@ pub(super) fn lower(
         }
     }
     lowering.finish(items)
+}
+
+/// A model without declarations, with the numbers of its dialect.
+fn empty_model(name: &str, dialect: Dialect) -> Model {
+    let mut model = cohkit_engine::build::Builder::new(name).into_model();
+    model.undefined = true;
+    model.numbers = match dialect {
+        // The number range of CMurphi's C++.
+        Dialect::CMurphi => (i32::MIN.into(), i32::MAX.into()),
+        Dialect::Rumur | Dialect::Any => Model::NUMBERS,
+    };
+    model.trace_renderer = Some(&Messages);
+    model
 }
 
 impl<'t> Lowering<'t, '_> {

@@ -541,6 +541,10 @@ fn ten_thousand_levels_of_nesting_are_supported() {
             (Outcome::Verified, 4),
             "{name}"
         );
+        // A thread with a small stack can free the model.
+        let small = std::thread::Builder::new().stack_size(128 << 10);
+        let thread = small.spawn(move || drop(model)).expect("a thread");
+        thread.join().expect("no panic");
     }
     // The printed model has more parentheses, and long indentation.
     for (name, part) in levels(900) {
