@@ -8,6 +8,7 @@ pub(crate) mod groups;
 mod input_queues;
 mod interconnect;
 mod kinds;
+pub(crate) mod machine;
 mod main_memory;
 mod names;
 pub(crate) mod observer;
@@ -63,6 +64,7 @@ use interconnect::Admission;
 pub(crate) use interconnect::Interconnect;
 use kinds::kinds;
 pub(crate) use kinds::Kind;
+use machine::{run_machine, Machine};
 pub(crate) use main_memory::MainMemory;
 use names::Names;
 use observer::{Fact, Observer, PathTimes};
@@ -76,10 +78,6 @@ pub use setup::{ClockedHomeFactory, HostSpace, LowerLevelSetup, NoScenario, Setu
 use state::LocalState;
 pub(crate) use state::{CheckedData, Locks, RunTally};
 pub(crate) use tables::Tables;
-
-/// Mask of event numbers: each time these bits are 0, a run frees configurations and asks its caller if it shall
-/// continue. That is every few milliseconds.
-pub(crate) const POLL_MASK: u64 = (1 << 16) - 1;
 
 /// An event of the kernel. Numbers are indices into pools and lists.
 #[derive(Clone, Copy, Debug)]
@@ -383,44 +381,7 @@ impl Simulation {
         &mut self,
         should_continue: &mut dyn FnMut(u64) -> bool,
     ) -> Result<bool, Box<Failure>> {
-        self.begin();
-        if self.application.is_some() {
-            self.start_timeout_checks();
-        }
-        while let Some((time, event)) = self.local.queue.pop() {
-            // Periodic checks alone do not keep a run going.
-            let may_be_watchdog = matches!(event, Event::Overdue | Event::Translation(_));
-            if may_be_watchdog
-                && self.is_watchdog_event(event)
-                && self.local.queue.len() < self.max_watchdog_events()
-            {
-                break;
-            }
-            self.handle_event(time, event);
-            if time.saturating_sub(self.tally.last_performed) > self.tables.times.progress_timeout
-                || self.failure.is_some()
-            {
-                if self.has_unfinished_work() {
-                    self.report_no_progress();
-                }
-                if let Some(failure) = self.failure.take() {
-                    return Err(failure);
-                }
-            }
-            if self.tally.counters.events & POLL_MASK == 0 {
-                self.sweep();
-                if !should_continue(self.tally.counters.performed) {
-                    return Ok(false);
-                }
-            }
-        }
-        self.interconnect.network.settle_links();
-        if self.has_unfinished_work() {
-            self.report_no_progress();
-        } else if self.application.is_some() && self.failure.is_none() {
-            self.verify_scenario();
-        }
-        self.failure.take().map_or(Ok(true), Err)
+        run_machine(self, should_continue).map_err(|((), failure)| failure)
     }
 
     /// True if an event alone does not keep a run going: a timeout check, or the invalidation of a page's translation.
@@ -446,7 +407,7 @@ impl Simulation {
     }
 
     /// Starts the application or the traffic, and the device.
-    pub(crate) fn begin(&mut self) {
+    pub(crate) fn start(&mut self) {
         let mut context = context!(self);
         let threads = self.frontend.threads.as_ref();
         match (&mut self.application, threads) {
@@ -730,6 +691,73 @@ impl Simulation {
         let mut context = context!(self);
         (self.interconnect).complete_admission(&mut context, number, arrivals);
         unclaimed
+    }
+}
+
+impl Machine for Simulation {
+    type Part = ();
+
+    fn create(setup: &Setup, recorded: Option<((), Line)>) -> Result<Simulation, String> {
+        Simulation::new(setup, recorded.map(|((), line)| line))
+    }
+
+    fn begin(&mut self) {
+        self.start();
+        if self.application.is_some() {
+            self.start_timeout_checks();
+        }
+    }
+
+    #[inline(always)]
+    fn step(&mut self) -> Option<Time> {
+        let (time, event) = self.local.queue.pop()?;
+        // Periodic checks alone do not keep a run going.
+        let may_be_watchdog = matches!(event, Event::Overdue | Event::Translation(_));
+        if may_be_watchdog
+            && self.is_watchdog_event(event)
+            && self.local.queue.len() < self.max_watchdog_events()
+        {
+            return None;
+        }
+        self.handle_event(time, event);
+        Some(time)
+    }
+
+    #[inline(always)]
+    fn check(&mut self, time: Time) -> Result<(), ((), Box<Failure>)> {
+        if time.saturating_sub(self.tally.last_performed) > self.tables.times.progress_timeout
+            || self.failure.is_some()
+        {
+            if self.has_unfinished_work() {
+                self.report_no_progress();
+            }
+            if let Some(failure) = self.failure.take() {
+                return Err(((), failure));
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn events(&self) -> u64 {
+        self.tally.counters.events
+    }
+
+    fn poll(&mut self) -> u64 {
+        self.sweep();
+        self.tally.counters.performed
+    }
+
+    fn finish(&mut self) -> Result<(), ((), Box<Failure>)> {
+        self.interconnect.network.settle_links();
+        if self.has_unfinished_work() {
+            self.report_no_progress();
+        } else if self.application.is_some() && self.failure.is_none() {
+            self.verify_scenario();
+        }
+        self.failure
+            .take()
+            .map_or(Ok(()), |failure| Err(((), failure)))
     }
 }
 

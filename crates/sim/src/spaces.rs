@@ -26,7 +26,8 @@ use crate::message::{Agent, CoreId, Line};
 use crate::oracle::Level;
 use crate::platform::Platform;
 use crate::scenario::{Performance, Tally};
-use crate::simulation::{context, HostSpace, RunError, Setup, Simulation, POLL_MASK};
+use crate::simulation::machine::{run_machine, Machine};
+use crate::simulation::{context, HostSpace, RunError, Setup, Simulation};
 use crate::statistics::Statistics;
 use crate::timeline;
 use cohkit_timeline::{Filter, Recorded, Side};
@@ -232,66 +233,7 @@ impl Spaces {
         &mut self,
         should_continue: &mut dyn FnMut(u64) -> bool,
     ) -> Result<bool, (Side, Box<Failure>)> {
-        self.run_on(Side::Host, Simulation::begin);
-        self.run_on(Side::Device, Simulation::begin);
-        if self.device.application.is_some() {
-            self.device.start_timeout_checks();
-        }
-        self.deliver_between_spaces();
-        while let Some((time, side)) = self.next() {
-            let Some((_, event)) = self.space(side).local.queue.pop() else {
-                break;
-            };
-            // Periodic checks alone do not keep a run going.
-            if self.space(side).is_watchdog_event(event) {
-                let simulations = [&self.device, &self.host];
-                let pending_events: usize = simulations
-                    .iter()
-                    .map(|simulation| simulation.local.queue.len())
-                    .sum();
-                if pending_events
-                    < simulations
-                        .iter()
-                        .map(|simulation| simulation.max_watchdog_events())
-                        .sum()
-                {
-                    break;
-                }
-            }
-            self.now = time;
-            self.run_on(side, |simulation| simulation.handle_event(time, event));
-            self.deliver_between_spaces();
-            self.take_failure()?;
-            let progress = self
-                .device
-                .tally
-                .last_performed
-                .max(self.host.tally.last_performed);
-            if time.saturating_sub(progress) > self.device.tables.times.progress_timeout {
-                self.report_no_progress()?;
-            }
-            self.events += 1;
-            if self.events & POLL_MASK == 0 {
-                self.device.sweep();
-                self.host.sweep();
-                let performed = |simulation: &Simulation| simulation.tally.counters.performed;
-                if !should_continue(performed(&self.device) + performed(&self.host)) {
-                    return Ok(false);
-                }
-            }
-        }
-        self.device.interconnect.network.settle_links();
-        self.host.interconnect.network.settle_links();
-        self.report_no_progress()?;
-        // Utilisations refer to the time of both spaces.
-        let end = self
-            .device
-            .tally
-            .counters
-            .end
-            .max(self.host.tally.counters.end);
-        (self.device.tally.counters.end, self.host.tally.counters.end) = (end, end);
-        self.verify().map(|()| true)
+        run_machine(self, should_continue)
     }
 
     /// Returns the failure of one of the spaces, if any.
@@ -327,42 +269,6 @@ impl Spaces {
         self.device.frontend.threads = Some(threads);
         self.device.judge_scenario(verdict);
         self.take_failure()
-    }
-
-    /// Runs a setup to its end. A failed run is repeated to record the steps that led to the failure.
-    ///
-    /// # Errors
-    /// [`RunError`].
-    pub(crate) fn run_to_completion(
-        setup: &Setup,
-        should_continue: &mut dyn FnMut(u64) -> bool,
-    ) -> Result<Spaces, RunError> {
-        Spaces::run_watched(setup, should_continue, &|_| Ok(()))
-    }
-
-    /// Like [`Spaces::run_to_completion`], with `watch` called on the spaces before the run.
-    ///
-    /// # Errors
-    /// [`RunError`].
-    pub(crate) fn run_watched(
-        setup: &Setup,
-        should_continue: &mut dyn FnMut(u64) -> bool,
-        watch: &dyn Fn(&mut Spaces) -> Result<(), String>,
-    ) -> Result<Spaces, RunError> {
-        let mut spaces = Spaces::new(setup, None).map_err(RunError::Setup)?;
-        watch(&mut spaces).map_err(RunError::Setup)?;
-        let (side, failure) = match spaces.run_while(should_continue) {
-            Ok(true) => return Ok(spaces),
-            Ok(false) => return Err(RunError::Stopped),
-            Err(failure) => failure,
-        };
-        let line = Some((side, failure.line));
-        let mut repeated = Spaces::new(setup, line).map_err(RunError::Setup)?;
-        Err(match repeated.run_while(should_continue) {
-            Err((_, failure)) => RunError::Failure(failure),
-            Ok(true) => RunError::Failure(failure),
-            Ok(false) => RunError::Stopped,
-        })
     }
 
     /// Runs a setup to its end, and returns the complete trace of a line.
@@ -457,6 +363,75 @@ impl Spaces {
             },
             end: self.now,
         }
+    }
+}
+
+impl Machine for Spaces {
+    type Part = Side;
+
+    fn create(setup: &Setup, recorded: Option<(Side, Line)>) -> Result<Spaces, String> {
+        Spaces::new(setup, recorded)
+    }
+
+    fn begin(&mut self) {
+        self.run_on(Side::Host, Simulation::start);
+        self.run_on(Side::Device, Simulation::start);
+        if self.device.application.is_some() {
+            self.device.start_timeout_checks();
+        }
+        self.deliver_between_spaces();
+    }
+
+    fn step(&mut self) -> Option<Time> {
+        let (time, side) = self.next()?;
+        let (_, event) = self.space(side).local.queue.pop()?;
+        // Periodic checks alone do not keep a run going.
+        if self.space(side).is_watchdog_event(event) {
+            let spaces = [&self.device, &self.host];
+            let pending: usize = spaces.iter().map(|space| space.local.queue.len()).sum();
+            if pending < spaces.iter().map(|space| space.max_watchdog_events()).sum() {
+                return None;
+            }
+        }
+        self.now = time;
+        self.run_on(side, |simulation| simulation.handle_event(time, event));
+        self.deliver_between_spaces();
+        self.events += 1;
+        Some(time)
+    }
+
+    fn check(&mut self, time: Time) -> Result<(), (Side, Box<Failure>)> {
+        self.take_failure()?;
+        let last_performed = [&self.device, &self.host].map(|space| space.tally.last_performed);
+        let progress = last_performed[0].max(last_performed[1]);
+        if time.saturating_sub(progress) > self.device.tables.times.progress_timeout {
+            self.report_no_progress()?;
+        }
+        Ok(())
+    }
+
+    fn events(&self) -> u64 {
+        self.events
+    }
+
+    fn poll(&mut self) -> u64 {
+        let spaces = [&mut self.device, &mut self.host];
+        let performed = spaces.map(|space| {
+            space.sweep();
+            space.tally.counters.performed
+        });
+        performed.iter().sum()
+    }
+
+    fn finish(&mut self) -> Result<(), (Side, Box<Failure>)> {
+        self.device.interconnect.network.settle_links();
+        self.host.interconnect.network.settle_links();
+        self.report_no_progress()?;
+        // Utilisations refer to the time of both spaces.
+        let ends = [&self.device, &self.host].map(|space| space.tally.counters.end);
+        let end = ends[0].max(ends[1]);
+        (self.device.tally.counters.end, self.host.tally.counters.end) = (end, end);
+        self.verify()
     }
 }
 

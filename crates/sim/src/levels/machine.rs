@@ -15,8 +15,9 @@ use crate::message::{CoreId, HOME};
 use crate::oracle::Level;
 use crate::platform::Platform;
 use crate::scenario::Performance;
+use crate::simulation::machine::Machine;
 use crate::simulation::NewAccess;
-use crate::simulation::{context, RunError, Setup, POLL_MASK};
+use crate::simulation::{context, Setup};
 use crate::statistics::{Definition, Statistics};
 
 /// A run of two levels.
@@ -252,68 +253,18 @@ impl Levels {
         upper.into_iter().chain(lower).min_by_key(|(time, _)| *time)
     }
 
-    /// Runs to the end, like [`Simulation::run_while`]. Returns false if `should_continue` has stopped the run.
-    ///
-    /// # Errors
-    /// [`Failure`].
-    pub fn run_while(
-        &mut self,
-        should_continue: &mut dyn FnMut(u64) -> bool,
-    ) -> Result<bool, Box<Failure>> {
-        for number in 0..self.lower.len() {
-            self.run_lower(number, Simulation::begin);
-        }
-        self.run_upper(Simulation::begin);
-        self.deliver_notifications();
-        while let Some((time, machine)) = self.next() {
-            self.now = time;
-            let step = |simulation: &mut Simulation| {
-                if let Some((time, event)) = simulation.local.queue.pop() {
-                    simulation.handle_event(time, event);
-                }
-            };
-            match machine {
-                None => self.run_upper(step),
-                Some(number) => self.run_lower(number, step),
-            }
-            self.deliver_notifications();
-            self.take_failure()?;
-            if time.saturating_sub(self.shared.tally.last_performed)
-                > self.upper.tables.times.progress_timeout
-            {
-                self.report_no_progress()?;
-            }
-            self.events += 1;
-            if self.events & POLL_MASK == 0 {
-                self.upper.sweep();
-                self.lower.iter_mut().for_each(Simulation::sweep);
-                if !should_continue(self.shared.tally.counters.performed) {
-                    return Ok(false);
-                }
-            }
-        }
-        self.run_upper(|simulation| simulation.interconnect.network.settle_links());
-        for number in 0..self.lower.len() {
-            self.run_lower(number, |simulation| {
-                simulation.interconnect.network.settle_links()
-            });
-        }
-        self.report_no_progress()?;
-        self.verify().map(|()| true)
-    }
-
     /// Returns the first failure of a level.
-    fn take_failure(&mut self) -> Result<(), Box<Failure>> {
+    fn take_failure(&mut self) -> Result<(), ((), Box<Failure>)> {
         let lower = self.lower.iter_mut();
         let mut simulations = std::iter::once(&mut self.upper).chain(lower);
         simulations
             .find_map(|simulation| simulation.failure.take())
-            .map_or(Ok(()), Err)
+            .map_or(Ok(()), |failure| Err(((), failure)))
     }
 
     /// Fails the run, with a list of waiting agents, if an access or operation does not complete.
     #[cold]
-    fn report_no_progress(&mut self) -> Result<(), Box<Failure>> {
+    fn report_no_progress(&mut self) -> Result<(), ((), Box<Failure>)> {
         if !self.upper.has_unfinished_work()
             && !self.run_lower(0, |machine| machine.has_unfinished_work())
         {
@@ -329,7 +280,7 @@ impl Levels {
         let number = waiting.min().map_or(0, |(_, number)| number);
         self.run_lower(number, Simulation::report_no_progress);
         let mut result = self.take_failure();
-        if let Err(failure) = &mut result {
+        if let Err(((), failure)) = &mut result {
             let (upper, line) = (&self.upper, failure.line);
             for cache in upper.caches.agents() {
                 let configuration = upper.caches.configuration(cache, line);
@@ -347,7 +298,7 @@ impl Levels {
     }
 
     /// Verifies the scenario's result, if there is one.
-    fn verify(&mut self) -> Result<(), Box<Failure>> {
+    fn verify(&mut self) -> Result<(), ((), Box<Failure>)> {
         let Some(mut threads) = self.shared.threads.take() else {
             return Ok(());
         };
@@ -363,28 +314,6 @@ impl Levels {
         }
         self.shared.threads = Some(threads);
         self.take_failure()
-    }
-
-    /// Runs a setup to its end. A failing run is repeated to record the events that led to the failure.
-    ///
-    /// # Errors
-    /// [`RunError`].
-    pub(crate) fn run_to_completion(
-        setup: &Setup,
-        should_continue: &mut dyn FnMut(u64) -> bool,
-    ) -> Result<Levels, RunError> {
-        let mut levels = Levels::new(setup, None).map_err(RunError::Setup)?;
-        let failure = match levels.run_while(should_continue) {
-            Ok(true) => return Ok(levels),
-            Ok(false) => return Err(RunError::Stopped),
-            Err(failure) => failure,
-        };
-        let mut repeated = Levels::new(setup, Some(failure.line)).map_err(RunError::Setup)?;
-        Err(match repeated.run_while(should_continue) {
-            Err(failure) => RunError::Failure(failure),
-            Ok(true) => RunError::Failure(failure),
-            Ok(false) => RunError::Stopped,
-        })
     }
 
     /// Returns the statistics of the lower level, with those [of the upper one](Statistics::upper_level).
@@ -449,6 +378,70 @@ impl Levels {
             tables: with_tables.map_or(Vec::<Table>::new(), |scenario| scenario.run.tables()),
             end: self.now,
         }
+    }
+}
+
+impl Machine for Levels {
+    type Part = ();
+
+    fn create(setup: &Setup, recorded: Option<((), Line)>) -> Result<Levels, String> {
+        Levels::new(setup, recorded.map(|((), line)| line))
+    }
+
+    fn begin(&mut self) {
+        for number in 0..self.lower.len() {
+            self.run_lower(number, Simulation::start);
+        }
+        self.run_upper(Simulation::start);
+        self.deliver_notifications();
+    }
+
+    fn step(&mut self) -> Option<Time> {
+        let (time, machine) = self.next()?;
+        self.now = time;
+        let step = |simulation: &mut Simulation| {
+            if let Some((time, event)) = simulation.local.queue.pop() {
+                simulation.handle_event(time, event);
+            }
+        };
+        match machine {
+            None => self.run_upper(step),
+            Some(number) => self.run_lower(number, step),
+        }
+        self.deliver_notifications();
+        self.events += 1;
+        Some(time)
+    }
+
+    fn check(&mut self, time: Time) -> Result<(), ((), Box<Failure>)> {
+        self.take_failure()?;
+        if time.saturating_sub(self.shared.tally.last_performed)
+            > self.upper.tables.times.progress_timeout
+        {
+            self.report_no_progress()?;
+        }
+        Ok(())
+    }
+
+    fn events(&self) -> u64 {
+        self.events
+    }
+
+    fn poll(&mut self) -> u64 {
+        self.upper.sweep();
+        self.lower.iter_mut().for_each(Simulation::sweep);
+        self.shared.tally.counters.performed
+    }
+
+    fn finish(&mut self) -> Result<(), ((), Box<Failure>)> {
+        self.run_upper(|simulation| simulation.interconnect.network.settle_links());
+        for number in 0..self.lower.len() {
+            self.run_lower(number, |simulation| {
+                simulation.interconnect.network.settle_links()
+            });
+        }
+        self.report_no_progress()?;
+        self.verify()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Complete runs of a setup with one or two levels or spaces, and the results recorded besides the statistics.
 
+use super::machine::{run_to_end, run_watched};
 use super::*;
 
 /// Reason for which a run did not start or did not complete.
@@ -43,12 +44,12 @@ pub fn run_while(
     should_continue: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Statistics, RunError> {
     if setup.below.is_some() {
-        return Levels::run_to_completion(setup, should_continue).map(|levels| levels.statistics());
+        return run_to_end(setup, should_continue).map(|levels: Levels| levels.statistics());
     }
     if setup.host.is_some() {
-        return Spaces::run_to_completion(setup, should_continue).map(|spaces| spaces.statistics());
+        return run_to_end(setup, should_continue).map(|spaces: Spaces| spaces.statistics());
     }
-    run_to_end(setup, should_continue).map(|simulation| simulation.statistics())
+    run_to_end(setup, should_continue).map(|simulation: Simulation| simulation.statistics())
 }
 
 /// Like [`run_while`], with a [latency breakdown](Statistics::explanation), and with each access if
@@ -67,7 +68,7 @@ pub fn explain_while(
             spaces.enable_breakdown(records_transactions);
             Ok(())
         };
-        return Spaces::run_watched(setup, should_continue, &watch)
+        return run_watched(setup, should_continue, &watch)
             .map(|mut spaces| spaces.statistics_with_breakdown());
     }
     let watch = |simulation: &mut Simulation| {
@@ -91,13 +92,13 @@ pub fn draw_while(
 ) -> Result<Statistics, RunError> {
     require_one_level(setup)?;
     if setup.host.is_some() {
-        let spaces = Spaces::run_watched(setup, should_continue, &|spaces| {
+        let spaces = run_watched(setup, should_continue, &|spaces: &mut Spaces| {
             spaces.enable_timeline(filter)
         });
         return spaces.map(|mut spaces| spaces.statistics_with_breakdown());
     }
     require_no_host(filter.side)?;
-    let mut simulation = run_watched(setup, should_continue, &|simulation| {
+    let mut simulation = run_watched(setup, should_continue, &|simulation: &mut Simulation| {
         simulation.enable_timeline(filter, None)
     })?;
     let mut statistics = simulation.statistics();
@@ -114,14 +115,12 @@ pub fn play_while(
     should_continue: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Performance, RunError> {
     if setup.below.is_some() {
-        return Levels::run_to_completion(setup, should_continue)
-            .map(|levels| levels.performance(setup));
+        return run_to_end(setup, should_continue).map(|levels: Levels| levels.performance(setup));
     }
     if setup.host.is_some() {
-        return Spaces::run_to_completion(setup, should_continue)
-            .map(|spaces| spaces.performance(setup));
+        return run_to_end(setup, should_continue).map(|spaces: Spaces| spaces.performance(setup));
     }
-    run_to_end(setup, should_continue).map(|simulation| simulation.performance(setup))
+    run_to_end(setup, should_continue).map(|simulation: Simulation| simulation.performance(setup))
 }
 
 /// Like [`play_while`], with a [latency breakdown](Statistics::explanation), and with a
@@ -143,7 +142,7 @@ pub fn play_watched(
                 Ok(())
             }
         };
-        let mut spaces = Spaces::run_watched(setup, should_continue, &watch)?;
+        let mut spaces = run_watched(setup, should_continue, &watch)?;
         let statistics = spaces.statistics_with_breakdown();
         return Ok(Performance {
             statistics,
@@ -208,34 +207,4 @@ pub fn trace(setup: &Setup, side: Side, line: Line) -> Result<(Statistics, Seque
     simulation.run().map_err(RunError::Failure)?;
     let sequence = simulation.sequence().unwrap_or_default();
     Ok((simulation.statistics(), sequence))
-}
-
-/// Runs a setup with one level and one space to its end.
-fn run_to_end(
-    setup: &Setup,
-    should_continue: &mut dyn FnMut(u64) -> bool,
-) -> Result<Simulation, RunError> {
-    run_watched(setup, should_continue, &|_| Ok(()))
-}
-
-/// Like [`run_to_end`], with `watch` called before the run. A failing run is repeated to record the events that led
-/// to the failure.
-fn run_watched(
-    setup: &Setup,
-    should_continue: &mut dyn FnMut(u64) -> bool,
-    watch: &dyn Fn(&mut Simulation) -> Result<(), String>,
-) -> Result<Simulation, RunError> {
-    let mut simulation = Simulation::new(setup, None).map_err(RunError::Setup)?;
-    watch(&mut simulation).map_err(RunError::Setup)?;
-    let failure = match simulation.run_while(should_continue) {
-        Ok(true) => return Ok(simulation),
-        Ok(false) => return Err(RunError::Stopped),
-        Err(failure) => failure,
-    };
-    let mut repeated = Simulation::new(setup, Some(failure.line)).map_err(RunError::Setup)?;
-    Err(match repeated.run_while(should_continue) {
-        Err(failure) => RunError::Failure(failure),
-        Ok(true) => RunError::Failure(failure),
-        Ok(false) => RunError::Stopped,
-    })
 }
