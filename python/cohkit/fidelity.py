@@ -102,6 +102,7 @@ ABSENT = """\
 
 The record has no number for these published values.
 A crossover has none if one side is ahead at every size.
+For latencies over CCIX, the missing facts are the published card, and the time of the DMA engine's driver.
 
 {absent}
 """
@@ -164,6 +165,40 @@ effect",
 """Values that depend on assumptions without ranges, by the first parts of their keys, with the reason."""
 NO_EFFECT = "no quantity with a range has an effect"
 UNKNOWN_REASON = "not known yet"
+
+_PROGRAMS = "the programs' sequences of stores and computations: the article prints sizes and fan-outs, and ours are \
+programs of our own with these"
+_HIDDEN = "the number of threads of a host, whose work hides the waiting of others; and " + _PROGRAMS
+_LINES = "how often the measured programs read and write a line while a cache holds it; and " + _PROGRAMS
+MISSING_FACTS: Mapping[str, str] = {
+    "enzian.throughput": "page size and translations of the measured reads; here no access is translated, and random \
+lines spread over DRAM's banks as well as sequential ones",
+    "enzian.invalidation": "bytes that a write-back occupies on the link with its framing, of which only parts are \
+published",
+    "cord.acknowledgements.traffic": "bytes of headers for each kind of message; and " + _PROGRAMS,
+    "cord.acknowledgements.time": _HIDDEN,
+    "cord.programs.time.CXL.pr.wb": _LINES,
+    "cord.programs.traffic.CXL.pr.wb": _LINES,
+    "cord.programs.traffic.CXL.sssp.wb": _LINES,
+    "cord.programs.time": _HIDDEN,
+    "cord.programs.traffic": _PROGRAMS,
+    "cord.chip.energy": "tags, and wires and drivers to the edge of a bank: CACTI counts them, the model does not",
+    "proxics.bulk.core_over_host.set": "whether the host's `memset` reads a line before it overwrites it, as ours does",
+    "proxics.pipes.lines_over_largest": "the number of lines of the published maximum, and how near to it *nearly* is",
+    "proxics.uts.local_over_far_memory": "instructions of the measured search for each node; ours are those of our \
+program",
+}
+"""Facts that are not published, by the first parts of the keys of orders and bounds that do not hold without them."""
+
+FAILED_RELATIONS = """\
+## Orders and bounds that do not hold
+
+Of each published order or bound that our value contradicts, the table names the fact that is missing.
+The error is our value as a multiple of the compared one or of the bound.
+
+| Experiment | Quantity | Published | Error | Missing fact |
+|---|---|---|---|---|
+"""
 
 VIOLATED_BOUNDS = """\
 ## Violated bounds
@@ -380,6 +415,8 @@ def page(record: dict[str, Any], published: Published, searches: dict[str, Any] 
     found: dict[str, Any] = searches["result"] if searches else {}
     parts.append(_summary(everything))
     parts += [_section(name, rows, published, found.get(name)) for name, rows in compared.items() if rows]
+    if failed := _failed_relations(everything):
+        parts.append(FAILED_RELATIONS + "".join(failed))
     lines = [
         f"- {row['experiment']}, {row['name']}: {number(row['ours'], row['unit'])}, published: {row['says']}"
         for row in everything
@@ -395,6 +432,17 @@ def page(record: dict[str, Any], published: Published, searches: dict[str, Any] 
         else SEARCH.format(record=NO_SEARCH.strip(), tolerance=f"{TOLERANCE * 100:g} %")
     )
     return "\n".join(parts)
+
+
+def _failed_relations(rows: Sequence[Result]) -> list[str]:
+    """Return a line for each order or bound that does not hold, with the fact that is missing."""
+    lines = []
+    for row in rows:
+        if row["holds"] is False:
+            fact = _of_prefix(MISSING_FACTS, row["key"]) or UNKNOWN_REASON
+            ratio = "" if row["ratio"] is None else f"{row['ratio']:.4g}x"
+            lines.append(f"| {row['experiment']} | {row['name']} | {published_cell(row)} | {ratio} | {fact} |\n")
+    return lines
 
 
 def _absent(rows: Sequence[Result], published: Published) -> list[str]:

@@ -230,6 +230,16 @@ def test_last_record_is_as_new_as_the_model(root: Path) -> None:
     assert not changed, f"docs/fidelity.md is older than the model; make a new record:\n{COMMANDS}\nChanged:\n{text}"
 
 
+def test_each_failed_relation_names_the_missing_fact(root: Path) -> None:
+    page = fidelity.page_of(root / "records/fidelity.jsonl", Published.shipped())
+    section = page.split("## Orders and bounds that do not hold")[1].split("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith(("| c", "| p"))]
+    assert len(lines) == page.count("order wrong") + page.count("bound wrong") > 0
+    for line in lines:
+        fact = line.split("|")[-2].strip()
+        assert fact in fidelity.MISSING_FACTS.values(), line
+
+
 def test_every_published_experiment_has_a_fingerprint() -> None:
     recorded = [name for name in EXPERIMENTS if name not in fidelity.UNPUBLISHED]
     assert sorted(ACCESSES) == sorted(recorded)
