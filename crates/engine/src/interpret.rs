@@ -31,7 +31,7 @@ pub(crate) struct Machine<'a> {
     pub notes: Vec<(u32, Vec<Number>)>,
     /// Covers marked by [`Op::Cover`] so far.
     pub covered: Vec<bool>,
-    /// Loops whose iterations stored different values in one place in the last run: index into [`Program::orders`],
+    /// Loops whose iterations stored different values in one place in the last run: index into [`LoopOrders::orders`],
     /// and the instruction that found it first.
     disagreements: Vec<(u32, u32)>,
     /// Orders of loops with different results, if the last run failed for that reason.
@@ -61,7 +61,7 @@ impl<'a> Machine<'a> {
             frame: program.frame.clone(),
             log: Vec::new(),
             notes: Vec::new(),
-            covered: vec![false; program.covers.len()],
+            covered: vec![false; program.properties.covers.len()],
             disagreements: Vec::new(),
             conflict: None,
             move_by_order: None,
@@ -102,8 +102,8 @@ impl<'a> Machine<'a> {
     /// True if no assumption excludes the frame's state.
     #[inline]
     pub fn satisfies_assumptions(&mut self) -> Result<bool, Fault> {
-        for i in 0..self.program.assumptions.len() {
-            if !self.run(self.program.assumptions[i])? {
+        for i in 0..self.program.properties.assumptions.len() {
+            if !self.run(self.program.properties.assumptions[i])? {
                 return Ok(false);
             }
         }

@@ -330,6 +330,32 @@ pub(crate) struct Claim {
     pub entry: u32,
 }
 
+/// Properties that a search checks, and the assumptions that restrict its states.
+#[derive(Clone, Default)]
+pub(crate) struct Properties {
+    /// Conjuncts of the invariants, in the order of the model.
+    pub invariants: Vec<Claim>,
+    /// Entries of the conjuncts of the quiescent condition; `None` if drain is not checked.
+    pub quiescent: Option<Vec<u32>>,
+    /// Entry of each cover's code; `None` for covers that [`Op::Cover`] marks.
+    pub covers: Vec<Option<u32>>,
+    /// Instances of liveness properties: index into [`Model::liveness`], and entries of the conjuncts.
+    pub liveness: Vec<(u32, Vec<u32>)>,
+    /// Entries of the assumptions. A state that violates one is not stored.
+    pub assumptions: Vec<u32>,
+}
+
+/// Orders of the loops whose iterations may store different values in one place.
+#[derive(Clone, Default)]
+pub(crate) struct LoopOrders {
+    /// Order of each type of loop variables.
+    pub orders: Vec<LoopOrder>,
+    /// Cell that is 1 while these loops take their order from the cells of `orders`, else 0.
+    pub reorder_flag: Cell,
+    /// Orbits of the whole state; given if `orders` is not empty.
+    pub orbits: Option<std::sync::Arc<dyn Orbits>>,
+}
+
 /// A compiled model.
 #[derive(Clone, Default)]
 pub(crate) struct Program {
@@ -351,26 +377,14 @@ pub(crate) struct Program {
     pub starts: Vec<Instance>,
     /// Rules, in the order of their numbers.
     pub rules: Vec<Instance>,
-    /// Conjuncts of the invariants, in the order of the model.
-    pub invariants: Vec<Claim>,
-    /// Entries of the conjuncts of the quiescent condition; `None` if drain is not checked.
-    pub quiescent: Option<Vec<u32>>,
-    /// Entry of each cover's code; `None` for covers that [`Op::Cover`] marks.
-    pub covers: Vec<Option<u32>>,
-    /// Instances of liveness properties: index into [`Model::liveness`], and entries of the conjuncts.
-    pub liveness: Vec<(u32, Vec<u32>)>,
-    /// Entries of the assumptions. A state that violates one is not stored.
-    pub assumptions: Vec<u32>,
+    /// Properties that a search checks, and assumptions.
+    pub properties: Properties,
     /// All multisets of the state, inner ones first. Each is sorted in every stored state.
     pub multisets: Vec<MultisetLayout>,
     /// Cells that [`Op::Call`] saves.
     pub saved_cells: std::ops::Range<Cell>,
     /// Orders of the loops whose iterations may store different values in one place.
-    pub orders: Vec<LoopOrder>,
-    /// Cell that is 1 while these loops take their order from the cells of [`Program::orders`], else 0.
-    pub reorder_flag: Cell,
-    /// Orbits of the whole state; given if [`Program::orders`] is not empty.
-    pub orbits: Option<std::sync::Arc<dyn Orbits>>,
+    pub loop_orders: LoopOrders,
     /// Violations that errors and assertions report.
     pub violations: Vec<Violation>,
     /// Operand of each instruction that may fault, by its index in the code.
@@ -592,9 +606,9 @@ impl Program {
     /// True if parts may be explored separately: only invariants and the quiescent condition read the whole state.
     pub fn is_separable(&self) -> bool {
         let priority = self.rules.first().map_or(0, |rule| rule.priority);
-        self.covers.is_empty()
-            && self.liveness.is_empty()
-            && self.assumptions.is_empty()
+        self.properties.covers.is_empty()
+            && self.properties.liveness.is_empty()
+            && self.properties.assumptions.is_empty()
             && self.multisets.is_empty()
             && self.saved_cells.is_empty()
             && self.rules.iter().all(|rule| rule.priority == priority)

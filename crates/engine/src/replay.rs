@@ -162,7 +162,7 @@ fn judge(
         return fault_verdict(model, program, replayed, fault);
     }
     let mut violation = None;
-    for invariant in &program.invariants {
+    for invariant in &program.properties.invariants {
         match replayed.machine.run(invariant.entry) {
             Ok(true) => {}
             Ok(false) => {
@@ -227,7 +227,7 @@ fn judge_reachability(
             return verdict;
         }
     }
-    if let (Some(conjuncts), false) = (&program.quiescent, claims_liveness) {
+    if let (Some(conjuncts), false) = (&program.properties.quiescent, claims_liveness) {
         let selection = RuleSelection::NonSpontaneous;
         match reachability(program, &view, &last_state, conjuncts, selection) {
             Reachability::Unreachable { moves } => {
@@ -246,7 +246,7 @@ fn judge_reachability(
             Reachability::Reachable => {}
         }
     }
-    for (property, conjuncts) in &program.liveness {
+    for (property, conjuncts) in &program.properties.liveness {
         let name = &model.liveness[*property as usize].name;
         if claims_liveness && claim != Some(&Property::Liveness(name.clone())) {
             continue;
@@ -274,7 +274,7 @@ fn judge_deadlock(
     last_state: &[Number],
 ) -> Option<FinalVerdict> {
     let mut explorer = explorer_at(program, view, last_state);
-    let mut conjuncts = program.quiescent.iter().flatten().copied();
+    let mut conjuncts = program.properties.quiescent.iter().flatten().copied();
     let is_excepted = model.deadlock == Deadlock::ExceptQuiescent
         && conjuncts.all(|entry| explorer.machine.run(entry) == Ok(true));
     let (mut moves, mut order_fault) = (false, None);

@@ -35,8 +35,8 @@ impl View {
         View {
             packing: Packing::new(program, 0..program.slots.len() as Cell),
             rules,
-            invariants: program.invariants.clone(),
-            quiescent: program.quiescent.clone(),
+            invariants: program.properties.invariants.clone(),
+            quiescent: program.properties.quiescent.clone(),
             stop_at_deadlock: true,
             deadlock,
             symmetry: None,

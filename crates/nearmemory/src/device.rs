@@ -347,7 +347,9 @@ impl Device {
             }
             Request::ReadWord(address, _) => {
                 if let Some(races) = &mut queue.races {
-                    races.send_response(number, channel_of_register(address));
+                    races
+                        .synchronisation
+                        .send_response(number, channel_of_register(address));
                 }
                 let value = self.read_register(address);
                 self.send_register_response(queue, now, number, Response::Word(value));
@@ -446,7 +448,7 @@ impl Device {
         if let Some(races) = &mut queue.races {
             let channel = SyncChannel::Line(mcc, line);
             match &data {
-                None => races.record_read_arrival(number, channel),
+                None => races.synchronisation.record_read_arrival(number, channel),
                 Some(_) => races.receive_request(number, channel),
             }
         }
@@ -485,13 +487,15 @@ impl Device {
             let (number, response) = match response {
                 HostResponse::Read { request, data } => {
                     if let Some(races) = &mut queue.races {
-                        races.answer_read(request, releaser);
+                        races.synchronisation.answer_read(request, releaser);
                     }
                     (request, Response::Line(data))
                 }
                 HostResponse::Written { request } => {
                     if let Some(races) = &mut queue.races {
-                        races.add_releaser_knowledge(request, releaser);
+                        races
+                            .synchronisation
+                            .add_releaser_knowledge(request, releaser);
                     }
                     (request, Response::Written)
                 }
@@ -728,7 +732,7 @@ impl Device {
         mcc.permissions = None;
         mcc.fifos.iter_mut().for_each(VecDeque::clear);
         if let Some(races) = &mut queue.races {
-            races.clear_fifos(number);
+            races.synchronisation.clear_fifos(number);
         }
         mcc.controller.set_time(stamp_time);
         if let Some(timeline) = &mut queue.timeline {
@@ -893,7 +897,7 @@ impl Device {
     /// Delivers a word to the receiving end of a FIFO.
     pub(crate) fn deliver_word(&mut self, queue: &mut Queue, from: usize, number: usize) {
         if let Some(races) = &mut queue.races {
-            races.deliver_word(from, number);
+            races.synchronisation.deliver_word(from, number);
         }
         let mcc = &mut self.mccs[number];
         if let Some(word) = mcc.words_in_flight[from].pop_front() {

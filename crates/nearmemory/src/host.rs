@@ -558,7 +558,9 @@ impl Host {
                 self.cores[core].loads -= 1;
                 self.cores[core].uncached_loads -= 1;
                 if let Some(races) = &mut queue.races {
-                    races.receive_response(CoreId::Host(core), number);
+                    races
+                        .synchronisation
+                        .receive_response(CoreId::Host(core), number);
                 }
                 vec![Delivery {
                     core,
@@ -568,7 +570,7 @@ impl Host {
             }
             (Some(OutstandingRequest::WriteBack { cores, .. }), _) => {
                 if let Some(races) = &mut queue.races {
-                    races.acknowledge_write_back(cores, number);
+                    races.synchronisation.acknowledge_write_back(cores, number);
                 }
                 for (number, core) in self.cores.iter_mut().enumerate() {
                     core.write_backs -= cores >> number & 1;

@@ -361,7 +361,7 @@ impl Machine {
             }
             if let Some(races) = &mut self.queue.races {
                 self.outcomes
-                    .extend(races.new_races.drain(..).map(RunOutcome::Race));
+                    .extend(races.log.new_races.drain(..).map(RunOutcome::Race));
             }
         }
         None

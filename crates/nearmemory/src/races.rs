@@ -12,10 +12,12 @@
 
 mod copy_engines;
 mod detector;
+mod far_memory;
 mod host_accesses;
 mod knowledge;
 mod line_states;
 mod race;
+mod synchronisation;
 
 pub(crate) use detector::RaceDetector;
 pub(crate) use knowledge::SyncChannel;

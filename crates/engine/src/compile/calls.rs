@@ -138,8 +138,8 @@ impl Compiler<'_> {
     pub(super) fn emit_two_values(&mut self, a: &Expr, b: &Expr) -> (Value, Value) {
         let mut a = self.emit_value(a);
         if visit::contains_call(b) {
-            let dst = self.new_temporary();
-            self.emit_copy(dst, a.cell);
+            let dst = self.code.new_temporary();
+            self.code.emit_copy(dst, a.cell);
             a.cell = dst;
         }
         (a, self.emit_value(b))
@@ -157,25 +157,26 @@ impl Compiler<'_> {
             return;
         };
         let (a, b) = (self.locate_aggregate(a, ty), self.locate_aggregate(b, ty));
-        let end = self.new_label();
+        let end = self.code.new_label();
         let different = if when { end } else { to };
         for cell in 0..self.sizes[ty.index()] {
-            let mark = self.temporary;
+            let mark = self.code.temporary;
             let (a, b) = (self.emit_load(a.skip(cell)), self.emit_load(b.skip(cell)));
-            self.temporary = mark;
-            self.emit_jump_if(Comparison::NotEqual, a, b, different);
+            self.code.temporary = mark;
+            self.code
+                .emit_jump_if(Comparison::NotEqual, a, b, different);
         }
         if when {
-            self.emit_jump(to);
+            self.code.emit_jump(to);
         }
-        self.bind_label(end);
+        self.code.bind_label(end);
     }
 
     /// Emits a call; returns the location of its result.
     pub(super) fn emit_call(&mut self, id: FunctionId, arguments: &[Argument]) -> Location {
         let model = self.model;
         let function = &model.functions[id.index()];
-        let line = self.line;
+        let line = self.code.line;
         let mut passed = Vec::new();
         for (i, (&parameter, argument)) in function.parameters.iter().zip(arguments).enumerate() {
             let ty = model.variable(parameter).ty;
@@ -198,8 +199,8 @@ impl Compiler<'_> {
                         .iter()
                         .any(|a| matches!(a, Argument::Value(e) if visit::contains_call(e)));
                     if has_later_call {
-                        let dst = self.new_temporary();
-                        self.emit_copy(dst, value.cell);
+                        let dst = self.code.new_temporary();
+                        self.code.emit_copy(dst, value.cell);
                         value.cell = dst;
                     }
                     EvaluatedArgument::Value(value)
@@ -207,12 +208,12 @@ impl Compiler<'_> {
             });
         }
         let result = function.result.map_or(0, |ty| self.sizes[ty.index()]);
-        let result = self.allocate_temporaries(result);
+        let result = self.code.allocate_temporaries(result);
         match self.functions[id.index()].recursive {
             true => self.emit_recursive_call(id, &passed, result),
             false => self.emit_inlined_call(id, passed, result),
         }
-        self.line = line;
+        self.code.line = line;
         result
     }
 
@@ -225,7 +226,7 @@ impl Compiler<'_> {
     ) {
         let model = self.model;
         let function = &model.functions[id.index()];
-        let mark = self.temporary;
+        let mark = self.code.temporary;
         let (mut constant_parameters, mut places) = (Vec::new(), Vec::new());
         for (&parameter, passed) in function.parameters.iter().zip(passed) {
             let p = parameter.index();
@@ -248,7 +249,7 @@ impl Compiler<'_> {
                     if value.lo == value.hi && value.lo != UNDEFINED && !assigned {
                         constant_parameters.push((p, value.lo));
                     } else {
-                        self.emit_copy(parameter_location.base, value.cell);
+                        self.code.emit_copy(parameter_location.base, value.cell);
                     }
                 }
             }
@@ -256,7 +257,7 @@ impl Compiler<'_> {
         for &(p, value) in &constant_parameters {
             self.bound_values[p] = Some(value);
         }
-        let end = self.new_label();
+        let end = self.code.new_label();
         let outer_return_target = self.return_target.replace(ReturnTarget {
             to: result,
             ty: function.result,
@@ -264,7 +265,7 @@ impl Compiler<'_> {
         });
         self.emit_block(&function.body);
         self.emit_missing_return(function);
-        self.bind_label(end);
+        self.code.bind_label(end);
         self.return_target = outer_return_target;
         for (p, _) in constant_parameters {
             self.bound_values[p] = None;
@@ -273,14 +274,14 @@ impl Compiler<'_> {
             self.aliases[p] = None;
             self.alias_elements[p].clear();
         }
-        self.temporary = mark;
+        self.code.temporary = mark;
     }
 
     /// Emits a violation for a function with a result whose code can end without [`Stmt::Return`].
     fn emit_missing_return(&mut self, function: &Function) {
         if function.result.is_some() && !always_returns(&function.body) {
             let reason = format!("`{}` returns without a value", function.name);
-            self.emit_violation(&Violation::ill_defined(reason));
+            self.code.emit_violation(&Violation::ill_defined(reason));
         }
     }
 
@@ -298,7 +299,7 @@ impl Compiler<'_> {
         let (argument_locations, returned) = self.argument_area(id);
         let in_element = |passed: &EvaluatedArgument| matches!(passed, EvaluatedArgument::Place(_, e) if !e.is_empty());
         if passed.iter().any(in_element) {
-            self.emit_violation(&Violation::limit(format!(
+            self.code.emit_violation(&Violation::limit(format!(
                 "`{}` calls itself, removes elements from multisets and is passed a part of an element, \
                  which is not supported; pass the value, or the index of the element",
                 function.name
@@ -309,7 +310,7 @@ impl Compiler<'_> {
         {
             match (passed, binding) {
                 (&EvaluatedArgument::Value(value), _) => {
-                    self.emit_copy(argument_location.base, value.cell)
+                    self.code.emit_copy(argument_location.base, value.cell)
                 }
                 (&EvaluatedArgument::Aggregate(location), _)
                 | (&EvaluatedArgument::Place(location, _), ParameterBinding::Copied) => {
@@ -317,14 +318,14 @@ impl Compiler<'_> {
                 }
                 (&EvaluatedArgument::Place(location, _), _) => {
                     if let Some(a) = location.offset {
-                        self.emit_copy(argument_location.base, a);
+                        self.code.emit_copy(argument_location.base, a);
                     }
                 }
             }
         }
         let code = self.recursive_code_index(id, &binding);
         let name = function.name.clone();
-        self.emit_at(Op::Call { to: code }, |_| name);
+        self.code.emit_at(Op::Call { to: code }, name);
         for ((passed, binding), &argument_location) in
             passed.iter().zip(&binding).zip(&argument_locations)
         {
@@ -346,7 +347,7 @@ impl Compiler<'_> {
         let EvaluatedArgument::Place(location, _) = passed[argument] else {
             return ParameterBinding::Copied;
         };
-        if (location.base as usize) < self.program.slots.len() {
+        if (location.base as usize) < self.code.program.slots.len() {
             let (base, len) = (location.base, location.len);
             let computed = location.offset.is_some();
             return ParameterBinding::InState {
@@ -369,7 +370,8 @@ impl Compiler<'_> {
             {
                 let reason =
                     "two places of one local variable are passed to a function that calls itself";
-                self.emit_violation(&Violation::ill_defined(reason.to_string()));
+                self.code
+                    .emit_violation(&Violation::ill_defined(reason.to_string()));
             }
         }
         ParameterBinding::Copied
@@ -438,7 +440,7 @@ impl Compiler<'_> {
             self.recursive_codes[next].entry = self.emit_piece(|c| c.emit_recursive_function(next));
             next += 1;
         }
-        for op in &mut self.program.code {
+        for op in &mut self.code.program.code {
             if let Op::Call { to } = op {
                 *to = self.recursive_codes[*to as usize].entry;
             }
@@ -485,12 +487,12 @@ impl Compiler<'_> {
                 }
             };
         }
-        let end = self.new_label();
+        let end = self.code.new_label();
         let ty = function.result;
         self.return_target = Some(ReturnTarget { to, ty, end });
         self.emit_block(&function.body);
         self.emit_missing_return(function);
-        self.bind_label(end);
+        self.code.bind_label(end);
         self.return_target = None;
         for ((&parameter, &binding), &argument_location) in function
             .parameters
@@ -508,13 +510,13 @@ impl Compiler<'_> {
                 );
             }
         }
-        self.emit(Op::EndCall);
+        self.code.emit(Op::EndCall);
     }
 
     /// Emits a return with a value from a function, or the end of the piece.
     pub(super) fn emit_return(&mut self, value: Option<&Expr>) {
         let Some(ReturnTarget { to, ty, end }) = self.return_target else {
-            self.emit(Op::Return { verdict: true });
+            self.code.emit(Op::Return { verdict: true });
             return;
         };
         if let Some(e) = value {
@@ -531,7 +533,7 @@ impl Compiler<'_> {
                 None => {}
             }
         }
-        self.emit_jump(end);
+        self.code.emit_jump(end);
     }
 
     /// Conversion of an expression's value to a type; `None` if neither type is a member of the other.
@@ -565,24 +567,25 @@ impl Compiler<'_> {
             lo: min_number,
             hi: max_number,
         });
-        let dst = self.new_temporary();
-        self.emit_copy(dst, value.cell);
-        let end = self.new_label();
+        let dst = self.code.new_temporary();
+        self.code.emit_copy(dst, value.cell);
+        let end = self.code.new_label();
         if value.lo == UNDEFINED {
-            let b = self.constant(UNDEFINED).cell;
-            self.emit_jump_if(Comparison::Equal, dst, b, end);
+            let b = self.code.constant(UNDEFINED).cell;
+            self.code.emit_jump_if(Comparison::Equal, dst, b, end);
         }
         let is_in_range = value.lo.max(UNDEFINED + 1) >= lo && value.hi <= hi;
         if !is_in_range || value.lo == UNDEFINED && lo > 0 {
             let name = self.model.types[to.index()].name.clone();
-            let bounds = self.bounds_index(lo, hi);
-            self.emit_at_with_type(Op::Check { a: dst, bounds }, from, |_| name);
+            let bounds = self.code.bounds_index(lo, hi);
+            self.code
+                .emit_at_with_type(Op::Check { a: dst, bounds }, from, name);
         }
         if shift != 0 {
-            let b = self.constant(shift).cell;
-            self.emit_add(dst, dst, b);
+            let b = self.code.constant(shift).cell;
+            self.code.emit_add(dst, dst, b);
         }
-        self.bind_label(end);
+        self.code.bind_label(end);
         let may_be_undefined = value.lo == UNDEFINED;
         Value {
             cell: dst,

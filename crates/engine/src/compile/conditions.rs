@@ -33,7 +33,7 @@ impl Compiler<'_> {
     pub(super) fn jump_if(&mut self, e: &Expr, when: bool, to: Label) {
         if let Some(value) = self.constant_value(e) {
             if (value != 0) == when {
-                self.emit_jump(to);
+                self.code.emit_jump(to);
             }
             return;
         }
@@ -51,7 +51,7 @@ impl Compiler<'_> {
                 self.jump_if_both(Literal::positive(a), Literal::negative(b), !when, to)
             }
             Expr::Line(line, e) => {
-                self.line = *line;
+                self.code.line = *line;
                 self.jump_if(e, when, to);
             }
             Expr::Alias(id, place, e) => {
@@ -60,17 +60,17 @@ impl Compiler<'_> {
                 })
             }
             Expr::Let(id, value, e) => {
-                let mark = self.temporary;
+                let mark = self.code.temporary;
                 self.emit_assign(&(*id).into(), value);
-                self.temporary = mark;
+                self.code.temporary = mark;
                 self.jump_if(e, when, to);
             }
             Expr::Binary(op @ (Operator::Equal | Operator::NotEqual), a, b)
                 if self.is_aggregate(a) =>
             {
-                let mark = self.temporary;
+                let mark = self.code.temporary;
                 self.jump_if_aggregates_equal(a, b, when == (*op == Operator::Equal), to);
-                self.temporary = mark;
+                self.code.temporary = mark;
             }
             Expr::Binary(op, a, b) => self.jump_if_compared(*op, a, b, when, to),
             // The body holds for some value if its negation does not hold for all.
@@ -83,35 +83,35 @@ impl Compiler<'_> {
                 self.jump_if_all_steps(*id, steps, Literal::negative(body), !when, to)
             }
             Expr::IsUndefined(place) => {
-                let mark = self.temporary;
+                let mark = self.code.temporary;
                 let (location, _) = self.locate(place);
                 let a = self.emit_load(location);
-                let b = self.constant(UNDEFINED).cell;
-                self.temporary = mark;
+                let b = self.code.constant(UNDEFINED).cell;
+                self.code.temporary = mark;
                 let op = match when {
                     true => Comparison::Equal,
                     false => Comparison::NotEqual,
                 };
-                self.emit_jump_if(op, a, b, to);
+                self.code.emit_jump_if(op, a, b, to);
             }
             Expr::IsMember(e, ty) => self.jump_if_member(e, *ty, when, to),
             _ => {
-                let mark = self.temporary;
+                let mark = self.code.temporary;
                 let value = self.emit_value(e);
-                self.temporary = mark;
-                let zero = self.constant(0);
+                self.code.temporary = mark;
+                let zero = self.code.constant(0);
                 let op = match when {
                     true => Comparison::NotEqual,
                     false => Comparison::Equal,
                 };
-                self.emit_jump_if(op, value.cell, zero.cell, to);
+                self.code.emit_jump_if(op, value.cell, zero.cell, to);
             }
         }
     }
 
     /// Jumps to `to` if a comparison of simple values has the value `when`.
     fn jump_if_compared(&mut self, op: Operator, a: &Expr, b: &Expr, when: bool, to: Label) {
-        let mark = self.temporary;
+        let mark = self.code.temporary;
         let (a, b) = self.emit_two_values(a, b);
         let (op, a, b) = comparison(op, a.cell, b.cell);
         // The negation of `a < b` is `b <= a`.
@@ -122,36 +122,38 @@ impl Compiler<'_> {
             (false, Comparison::Less) => (Comparison::LessOrEqual, b, a),
             (false, Comparison::LessOrEqual) => (Comparison::Less, b, a),
         };
-        self.temporary = mark;
-        self.emit_jump_if(op, a, b, to);
+        self.code.temporary = mark;
+        self.code.emit_jump_if(op, a, b, to);
     }
 
     /// Jumps to `to` if "the value belongs to the member type of its union" has the value `when`.
     fn jump_if_member(&mut self, e: &Expr, member: TypeId, when: bool, to: Label) {
-        let mark = self.temporary;
+        let mark = self.code.temporary;
         let conversion = self.conversion(member, e);
         let value = self.emit_value(e);
         // Without a conversion, the range is empty: no value belongs to the type.
         let (lo, hi) = conversion.map_or((0, -1), |conversion| (conversion.lo, conversion.hi));
-        let end = self.new_label();
+        let end = self.code.new_label();
         let outside = if when { end } else { to };
-        let (lo, hi) = (self.constant(lo).cell, self.constant(hi).cell);
-        self.emit_jump_if(Comparison::Less, value.cell, lo, outside);
-        self.emit_jump_if(Comparison::Less, hi, value.cell, outside);
+        let (lo, hi) = (self.code.constant(lo).cell, self.code.constant(hi).cell);
+        self.code
+            .emit_jump_if(Comparison::Less, value.cell, lo, outside);
+        self.code
+            .emit_jump_if(Comparison::Less, hi, value.cell, outside);
         if when {
-            self.emit_jump(to);
+            self.code.emit_jump(to);
         }
-        self.bind_label(end);
-        self.temporary = mark;
+        self.code.bind_label(end);
+        self.code.temporary = mark;
     }
 
     /// Jumps to `to` if "both literals hold" has the value `when`.
     fn jump_if_both(&mut self, a: Literal, b: Literal, when: bool, to: Label) {
         if when {
-            let end = self.new_label();
+            let end = self.code.new_label();
             self.jump_if(a.e, !a.value, end);
             self.jump_if(b.e, b.value, to);
-            self.bind_label(end);
+            self.code.bind_label(end);
         } else {
             self.jump_if(a.e, !a.value, to);
             self.jump_if(b.e, !b.value, to);
@@ -160,41 +162,42 @@ impl Compiler<'_> {
 
     /// Jumps to `to` if "the literal holds for all values of the bound variable" has the value `when`.
     fn jump_if_all(&mut self, id: VariableId, body: Literal, when: bool, to: Label) {
-        let outer_count = self.enclosing_quantifiers.len();
+        let outer_count = self.code.enclosing_quantifiers.len();
         if let Type::Scalarset(2..) = self.model.ty(self.model.variable(id).ty) {
-            self.enclosing_quantifiers.push(id);
+            self.code.enclosing_quantifiers.push(id);
         }
         if self.exhaustive_quantifiers.contains(&id) {
             self.jump_if_all_exhaustive(id, body, when, to);
         } else {
-            let end = self.new_label();
+            let end = self.code.new_label();
             let decided_label = if when { end } else { to };
             self.repeat(id, cost(self, body.e), |c| {
                 c.jump_if(body.e, !body.value, decided_label)
             });
             if when {
-                self.emit_jump(to);
+                self.code.emit_jump(to);
             }
-            self.bind_label(end);
+            self.code.bind_label(end);
         }
-        self.enclosing_quantifiers.truncate(outer_count);
+        self.code.enclosing_quantifiers.truncate(outer_count);
     }
 
     /// As [`Compiler::jump_if_all`], but evaluates all values even once the result is decided.
     fn jump_if_all_exhaustive(&mut self, id: VariableId, body: Literal, when: bool, to: Label) {
-        let mark = self.temporary;
-        let has_counterexample = self.new_temporary();
-        let (zero, one) = (self.constant(0).cell, self.constant(1).cell);
-        self.emit_copy(has_counterexample, zero);
+        let mark = self.code.temporary;
+        let has_counterexample = self.code.new_temporary();
+        let (zero, one) = (self.code.constant(0).cell, self.code.constant(1).cell);
+        self.code.emit_copy(has_counterexample, zero);
         self.repeat(id, cost(self, body.e), |c| {
-            let next = c.new_label();
+            let next = c.code.new_label();
             c.jump_if(body.e, body.value, next);
-            c.emit_copy(has_counterexample, one);
-            c.bind_label(next);
+            c.code.emit_copy(has_counterexample, one);
+            c.code.bind_label(next);
         });
         let expected = if when { zero } else { one };
-        self.emit_jump_if(Comparison::Equal, has_counterexample, expected, to);
-        self.temporary = mark;
+        self.code
+            .emit_jump_if(Comparison::Equal, has_counterexample, expected, to);
+        self.code.temporary = mark;
     }
 
     /// As [`Compiler::jump_if_all`], for the numbers of a sequence.
@@ -206,16 +209,16 @@ impl Compiler<'_> {
         when: bool,
         to: Label,
     ) {
-        let mark = self.temporary;
-        let end = self.new_label();
+        let mark = self.code.temporary;
+        let end = self.code.new_label();
         let decided_label = if when { end } else { to };
         self.repeat_steps(id, steps, cost(self, body.e), |c| {
             c.jump_if(body.e, !body.value, decided_label)
         });
         if when {
-            self.emit_jump(to);
+            self.code.emit_jump(to);
         }
-        self.bind_label(end);
-        self.temporary = mark;
+        self.code.bind_label(end);
+        self.code.temporary = mark;
     }
 }

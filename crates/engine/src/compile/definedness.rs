@@ -390,17 +390,29 @@ fn remove_instructions(program: &mut Program, removed: &[bool]) {
         }
     }
     program
+        .properties
         .invariants
         .iter_mut()
         .for_each(|c| relocate(&mut c.entry));
-    program.quiescent.iter_mut().flatten().for_each(relocate);
-    program.covers.iter_mut().flatten().for_each(relocate);
     program
+        .properties
+        .quiescent
+        .iter_mut()
+        .flatten()
+        .for_each(relocate);
+    program
+        .properties
+        .covers
+        .iter_mut()
+        .flatten()
+        .for_each(relocate);
+    program
+        .properties
         .liveness
         .iter_mut()
         .flat_map(|l| &mut l.1)
         .for_each(relocate);
-    program.assumptions.iter_mut().for_each(relocate);
+    program.properties.assumptions.iter_mut().for_each(relocate);
     let sites = std::mem::take(&mut program.sites);
     program.sites = (sites.into_iter())
         .filter(|(address, _)| !removed[*address as usize])

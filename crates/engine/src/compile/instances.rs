@@ -17,7 +17,7 @@ impl Compiler<'_> {
                 let body = c.emit_body(&start.body);
                 Instance {
                     source: source as u32,
-                    number: c.program.start_count(),
+                    number: c.code.program.start_count(),
                     arguments: Vec::new(),
                     parameter_loop: None,
                     guard: Some(body),
@@ -34,7 +34,7 @@ impl Compiler<'_> {
                 );
                 let parameter_loop = Some(parameter_loop);
                 let shared = instance(self);
-                self.program.starts.push(Instance {
+                self.code.program.starts.push(Instance {
                     parameter_loop,
                     ..shared
                 });
@@ -42,7 +42,7 @@ impl Compiler<'_> {
             }
             self.for_each_instance(&start.parameters, |c, arguments| {
                 let separate = instance(c);
-                c.program.starts.push(Instance {
+                c.code.program.starts.push(Instance {
                     arguments,
                     ..separate
                 });
@@ -67,7 +67,7 @@ impl Compiler<'_> {
                 };
                 Instance {
                     source: source as u32,
-                    number: c.program.rule_count(),
+                    number: c.code.program.rule_count(),
                     arguments: Vec::new(),
                     parameter_loop: None,
                     guard,
@@ -84,7 +84,7 @@ impl Compiler<'_> {
                 );
                 let parameter_loop = Some(parameter_loop);
                 let shared = instance(self);
-                self.program.rules.push(Instance {
+                self.code.program.rules.push(Instance {
                     parameter_loop,
                     ..shared
                 });
@@ -92,7 +92,7 @@ impl Compiler<'_> {
             }
             self.for_each_instance(&rule.parameters, |c, arguments| {
                 let separate = instance(c);
-                c.program.rules.push(Instance {
+                c.code.program.rules.push(Instance {
                     arguments,
                     ..separate
                 });
@@ -130,41 +130,45 @@ impl Compiler<'_> {
     ) -> u32 {
         self.without_assumption = false;
         self.emit_piece(|c| {
-            let (top, exhausted) = (c.new_label(), c.new_label());
+            let (top, exhausted) = (c.code.new_label(), c.code.new_label());
             // Per parameter: code that advances it, entered while the parameters after it have their first values.
-            let advance: Vec<Label> = parameters.iter().map(|_| c.new_label()).collect();
+            let advance: Vec<Label> = parameters.iter().map(|_| c.code.new_label()).collect();
             // Per parameter: code that resets the parameters after it and advances it.
-            let reset_and_advance: Vec<Label> = parameters.iter().map(|_| c.new_label()).collect();
-            c.bind_label(top);
+            let reset_and_advance: Vec<Label> =
+                parameters.iter().map(|_| c.code.new_label()).collect();
+            c.code.bind_label(top);
             // A failing conjunct also fails for all values of the parameters that it does not read.
             c.emit_guard_conjuncts(guard, parameters, &mut None, &mut |last| match last {
                 None => exhausted,
                 Some(last) => reset_and_advance[last],
             });
-            c.emit(Op::Return { verdict: true });
+            c.code.emit(Op::Return { verdict: true });
             for last in (0..cells.len()).rev() {
                 let Parameter { cell, lo, hi } = cells[last];
-                let (lo, hi) = (c.constant(lo).cell, c.constant(hi).cell);
-                let one = c.constant(1).cell;
-                c.bind_label(reset_and_advance[last]);
+                let (lo, hi) = (c.code.constant(lo).cell, c.code.constant(hi).cell);
+                let one = c.code.constant(1).cell;
+                c.code.bind_label(reset_and_advance[last]);
                 for later_parameter in &cells[last + 1..] {
-                    let (dst, a) = (later_parameter.cell, c.constant(later_parameter.lo).cell);
-                    c.emit_copy(dst, a);
+                    let (dst, a) = (
+                        later_parameter.cell,
+                        c.code.constant(later_parameter.lo).cell,
+                    );
+                    c.code.emit_copy(dst, a);
                 }
-                c.bind_label(advance[last]);
-                let at_max = c.new_label();
-                c.emit_jump_if(Comparison::Equal, cell, hi, at_max);
-                c.emit_add(cell, cell, one);
-                c.emit_jump(top);
-                c.bind_label(at_max);
-                c.emit_copy(cell, lo);
+                c.code.bind_label(advance[last]);
+                let at_max = c.code.new_label();
+                c.code.emit_jump_if(Comparison::Equal, cell, hi, at_max);
+                c.code.emit_add(cell, cell, one);
+                c.code.emit_jump(top);
+                c.code.bind_label(at_max);
+                c.code.emit_copy(cell, lo);
                 let previous = last
                     .checked_sub(1)
                     .map_or(exhausted, |previous| advance[previous]);
-                c.emit_jump(previous);
+                c.code.emit_jump(previous);
             }
-            c.bind_label(exhausted);
-            c.emit(Op::Return { verdict: false });
+            c.code.bind_label(exhausted);
+            c.code.emit(Op::Return { verdict: false });
         })
     }
 
@@ -180,7 +184,7 @@ impl Compiler<'_> {
     ) {
         match e {
             Expr::Line(line, inner) => {
-                self.line = *line;
+                self.code.line = *line;
                 self.emit_guard_conjuncts(inner, parameters, last, failure_label);
             }
             Expr::Binary(Operator::And, a, b) => {

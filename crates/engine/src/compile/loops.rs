@@ -28,18 +28,18 @@ impl Compiler<'_> {
         }
         let cell = self.cells[id.index()];
         let (first, last) = (
-            self.constant(*domain.start()).cell,
-            self.constant(*domain.end()).cell,
+            self.code.constant(*domain.start()).cell,
+            self.code.constant(*domain.end()).cell,
         );
-        let one = self.constant(1).cell;
-        self.emit_copy(cell, first);
-        let (top, end) = (self.new_label(), self.new_label());
-        self.bind_label(top);
+        let one = self.code.constant(1).cell;
+        self.code.emit_copy(cell, first);
+        let (top, end) = (self.code.new_label(), self.code.new_label());
+        self.code.bind_label(top);
         f(self);
-        self.emit_jump_if(Comparison::Equal, cell, last, end);
-        self.emit_add(cell, cell, one);
-        self.emit_jump(top);
-        self.bind_label(end);
+        self.code.emit_jump_if(Comparison::Equal, cell, last, end);
+        self.code.emit_add(cell, cell, one);
+        self.code.emit_jump(top);
+        self.code.bind_label(end);
     }
 
     /// Emits `f` as a loop over the values of a bound variable, in the order held by the cells of `order`.
@@ -49,23 +49,24 @@ impl Compiler<'_> {
         order: &LoopOrder,
         f: impl FnOnce(&mut Self),
     ) {
-        let (zero, one) = (self.constant(0).cell, self.constant(1).cell);
-        let last = self.constant(Number::from(order.count) - 1).cell;
-        let iteration = self.new_temporary();
-        self.emit_copy(iteration, zero);
-        let (top, end) = (self.new_label(), self.new_label());
-        self.bind_label(top);
-        self.emit(Op::Load {
+        let (zero, one) = (self.code.constant(0).cell, self.code.constant(1).cell);
+        let last = self.code.constant(Number::from(order.count) - 1).cell;
+        let iteration = self.code.new_temporary();
+        self.code.emit_copy(iteration, zero);
+        let (top, end) = (self.code.new_label(), self.code.new_label());
+        self.code.bind_label(top);
+        self.code.emit(Op::Load {
             dst: self.cells[id.index()],
             offset: iteration,
             base: order.first,
             len: encode_reach(order.count),
         });
         f(self);
-        self.emit_jump_if(Comparison::Equal, iteration, last, end);
-        self.emit_add(iteration, iteration, one);
-        self.emit_jump(top);
-        self.bind_label(end);
+        self.code
+            .emit_jump_if(Comparison::Equal, iteration, last, end);
+        self.code.emit_add(iteration, iteration, one);
+        self.code.emit_jump(top);
+        self.code.bind_label(end);
     }
 
     /// Emits `f` for the numbers of a sequence, unrolled or as a loop.
@@ -89,40 +90,42 @@ impl Compiler<'_> {
         let to = self.emit_saved_value(&steps.to);
         let by = self.emit_saved_value(&steps.by).cell;
         let constant_by = self.constant_value(&steps.by);
-        let zero = self.constant(0).cell;
-        self.emit_copy(cell, from);
+        let zero = self.code.constant(0).cell;
+        self.code.emit_copy(cell, from);
         if constant_by.is_none_or(|by| by == 0) {
-            let continue_label = self.new_label();
-            self.emit_jump_if(Comparison::NotEqual, by, zero, continue_label);
-            self.emit_violation(&Violation::ill_defined("a loop has steps of 0"));
-            self.bind_label(continue_label);
+            let continue_label = self.code.new_label();
+            self.code
+                .emit_jump_if(Comparison::NotEqual, by, zero, continue_label);
+            self.code
+                .emit_violation(&Violation::ill_defined("a loop has steps of 0"));
+            self.code.bind_label(continue_label);
         }
         let (top, down, body, end) = (
-            self.new_label(),
-            self.new_label(),
-            self.new_label(),
-            self.new_label(),
+            self.code.new_label(),
+            self.code.new_label(),
+            self.code.new_label(),
+            self.code.new_label(),
         );
-        self.bind_label(top);
-        self.emit_jump_if(Comparison::Less, by, zero, down);
-        self.emit_jump_if(Comparison::Less, to.cell, cell, end);
-        self.emit_jump(body);
-        self.bind_label(down);
-        self.emit_jump_if(Comparison::Less, cell, to.cell, end);
-        self.bind_label(body);
+        self.code.bind_label(top);
+        self.code.emit_jump_if(Comparison::Less, by, zero, down);
+        self.code.emit_jump_if(Comparison::Less, to.cell, cell, end);
+        self.code.emit_jump(body);
+        self.code.bind_label(down);
+        self.code.emit_jump_if(Comparison::Less, cell, to.cell, end);
+        self.code.bind_label(body);
         f(self);
         self.emit_overflow_exit(cell, to, constant_by, end);
-        let next = self.new_temporary();
+        let next = self.code.new_temporary();
         let op = Op::Arithmetic {
             op: Arithmetic::Add,
             dst: next,
             a: cell,
             b: by,
         };
-        self.emit_at(op, |_| String::new());
-        self.emit_copy(cell, next);
-        self.emit_jump(top);
-        self.bind_label(end);
+        self.code.emit_at(op, String::new());
+        self.code.emit_copy(cell, next);
+        self.code.emit_jump(top);
+        self.code.bind_label(end);
     }
 
     /// Numbers of a constant sequence, if the loop over them is short enough to unroll or does not run at all; else
@@ -145,8 +148,8 @@ impl Compiler<'_> {
     /// Emits a value in a temporary of its own, which the loop's body does not change.
     fn emit_saved_value(&mut self, e: &Expr) -> Value {
         let value = self.emit_value(e);
-        let cell = self.new_temporary();
-        self.emit_copy(cell, value.cell);
+        let cell = self.code.new_temporary();
+        self.code.emit_copy(cell, value.cell);
         Value { cell, ..value }
     }
 
@@ -156,12 +159,14 @@ impl Compiler<'_> {
         let (min_number, max_number) = Model::NUMBERS;
         match by {
             Some(by) if by > 0 && to.hi > max_number - by => {
-                let last_number = self.constant(max_number - by).cell;
-                self.emit_jump_if(Comparison::Less, last_number, cell, end);
+                let last_number = self.code.constant(max_number - by).cell;
+                self.code
+                    .emit_jump_if(Comparison::Less, last_number, cell, end);
             }
             Some(by) if by < 0 && to.lo < min_number - by => {
-                let last_number = self.constant(min_number - by).cell;
-                self.emit_jump_if(Comparison::Less, cell, last_number, end);
+                let last_number = self.code.constant(min_number - by).cell;
+                self.code
+                    .emit_jump_if(Comparison::Less, cell, last_number, end);
             }
             _ => {}
         }

@@ -1,6 +1,7 @@
 //! Lowering of a [`Model`] to a [`Program`]: parameters become constants, short loops are unrolled, places become
 //! cells.
 
+mod assembler;
 mod calls;
 mod conditions;
 mod cost;
@@ -13,18 +14,16 @@ mod statements;
 mod values;
 
 use crate::model::{
-    Expr, Invariant, Model, Number, Operator, Place, Role, Stmt, Type, TypeId, VariableId,
-    Violation, UNDEFINED,
+    Expr, Invariant, Model, Number, Operator, Place, Role, Stmt, Type, VariableId, UNDEFINED,
 };
 use crate::program::{
-    Arithmetic, Cell, Claim, Comparison, Lookup, LoopOrder, MultisetLayout, Op, Orbits, Packing,
-    Program, Shape, Site, Slot,
+    Cell, Claim, Lookup, LoopOrder, LoopOrders, MultisetLayout, Op, Orbits, Packing, Program, Slot,
 };
 use crate::symmetry::{Scratch, Symmetry};
 use crate::symmetry_check::UniformStores;
-use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
+use assembler::{Assembler, Label};
 use cost::cost;
 use places::append_leaves;
 
@@ -40,9 +39,6 @@ const MIN_NODES: usize = 1 << 7;
 
 /// Maximum number of combinations with separate code.
 const MAX_SEPARATE_COMBINATIONS: usize = 1 << 16;
-
-/// Marks a cell as a constant until the frame's size is known.
-const CONSTANT: Cell = 1 << 31;
 
 /// Treatment of [`Stmt::Note`]s.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -111,10 +107,10 @@ fn compile_recursively(
             max_nodes,
         );
     }
-    if !program.orders.is_empty() {
+    if !program.loop_orders.orders.is_empty() {
         let packing = Packing::new(&program, 0..program.slots.len() as Cell);
         let symmetry = Symmetry::of(model, &program, &packing);
-        program.orbits = Some(Arc::new(OrbitsOfModel { packing, symmetry }));
+        program.loop_orders.orbits = Some(Arc::new(OrbitsOfModel { packing, symmetry }));
     }
     program
 }
@@ -193,7 +189,9 @@ fn compile_without_short_circuit(
     for (i, invariant) in model.invariants.iter().enumerate() {
         compiler.for_each_invariant(invariant, |compiler, entries| {
             compiler
+                .code
                 .program
+                .properties
                 .invariants
                 .extend(entries.iter().map(|&entry| Claim {
                     invariant: i as u32,
@@ -206,22 +204,27 @@ fn compile_without_short_circuit(
         compiler.for_each_conjunct(quiescent, &mut |compiler, e| {
             entries.push(compiler.emit_claim(e, true))
         });
-        compiler.program.quiescent = Some(entries);
+        compiler.code.program.properties.quiescent = Some(entries);
     }
     for cover in &model.covers {
         let entry = cover.holds.as_ref().map(|e| compiler.emit_claim(e, false));
-        compiler.program.covers.push(entry);
+        compiler.code.program.properties.covers.push(entry);
     }
     for (i, property) in model.liveness.iter().enumerate() {
         compiler.for_each_instance(&property.parameters, |compiler, _| {
             let entry = compiler.emit_claim(&property.holds, true);
-            compiler.program.liveness.push((i as u32, vec![entry]));
+            compiler
+                .code
+                .program
+                .properties
+                .liveness
+                .push((i as u32, vec![entry]));
         });
     }
     for assumption in &model.assumptions {
         compiler.for_each_instance(&assumption.parameters, |compiler, _| {
             let entry = compiler.emit_claim(&assumption.holds, true);
-            compiler.program.assumptions.push(entry);
+            compiler.code.program.properties.assumptions.push(entry);
         });
     }
     compiler.emit_recursive_functions();
@@ -232,8 +235,8 @@ fn compile_without_short_circuit(
 struct Compiler<'a> {
     /// Valid model.
     model: &'a Model,
-    /// Program built so far.
-    program: Program,
+    /// Program built so far, and the means to add to it.
+    code: Assembler,
     /// Treatment of notes.
     notes: Notes,
     /// Size limit of rules with separate code; see [`instances`].
@@ -244,22 +247,6 @@ struct Compiler<'a> {
     cells: Vec<Cell>,
     /// Values of the bound variables that are constants at this point.
     bound_values: Vec<Option<Number>>,
-    /// Cell of each constant in use, marked by [`CONSTANT`].
-    constants: FxHashMap<Number, Cell>,
-    /// Constants in the order of their cells.
-    constant_values: Vec<Number>,
-    /// Index of each range in [`Program::bounds`].
-    bounds_indices: FxHashMap<(Number, Number), u32>,
-    /// Index of each shape in [`Program::shapes`].
-    shape_indices: FxHashMap<Shape, u32>,
-    /// Index of each violation in [`Program::violations`].
-    violation_indices: FxHashMap<Violation, u32>,
-    /// Next free temporary.
-    temporary: Cell,
-    /// End of the cells that have been used as temporaries so far.
-    temporaries_end: Cell,
-    /// Position of each label of the current piece of code.
-    labels: Vec<u32>,
     /// Locations of the aliases in scope.
     aliases: Vec<Option<Location>>,
     /// The multiset elements that contain each alias, where they may be removed while the alias is bound.
@@ -277,16 +264,10 @@ struct Compiler<'a> {
     uniform_stores: UniformStores,
     /// Such places of the enclosing loops.
     watched_places: Vec<LoopPlaces>,
-    /// Within such a loop: true if the code takes the values in the order of [`Program::orders`].
+    /// Within such a loop: true if the code takes the values in the order of [`LoopOrders::orders`].
     uses_loop_order: Option<bool>,
     /// Variables of quantifiers that evaluate all values.
     exhaustive_quantifiers: Vec<VariableId>,
-    /// Variables of the enclosing quantifiers over scalarsets.
-    enclosing_quantifiers: Vec<VariableId>,
-    /// Source line of the current code; 0 if unknown.
-    line: u32,
-    /// Source line of the start of the next piece.
-    first_line: u32,
 }
 
 /// A cell that holds a simple value, with bounds of the value.
@@ -336,7 +317,7 @@ struct LoopPlaces {
     places: Vec<Place>,
     /// Cell that is 1 once an iteration has stored a value there.
     stored_flag: Cell,
-    /// Index into [`Program::orders`].
+    /// Index into [`LoopOrders::orders`].
     order: u32,
 }
 
@@ -348,10 +329,6 @@ struct Element {
     /// The multiset, for messages.
     multiset: String,
 }
-
-/// Jump target in the current piece: index into [`Compiler::labels`].
-#[derive(Clone, Copy)]
-struct Label(u32);
 
 /// Layout of the frame: slots of the state, argument areas of recursive functions, the reorder flag, loop orders, and
 /// local and bound variables. Temporaries and constants follow once their number is known.
@@ -366,9 +343,9 @@ struct FrameLayout {
     multisets: Vec<MultisetLayout>,
     /// Analysis of each function, with the cells for its arguments.
     functions: Vec<calls::FunctionAnalysis>,
-    /// See [`Program::reorder_flag`].
+    /// See [`LoopOrders::reorder_flag`].
     reorder_flag: Cell,
-    /// See [`Program::orders`].
+    /// See [`LoopOrders::orders`].
     orders: Vec<LoopOrder>,
     /// First of the cells that a recursive call saves.
     first_saved: Cell,
@@ -454,34 +431,28 @@ impl<'a> Compiler<'a> {
             lo: model.bounds(table.index).map_or(0, |bounds| bounds.0),
             values: table.values.clone(),
         });
-        let end = layout.frame.len() as Cell;
         let program = Program {
             slots: layout.slots,
             frame: layout.frame,
             tables: tables.collect(),
             multisets: layout.multisets,
             saved_cells: layout.first_saved..layout.first_saved,
-            orders: layout.orders,
-            reorder_flag: layout.reorder_flag,
+            loop_orders: LoopOrders {
+                orders: layout.orders,
+                reorder_flag: layout.reorder_flag,
+                orbits: None,
+            },
             number_bits: model.number_bits(),
             ..Program::default()
         };
         Compiler {
             model,
-            program,
+            code: Assembler::new(program),
             notes,
             max_nodes: MAX_NODES,
             sizes: layout.sizes,
             cells: layout.cells,
             bound_values: vec![None; model.variables.len()],
-            constants: FxHashMap::default(),
-            constant_values: Vec::new(),
-            bounds_indices: FxHashMap::default(),
-            shape_indices: FxHashMap::default(),
-            violation_indices: FxHashMap::default(),
-            temporary: end,
-            temporaries_end: end,
-            labels: Vec::new(),
             aliases: vec![None; model.variables.len()],
             alias_elements: vec![Vec::new(); model.variables.len()],
             functions: layout.functions,
@@ -492,32 +463,13 @@ impl<'a> Compiler<'a> {
             watched_places: Vec::new(),
             uses_loop_order: None,
             exhaustive_quantifiers: Vec::new(),
-            enclosing_quantifiers: Vec::new(),
-            line: 0,
-            first_line: 0,
         }
     }
 
-    /// Places constants after the temporaries.
-    fn finish(mut self) -> Program {
-        let first = self.temporaries_end;
-        match self.functions.iter().any(|f| f.recursive) {
-            true => self.program.saved_cells.end = first,
-            false => self.program.saved_cells = 0..0,
-        }
-        for op in &mut self.program.code {
-            op.operands(|cell| {
-                if *cell & CONSTANT != 0 {
-                    *cell = first + (*cell & !CONSTANT);
-                }
-            });
-        }
-        self.program.frame.resize(first as usize, 0);
-        self.program.frame.extend(&self.constant_values);
-        if self.program.code.len() <= MAX_INSTRUCTIONS {
-            definedness::remove_needless_checks(&mut self.program);
-        }
-        self.program
+    /// Returns the program.
+    fn finish(self) -> Program {
+        let has_calls = self.functions.iter().any(|f| f.recursive);
+        self.code.finish(has_calls)
     }
 
     /// Calls `f` with the entries of the conjuncts of each instance of an invariant.
@@ -549,9 +501,9 @@ impl<'a> Compiler<'a> {
         match e {
             Expr::Bool(true) => {}
             Expr::Line(line, inner) => {
-                self.first_line = *line;
+                self.code.first_line = *line;
                 self.for_each_conjunct(inner, f);
-                self.first_line = 0;
+                self.code.first_line = 0;
             }
             Expr::Binary(Operator::And, a, b) => {
                 self.for_each_conjunct(a, f);
@@ -573,11 +525,11 @@ impl<'a> Compiler<'a> {
     fn emit_claim(&mut self, e: &Expr, without_assumption: bool) -> u32 {
         self.without_assumption = without_assumption;
         self.emit_piece(|c| {
-            let false_label = c.new_label();
+            let false_label = c.code.new_label();
             c.jump_if(e, false, false_label);
-            c.emit(Op::Return { verdict: true });
-            c.bind_label(false_label);
-            c.emit(Op::Return { verdict: false });
+            c.code.emit(Op::Return { verdict: true });
+            c.code.bind_label(false_label);
+            c.code.emit(Op::Return { verdict: false });
         })
     }
 
@@ -586,155 +538,15 @@ impl<'a> Compiler<'a> {
         self.without_assumption = false;
         self.emit_piece(|c| {
             c.emit_block(body);
-            c.emit(Op::Return { verdict: true });
+            c.code.emit(Op::Return { verdict: true });
         })
     }
 
     /// Emits a piece of code with labels of its own. Returns its entry.
     fn emit_piece(&mut self, f: impl FnOnce(&mut Self)) -> u32 {
-        let start = self.program.code.len();
-        self.labels.clear();
-        self.line = self.first_line;
+        let entry = self.code.begin_piece();
         f(self);
-        for op in &mut self.program.code[start..] {
-            if let Op::Jump { to } | Op::JumpIf { to, .. } = op {
-                *to = self.labels[*to as usize];
-            }
-        }
-        self.program.pieces.push(start as u32);
-        start as u32
-    }
-
-    /// Emits an instruction. Beyond [`MAX_INSTRUCTIONS`], it is discarded.
-    fn emit(&mut self, op: Op) {
-        if self.program.code.len() <= MAX_INSTRUCTIONS {
-            self.program.code.push(op);
-        }
-    }
-
-    /// Emits a copy to a cell outside the state.
-    fn emit_copy(&mut self, dst: Cell, a: Cell) {
-        self.emit(Op::Copy { dst, a });
-    }
-
-    /// Emits a sum that cannot overflow.
-    fn emit_add(&mut self, dst: Cell, a: Cell, b: Cell) {
-        let op = Arithmetic::Add;
-        self.emit(Op::Arithmetic { op, dst, a, b });
-    }
-
-    /// Emits an unconditional jump.
-    fn emit_jump(&mut self, to: Label) {
-        self.emit(Op::Jump { to: to.0 });
-    }
-
-    /// Emits a jump that is taken if the comparison of `a` and `b` holds.
-    fn emit_jump_if(&mut self, op: Comparison, a: Cell, b: Cell, to: Label) {
-        self.emit(Op::JumpIf { op, a, b, to: to.0 });
-    }
-
-    /// Emits an instruction that may fault; `site` names its operand.
-    fn emit_at(&mut self, op: Op, site: impl FnOnce(&Model) -> String) {
-        self.emit_at_with_type(op, None, site);
-    }
-
-    /// As [`Compiler::emit_at`], with the type of the value that a message shows.
-    fn emit_at_with_type(
-        &mut self,
-        op: Op,
-        ty: Option<TypeId>,
-        site: impl FnOnce(&Model) -> String,
-    ) {
-        let site = Site {
-            operand: site(self.model),
-            ty,
-            line: self.line,
-            enclosing_quantifiers: self.enclosing_quantifiers.clone(),
-        };
-        self.program
-            .sites
-            .insert(self.program.code.len() as u32, site);
-        self.emit(op);
-    }
-
-    /// Emits an instruction that reports a violation.
-    fn emit_violation(&mut self, violation: &Violation) {
-        let violation = self.violation_index(violation);
-        self.emit_at(Op::Fail { violation }, |_| String::new());
-    }
-
-    /// Emits a violation by an ill-defined operation, unless cell `a` holds `expected`.
-    fn emit_violation_unless(
-        &mut self,
-        a: Cell,
-        expected: Number,
-        reason: impl FnOnce(&Model) -> String,
-    ) {
-        let continue_label = self.new_label();
-        let b = self.constant(expected).cell;
-        self.emit_jump_if(Comparison::Equal, a, b, continue_label);
-        let reason = reason(self.model);
-        self.emit_violation(&Violation::ill_defined(reason));
-        self.bind_label(continue_label);
-    }
-
-    fn new_label(&mut self) -> Label {
-        self.labels.push(u32::MAX);
-        Label(self.labels.len() as u32 - 1)
-    }
-
-    fn bind_label(&mut self, label: Label) {
-        self.labels[label.0 as usize] = self.program.code.len() as u32;
-    }
-
-    fn new_temporary(&mut self) -> Cell {
-        self.temporary += 1;
-        self.temporaries_end = self.temporaries_end.max(self.temporary);
-        self.temporary - 1
-    }
-
-    /// Cell of a constant.
-    fn constant(&mut self, value: Number) -> Value {
-        let next = self.constant_values.len() as Cell | CONSTANT;
-        let cell = *self.constants.entry(value).or_insert_with(|| {
-            self.constant_values.push(value);
-            next
-        });
-        Value {
-            cell,
-            lo: value,
-            hi: value,
-        }
-    }
-
-    /// Index of this violation in [`Program::violations`].
-    fn violation_index(&mut self, violation: &Violation) -> u32 {
-        if let Some(&known) = self.violation_indices.get(violation) {
-            return known;
-        }
-        self.program.violations.push(violation.clone());
-        let index = self.program.violations.len() as u32 - 1;
-        self.violation_indices.insert(violation.clone(), index);
-        index
-    }
-
-    /// Index of these bounds in [`Program::bounds`].
-    fn bounds_index(&mut self, lo: Number, hi: Number) -> u32 {
-        let next = self.program.bounds.len() as u32;
-        let index = *self.bounds_indices.entry((lo, hi)).or_insert(next);
-        if index == next {
-            self.program.bounds.push((lo, hi));
-        }
-        index
-    }
-
-    /// Index of this shape in [`Program::shapes`].
-    fn shape_index(&mut self, shape: Shape) -> u32 {
-        let next = self.program.shapes.len() as u32;
-        let index = *self.shape_indices.entry(shape).or_insert(next);
-        if index == next {
-            self.program.shapes.push(shape);
-        }
-        index
+        self.code.end_piece(entry);
+        entry
     }
 }

@@ -79,20 +79,20 @@ impl Compiler<'_> {
             }
             return slot;
         }
-        let shape = self.shape_index(Shape {
+        let shape = self.code.shape_index(Shape {
             lo: 0,
             count: capacity,
             stride,
         });
-        let dst = self.new_temporary();
+        let dst = self.code.new_temporary();
         let op = Op::Index {
             dst,
             a: index.cell,
             shape,
         };
-        self.emit_at(op, |m| m.spell(multiset));
+        self.code.emit_at(op, self.model.spell(multiset));
         if let Some(sum) = location.offset {
-            self.emit_add(dst, sum, dst);
+            self.code.emit_add(dst, sum, dst);
         }
         Location {
             offset: Some(dst),
@@ -102,11 +102,11 @@ impl Compiler<'_> {
 
     /// Jumps to `to` if a slot holds an element, or, if `present` is false, if it is empty.
     fn jump_if_present(&mut self, slot: Location, present: bool, to: Label) {
-        let mark = self.temporary;
+        let mark = self.code.temporary;
         let a = self.emit_load(slot);
-        self.temporary = mark;
-        let b = self.constant(present.into()).cell;
-        self.emit_jump_if(Comparison::Equal, a, b, to);
+        self.code.temporary = mark;
+        let b = self.code.constant(present.into()).cell;
+        self.code.emit_jump_if(Comparison::Equal, a, b, to);
     }
 
     /// Emits `f` for each slot; the bound variable is the slot number.
@@ -124,25 +124,25 @@ impl Compiler<'_> {
             if location.offset.is_none() {
                 slot.len = stride;
             }
-            let next = self.new_label();
+            let next = self.code.new_label();
             self.bound_values[id.index()] = Some(i.into());
             f(self, slot, element, next);
             self.bound_values[id.index()] = None;
-            self.bind_label(next);
+            self.code.bind_label(next);
         }
     }
 
     /// Emits the count of the elements that satisfy a claim.
     pub(super) fn emit_count(&mut self, id: VariableId, place: &Place, claim: &Expr) -> Value {
-        let dst = self.new_temporary();
-        let (zero, one) = (self.constant(0).cell, self.constant(1).cell);
-        self.emit_copy(dst, zero);
+        let dst = self.code.new_temporary();
+        let (zero, one) = (self.code.constant(0).cell, self.code.constant(1).cell);
+        self.code.emit_copy(dst, zero);
         let mut max_count = 0;
         self.for_each_slot(id, place, |c, slot, _, next| {
             max_count += 1;
             c.jump_if_present(slot, false, next);
             c.jump_if(claim, false, next);
-            c.emit_add(dst, dst, one);
+            c.code.emit_add(dst, dst, one);
         });
         Value {
             cell: dst,
@@ -168,41 +168,40 @@ impl Compiler<'_> {
                 }
             }
         };
-        let end = self.new_label();
-        let one = self.constant(1).cell;
+        let end = self.code.new_label();
+        let one = self.code.constant(1).cell;
         for i in 0..capacity {
             let slot = location.skip(i * (1 + size));
-            let next = self.new_label();
+            let next = self.code.new_label();
             self.jump_if_present(slot, true, next);
             self.emit_store(slot, one);
             self.emit_copies(from, slot.skip(1), size);
-            self.emit_jump(end);
-            self.bind_label(next);
+            self.code.emit_jump(end);
+            self.code.bind_label(next);
         }
         let name = self.model.spell(place);
         let reason = format!("an element is added to `{name}`, which has room for {capacity}");
-        self.emit_violation(&Violation::ill_defined(reason));
-        self.bind_label(end);
+        self.code.emit_violation(&Violation::ill_defined(reason));
+        self.code.bind_label(end);
     }
 
     /// Emits the removal of the element in a slot.
     pub(super) fn emit_remove(&mut self, place: &Place, index: &Expr) {
         let (location, ty) = self.locate(place);
         let slot = self.locate_slot_at(location, ty, index, place);
-        let mark = self.temporary;
+        let mark = self.code.temporary;
         let present = self.emit_load(slot);
-        self.temporary = mark;
-        self.emit_violation_unless(present, 1, |m| {
-            let name = m.spell(place);
-            format!("an element is removed from a slot of `{name}` that is empty")
-        });
+        self.code.temporary = mark;
+        let name = self.model.spell(place);
+        let reason = format!("an element is removed from a slot of `{name}` that is empty");
+        self.code.emit_violation_unless(present, 1, reason);
         let (_, element) = self.capacity_and_element(ty);
         self.clear_slot(slot, element);
     }
 
     /// Removes the element from a slot.
     fn clear_slot(&mut self, slot: Location, element: TypeId) {
-        let zero = self.constant(0).cell;
+        let zero = self.code.constant(0).cell;
         self.emit_store(slot, zero);
         self.emit_fill_at(slot.skip(1), element, FillValue::First);
     }

@@ -74,16 +74,12 @@ impl Compiler<'_> {
 
     /// Emits a violation if the element to which an alias refers has been removed.
     fn emit_alias_check(&mut self, alias: VariableId, element: &Element) {
-        let mark = self.temporary;
+        let mark = self.code.temporary;
         let present = self.emit_load(element.present);
-        self.temporary = mark;
-        self.emit_violation_unless(present, 1, |m| {
-            let alias = &m.variable(alias).name;
-            format!(
-                "`{alias}` is used after its element was removed from `{}`",
-                element.multiset
-            )
-        });
+        self.code.temporary = mark;
+        let (alias, multiset) = (&self.model.variable(alias).name, &element.multiset);
+        let reason = format!("`{alias}` is used after its element was removed from `{multiset}`");
+        self.code.emit_violation_unless(present, 1, reason);
     }
 
     /// Offset of a field of a record in cells, and its type. Without such a field, the offset is the record's size.
@@ -107,12 +103,12 @@ impl Compiler<'_> {
         multiset: &Place,
     ) -> Location {
         let slot = self.locate_slot_at(location, ty, slot_number, multiset);
-        let mark = self.temporary;
+        let mark = self.code.temporary;
         let present = self.emit_load(slot);
-        self.temporary = mark;
-        self.emit_violation_unless(present, 1, |m| {
-            format!("an empty slot of `{}` is used", m.spell(multiset))
-        });
+        self.code.temporary = mark;
+        let multiset = self.model.spell(multiset);
+        let reason = format!("an empty slot of `{multiset}` is used");
+        self.code.emit_violation_unless(present, 1, reason);
         slot
     }
 
@@ -131,22 +127,22 @@ impl Compiler<'_> {
         if value.lo == value.hi && value.lo >= lo && value.hi <= hi {
             return Some((value.lo - lo) as u32 * stride);
         }
-        let shape = self.shape_index(Shape {
+        let shape = self.code.shape_index(Shape {
             lo,
             count: (hi - lo + 1) as u32,
             stride,
         });
-        let dst = self.new_temporary();
-        self.emit_at(
+        let dst = self.code.new_temporary();
+        self.code.emit_at(
             Op::Index {
                 dst,
                 a: value.cell,
                 shape,
             },
-            |m| m.spell(array),
+            self.model.spell(array),
         );
         if let Some(sum) = location.offset {
-            self.emit_add(dst, sum, dst);
+            self.code.emit_add(dst, sum, dst);
         }
         location.offset = Some(dst);
         None
@@ -157,8 +153,8 @@ impl Compiler<'_> {
         match location.offset {
             None => location.base,
             Some(offset) => {
-                let dst = self.new_temporary();
-                self.emit(Op::Load {
+                let dst = self.code.new_temporary();
+                self.code.emit(Op::Load {
                     dst,
                     offset,
                     base: location.base,
@@ -172,17 +168,19 @@ impl Compiler<'_> {
     /// Emits a store of a cell at a location.
     pub(super) fn emit_store(&mut self, location: Location, a: Cell) {
         match location.offset {
-            Some(offset) => self.emit(Op::Store {
+            Some(offset) => self.code.emit(Op::Store {
                 offset,
                 a,
                 base: location.base,
                 len: encode_reach(location.len),
             }),
-            None if (location.base as usize) < self.program.slots.len() => self.emit(Op::Set {
-                dst: location.base,
-                a,
-            }),
-            None => self.emit_copy(location.base, a),
+            None if (location.base as usize) < self.code.program.slots.len() => {
+                self.code.emit(Op::Set {
+                    dst: location.base,
+                    a,
+                })
+            }
+            None => self.code.emit_copy(location.base, a),
         }
     }
 }

@@ -13,9 +13,9 @@ impl Compiler<'_> {
     /// Emits statements. Temporaries live no longer than their statement.
     pub(super) fn emit_block(&mut self, block: &[Stmt]) {
         for stmt in block {
-            let mark = self.temporary;
+            let mark = self.code.temporary;
             self.emit_stmt(stmt);
-            self.temporary = mark;
+            self.code.temporary = mark;
         }
     }
 
@@ -36,7 +36,7 @@ impl Compiler<'_> {
             Stmt::Undefine(place) => {
                 self.emit_watched_store(place, |c| c.emit_fill(place, FillValue::Undefined))
             }
-            Stmt::Line(line) => self.line = *line,
+            Stmt::Line(line) => self.code.line = *line,
             Stmt::Alias(id, place, body) => {
                 let may_remove = self.may_remove_elements(body);
                 self.with_alias(*id, place, may_remove, |c| c.emit_block(body));
@@ -54,13 +54,13 @@ impl Compiler<'_> {
                 self.emit_call(*id, arguments);
             }
             Stmt::Assume(claim) => {
-                let continue_label = self.new_label();
+                let continue_label = self.code.new_label();
                 self.jump_if(claim, true, continue_label);
                 let verdict = self.without_assumption;
-                self.emit(Op::Return { verdict });
-                self.bind_label(continue_label);
+                self.code.emit(Op::Return { verdict });
+                self.code.bind_label(continue_label);
             }
-            Stmt::Cover(id) => self.emit(Op::Cover { cover: id.0 }),
+            Stmt::Cover(id) => self.code.emit(Op::Cover { cover: id.0 }),
             Stmt::Insert(place, element) => self.emit_insert(place, element),
             Stmt::Remove(place, index) => self.emit_remove(place, index),
             Stmt::RemoveWhere(id, place, claim) => self.emit_remove_where(*id, place, claim),
@@ -72,14 +72,14 @@ impl Compiler<'_> {
                     Some(groups) => self.emit_watched_loop(*id, cost, groups, body),
                 }
             }
-            Stmt::Error(violation) => self.emit_violation(violation),
+            Stmt::Error(violation) => self.code.emit_violation(violation),
             Stmt::Assert(violation, claim) => {
-                let end = self.new_label();
-                let line = self.line;
+                let end = self.code.new_label();
+                let line = self.code.line;
                 self.jump_if(claim, true, end);
-                self.line = line;
-                self.emit_violation(violation);
-                self.bind_label(end);
+                self.code.line = line;
+                self.code.emit_violation(violation);
+                self.code.bind_label(end);
             }
             Stmt::Note(note) if self.notes == Notes::Compiled => self.emit_note(note),
             Stmt::Note(_) => {}
@@ -88,25 +88,26 @@ impl Compiler<'_> {
 
     /// Emits a loop that ends once the condition is false; more than `max_iterations` iterations are a violation.
     fn emit_while(&mut self, condition: &Expr, body: &[Stmt], max_iterations: u32) {
-        let (top, end) = (self.new_label(), self.new_label());
-        let count = self.new_temporary();
-        let (zero, one) = (self.constant(0).cell, self.constant(1).cell);
-        let limit = self.constant(max_iterations.into()).cell;
-        let line = self.line;
-        self.emit_copy(count, zero);
-        self.bind_label(top);
-        self.line = line;
+        let (top, end) = (self.code.new_label(), self.code.new_label());
+        let count = self.code.new_temporary();
+        let (zero, one) = (self.code.constant(0).cell, self.code.constant(1).cell);
+        let limit = self.code.constant(max_iterations.into()).cell;
+        let line = self.code.line;
+        self.code.emit_copy(count, zero);
+        self.code.bind_label(top);
+        self.code.line = line;
         self.jump_if(condition, false, end);
-        let continue_label = self.new_label();
-        self.emit_jump_if(Comparison::NotEqual, count, limit, continue_label);
+        let continue_label = self.code.new_label();
+        self.code
+            .emit_jump_if(Comparison::NotEqual, count, limit, continue_label);
         let reason = format!("a loop runs more than {max_iterations} times");
-        self.line = line;
-        self.emit_violation(&Violation::ill_defined(reason));
-        self.bind_label(continue_label);
+        self.code.line = line;
+        self.code.emit_violation(&Violation::ill_defined(reason));
+        self.code.bind_label(continue_label);
         self.emit_block(body);
-        self.emit_add(count, count, one);
-        self.emit_jump(top);
-        self.bind_label(end);
+        self.code.emit_add(count, count, one);
+        self.code.emit_jump(top);
+        self.code.bind_label(end);
     }
 
     /// Emits a choice between two blocks.
@@ -114,19 +115,19 @@ impl Compiler<'_> {
         if let Some(value) = self.constant_value(condition) {
             return self.emit_block(if value != 0 { then } else { otherwise });
         }
-        let (else_label, end) = (self.new_label(), self.new_label());
+        let (else_label, end) = (self.code.new_label(), self.code.new_label());
         self.jump_if(condition, false, else_label);
         self.emit_block(then);
         if !otherwise.is_empty() {
-            self.emit_jump(end);
+            self.code.emit_jump(end);
         }
-        self.bind_label(else_label);
+        self.code.bind_label(else_label);
         self.emit_block(otherwise);
-        self.bind_label(end);
+        self.code.bind_label(end);
     }
 
     /// Emits a loop whose iterations may store different values in these places. The body is emitted twice: in the
-    /// order of the model, and in the order of [`Program::orders`] to evaluate other orders.
+    /// order of the model, and in the order of [`LoopOrders::orders`] to evaluate other orders.
     fn emit_watched_loop(
         &mut self,
         id: VariableId,
@@ -135,16 +136,22 @@ impl Compiler<'_> {
         body: &[Stmt],
     ) {
         let ty = self.model.variable(id).ty;
-        let order = self.program.orders.iter().position(|order| order.ty == ty);
+        let order = self
+            .code
+            .program
+            .loop_orders
+            .orders
+            .iter()
+            .position(|order| order.ty == ty);
         let Some(number) = order else {
             // No symmetry permutes the values.
             return self.repeat(id, cost, |c| c.emit_block(body));
         };
-        let order = self.program.orders[number].clone();
+        let order = self.code.program.loop_orders.orders[number].clone();
         let outer_count = self.watched_places.len();
         for places in groups {
-            let (stored_flag, zero) = (self.new_temporary(), self.constant(0).cell);
-            self.emit_copy(stored_flag, zero);
+            let (stored_flag, zero) = (self.code.new_temporary(), self.code.constant(0).cell);
+            self.code.emit_copy(stored_flag, zero);
             self.watched_places.push(LoopPlaces {
                 places,
                 stored_flag,
@@ -155,23 +162,23 @@ impl Compiler<'_> {
             Some(false) => self.repeat(id, cost, |c| c.emit_block(body)),
             Some(true) => self.repeat_in_order(id, &order, |c| c.emit_block(body)),
             None => {
-                let (reordered, end) = (self.new_label(), self.new_label());
-                let line = self.line;
-                let zero = self.constant(0).cell;
-                self.emit_jump_if(
+                let (reordered, end) = (self.code.new_label(), self.code.new_label());
+                let line = self.code.line;
+                let zero = self.code.constant(0).cell;
+                self.code.emit_jump_if(
                     Comparison::NotEqual,
-                    self.program.reorder_flag,
+                    self.code.program.loop_orders.reorder_flag,
                     zero,
                     reordered,
                 );
                 self.uses_loop_order = Some(false);
                 self.repeat(id, cost, |c| c.emit_block(body));
-                self.emit_jump(end);
-                self.bind_label(reordered);
-                self.line = line;
+                self.code.emit_jump(end);
+                self.code.bind_label(reordered);
+                self.code.line = line;
                 self.uses_loop_order = Some(true);
                 self.repeat_in_order(id, &order, |c| c.emit_block(body));
-                self.bind_label(end);
+                self.code.bind_label(end);
                 self.uses_loop_order = None;
             }
         }
@@ -192,26 +199,28 @@ impl Compiler<'_> {
         }
         let value = |c: &mut Self| {
             let location = c.locate(place).0;
-            let (a, dst) = (c.emit_load(location), c.new_temporary());
-            c.emit_copy(dst, a);
+            let (a, dst) = (c.emit_load(location), c.code.new_temporary());
+            c.code.emit_copy(dst, a);
             dst
         };
         let old_value = value(self);
         store(self);
         let new_value = value(self);
         for (stored_flag, order) in watching_loops {
-            let continue_label = self.new_label();
-            let (zero, one) = (self.constant(0).cell, self.constant(1).cell);
+            let continue_label = self.code.new_label();
+            let (zero, one) = (self.code.constant(0).cell, self.code.constant(1).cell);
             for (a, b) in [(stored_flag, zero), (old_value, new_value)] {
-                self.emit_jump_if(Comparison::Equal, a, b, continue_label);
+                self.code
+                    .emit_jump_if(Comparison::Equal, a, b, continue_label);
             }
             let place = self.model.spell(place);
-            let violation = self.violation_index(&Violation::limit(format!(
+            let violation = self.code.violation_index(&Violation::limit(format!(
                 "the order of a loop over a scalarset matters: its iterations store different values in `{place}`"
             )));
-            self.emit_at(Op::Disagree { order, violation }, |_| String::new());
-            self.bind_label(continue_label);
-            self.emit_copy(stored_flag, one);
+            self.code
+                .emit_at(Op::Disagree { order, violation }, String::new());
+            self.code.bind_label(continue_label);
+            self.code.emit_copy(stored_flag, one);
         }
     }
 
@@ -243,14 +252,15 @@ impl Compiler<'_> {
         if is_in_range || value.lo == value.hi && value.lo == UNDEFINED {
             return;
         }
-        let (a, end) = (value.cell, self.new_label());
+        let (a, end) = (value.cell, self.code.new_label());
         if value.lo == UNDEFINED && self.model.undefined {
-            let b = self.constant(UNDEFINED).cell;
-            self.emit_jump_if(Comparison::Equal, a, b, end);
+            let b = self.code.constant(UNDEFINED).cell;
+            self.code.emit_jump_if(Comparison::Equal, a, b, end);
         }
-        let bounds = self.bounds_index(lo, hi);
-        self.emit_at_with_type(Op::Check { a, bounds }, Some(ty), name);
-        self.bind_label(end);
+        let bounds = self.code.bounds_index(lo, hi);
+        self.code
+            .emit_at_with_type(Op::Check { a, bounds }, Some(ty), name(self.model));
+        self.code.bind_label(end);
     }
 
     /// Location of the parts of an array, record or multiset.
@@ -258,7 +268,7 @@ impl Compiler<'_> {
         match e {
             Expr::Read(place) | Expr::Peek(place) => self.locate(place).0,
             Expr::Line(line, e) => {
-                self.line = *line;
+                self.code.line = *line;
                 self.locate_aggregate(e, ty)
             }
             Expr::Call(id, arguments) => self.emit_call(*id, arguments),
@@ -273,32 +283,20 @@ impl Compiler<'_> {
             }
             // Validation excludes everything but the undefined value.
             _ => {
-                let location = self.allocate_temporaries(self.sizes[ty.index()]);
+                let location = self.code.allocate_temporaries(self.sizes[ty.index()]);
                 self.emit_fill_at(location, ty, FillValue::Undefined);
                 location
             }
         }
     }
 
-    /// Allocates consecutive temporary cells.
-    pub(super) fn allocate_temporaries(&mut self, len: u32) -> Location {
-        let base = self.temporary;
-        self.temporary += len;
-        self.temporaries_end = self.temporaries_end.max(self.temporary);
-        Location {
-            base,
-            offset: None,
-            len,
-        }
-    }
-
     /// Emits a copy of consecutive cells.
     pub(super) fn emit_copies(&mut self, from: Location, to: Location, cells: u32) {
         for cell in 0..cells {
-            let mark = self.temporary;
+            let mark = self.code.temporary;
             let a = self.emit_load(from.skip(cell));
             self.emit_store(to.skip(cell), a);
-            self.temporary = mark;
+            self.code.temporary = mark;
         }
     }
 
@@ -317,7 +315,7 @@ impl Compiler<'_> {
                 FillValue::Undefined if !leaf.in_multiset => UNDEFINED,
                 _ => leaf.lo,
             };
-            let value = self.constant(value);
+            let value = self.code.constant(value);
             self.emit_store(location.skip(i as u32), value.cell);
         }
     }
@@ -331,34 +329,35 @@ impl Compiler<'_> {
         otherwise: &[Stmt],
     ) {
         let subject = self.emit_value(subject);
-        let dst = self.new_temporary();
-        self.emit_copy(dst, subject.cell);
-        let end = self.new_label();
+        let dst = self.code.new_temporary();
+        self.code.emit_copy(dst, subject.cell);
+        let end = self.code.new_label();
         for (values, body) in cases {
-            let (case_label, next) = (self.new_label(), self.new_label());
+            let (case_label, next) = (self.code.new_label(), self.code.new_label());
             for value in values {
-                let mark = self.temporary;
+                let mark = self.code.temporary;
                 let value = self.emit_value(value);
-                self.temporary = mark;
-                self.emit_jump_if(Comparison::Equal, dst, value.cell, case_label);
+                self.code.temporary = mark;
+                self.code
+                    .emit_jump_if(Comparison::Equal, dst, value.cell, case_label);
             }
-            self.emit_jump(next);
-            self.bind_label(case_label);
+            self.code.emit_jump(next);
+            self.code.bind_label(case_label);
             self.emit_block(body);
-            self.emit_jump(end);
-            self.bind_label(next);
+            self.code.emit_jump(end);
+            self.code.bind_label(next);
         }
         self.emit_block(otherwise);
-        self.bind_label(end);
+        self.code.bind_label(end);
     }
 
     /// Emits a note. Its values are in consecutive cells from the next free temporary on.
     fn emit_note(&mut self, note: &Note) {
-        self.program.notes.push(note.clone());
-        let index = self.program.notes.len() as u32 - 1;
-        let values = self.temporary;
+        self.code.program.notes.push(note.clone());
+        let index = self.code.program.notes.len() as u32 - 1;
+        let values = self.code.temporary;
         for _ in 0..note.value_count() {
-            self.new_temporary();
+            self.code.new_temporary();
         }
         let mut next = values;
         match note {
@@ -370,7 +369,7 @@ impl Compiler<'_> {
             }
             Note::Mark { member, .. } => self.emit_note_value(member, &mut next),
         }
-        self.emit(Op::Note {
+        self.code.emit(Op::Note {
             note: index,
             values,
         });
@@ -379,7 +378,7 @@ impl Compiler<'_> {
     /// Copies a value to the cell `next`, and advances `next`.
     fn emit_note_value(&mut self, e: &Expr, next: &mut Cell) {
         let value = self.emit_value(e);
-        self.emit_copy(*next, value.cell);
+        self.code.emit_copy(*next, value.cell);
         *next += 1;
     }
 
@@ -392,13 +391,13 @@ impl Compiler<'_> {
                 Piece::Value(e) | Piece::Agent(e) => self.emit_note_value(e, next),
                 Piece::Choice(c, a, b) => {
                     self.emit_note_value(c, next);
-                    let (else_label, end) = (self.new_label(), self.new_label());
+                    let (else_label, end) = (self.code.new_label(), self.code.new_label());
                     self.jump_if(c, false, else_label);
                     self.emit_phrase(a, next);
-                    self.emit_jump(end);
-                    self.bind_label(else_label);
+                    self.code.emit_jump(end);
+                    self.code.bind_label(else_label);
                     self.emit_phrase(b, next);
-                    self.bind_label(end);
+                    self.code.bind_label(end);
                 }
             }
         }

@@ -44,7 +44,7 @@ impl Compiler<'_> {
             | Expr::Present(..)
             | Expr::Count(..) => None,
             Expr::Table(id, index) => {
-                let table = &self.program.tables[id.index()];
+                let table = &self.code.program.tables[id.index()];
                 let position = self.constant_value(index)?.checked_sub(table.lo)?;
                 table
                     .values
@@ -73,7 +73,7 @@ impl Compiler<'_> {
     /// Emits code that computes a simple value. The result may be the cell of a variable itself.
     pub(super) fn emit_value(&mut self, e: &Expr) -> Value {
         if let Some(value) = self.constant_value(e) {
-            return self.constant(value);
+            return self.code.constant(value);
         }
         if let Expr::Binary(op, a, b) = e {
             if let Some(op) = op.as_arithmetic() {
@@ -86,15 +86,15 @@ impl Compiler<'_> {
             Expr::Peek(place) => self.emit_peek(place),
             Expr::Table(id, index) => self.emit_table_lookup(*id, index),
             Expr::Negate(a) => {
-                let zero = self.constant(0);
+                let zero = self.code.constant(0);
                 let a = self.emit_value(a);
                 self.emit_arithmetic(Arithmetic::Subtract, zero, a)
             }
             Expr::Line(line, e) => {
-                self.line = *line;
+                self.code.line = *line;
                 self.emit_value(e)
             }
-            Expr::Undefined(_) => self.constant(UNDEFINED),
+            Expr::Undefined(_) => self.code.constant(UNDEFINED),
             Expr::Call(id, arguments) => {
                 let location = self.emit_call(*id, arguments);
                 let ty = self.model.functions[id.index()].result;
@@ -126,9 +126,9 @@ impl Compiler<'_> {
                     && !self.is_aggregate(a) =>
             {
                 let (a, b) = self.emit_two_values(a, b);
-                let dst = self.new_temporary();
+                let dst = self.code.new_temporary();
                 let (op, a, b) = comparison(*op, a.cell, b.cell);
-                self.emit(Op::Compare { op, dst, a, b });
+                self.code.emit(Op::Compare { op, dst, a, b });
                 Value {
                     cell: dst,
                     lo: 0,
@@ -144,7 +144,8 @@ impl Compiler<'_> {
         let (location, ty) = self.locate(place);
         let cell = self.emit_load(location);
         if self.may_be_undefined(place) {
-            self.emit_at_with_type(Op::Defined { a: cell }, Some(ty), |m| m.spell(place));
+            self.code
+                .emit_at_with_type(Op::Defined { a: cell }, Some(ty), self.model.spell(place));
         }
         let (lo, hi) = self.model.bounds(ty).unwrap_or(self.model.numbers);
         Value { cell, lo, hi }
@@ -169,13 +170,14 @@ impl Compiler<'_> {
     /// Emits a lookup in a constant table.
     fn emit_table_lookup(&mut self, id: TableId, index: &Expr) -> Value {
         let index = self.emit_value(index);
-        let dst = self.new_temporary();
+        let dst = self.code.new_temporary();
         let op = Op::Table {
             dst,
             a: index.cell,
             table: id.0,
         };
-        self.emit_at(op, |m| m.tables[id.index()].name.clone());
+        self.code
+            .emit_at(op, self.model.tables[id.index()].name.clone());
         let result = self.model.tables[id.index()].result;
         let (lo, hi) = self.model.bounds(result).unwrap_or(self.model.numbers);
         Value { cell: dst, lo, hi }
@@ -186,16 +188,16 @@ impl Compiler<'_> {
         if let Some(condition) = self.constant_value(condition) {
             return self.emit_value(if condition != 0 { then } else { otherwise });
         }
-        let dst = self.new_temporary();
-        let (else_label, end) = (self.new_label(), self.new_label());
+        let dst = self.code.new_temporary();
+        let (else_label, end) = (self.code.new_label(), self.code.new_label());
         self.jump_if(condition, false, else_label);
         let then = self.emit_value(then);
-        self.emit_copy(dst, then.cell);
-        self.emit_jump(end);
-        self.bind_label(else_label);
+        self.code.emit_copy(dst, then.cell);
+        self.code.emit_jump(end);
+        self.code.bind_label(else_label);
         let otherwise = self.emit_value(otherwise);
-        self.emit_copy(dst, otherwise.cell);
-        self.bind_label(end);
+        self.code.emit_copy(dst, otherwise.cell);
+        self.code.bind_label(end);
         Value {
             cell: dst,
             lo: then.lo.min(otherwise.lo),
@@ -205,13 +207,13 @@ impl Compiler<'_> {
 
     /// Emits code that computes a condition as 0 or 1.
     fn emit_truth_value(&mut self, condition: &Expr) -> Value {
-        let dst = self.new_temporary();
-        let (zero, one) = (self.constant(0).cell, self.constant(1).cell);
-        let end = self.new_label();
-        self.emit_copy(dst, zero);
+        let dst = self.code.new_temporary();
+        let (zero, one) = (self.code.constant(0).cell, self.code.constant(1).cell);
+        let end = self.code.new_label();
+        self.code.emit_copy(dst, zero);
         self.jump_if(condition, false, end);
-        self.emit_copy(dst, one);
-        self.bind_label(end);
+        self.code.emit_copy(dst, one);
+        self.code.bind_label(end);
         Value {
             cell: dst,
             lo: 0,
@@ -221,15 +223,15 @@ impl Compiler<'_> {
 
     /// Emits an arithmetic operation, with the check of the model's numbers that it needs.
     pub(super) fn emit_arithmetic(&mut self, op: Arithmetic, a: Value, b: Value) -> Value {
-        let dst = self.new_temporary();
-        self.emit_at(
+        let dst = self.code.new_temporary();
+        self.code.emit_at(
             Op::Arithmetic {
                 op,
                 dst,
                 a: a.cell,
                 b: b.cell,
             },
-            |_| String::new(),
+            String::new(),
         );
         let (min_number, max_number) = self.model.numbers;
         let range = match op {
@@ -241,8 +243,9 @@ impl Compiler<'_> {
         if range_in_numbers.is_none() && self.model.numbers != Model::NUMBERS {
             // The engines compute with 64 bits only, so narrower numbers are checked here. The empty operand name
             // marks a result that is not stored.
-            let bounds = self.bounds_index(min_number, max_number);
-            self.emit_at(Op::Check { a: dst, bounds }, |_| String::new());
+            let bounds = self.code.bounds_index(min_number, max_number);
+            self.code
+                .emit_at(Op::Check { a: dst, bounds }, String::new());
         }
         let (lo, hi) = range_in_numbers.unwrap_or((min_number, max_number));
         Value { cell: dst, lo, hi }

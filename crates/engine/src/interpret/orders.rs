@@ -79,7 +79,7 @@ impl Machine<'_> {
             instruction: disagreements[0].1,
             value: 0,
         };
-        let Some(orbits) = program.orbits.as_deref() else {
+        let Some(orbits) = program.loop_orders.orbits.as_deref() else {
             return Err(fault);
         };
         let (state_after, covered) = (self.frame.clone(), self.covered.clone());
@@ -170,7 +170,7 @@ impl Machine<'_> {
     fn add_sets(&self, loops: &[(u32, u32)], sets: &mut Vec<(TypeId, u32)>) -> bool {
         let set_count = sets.len();
         for &(order, _) in loops {
-            for &(_, set, size) in &self.program.orders[order as usize].members {
+            for &(_, set, size) in &self.program.loop_orders.orders[order as usize].members {
                 if sets.iter().all(|known| known.0 != set) {
                     sets.push((set, size));
                 }
@@ -181,8 +181,8 @@ impl Machine<'_> {
 
     /// Makes loops take the values of the scalarsets in the given order.
     fn set_order(&mut self, sets: &[(TypeId, u32)], permutations: &[Vec<u32>]) {
-        self.frame[self.program.reorder_flag as usize] = 1;
-        for order in &self.program.orders {
+        self.frame[self.program.loop_orders.reorder_flag as usize] = 1;
+        for order in &self.program.loop_orders.orders {
             for &(value, set, _) in &order.members {
                 let number = sets.iter().position(|known| known.0 == set);
                 let Some(permutation) = number.map(|number| &permutations[number]) else {

@@ -184,7 +184,7 @@ impl Native {
         let claims: Vec<u32> = view.invariants.iter().map(|claim| claim.entry).collect();
         let claims = requests.add_groups(program, &claims);
         let quiescent = requests.add_groups(program, view.quiescent.as_deref().unwrap_or_default());
-        let assumptions = requests.add_groups(program, &program.assumptions);
+        let assumptions = requests.add_groups(program, &program.properties.assumptions);
 
         let (modules, compiled) = compile(&context, &requests.0, level, threads)?;
         let kernel = Kernel {

@@ -8,7 +8,7 @@
 //! value is also checked against its range, as if the checksums were forged, since machine code relies on ranges.
 
 use super::Search;
-use crate::program::Program;
+use crate::program::{LoopOrders, Program, Properties};
 use crate::store::{hash, MAX_STATES};
 use crate::view::View;
 use std::fmt::Write;
@@ -228,21 +228,27 @@ fn identity(program: &Program, view: &View) -> u64 {
         tables,
         starts,
         rules,
-        invariants,
-        quiescent,
-        covers,
-        liveness,
-        assumptions,
+        properties,
         multisets,
         saved_cells,
-        orders,
-        reorder_flag: _,
-        orbits: _,
+        loop_orders,
         violations,
         sites: _,
         notes: _,
         number_bits: _,
     } = program;
+    let Properties {
+        invariants,
+        quiescent,
+        covers,
+        liveness,
+        assumptions,
+    } = properties;
+    let LoopOrders {
+        orders,
+        reorder_flag: _,
+        orbits: _,
+    } = loop_orders;
     let mut text = env!("CARGO_PKG_VERSION").to_string();
     let program_parts = (slots, frame, code, pieces, shapes, tables, starts, rules);
     let _ = write!(
@@ -348,10 +354,10 @@ impl Search<'_> {
             bits: parents.len() as u64,
             // The rules of a partly expanded state will fire again.
             transitions: self.transitions - self.unfinished_transitions,
-            depth: self.depth,
-            next: self.next as u64,
-            stretch_end: self.stretch_end as u64,
-            level_end: self.level_end as u64,
+            depth: self.frontier.depth,
+            next: self.frontier.next as u64,
+            stretch_end: self.frontier.stretch_end as u64,
+            level_end: self.frontier.level_end as u64,
             deadlocks: self
                 .deadlocks
                 .map(|d| d.map_or(0, |state| state as u64 + 1)),
@@ -393,13 +399,13 @@ impl Search<'_> {
         }
         let (last_header, has_checkpoint) = (checkpoints.last, checkpoints.number > 0);
         self.transitions = last_header.transitions;
-        self.depth = last_header.depth;
-        self.next = last_header.next as usize;
-        self.stretch_end = last_header.stretch_end as usize;
-        self.level_end = last_header.level_end as usize;
+        self.frontier.depth = last_header.depth;
+        self.frontier.next = last_header.next as usize;
+        self.frontier.stretch_end = last_header.stretch_end as usize;
+        self.frontier.level_end = last_header.level_end as usize;
         self.deadlocks =
             (last_header.deadlocks).map(|state| state.checked_sub(1).map(|s| s as usize));
-        self.resumed_states = self.store.len();
+        self.reporter.resumed_states = self.store.len();
         self.checkpoints = Some(checkpoints);
         Ok(has_checkpoint)
     }

@@ -8,7 +8,7 @@ use crate::program::RuleSelection;
 impl Search<'_> {
     /// Verdict on the covers: holds, or lists those that no run reaches.
     pub(super) fn check_covers(&mut self) -> Verdict {
-        let covers = &self.program.covers;
+        let covers = &self.program.properties.covers;
         if covers.is_empty() {
             return Verdict::Holds;
         }

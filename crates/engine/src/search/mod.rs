@@ -11,6 +11,8 @@ mod batch;
 mod candidates;
 mod checkpoint;
 mod covers;
+mod frontier;
+mod machine_code;
 mod options;
 mod parallel;
 mod path;
@@ -21,7 +23,7 @@ mod walks;
 mod worker;
 
 use crate::interpret::Fault;
-use crate::native::{Guards, Native, OptimisationLevel};
+use crate::native::Guards;
 use crate::program::Program;
 pub use crate::store::omission_bound;
 use crate::store::{hash, Store, MAX_STATES};
@@ -29,6 +31,8 @@ use crate::view::View;
 use batch::Workspace;
 use checkpoint::Checkpoints;
 pub use checkpoint::{CheckpointError, CheckpointErrorKind, CheckpointSink};
+use frontier::Frontier;
+use machine_code::MachineCode;
 pub use options::{Engine, Options, Phase, Progress, Reason};
 use parallel::ParallelExpansion;
 use std::sync::atomic::Ordering;
@@ -46,17 +50,6 @@ const STRETCH: usize = if cfg!(debug_assertions) {
 
 /// Minimum number of states in a stretch for which starting threads pays off.
 const MIN_STATES_FOR_THREADS: usize = if cfg!(debug_assertions) { 4 } else { 512 };
-
-/// Number of known states from which machine code pays off.
-const MIN_STATES_TO_COMPILE: usize = 1 << 11;
-
-/// Number of known states from which optimised machine code pays off. Small in the development profile, so that tests
-/// use it.
-const MIN_STATES_TO_OPTIMISE: usize = if cfg!(debug_assertions) {
-    1 << 8
-} else {
-    1 << 18
-};
 
 /// Placeholder for a start state if assumptions leave none.
 pub(crate) const NO_START: u32 = u32::MAX;
@@ -144,20 +137,13 @@ pub(crate) fn search(
         options,
         store: Store::new(&view.packing, options.hash_compaction),
         transitions: 0,
-        depth: 0,
-        next: 0,
-        stretch_end: 0,
-        level_end: 0,
-        levels: [0; 4],
+        frontier: Frontier::default(),
         unfinished_transitions: 0,
-        resumed_states: 0,
         checkpoints: checkpoint_sink
             .map(|checkpoint_sink| Checkpoints::new(checkpoint_sink, component, program, view)),
-        start_time: Instant::now(),
-        last_report: Instant::now(),
+        reporter: ProgressReporter::new(),
         deadlocks: [None; 2],
-        native: None,
-        requested_level: None,
+        machine_code: MachineCode::default(),
         parallel_expansion: None,
         workspace: Workspace::default(),
     };
@@ -169,10 +155,46 @@ pub(crate) fn search(
         verdict,
         states: search_state.store.len() as u64,
         transitions: search_state.transitions,
-        depth: search_state.depth,
+        depth: search_state.frontier.depth,
         memory: search_state.store.memory(),
         deadlocks,
     })
+}
+
+/// Times of the progress callback.
+struct ProgressReporter {
+    /// Time when the search began or was resumed.
+    start_time: Instant,
+    /// Time of the last call of the progress callback.
+    last_report: Instant,
+    /// Number of states loaded from a checkpoint.
+    resumed_states: usize,
+}
+
+impl ProgressReporter {
+    /// Starts the clock of a search.
+    fn new() -> ProgressReporter {
+        ProgressReporter {
+            start_time: Instant::now(),
+            last_report: Instant::now(),
+            resumed_states: 0,
+        }
+    }
+
+    /// Returns true if a report is due, at most ten times a second, and starts the time until the next one.
+    fn begin_report(&mut self) -> bool {
+        if self.last_report.elapsed() < Duration::from_millis(100) {
+            return false;
+        }
+        self.last_report = Instant::now();
+        true
+    }
+
+    /// States found per second by this search, out of `states` in all.
+    fn rate(&self, states: u64) -> f64 {
+        let found = states - self.resumed_states as u64;
+        found as f64 / self.start_time.elapsed().as_secs_f64().max(1e-9)
+    }
 }
 
 /// State of a search.
@@ -189,33 +211,19 @@ struct Search<'a> {
     store: Store,
     /// Rules fired so far.
     transitions: u64,
-    /// Number of steps to the deepest states found.
-    depth: u64,
-    /// The next state to expand.
-    next: usize,
-    /// End of the current stretch; limits are checked when it is done.
-    stretch_end: usize,
-    /// End of the level of the next state. A level holds the states at equal distance from the start.
-    level_end: usize,
-    /// Sizes of the last complete levels, the latest first; 0 for none.
-    levels: [u64; 4],
+    /// Position among the states.
+    frontier: Frontier,
     /// Rules fired from the next state, if its expansion was not completed.
     unfinished_transitions: u64,
-    /// Number of states loaded from a checkpoint.
-    resumed_states: usize,
     /// Checkpoints of this component; `None` if the caller has no storage, and with hash compaction.
     checkpoints: Option<Checkpoints<'a>>,
-    /// Time when the search began or was resumed.
-    start_time: Instant,
-    /// Time of the last call of the progress callback.
-    last_report: Instant,
+    /// Times of the progress callback.
+    reporter: ProgressReporter,
     /// Numbers of the first deadlock state of any kind, and of the first that is not quiescent. Recorded only if
     /// deadlocks do not end the search.
     deadlocks: [Option<usize>; 2],
-    /// Machine code; `None` until it pays off, and if it cannot be compiled.
-    native: Option<Native>,
-    /// Optimisation level of the last request for machine code.
-    requested_level: Option<OptimisationLevel>,
+    /// Machine code of the rules.
+    machine_code: MachineCode,
     /// Reusable memory of searches with several threads.
     parallel_expansion: Option<ParallelExpansion>,
     /// Reusable buffers of the expansion with one thread.
@@ -229,19 +237,19 @@ impl Search<'_> {
             if let Some(verdict) = self.start() {
                 return Ok(verdict);
             }
-            self.level_end = self.store.len();
+            self.frontier.level_end = self.store.len();
         }
         if let Some(verdict) = self.visit_states()? {
             if let Verdict::Undecided(_) = verdict {
                 self.save_checkpoint()?;
             }
-            self.depth += (self.store.len() > self.level_end) as u64;
+            self.frontier.depth += (self.store.len() > self.frontier.level_end) as u64;
             return Ok(verdict);
         }
         if self.store.states.is_compacted() {
             let no_further_checks = self.view.quiescent.is_none()
-                && self.program.covers.is_empty()
-                && self.program.liveness.is_empty();
+                && self.program.properties.covers.is_empty()
+                && self.program.properties.liveness.is_empty();
             return Ok(match no_further_checks {
                 true => Verdict::Holds,
                 false => Verdict::Undecided(Reason::HashCompaction),
@@ -264,83 +272,63 @@ impl Search<'_> {
         if self.store.len() as u64 > self.state_limit() {
             return Ok(Some(Verdict::Undecided(Reason::MaxStates)));
         }
-        while self.next < self.store.len() {
-            if self.options.max_depth.is_some_and(|max| self.depth >= max) {
+        while self.frontier.next < self.store.len() {
+            if self
+                .options
+                .max_depth
+                .is_some_and(|max| self.frontier.depth >= max)
+            {
                 return Ok(Some(Verdict::Undecided(Reason::MaxDepth)));
             }
-            while self.next < self.level_end {
-                self.compile();
+            while self.frontier.next < self.frontier.level_end {
+                self.machine_code.compile_if_due(
+                    self.program,
+                    self.view,
+                    self.options,
+                    self.store.len(),
+                );
                 // A stretch may extend into the next level, unless that level must not be expanded.
                 let stretch_limit = match self.options.max_depth {
                     None => self.store.len(),
-                    Some(_) => self.level_end,
+                    Some(_) => self.frontier.level_end,
                 };
-                if self.next >= self.stretch_end {
+                if self.frontier.next >= self.frontier.stretch_end {
                     if let Some(reason) = self.exceeded_limit() {
                         return Ok(Some(Verdict::Undecided(reason)));
                     }
-                    self.stretch_end = stretch_limit.min(self.next + self.stretch_size());
-                    self.store.states.forget_before(self.next);
+                    self.frontier.stretch_end =
+                        stretch_limit.min(self.frontier.next + self.stretch_size());
+                    self.store.states.forget_before(self.frontier.next);
                 }
-                let end = stretch_limit.min(self.stretch_end);
-                let use_threads = threads > 1 && end - self.next >= MIN_STATES_FOR_THREADS;
+                let end = stretch_limit.min(self.frontier.stretch_end);
+                let use_threads = threads > 1 && end - self.frontier.next >= MIN_STATES_FOR_THREADS;
                 let parallel = use_threads
                     .then(|| self.expand_parallel(end, threads))
                     .flatten();
-                self.next = match parallel {
+                self.frontier.next = match parallel {
                     Some(next) => next,
                     None => {
-                        let end = end.min(self.level_end);
+                        let end = end.min(self.frontier.level_end);
                         match self.expand_serial(end) {
                             Some(verdict) => return Ok(Some(verdict)),
                             None => end,
                         }
                     }
                 };
-                if self.next > self.level_end {
+                if self.frontier.next > self.frontier.level_end {
                     // The next level ends with the children of this one.
-                    let children = self.store.parents.children_before(self.level_end as u64);
-                    self.next_level(children as usize);
+                    let children = self
+                        .store
+                        .parents
+                        .children_before(self.frontier.level_end as u64);
+                    self.frontier.next_level(children as usize);
                 }
                 self.save_checkpoint_if_due()?;
                 self.report_progress(Phase::Explore);
             }
-            self.next_level(self.store.len());
+            self.frontier.next_level(self.store.len());
         }
         Ok(None)
-    }
-
-    /// Completes a level; the next one ends at `end`.
-    fn next_level(&mut self, end: usize) {
-        self.depth += (end > self.level_end) as u64;
-        self.levels.rotate_right(1);
-        self.levels[0] = (end - self.level_end) as u64;
-        self.level_end = end;
-    }
-
-    /// Requests machine code once it pays.
-    fn compile(&mut self) {
-        let threshold = match self.options.engine {
-            Engine::Adaptive => MIN_STATES_TO_COMPILE,
-            Engine::Interpreter => usize::MAX,
-            Engine::Native => 0,
-        };
-        let level = match self.store.len() {
-            known if known < threshold => return,
-            known if known < MIN_STATES_TO_OPTIMISE => OptimisationLevel::Quick,
-            _ => OptimisationLevel::Thorough,
-        };
-        if self.requested_level < Some(level) {
-            // If compilation failed once, do not retry.
-            let is_first = self.requested_level.replace(level).is_none();
-            if is_first || self.native.is_some() {
-                let (program, view, threads) = (self.program, self.view, self.options.threads);
-                self.native = self.options.compile(|| {
-                    let frame = Worker::new(program, view).machine.frame;
-                    Native::new(program, view, &frame, level, threads)
-                });
-            }
-        }
     }
 
     /// Enters the start states.
@@ -382,7 +370,7 @@ impl Search<'_> {
     /// Number of parents in the next stretch. Smaller if each has many successors, so that few states are found between
     /// two checks of the limits.
     fn stretch_size(&self) -> usize {
-        let successors = self.transitions / self.next.max(1) as u64 + 1;
+        let successors = self.transitions / self.frontier.next.max(1) as u64 + 1;
         STRETCH
             .min((8 * STRETCH as u64 / successors) as usize)
             .max(64)
@@ -419,29 +407,23 @@ impl Search<'_> {
         let Some(progress) = self.options.progress else {
             return;
         };
-        if self.last_report.elapsed() < Duration::from_millis(100) {
+        if !self.reporter.begin_report() {
             return;
         }
-        self.last_report = Instant::now();
         let states = self.store.len() as u64;
-        let queue = states - self.next as u64;
+        let queue = states - self.frontier.next as u64;
         progress(&Progress {
             phase,
             states,
             transitions: self.transitions,
-            depth: self.depth,
+            depth: self.frontier.depth,
             queue,
             ahead: match phase {
-                Phase::Explore => {
-                    let in_level = (self.level_end - self.next) as u64;
-                    estimate_remaining_states(&self.levels)
-                        .map(|later_levels| in_level + later_levels)
-                }
+                Phase::Explore => self.frontier.states_ahead(),
                 _ => Some(queue),
             },
             memory: self.store.memory(),
-            rate: (states - self.resumed_states as u64) as f64
-                / self.start_time.elapsed().as_secs_f64().max(1e-9),
+            rate: self.reporter.rate(states),
         });
     }
 
@@ -470,29 +452,5 @@ impl Search<'_> {
         if !quiescent {
             self.deadlocks[1].get_or_insert(state);
         }
-    }
-}
-
-/// Estimated number of states beyond the last complete level; `None` unless levels have been shrinking. Extrapolates
-/// the average ratio of the last levels as a geometric series.
-fn estimate_remaining_states(levels: &[u64; 4]) -> Option<u64> {
-    let shrinking = levels
-        .windows(2)
-        .all(|pair| 0 < pair[0] && pair[0] < pair[1]);
-    let ratio = (levels[0] as f64 / levels[3] as f64).cbrt();
-    shrinking.then(|| (levels[0] as f64 * ratio / (1.0 - ratio)).round() as u64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::estimate_remaining_states;
-
-    #[test]
-    fn only_shrinking_levels_give_an_estimate() {
-        // The series 50 + 25 + ... is 100 in all.
-        assert_eq!(estimate_remaining_states(&[100, 200, 400, 800]), Some(100));
-        assert_eq!(estimate_remaining_states(&[100, 200, 400, 300]), None);
-        assert_eq!(estimate_remaining_states(&[100, 200, 400, 0]), None);
-        assert_eq!(estimate_remaining_states(&[0, 200, 400, 800]), None);
     }
 }

@@ -142,7 +142,7 @@ impl Search<'_> {
             growth,
         } = expansion;
         let threads = team.len();
-        let first = self.next;
+        let first = self.frontier.next;
         // Each thread may leave most of a slab unused.
         let expected = ((end - first) as f64 * *growth) as usize + threads * SLAB_SIZE;
         let table = &mut self.store.table;
@@ -157,7 +157,7 @@ impl Search<'_> {
             .collect();
         let shared = SharedSearchData {
             store: &self.store,
-            kernel: self.native.as_ref().map(|native| &native.kernel),
+            kernel: self.machine_code.kernel(),
             guards: self.guards,
             candidates,
             lost_counts: &lost_counts,

@@ -82,7 +82,7 @@ impl Search<'_> {
     /// Searches for states from which rules never lead to a state that satisfies a liveness property.
     pub(super) fn check_liveness(&mut self) -> Verdict {
         let program = self.program;
-        for (property, conjuncts) in &program.liveness {
+        for (property, conjuncts) in &program.properties.liveness {
             let verdict = self.check_reachability(conjuncts, Some(*property));
             if verdict != Verdict::Holds {
                 return verdict;
@@ -187,7 +187,7 @@ impl Search<'_> {
         // Machine code exists only for the quiescent condition.
         let has_native_code = self.view.quiescent.as_deref() == Some(conjuncts);
         let (program, view, store) = (self.program, self.view, &self.store);
-        let kernel = self.native.as_ref().map(|native| &native.kernel);
+        let kernel = self.machine_code.kernel();
         let words = view.packing.words;
         let stretches: Vec<usize> = (0..count).step_by(STRETCH).collect();
         let states_in_stretch = |first: usize| {
@@ -278,10 +278,10 @@ impl Search<'_> {
                 undecided.extend(still_undecided);
             }
             let remaining = group.last().map_or(0, |end| end.saturating_sub(STRETCH));
-            self.next = self.store.len() - remaining;
+            self.frontier.next = self.store.len() - remaining;
             self.report_progress(Phase::Drain);
         }
-        self.next = self.store.len();
+        self.frontier.next = self.store.len();
         undecided.reverse();
         Ok(undecided)
     }
@@ -409,7 +409,7 @@ impl Search<'_> {
         visit: &mut dyn FnMut(usize, &[u32]),
     ) {
         let words = self.view.packing.words;
-        let kernel = self.native.as_ref().map(|native| &native.kernel);
+        let kernel = self.machine_code.kernel();
         let native_result = kernel.and_then(|kernel| {
             with_words!(
                 words,

@@ -13,15 +13,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 impl Search<'_> {
     /// Expands the states from `next` to `end` with one thread.
     pub(super) fn expand_serial(&mut self, end: usize) -> Option<Verdict> {
-        while self.next < end {
+        while self.frontier.next < end {
             let interpreted_end = match self.expand_native(end) {
                 Ok(()) => return None,
                 Err(Stop::Interrupted(state)) => {
-                    self.next = state;
+                    self.frontier.next = state;
                     return Some(Verdict::Undecided(Reason::Interrupted));
                 }
                 Err(Stop::NeedsInterpreter(state)) => {
-                    self.next = state;
+                    self.frontier.next = state;
                     state + 1
                 }
                 Err(Stop::NoMachineCode) => end,
@@ -30,7 +30,7 @@ impl Search<'_> {
             if verdict.is_some() {
                 return verdict;
             }
-            self.next = interpreted_end;
+            self.frontier.next = interpreted_end;
         }
         None
     }
@@ -45,7 +45,7 @@ impl Search<'_> {
 
     /// As [`Search::expand_native`], for one storage policy.
     fn expand_native_with<K: StorePolicy>(&mut self, end: usize) -> Result<(), Stop> {
-        let Some(native) = &self.native else {
+        let Some(kernel) = self.machine_code.kernel() else {
             return Err(Stop::NoMachineCode);
         };
         let max_states = self.state_limit();
@@ -54,13 +54,13 @@ impl Search<'_> {
             store: &mut self.store,
             end,
             max_states,
-            kernel: &native.kernel,
+            kernel,
             transitions: 0,
             cancel: self.options.cancel,
         };
         let result = batch::expand_native(
-            &native.kernel,
-            self.next,
+            kernel,
+            self.frontier.next,
             self.view,
             &mut self.workspace,
             &mut expansion,
@@ -74,9 +74,9 @@ impl Search<'_> {
         let mut worker = Worker::new(self.program, self.view);
         worker.guards = self.guards;
         let max_states = self.state_limit();
-        for state in self.next..end {
+        for state in self.frontier.next..end {
             if state % 256 == 0 && self.is_cancelled() {
-                self.next = state;
+                self.frontier.next = state;
                 return Some(Verdict::Undecided(Reason::Interrupted));
             }
             worker.load(&self.store, state);
@@ -109,7 +109,7 @@ impl Search<'_> {
                 }
             };
             if verdict.is_some() {
-                self.next = state;
+                self.frontier.next = state;
                 return verdict;
             }
         }

@@ -7,11 +7,9 @@
 //! The path of a walk depends only on the seed and on the walk's number. Results of threads are merged in the order of
 //! these numbers, so the report does not depend on the number of threads.
 
+use super::machine_code::MIN_STATES_TO_OPTIMISE;
 use super::worker::{ExpansionFailure, Worker};
-use super::{
-    Engine, FailedCheck, Options, Path, Phase, Progress, Reason, Verdict, MIN_STATES_TO_OPTIMISE,
-    NO_START,
-};
+use super::{Engine, FailedCheck, Options, Path, Phase, Progress, Reason, Verdict, NO_START};
 use crate::native::{with_words, FiredRule, Kernel, Native, OptimisationLevel};
 use crate::program::{Program, RuleSelection};
 use crate::store::hash;

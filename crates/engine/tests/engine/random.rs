@@ -1,5 +1,6 @@
 //! Comparison of the engines, decomposition and numbers of threads on random models.
 
+use cohkit_base::random::SplitMix64;
 use cohkit_engine::build::{choose, when, Builder};
 use cohkit_engine::model::{
     Deadlock, Expr, Invariant, Model, Operator, Role, Rule, Stmt, TypeId, VariableId,
@@ -307,15 +308,9 @@ proptest! {
 fn random_models_are_worth_checking() {
     // With the same generator, many models verify with more than one part, and every kind of violation occurs.
     let mut counts = std::collections::BTreeMap::new();
-    let mut state = 1u64;
+    let mut random = SplitMix64::new(1);
     for _ in 0..600 {
-        let mut bytes = Vec::new();
-        for _ in 0..150 {
-            state = state
-                .wrapping_mul(6364136223846793005)
-                .wrapping_add(1442695040888963407);
-            bytes.push((state >> 56) as u8);
-        }
+        let bytes: Vec<u8> = (0..150).map(|_| random.below(256) as u8).collect();
         let report = check(&random_model(&bytes), &Options::default()).unwrap();
         let parts = if report.components.len() > 1 {
             "parts"

@@ -1,5 +1,6 @@
 //! All engines agree on small random models. See `examples/fuzz_models` for the long runs.
 
+use cohkit_base::random::SplitMix64;
 use cohkit_engine::model::Deadlock;
 use cohkit_engine::search::Engine;
 use cohkit_engine::{check, Options, Outcome};
@@ -144,24 +145,21 @@ const EDGES: [&str; 8] = [
 /// Generator of models with random numbers near both limits of 64 bits, in cells that may be undefined and in computed
 /// indices.
 struct EdgeGenerator {
-    /// State of the random number generator (xorshift).
-    state: u64,
+    /// Source of random numbers.
+    random: SplitMix64,
 }
 
 impl EdgeGenerator {
     /// Creates the generator of the model with this seed.
     fn new(seed: u64) -> EdgeGenerator {
         EdgeGenerator {
-            state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            random: SplitMix64::new(seed),
         }
     }
 
     /// A number below a bound.
     fn below(&mut self, bound: u64) -> u64 {
-        self.state ^= self.state << 13;
-        self.state ^= self.state >> 7;
-        self.state ^= self.state << 17;
-        (self.state >> 33) % bound
+        self.random.below(bound)
     }
 
     /// One of [`EDGES`].

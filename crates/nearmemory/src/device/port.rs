@@ -138,13 +138,15 @@ impl<'a> MccPort<'a> {
         }
         if let Some(races) = &mut self.queue.races {
             match offset {
-                16 => {
-                    races.acquire_from_channel(CoreId::Mcc(mcc), SyncChannel::FifoSpace(mcc, peer))
-                }
-                _ => races.acquire_from_channel(CoreId::Mcc(mcc), SyncChannel::Fifo(peer, mcc)),
+                16 => races
+                    .synchronisation
+                    .acquire_from_channel(CoreId::Mcc(mcc), SyncChannel::FifoSpace(mcc, peer)),
+                _ => races
+                    .synchronisation
+                    .acquire_from_channel(CoreId::Mcc(mcc), SyncChannel::Fifo(peer, mcc)),
             }
             if offset == 0 || offset == 24 && value != 0 {
-                races.pop_word(peer, mcc);
+                races.synchronisation.pop_word(peer, mcc);
             }
         }
         self.charge_access(FIFOS);
@@ -170,7 +172,7 @@ impl<'a> MccPort<'a> {
         peer_mcc.words_in_flight[mcc].push_back(word);
         self.queue.change();
         if let Some(races) = &mut self.queue.races {
-            races.send_word(mcc, peer, capacity);
+            races.synchronisation.send_word(mcc, peer, capacity);
         }
         self.mcc_mut().counters.words += 1;
         self.charge_access(FIFOS);
@@ -186,7 +188,7 @@ impl<'a> MccPort<'a> {
         };
         let core_id = CoreId::Mcc(self.mcc);
         if let Some(channel) = channel_of_access(self.mcc, address) {
-            races.release_to_channel(core_id, channel);
+            races.synchronisation.release_to_channel(core_id, channel);
             if let SyncChannel::Line(_, line) = channel {
                 races.core_store(
                     Site {
@@ -283,7 +285,7 @@ impl Memory for MccPort<'_> {
                     races.core_load_word(Site { core_id, pc }, line as u64, address, host_address);
                     races.core_load(Site { core_id, pc }, line as u64, address, size as u32);
                 }
-                Some(channel) => races.acquire_from_channel(core_id, channel),
+                Some(channel) => races.synchronisation.acquire_from_channel(core_id, channel),
                 None => {}
             }
             if let controller::FETCHES_COMPLETE | controller::STORES_COMPLETE = address {
@@ -305,7 +307,7 @@ impl Memory for MccPort<'_> {
                 .filter(|_| notice != controller::NONE)
             {
                 let line = (notice / 2) as usize;
-                races.acquire_from_channel(
+                races.synchronisation.acquire_from_channel(
                     CoreId::Mcc(self.mcc),
                     SyncChannel::Request(self.mcc, line),
                 );

@@ -205,7 +205,9 @@ impl<'a> HostPort<'a> {
             .send_request(self.queue, self.now, outstanding, request);
         // The core that owns the scratchpad may learn of this read.
         if let Some(races) = self.queue.races.as_mut().filter(|_| line > UNCACHED) {
-            races.send_request(CoreId::Host(core), number);
+            races
+                .synchronisation
+                .send_request(CoreId::Host(core), number);
         }
         self.has_sent_request = true;
     }
@@ -346,7 +348,9 @@ impl<'a> HostPort<'a> {
             .host
             .send_request(self.queue, self.now, outstanding, request);
         if let Some(races) = self.queue.races.as_mut().filter(|_| address >= REGISTERS) {
-            races.send_request(CoreId::Host(core), number);
+            races
+                .synchronisation
+                .send_request(CoreId::Host(core), number);
         }
         self.has_sent_request = true;
         Reply::Done(())

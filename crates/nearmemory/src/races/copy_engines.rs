@@ -1,7 +1,7 @@
 //! Accesses of near-memory cores to their scratchpads, and transfers of their copy engines.
 
 use super::detector::RaceDetector;
-use super::knowledge::{happens_before, join, SyncChannel};
+use super::knowledge::{happens_before, is_same_agent, SyncChannel};
 use super::line_states::{byte_mask, Command, LineCopy, LineOrigin, Write};
 use super::race::{RaceKind, Site};
 use crate::events::CoreId;
@@ -14,26 +14,26 @@ impl RaceDetector {
         let CoreId::Mcc(mcc) = site.core_id else {
             return;
         };
-        let knowledge = &mut self.clocks[self.hosts + mcc];
+        let number = self.synchronisation.core_index(site.core_id);
         let Some(words) = self.words.get_mut(&(mcc, scratchpad)) else {
             return;
         };
         let Some(word) = &words.words[(address % 128 / 8) as usize] else {
             return;
         };
-        if happens_before(&word.write.clock, knowledge) {
+        if happens_before(&word.write.clock, self.synchronisation.clock(number)) {
             return;
         }
         let is_partial = words.early_load.is_some_and(|early| early < word.number);
         let first = word.write.site;
-        join(knowledge, &word.write.clock);
+        self.synchronisation.learn(number, &word.write.clock);
         let number = word.number;
         let mut newer_words = words.words.iter().flatten();
         words.early_load = newer_words
             .any(|word| word.number > number)
             .then_some(number);
         if is_partial {
-            self.report_race(RaceKind::HalfWritten, site, first, line);
+            self.log.report(RaceKind::HalfWritten, site, first, line);
         }
     }
 
@@ -63,7 +63,7 @@ impl RaceDetector {
             let line_copies = self.line_copies.entry((mcc, scratchpad + i)).or_default();
             line_copies.push(line_copy);
         }
-        let clock = self.release_clock(site.core_id);
+        let clock = self.synchronisation.release_clock(site.core_id);
         self.commands[mcc].push_back(Command {
             far,
             scratchpad,
@@ -98,8 +98,9 @@ impl RaceDetector {
             return;
         }
         origin.loaded = true;
-        let knowledge = &self.clocks[self.hosts + mcc];
-        let far_line = self.far_lines.get(&origin.far);
+        let number = self.synchronisation.core_index(site.core_id);
+        let knowledge = self.synchronisation.clock(number);
+        let far_line = self.far_memory.line(origin.far);
         origin.stale |= far_line.is_some_and(|far_line| {
             far_line.version > origin.version && happens_before(&far_line.write.clock, knowledge)
         });
@@ -133,7 +134,7 @@ impl RaceDetector {
             (kind, line_copy.site, line_copy.far)
         });
         if let Some((kind, first, far)) = conflict {
-            self.report_race(kind, site, first, far);
+            self.log.report(kind, site, first, far);
         }
     }
 
@@ -161,7 +162,7 @@ impl RaceDetector {
     /// A core loads a stamp of its scratchpad line: that of reads (completed stores) if `stores`, otherwise that of
     /// writes (completed fetches).
     pub(crate) fn load_stamp(&mut self, mcc: usize, scratchpad: u64, stores: bool) {
-        self.acquire_from_channel(
+        self.synchronisation.acquire_from_channel(
             CoreId::Mcc(mcc),
             SyncChannel::Request(mcc, scratchpad as usize),
         );
@@ -198,32 +199,24 @@ impl RaceDetector {
         let Some(line_copies) = self.line_copies.get_mut(&(mcc, scratchpad)) else {
             return;
         };
-        let number = self.hosts + mcc;
-        let clock = &mut self.clocks[number];
-        let (far_lines, reads, channel_clocks) =
-            (&mut self.far_lines, &mut self.reads, &self.channel_clocks);
+        let number = self.synchronisation.core_index(CoreId::Mcc(mcc));
+        let (synchronisation, far_memory) = (&mut self.synchronisation, &mut self.far_memory);
         line_copies.retain(|line_copy| {
             let is_observed =
                 line_copy.done && line_copy.stores == stores && line_copy.command < limit;
             if is_observed && !stores {
-                let reads = reads.get_mut(&line_copy.far).into_iter().flatten();
-                for (_, read) in
-                    reads.filter(|(core, read)| *core == number && read.completion.is_none())
-                {
-                    read.completion = Some(clock[number]);
-                }
+                far_memory.complete_read(number, line_copy.far, synchronisation.time(number));
                 // A line of the host's own memory carries the host's knowledge.
-                if let Some(knowledge) = channel_clocks.get(&SyncChannel::Main(line_copy.far)) {
-                    join(clock, knowledge);
-                }
+                let channel = SyncChannel::Main(line_copy.far);
+                synchronisation.acquire_from_channel(CoreId::Mcc(mcc), channel);
             }
-            let far_line = far_lines
-                .get_mut(&line_copy.far)
+            let far_line = far_memory
+                .line_mut(line_copy.far)
                 .filter(|_| is_observed && stores);
             if let Some(far_line) =
                 far_line.filter(|far_line| far_line.version == line_copy.version)
             {
-                far_line.record_arrival(clock);
+                far_line.record_arrival(synchronisation.clock(number));
             }
             !is_observed
         });
@@ -264,14 +257,9 @@ impl RaceDetector {
             // The host's own memory is never stale. A copy of it carries knowledge, as an access of a core does.
             let knowledge = match stores {
                 true => write.clock,
-                false => self.release_clock(CoreId::Host(0)),
+                false => self.synchronisation.release_clock(CoreId::Host(0)),
             };
-            join(
-                self.channel_clocks
-                    .entry(SyncChannel::Main(line))
-                    .or_default(),
-                &knowledge,
-            );
+            (self.synchronisation).add_to_channel(SyncChannel::Main(line), &knowledge);
             self.has_main_copies = true;
             return;
         }
@@ -299,35 +287,33 @@ impl RaceDetector {
         let origin = self.origins.get_mut(&(mcc, scratchpad));
         let mut origin = origin.filter(|origin| origin.far == line);
         let newer = origin.as_ref().and_then(|origin| {
-            let far_line = self.far_lines.get(&line)?;
+            let far_line = self.far_memory.line(line)?;
             let is_known = happens_before(&far_line.write.clock, &write.clock);
             let uses_old_data =
                 origin.mask != u128::MAX || origin.stale || origin.loaded && !is_known;
             (far_line.version > origin.version && uses_old_data).then_some(far_line)
         });
         let newer = newer.map(|far_line| far_line.write.site);
-        let version = self
-            .far_lines
-            .get(&line)
-            .map_or(0, |far_line| far_line.version)
-            + 1;
+        let version = self.far_memory.version(line) + 1;
         if let Some(origin) = &mut origin {
             **origin = LineOrigin::new(line, version);
         }
         let overwritten = newer.map(|first| (RaceKind::Overwritten, first));
         let core_id = write.site.core_id;
-        let unordered = self.far_lines.get(&line).filter(|far_line| {
+        let unordered = self.far_memory.line(line).filter(|far_line| {
             !far_line
                 .arrival_clocks
                 .iter()
                 .any(|clock| happens_before(clock, &write.clock))
         });
         let unordered = unordered.map(|far_line| (RaceKind::UnorderedStores, far_line.write.site));
-        let read = self.conflicting_read(core_id, line, &write.clock);
+        let read = self
+            .far_memory
+            .conflicting_read(core_id, line, &write.clock);
         let read = read.map(|read| (RaceKind::UnorderedRead, read));
         let unordered = unordered.or(read).filter(|_| both_write.is_none());
         for (kind, first) in both_write.into_iter().chain(overwritten.or(unordered)) {
-            self.report_race(kind, write.site, first, line);
+            self.log.report(kind, write.site, first, line);
         }
         self.create_version(line, write);
         if let Some(line_copy) = self.find_line_copy(mcc, scratchpad, command) {
@@ -343,10 +329,7 @@ impl RaceDetector {
         write: &Write,
         cached_store: Option<Write>,
     ) {
-        let version = self
-            .far_lines
-            .get(&line)
-            .map_or(0, |far_line| far_line.version);
+        let version = self.far_memory.version(line);
         let origin = LineOrigin::new(line, version);
         self.origins.insert((mcc, scratchpad), origin);
         let in_flight = self
@@ -357,26 +340,26 @@ impl RaceDetector {
         let newest_host_write = newest.clone();
         let newest = newest.filter(|first| happens_before(&first.clock, &write.clock));
         // The data may have reached far memory, but no synchronisation guarantees it.
-        let in_flight_write = self.far_lines.get(&line).filter(|far_line| {
+        let in_flight_write = self.far_memory.line(line).filter(|far_line| {
             matches!(far_line.write.site.core_id, CoreId::Host(_))
                 && far_line.may_be_in_flight(&write.clock)
         });
         let stale = newest.or(in_flight_write.map(|far_line| far_line.write.clone()));
         // Unsynchronised stores: the host's, still in its caches, and those of other cores.
         let far_line = self
-            .far_lines
-            .get(&line)
+            .far_memory
+            .line(line)
             .map(|far_line| far_line.write.clone());
         let unordered = newest_host_write.into_iter().chain(far_line).find(|first| {
-            !self.is_same_agent(first.site.core_id, write.site.core_id)
+            !is_same_agent(first.site.core_id, write.site.core_id)
                 && !happens_before(&first.clock, &write.clock)
         });
         let stale = stale.map(|first| (RaceKind::StaleFetch, first.site));
         let unordered = unordered.map(|first| (RaceKind::UnorderedRead, first.site));
         if let Some((kind, first)) = stale.or(unordered) {
-            self.report_race(kind, write.site, first, line);
+            self.log.report(kind, write.site, first, line);
             // Report this race only once, even if the core later stores the line.
-            if let Some(far_line) = self.far_lines.get_mut(&line) {
+            if let Some(far_line) = self.far_memory.line_mut(line) {
                 far_line.record_arrival(&write.clock);
             }
         }
@@ -386,13 +369,10 @@ impl RaceDetector {
     /// A program ends, with all its copies. A core that learns of the end knows that the program's stores are in far
     /// memory.
     pub(crate) fn end_program(&mut self, mcc: usize) {
-        let number = self.hosts + mcc;
-        let clock = &self.clocks[number];
-        for read in self.reads.values_mut().flatten() {
-            if read.0 == number && read.1.completion.is_none() {
-                read.1.completion = Some(clock[number]);
-            }
-        }
+        let number = self.synchronisation.core_index(CoreId::Mcc(mcc));
+        let time = self.synchronisation.time(number);
+        self.far_memory.complete_all_reads(number, time);
+        let clock = self.synchronisation.clock(number);
         let line_copies = self
             .line_copies
             .iter()
@@ -401,14 +381,15 @@ impl RaceDetector {
             .flat_map(|(_, line_copies)| line_copies)
             .filter(|line_copy| line_copy.stores);
         for line_copy in stored {
-            let far_line = self.far_lines.get_mut(&line_copy.far);
+            let far_line = self.far_memory.line_mut(line_copy.far);
             if let Some(far_line) =
                 far_line.filter(|far_line| far_line.version == line_copy.version)
             {
                 far_line.record_arrival(clock);
             }
         }
-        self.release_to_channel(CoreId::Mcc(mcc), SyncChannel::Control(mcc));
+        self.synchronisation
+            .release_to_channel(CoreId::Mcc(mcc), SyncChannel::Control(mcc));
     }
 
     /// A program starts on a core.
@@ -417,6 +398,7 @@ impl RaceDetector {
         self.line_copies.retain(|(core, _), _| *core != mcc);
         self.origins.retain(|(core, _), _| *core != mcc);
         self.words.retain(|(core, _), _| *core != mcc);
-        self.acquire_from_channel(CoreId::Mcc(mcc), SyncChannel::Control(mcc));
+        self.synchronisation
+            .acquire_from_channel(CoreId::Mcc(mcc), SyncChannel::Control(mcc));
     }
 }

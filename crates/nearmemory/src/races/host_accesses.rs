@@ -1,7 +1,7 @@
 //! Accesses of the host: loads, stores, write-backs and fences.
 
 use super::detector::RaceDetector;
-use super::knowledge::{happens_before, join, SyncChannel};
+use super::knowledge::{happens_before, SyncChannel};
 use super::line_states::{byte_mask, Word, WordsInTransit, Write};
 use super::race::{RaceKind, Site};
 use crate::events::CoreId;
@@ -9,31 +9,28 @@ use crate::events::CoreId;
 impl RaceDetector {
     /// A line of far memory is read for the host's cache.
     pub(crate) fn fetch_line(&mut self, line: u64) {
-        let base = self
-            .far_lines
-            .get(&line)
-            .map_or(0, |far_line| far_line.version);
+        let base = self.far_memory.version(line);
         self.copies.entry(line).or_default().base = Some(base);
     }
 
     /// A scratchpad line is filled into the host's cache.
     pub(crate) fn fill_line(&mut self, line: u64, request: u64) {
-        let clock = self.carried_knowledge.remove(&request).unwrap_or_default();
-        self.copies.entry(line).or_default().knowledge = clock;
+        let knowledge = self.synchronisation.take_carried(request);
+        self.copies.entry(line).or_default().knowledge = knowledge.unwrap_or_default();
     }
 
     /// A host core loads from a line that is cached or being filled.
     pub(crate) fn host_load(&mut self, site: Site, line: u64, is_far: bool) {
-        let number = self.core_index(site.core_id);
+        let number = self.synchronisation.core_index(site.core_id);
         let copy = self.copies.get(&line);
         if !is_far {
             if let Some(copy) = copy {
-                join(&mut self.clocks[number], &copy.knowledge);
+                self.synchronisation.learn(number, &copy.knowledge);
             }
             return;
         }
-        let knowledge = &self.clocks[number];
-        let far_line = self.far_lines.get(&line);
+        let knowledge = self.synchronisation.clock(number);
+        let far_line = self.far_memory.line(line);
         let stale = far_line.zip(copy).filter(|(far_line, copy)| {
             copy.base.is_some_and(|base| far_line.version > base)
                 && happens_before(&far_line.write.clock, knowledge)
@@ -52,7 +49,10 @@ impl RaceDetector {
         let pending_store = pending_store.or(in_flight_write.map(|far_line| far_line.write.site));
         let unordered = far_line.filter(|far_line| {
             matches!(far_line.write.site.core_id, CoreId::Mcc(_))
-                && !happens_before(&far_line.write.clock, &self.knowledge(site.core_id))
+                && !happens_before(
+                    &far_line.write.clock,
+                    &self.synchronisation.knowledge(site.core_id),
+                )
         });
         let race = match stale {
             Some((far_line, _)) => Some((RaceKind::StaleLoad, far_line.write.site)),
@@ -60,15 +60,18 @@ impl RaceDetector {
         };
         let unordered = unordered.map(|far_line| (RaceKind::UnorderedRead, far_line.write.site));
         if let Some((kind, first)) = race.or(unordered) {
-            self.report_race(kind, site, first, line);
+            self.log.report(kind, site, first, line);
         }
         self.record_read(site, line, true);
     }
 
     /// A host core stores `bytes` bytes to a line that is cached or being filled.
     pub(crate) fn host_store(&mut self, site: Site, address: u64, bytes: u32, is_far: bool) {
-        let (line, number) = (address & !127, self.core_index(site.core_id));
-        let clock = self.clocks[number].clone();
+        let (line, number) = (
+            address & !127,
+            self.synchronisation.core_index(site.core_id),
+        );
+        let clock = self.synchronisation.clock(number).clone();
         if !is_far {
             self.host_store_word(site, address);
         }
@@ -84,28 +87,30 @@ impl RaceDetector {
             return;
         }
         // A program that knows of the newer version may intend to overwrite the whole line.
-        let far_line = self.far_lines.get(&line);
+        let far_line = self.far_memory.line(line);
         let newer = far_line.filter(|far_line| {
             base.is_some_and(|base| far_line.version > base)
                 && !happens_before(&far_line.write.clock, &knowledge)
         });
-        let knowledge = self.knowledge(site.core_id);
+        let knowledge = self.synchronisation.knowledge(site.core_id);
         let unordered = far_line.filter(|far_line| {
             matches!(far_line.write.site.core_id, CoreId::Mcc(_))
                 && !happens_before(&far_line.write.clock, &knowledge)
         });
         let unordered = unordered.map(|far_line| (RaceKind::UnorderedStores, far_line.write.site));
-        let read = self.conflicting_read(site.core_id, line, &knowledge);
+        let read = self
+            .far_memory
+            .conflicting_read(site.core_id, line, &knowledge);
         let read = read.map(|read| (RaceKind::UnorderedRead, read));
         let newer = newer.map(|far_line| (RaceKind::BothWrite, far_line.write.site));
         if let Some((kind, first)) = newer.or(unordered).or(read) {
-            self.report_race(kind, site, first, line);
+            self.log.report(kind, site, first, line);
         }
     }
 
     /// A host core stores to a word of a scratchpad line, which may be evicted directly afterwards.
     fn host_store_word(&mut self, site: Site, address: u64) {
-        let clock = self.release_clock(site.core_id);
+        let clock = self.synchronisation.release_clock(site.core_id);
         let number = self.words_stored;
         self.words_stored += 1;
         let copy = self.copies.entry(address & !127).or_default();
@@ -140,13 +145,13 @@ impl RaceDetector {
         // A scratchpad line carries the knowledge of its last store.
         if let Some(write) = first_store {
             if let CoreId::Host(core) = write.site.core_id {
-                self.clocks[core][core] = self.clocks[core][core].max(stored[core] + 1);
+                self.synchronisation.advance_time(core, stored[core] + 1);
             }
             let knowledge = write.clock;
             self.words_in_transit
                 .insert(request, WordsInTransit { words, knowledge });
         }
-        self.carried_knowledge.insert(request, stored);
+        self.synchronisation.carry(request, stored);
     }
 
     /// A write-back reaches far memory.
@@ -155,9 +160,10 @@ impl RaceDetector {
             return;
         };
         let newer =
-            (self.far_lines.get(&line)).filter(|far_line| far_line.version > base && !is_whole);
+            (self.far_memory.line(line)).filter(|far_line| far_line.version > base && !is_whole);
         if let Some(first) = newer.map(|far_line| far_line.write.site) {
-            self.report_race(RaceKind::Overwritten, write.site, first, line);
+            self.log
+                .report(RaceKind::Overwritten, write.site, first, line);
         }
         self.create_version(line, write);
     }
@@ -169,13 +175,13 @@ impl RaceDetector {
 
     /// A host core completes a fence, which has waited for its cleaned lines.
     pub(crate) fn complete_fence(&mut self, core: usize) {
-        join(&mut self.clocks[core], &self.acknowledged_knowledge[core]);
+        self.synchronisation.acquire_acknowledgements(core);
         for line in std::mem::take(&mut self.cleaned[core]) {
-            let far_line = self.far_lines.get_mut(&line);
+            let far_line = self.far_memory.line_mut(line);
             if let Some(far_line) =
                 far_line.filter(|far_line| matches!(far_line.write.site.core_id, CoreId::Host(_)))
             {
-                far_line.record_arrival(&self.clocks[core]);
+                far_line.record_arrival(self.synchronisation.clock(core));
             }
         }
     }
@@ -184,7 +190,8 @@ impl RaceDetector {
     #[inline(always)]
     pub(crate) fn host_load_main(&mut self, core: usize, address: u64) {
         if self.has_main_copies {
-            self.acquire_from_channel(CoreId::Host(core), SyncChannel::Main(address & !127));
+            self.synchronisation
+                .acquire_from_channel(CoreId::Host(core), SyncChannel::Main(address & !127));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Knowledge of cores: vector clocks, and the channels that carry them.
 
+use crate::events::CoreId;
 use std::collections::VecDeque;
 
 /// A vector clock: one time per core.
@@ -52,4 +53,9 @@ pub(super) fn happens_before(clock: &Clock, other: &Clock) -> bool {
         .iter()
         .zip(other_times)
         .all(|(time, other_time)| *time <= other_time)
+}
+
+/// Returns true if both are the same core, or both are host cores, which share their caches and observe each other.
+pub(super) fn is_same_agent(a: CoreId, b: CoreId) -> bool {
+    a == b || matches!((a, b), (CoreId::Host(_), CoreId::Host(_)))
 }

@@ -1,6 +1,7 @@
 //! Races and their program locations.
 
 use crate::events::CoreId;
+use std::collections::BTreeSet;
 
 /// A program location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,4 +53,27 @@ pub struct Race {
     /// Address of the line in far memory. For a scratchpad line, the far address that it is copied from or to; without
     /// a copy, its address for the host.
     pub line: u64,
+}
+
+/// Races found so far.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RaceLog {
+    /// Kinds and locations of all races; each pair of locations is reported once per kind.
+    reported: BTreeSet<(RaceKind, Site, Site)>,
+    /// Races that the machine has not taken yet.
+    pub(crate) new_races: Vec<Race>,
+}
+
+impl RaceLog {
+    /// Reports a race unless it was reported before.
+    pub(super) fn report(&mut self, kind: RaceKind, second: Site, first: Site, line: u64) {
+        if self.reported.insert((kind, second, first)) {
+            self.new_races.push(Race {
+                kind,
+                second,
+                first,
+                line,
+            });
+        }
+    }
 }

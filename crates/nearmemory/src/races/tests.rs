@@ -25,9 +25,11 @@ fn change_bytes(races: &mut RaceDetector, mcc: usize, bytes: std::ops::Range<u64
 
 /// Sends a word from one core to the other.
 fn send_word_between(races: &mut RaceDetector, from: usize, to: usize) {
-    races.send_word(from, to, 4);
-    races.deliver_word(from, to);
-    races.acquire_from_channel(CoreId::Mcc(to), SyncChannel::Fifo(from, to));
+    races.synchronisation.send_word(from, to, 4);
+    races.synchronisation.deliver_word(from, to);
+    races
+        .synchronisation
+        .acquire_from_channel(CoreId::Mcc(to), SyncChannel::Fifo(from, to));
 }
 
 /// A race on the line; each access is given by the number of its core and its program counter.
@@ -93,7 +95,7 @@ fn stored_bytes_are_compared_with_fetched_bytes() {
         let expected = expected.map(|(kind, second, first)| race(kind, second, first));
         let expected = Vec::from_iter(expected);
         assert_eq!(
-            races.new_races, expected,
+            races.log.new_races, expected,
             "{early} {receives} {loads} {bytes}"
         );
     }
@@ -110,7 +112,10 @@ fn store_before_another_cores_read_ends_is_a_race() {
         }
         copy(&mut races, 0, 2, true);
         let read = race(RaceKind::UnorderedRead, (0, 2), (1, 1));
-        assert_eq!(races.new_races, Vec::from_iter((!waits).then_some(read)));
+        assert_eq!(
+            races.log.new_races,
+            Vec::from_iter((!waits).then_some(read))
+        );
     }
 }
 
@@ -121,18 +126,20 @@ fn fifo_space_orders_only_earlier_reads() {
     for (words, races_found) in [(3, 1), (4, 0)] {
         let mut races = RaceDetector::new(0, 2);
         for _ in 0..2 {
-            races.send_word(0, 1, 2);
-            races.deliver_word(0, 1);
+            races.synchronisation.send_word(0, 1, 2);
+            races.synchronisation.deliver_word(0, 1);
         }
-        races.acquire_from_channel(CoreId::Mcc(1), SyncChannel::Fifo(0, 1));
-        races.pop_word(0, 1);
+        races
+            .synchronisation
+            .acquire_from_channel(CoreId::Mcc(1), SyncChannel::Fifo(0, 1));
+        races.synchronisation.pop_word(0, 1);
         copy(&mut races, 1, 1, false);
-        races.pop_word(0, 1);
+        races.synchronisation.pop_word(0, 1);
         for _ in 2..words {
-            races.send_word(0, 1, 2);
+            races.synchronisation.send_word(0, 1, 2);
         }
         copy(&mut races, 0, 2, true);
-        assert_eq!(races.new_races.len(), races_found, "{words}");
+        assert_eq!(races.log.new_races.len(), races_found, "{words}");
     }
 }
 
@@ -150,6 +157,9 @@ fn host_written_scratchpad_line_ends_the_copy_dependency() {
         }
         copy(&mut races, 1, 3, true);
         let stale = race(RaceKind::Overwritten, (1, 3), (0, 2));
-        assert_eq!(races.new_races, Vec::from_iter((!writes).then_some(stale)));
+        assert_eq!(
+            races.log.new_races,
+            Vec::from_iter((!writes).then_some(stale))
+        );
     }
 }

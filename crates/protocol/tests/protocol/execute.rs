@@ -1,5 +1,6 @@
 //! Execution of rows: sets, fields, numbers, faults.
 
+use cohkit_base::random::SplitMix64;
 use cohkit_protocol::controller::Event;
 use cohkit_protocol::execute::{Act, Changes, Fault, Machine, Outcome, Receiver, Trigger};
 use cohkit_protocol::protocol::{Home, MessageId, Protocol};
@@ -396,12 +397,11 @@ fn large_remote_sets_keep_their_members() {
         acts
     };
     let mut sharers = std::collections::BTreeSet::new();
-    let mut random = 1u64;
+    let mut random = SplitMix64::new(1);
     for _ in 0..3000 {
-        random = random.wrapping_mul(6364136223846793005).wrapping_add(1);
-        let sender = (random >> 33) as u16 % REMOTES;
+        let sender = random.below(REMOTES.into()) as u16;
         // Remotes join the sharers, join again, or leave.
-        match random >> 61 {
+        match random.below(8) {
             0 => {
                 react(1, sender);
                 sharers.remove(&sender);
@@ -447,11 +447,8 @@ fn separate_registers_are_undone_and_redone() {
         panic!("hand-written home")
     };
     const REMOTES: u16 = 40;
-    let (mut seed, mut changed) = (0u64, 0);
-    let mut draw = |limit: u16| {
-        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1);
-        ((seed >> 33) % u64::from(limit)) as u16
-    };
+    let (mut random, mut changed) = (SplitMix64::new(0), 0);
+    let mut draw = |limit: u16| random.below(limit.into()) as u16;
     for controller in [&protocol.remote, home] {
         let machine = Machine::new(controller, REMOTES);
         let mut combined = machine.initial();

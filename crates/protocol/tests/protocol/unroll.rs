@@ -1,5 +1,6 @@
 //! Rows about sets of homes behave the same evaluated by members and unrolled home by home.
 
+use cohkit_base::random::SplitMix64;
 use cohkit_protocol::controller::{
     Controller, Effect, Event, Expression, Set, Statement, Target, Value, Variable,
 };
@@ -136,16 +137,13 @@ impl Unroller<'_> {
     }
 }
 
-/// Pseudorandom numbers by xorshift.
-struct Random(u64);
+/// Pseudorandom numbers and values.
+struct Random(SplitMix64);
 
 impl Random {
     /// Returns a number below `limit`.
     fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
+        self.0.below(limit)
     }
 
     /// A random value that a field of this type may have.
@@ -309,8 +307,8 @@ fn set_loop_matches_unrolled_homes() {
             };
             for controller in [&protocol.remote, home] {
                 sets += usize::from(controller.variables.iter().any(|v| v.ty.is_home_set()));
-                let steps =
-                    compare_forms(&protocol, controller, remotes, Random(seed * 0x9e37_79b9));
+                let random = Random(SplitMix64::new(seed));
+                let steps = compare_forms(&protocol, controller, remotes, random);
                 assert!(steps > 50, "{name} {}: {steps} steps", controller.name);
             }
         }

@@ -1,5 +1,6 @@
 //! Floating-point results compared with a library, with the host, and with each other.
 
+use cohkit_base::random::SplitMix64;
 use cohkit_riscv::float::{Format, Rounding, DOUBLE, INEXACT, OVERFLOW, SINGLE, UNDERFLOW};
 use cohkit_riscv::table::row;
 use cohkit_riscv::{Extensions, FlatMemory, Hart};
@@ -15,18 +16,10 @@ const MODES: [(Rounding, Round); 5] = [
     (Rounding::NearestAway, Round::NearestTiesToAway),
 ];
 
-/// Next number of a pseudorandom sequence (SplitMix64).
-fn next(seed: &mut u64) -> u64 {
-    *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (*seed ^ *seed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ z >> 31
-}
-
 /// A random number of any class. Fractions are often mostly zeroes or ones; exponents are often near a bound or the
 /// middle.
-fn random_number(seed: &mut u64, fraction: u32, exponent: u32) -> u64 {
-    let (random_bits, kind) = (next(seed), next(seed));
+fn random_number(random: &mut SplitMix64, fraction: u32, exponent: u32) -> u64 {
+    let (random_bits, kind) = (random.next_u64(), random.next_u64());
     let bits = match kind & 3 {
         0 => random_bits,
         1 => random_bits & (u64::MAX << (kind >> 8 & 63)),
@@ -80,11 +73,11 @@ fn check_arithmetic<F: Float + std::fmt::Debug>(
     exponent: u32,
     seed: u64,
 ) {
-    let mut state = seed;
+    let mut random = SplitMix64::new(seed);
     for _ in 0..100_000 {
-        let [a, b, c] = [(); 3].map(|()| random_number(&mut state, fraction, exponent));
+        let [a, b, c] = [(); 3].map(|()| random_number(&mut random, fraction, exponent));
         let [fa, fb, fc] = [a, b, c].map(|n| F::from_bits(n.into()));
-        let (mode, round) = MODES[(next(&mut state) % 5) as usize];
+        let (mode, round) = MODES[(random.next_u64() % 5) as usize];
         let check = |name: &str,
                      library_result: StatusAnd<F>,
                      crate_operation: &dyn Fn(&mut u8) -> u64| {
@@ -128,10 +121,10 @@ fn arithmetic_matches_the_library_in_every_rounding_mode() {
 /// Conversions of random numbers between both precisions, and to integers.
 #[test]
 fn conversions_match_the_library() {
-    let mut state = 3;
+    let mut random = SplitMix64::new(3);
     for _ in 0..100_000 {
-        let a = random_number(&mut state, 52, 11);
-        let (mode, round) = MODES[(next(&mut state) % 5) as usize];
+        let a = random_number(&mut random, 52, 11);
+        let (mode, round) = MODES[(random.next_u64() % 5) as usize];
         let (mut raised, mut loses_info) = (0, false);
         let library_result: StatusAnd<Single> =
             Double::from_bits(a.into()).convert_r(round, &mut loses_info);
@@ -147,7 +140,7 @@ fn conversions_match_the_library() {
                 "{a:#x} {mode:?}"
             );
         }
-        let integer = next(&mut state) as i64 >> (next(&mut state) & 63);
+        let integer = random.next_u64() as i64 >> (random.next_u64() & 63);
         let library_result = Single::from_i128_r(integer.into(), round);
         let mut raised = 0;
         let crate_result = SINGLE.from_integer(integer.into(), mode, &mut raised);
@@ -174,9 +167,9 @@ fn conversions_match_the_library() {
 /// A correctly rounded root is the number whose square is nearest, which exact squares decide.
 #[test]
 fn square_roots_match_the_host_in_every_rounding_mode() {
-    let mut state = 4;
+    let mut random = SplitMix64::new(4);
     for _ in 0..100_000 {
-        let a = random_number(&mut state, 52, 11) & !(1 << 63);
+        let a = random_number(&mut random, 52, 11) & !(1 << 63);
         let mut raised = 0;
         let root = DOUBLE.square_root(a, Rounding::NearestEven, &mut raised);
         let host = f64::from_bits(a).sqrt();
@@ -218,8 +211,11 @@ fn results_do_not_depend_on_earlier_flags() {
     let names = [
         "fadd", "fsub", "fmul", "fdiv", "fsqrt", "fmadd", "fmsub", "fnmsub", "fnmadd",
     ];
-    let (mut state, mut hart, mut memory) =
-        (5, Hart::new(0, Extensions::HOST), FlatMemory::new(0, 4));
+    let (mut random, mut hart, mut memory) = (
+        SplitMix64::new(5),
+        Hart::new(0, Extensions::HOST),
+        FlatMemory::new(0, 4),
+    );
     for (wide, fraction, exponent) in [("s", 23, 8), ("d", 52, 11)] {
         for name in names {
             let row = row(&format!("{name}.{wide}")).expect("a known instruction");
@@ -229,7 +225,7 @@ fn results_do_not_depend_on_earlier_flags() {
                 .expect("the word is in memory")
                 .copy_from_slice(&word.to_le_bytes());
             for _ in 0..20_000 {
-                let operands = [(); 3].map(|()| random_number(&mut state, fraction, exponent));
+                let operands = [(); 3].map(|()| random_number(&mut random, fraction, exponent));
                 for (register, operand) in (10..).zip(operands) {
                     let nan_boxing = if wide == "s" { 0xffff_ffff << 32 } else { 0 };
                     hart.set_f(register, operand | nan_boxing);
