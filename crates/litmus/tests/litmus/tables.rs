@@ -430,11 +430,15 @@ fn isolated_round_has_the_predicted_message_count() {
         let program = rounds("a round", other_homes.len() + 1, &[(&other_homes, times)]);
         let strict = messages(SO_STRICT, &program);
         assert_eq!(
-            (count_named(&strict, "Write"), count_named(&strict, "Ack")),
+            (
+                count_named(&strict, "Write"),
+                count_named(&strict, "StoreAck")
+            ),
             (m + 1, m + 1)
         );
         let source = messages(SO, &program);
-        let counts = ["Write", "Release", "Ack", "Written"].map(|name| count_named(&source, name));
+        let counts =
+            ["Write", "Release", "StoreAck", "ReleaseAck"].map(|name| count_named(&source, name));
         assert_eq!(counts, [m, 1, m, 1]);
         let directories = messages(&wide(4), &program);
         assert_eq!(
@@ -498,9 +502,9 @@ fn simulated_round_has_the_predicted_message_count() {
     let mut pending = [0; 2];
     for seed in 0..40 {
         let strict = sent(SO_STRICT, seed);
-        assert_eq!((strict("Write"), strict("Ack")), (3, 3), "seed {seed}");
+        assert_eq!((strict("Write"), strict("StoreAck")), (3, 3), "seed {seed}");
         let source = sent(SO, seed);
-        let counts = ["Write", "Release", "Ack", "Written"].map(source);
+        let counts = ["Write", "Release", "StoreAck", "ReleaseAck"].map(source);
         assert_eq!(counts, [2, 1, 2, 1], "seed {seed}");
         let cord = sent(CORD, seed);
         assert_eq!((cord("Relaxed"), cord("Release")), (2, 1), "seed {seed}");

@@ -284,16 +284,16 @@ fn atomics_are_performed_at_homes_under_jitter() {
 /// A home that answers with the value it has written, or does not perform the access, is detected.
 #[test]
 fn wrong_atomic_responses_are_detected() {
-    let row = "L | Atomic if count(readers - { sender }) == 0 | send Old, write,";
+    let row = "Atomic if count(sharers - { sender }) == 0 | send OldValue, write,";
     for (faulty, kind, expected) in [
         (
-            "write, send Old,",
+            "write, send OldValue,",
             FailureKind::DataValue,
             "and is answered with",
         ),
-        ("send Old,", FailureKind::DataValue, "not performed"),
+        ("send OldValue,", FailureKind::DataValue, "not performed"),
     ] {
-        let faulty_row = row.replace("send Old, write,", faulty);
+        let faulty_row = row.replace("send OldValue, write,", faulty);
         let protocol = changed_ordering("so-strict", &[], &[(row, &faulty_row)]);
         let setup = setup(&protocol, &machine(), Arc::new(KernelScenario(Atomics)));
         match play_while(&setup, &mut |_| true) {

@@ -295,15 +295,15 @@ const FAULTS: &[Fault] = &[
         SO,
         "a release waits for all outstanding stores but one",
         "WxWxLy+AyRx",
-        &[("release if open == 0", "release if open <= 1")],
+        &[("release if outstanding == 0", "release if outstanding <= 1")],
         FORBIDDEN_OUTCOME,
     ),
     fault(
         SO,
         "a core counts one of several outstanding stores",
         "WxWxLy+AyRx",
-        &[("send Write, open += 1", "send Write, open := 1")],
-        "`open` has no room for -1",
+        &[("send Write, outstanding += 1", "send Write, outstanding := 1")],
+        "`outstanding` has no room for -1",
     ),
     fault(
         SO,
@@ -316,14 +316,17 @@ const FAULTS: &[Fault] = &[
         SO,
         "stores may not pass a release that has been sent",
         "WxLyWx",
-        &[("send Release, ready := false", "send Release")],
+        &[("send Release, release_pending := false", "send Release")],
         STUCK,
     ),
     fault(
         SO_STRICT,
         "all copies but one are awaited",
         "WxWxLy+RxAyRx+Rx",
-        &[("A F G | Gone if owed > 1 |", "A F G | Gone if owed > 2 |")],
+        &[(
+            "GetM_A Write_AD Atomic_AD | ProbeAck if pending_acks > 1 |",
+            "GetM_A Write_AD Atomic_AD | ProbeAck if pending_acks > 2 |",
+        )],
         "a readable copy is stale",
     ),
     fault(
@@ -332,11 +335,14 @@ const FAULTS: &[Fault] = &[
         "WxWyLz+RxAzRxRy",
         &[
             (
-                "Write  | defer, send Inv to readers - { sender },",
-                "Write  | defer, send Ack, send Inv to readers - { sender },",
+                "Write\n    | defer, send Inv to sharers - { sender },",
+                "Write\n    | defer, send StoreAck, send Inv to sharers - { sender },",
             ),
-            ("Write  | defer, send Inv to owner,", "Write  | defer, send Ack, send Inv to owner,"),
-            ("write deferred, send Ack to wants,", "write deferred,"),
+            (
+                "Write        | defer, send Inv to owner,",
+                "Write | defer, send StoreAck, send Inv to owner,",
+            ),
+            ("write deferred, send StoreAck to requestor,", "write deferred,"),
         ],
         "a write completes although the home has not performed it",
     ),
