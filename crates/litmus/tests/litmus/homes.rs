@@ -360,7 +360,7 @@ fn shortest_path_lists_received_messages_in_order() {
     let [wx, wy, wz] = ["Write(x=1)", "Write(y=1)", "Write(z=1)"];
     let z = ["GetS(z)", "DataE(z=1)", "GetS(x)"];
     // The copy with the old X arrives before its invalidation.
-    let x = [wx, "DataE(x=0)", "Inv(x)", "Gone(x)"];
+    let x = [wx, "DataE(x=0)", "Inv(x)", "ProbeAck(x)"];
     assert_eq!(
         received,
         [&[wy, "GetS(y)", "DataE(y=1)", wz], &z[..], &x].concat()
