@@ -275,7 +275,7 @@ fn atomics_are_performed_at_homes_under_jitter() {
                 });
                 let sent = played.statistics.sent("Atomic").unwrap();
                 assert!(sent > 8, "{ordering}, kernel {number}: {sent}");
-                assert_eq!(played.statistics.sent("Old"), Some(sent), "{ordering}");
+                assert_eq!(played.statistics.sent("OldValue"), Some(sent), "{ordering}");
             }
         }
     }
@@ -430,7 +430,7 @@ fn stores_overtaken_by_a_flag_are_detected() {
     (hosts.extra_latency_from.value, hosts.extra_latency_to.value) = (0, 5);
     hosts.extra_latency.value = 100_000_000;
     let sizes = [("homes", 8), ("epochs", 16), ("entries", 8), ("most", 255)];
-    let change = (" and told[sender][epoch] == needs", "");
+    let change = (" and notify_count[sender][epoch] == notifications", "");
     let faulty = ("faulty", changed_ordering("cord", &sizes, &[change]));
     let protocols = orderings(8).into_iter().chain([faulty]);
     for (ordering, protocol) in protocols {
