@@ -155,7 +155,7 @@ def _acknowledgement_share(result: Play, _: int) -> float:
     """Return the percentage of the bytes between hosts used by acknowledgements."""
     assert result.traffic is not None  # noqa: S101 -- there are hosts
     # Both stores and releases are acknowledged.
-    acknowledgements = sum(result.traffic[name]["between_bytes"] for name in ("Ack", "Written"))
+    acknowledgements = sum(result.traffic[name]["between_bytes"] for name in ("StoreAck", "ReleaseAck"))
     return ratio(acknowledgements, traffic(result))
 
 

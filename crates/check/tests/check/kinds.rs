@@ -518,14 +518,14 @@ fn variables_start_with_declared_initial_values() {
     let report = verify(text, "two_caches");
     assert_eq!((report.states, report.transitions), (4_873, 13_960));
     // The home must start with one token per cache, and as the owner.
-    let initial_tokens = "held:   count = count(cache)";
+    let initial_tokens = "held:        count = count(cache)";
     assert_eq!(
-        violated_after_change(text, "two_caches", initial_tokens, "held:   count"),
+        violated_after_change(text, "two_caches", initial_tokens, "held: count"),
         "no deadlock"
     );
-    let owner = "owns:   bool = true";
+    let owner = "owns:        bool = true";
     assert_eq!(
-        violated_after_change(text, "two_caches", owner, "owns:   bool = false"),
+        violated_after_change(text, "two_caches", owner, "owns: bool = false"),
         "no deadlock"
     );
 }

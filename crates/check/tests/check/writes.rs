@@ -589,6 +589,6 @@ fn atomic_access_excludes_intervening_stores() {
     // The home reads and writes in one step.
     let one_step = include_str!("../../../../ordering/so-strict.coh");
     search(one_step, 2, 1).unwrap();
-    let write_first = one_step.replace("send Old, write,", "write, send Old,");
+    let write_first = one_step.replace("send OldValue, write,", "write, send OldValue,");
     assert_eq!(search(&write_first, 2, 1), violation_of(split));
 }

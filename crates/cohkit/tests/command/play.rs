@@ -541,8 +541,8 @@ fn protocols_are_read_with_other_parameters() {
         .collect();
     let valid_output = play(&size_options);
     assert!(valid_output.contains("delivered"), "{valid_output}");
-    // A counter with a bound above 255 takes the bits that the platform states: 32. An epoch, a turn and a number of
-    // homes add 8, 8 and 4 bits, of which 8 fit into the header. Together they take 6 bytes beside a header and a word.
+    // A counter with a bound above 255 takes the bits that the platform states: 32. An epoch, a sequence number
+    // and a number of homes add 8, 8 and 4 bits, of which 8 fit into the header. Together they take 6 bytes beside a header and a word.
     let release = valid_output.lines().find(|line| line.contains("Release"));
     let cells: Vec<&str> = release
         .expect("the counter is listed")

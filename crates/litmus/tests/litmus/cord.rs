@@ -63,39 +63,45 @@ const HANDED_OVER: &str = "1:X0=1; 1:X2=0";
 /// Description of threads that reach no outcome.
 const DEADLOCK: &str = "wait forever";
 
-/// Faults in the counts, turns, notifications and waits by which directories order stores.
+/// Faults in the counts, sequence numbers, notifications and waits by which directories order stores.
 const FAULTS: &[Fault] = &[
     Fault {
         description: "a notification is sent before the stores have arrived",
         words: &[(
-            "Ask if arrived[sender][epoch] == stores and served",
-            "Ask if served",
+            "NotifyRequest if store_count[sender][epoch] == stores and expected_sequence",
+            "NotifyRequest if expected_sequence",
         )],
         refuted_by: Shape("MP+popl+poap"),
         expected: HANDED_OVER,
     },
     Fault {
-        description: "a notification is sent before its turn",
+        description: "a notification is sent before an earlier epoch end",
         words: &[(
-            "Ask if arrived[sender][epoch] == stores and served[sender] == turn",
-            "Ask if arrived[sender][epoch] == stores",
+            "NotifyRequest if store_count[sender][epoch] == stores and expected_sequence[sender] == sequence",
+            "NotifyRequest if store_count[sender][epoch] == stores",
         )],
         refuted_by: Shape("MP+poll+poaa"),
         expected: DEADLOCK,
     },
     Fault {
         description: "a notification is sent to the home that sends it",
-        words: &[("turn = turns[h], at = home)", "turn = turns[h], at = h)")],
+        words: &[(
+            "sequence = next_sequence[h], release_home = home)",
+            "sequence = next_sequence[h], release_home = h)",
+        )],
         refuted_by: Shape("MP+poll+poaa"),
         expected: DEADLOCK,
     },
     Fault {
         description: "a count is not reset when its release commits",
         words: &[
-            ("write, arrived[sender][epoch] := 0, told", "write, told"),
             (
-                "write deferred, arrived[wants][its] := 0, told",
-                "write deferred, told",
+                "write, store_count[sender][epoch] := 0, notify_count",
+                "write, notify_count",
+            ),
+            (
+                "write deferred, store_count[requestor][request_epoch] := 0, notify_count",
+                "write deferred, notify_count",
             ),
         ],
         refuted_by: System("one"),
@@ -104,8 +110,8 @@ const FAULTS: &[Fault] = &[
     Fault {
         description: "a count is not reset when its home notifies",
         words: &[(
-            "| arrived[sender][epoch] := 0, served[sender] += 1, send Notify",
-            "| served[sender] += 1, send Notify",
+            "| store_count[sender][epoch] := 0, expected_sequence[sender] += 1,\n      send Notify",
+            "| expected_sequence[sender] += 1, send Notify",
         )],
         refuted_by: System("two"),
         expected: "which holds 0..1, in 12 steps",
@@ -113,8 +119,8 @@ const FAULTS: &[Fault] = &[
     Fault {
         description: "notifications are not reset",
         words: &[
-            ("told[sender][epoch] := 0, ", ""),
-            ("told[wants][its] := 0, ", ""),
+            ("notify_count[sender][epoch] := 0, ", ""),
+            ("notify_count[requestor][request_epoch] := 0,\n", "\n"),
         ],
         refuted_by: System("two"),
         expected: "which holds 0..1, in 20 steps",
@@ -127,17 +133,20 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         description: "a release does not end its epoch",
-        words: &[("sent := 0, now += 1 | stay", "sent := 0 | stay")],
+        words: &[(
+            "store_count := 0, epoch += 1 | stay",
+            "store_count := 0 | stay",
+        )],
         refuted_by: Written("MP+rounds"),
         expected: DEADLOCK,
     },
     Fault {
         description: "a table does not count a second store of an epoch",
         words: &[(
-            "  L | Relaxed if count(readers - { sender }) == 0 | write, arrived",
-            "  L | Relaxed if count(readers - { sender }) == 0 and arrived[sender][epoch] != 0 \
-             | write, readers := {} | stay\n  \
-             L | Relaxed if count(readers - { sender }) == 0 | write, arrived",
+            "  S          | Relaxed if count(sharers - { sender }) == 0\n    | write, store_count",
+            "  S | Relaxed if count(sharers - { sender }) == 0 and store_count[sender][epoch] != 0 \
+             | write, sharers := {} | stay\n  \
+             S | Relaxed if count(sharers - { sender }) == 0 | write, store_count",
         )],
         refuted_by: Written("MP+counts"),
         expected: DEADLOCK,
@@ -145,8 +154,8 @@ const FAULTS: &[Fault] = &[
     Fault {
         description: "a release commits with one notification missing",
         words: &[(
-            "told[sender][epoch] == needs",
-            "told[sender][epoch] + 1 >= needs",
+            "notify_count[sender][epoch] == notifications",
+            "notify_count[sender][epoch] + 1 >= notifications",
         )],
         refuted_by: Shape("MP+poll+poaa"),
         expected: HANDED_OVER,
@@ -154,17 +163,17 @@ const FAULTS: &[Fault] = &[
     Fault {
         description: "a release commits before the stores at its own home",
         words: &[(
-            "Release if arrived[sender][epoch] == stores and served",
-            "Release if served",
+            "Release if (store_count[sender][epoch] == stores and expected_sequence",
+            "Release if (expected_sequence",
         )],
         refuted_by: Shape("MP+popl+poap"),
         expected: HANDED_OVER,
     },
     Fault {
-        description: "a release commits before its turn",
+        description: "a release commits before an earlier epoch end",
         words: &[(
-            "stores and served[sender] == turn and told",
-            "stores and told",
+            "stores and expected_sequence[sender] == sequence\n        and notify_count",
+            "stores and notify_count",
         )],
         refuted_by: Shape("MP+poll+poaa"),
         expected: HANDED_OVER,
@@ -173,12 +182,12 @@ const FAULTS: &[Fault] = &[
         description: "homes with earlier releases are not requested to notify",
         words: &[
             (
-                "needs = count(touched + waiting - { home })",
-                "needs = count(touched - { home })",
+                "notifications = count(store_homes + unacked_homes - { home })",
+                "notifications = count(store_homes - { home })",
             ),
             (
-                "for h in touched + waiting - { home }",
-                "for h in touched - { home }",
+                "for h in store_homes + unacked_homes - { home }",
+                "for h in store_homes - { home }",
             ),
         ],
         refuted_by: Shape("MP+poll+poaa"),
@@ -187,8 +196,8 @@ const FAULTS: &[Fault] = &[
     Fault {
         description: "the count of a release is sent as 0",
         words: &[(
-            "Release (epoch = now, stores = sent[home],",
-            "Release (epoch = now, stores = 0,",
+            "Release (epoch = epoch, stores = store_count[home],",
+            "Release (epoch = epoch, stores = 0,",
         )],
         refuted_by: Shape("CoWW+popl"),
         expected: DEADLOCK,
@@ -196,8 +205,8 @@ const FAULTS: &[Fault] = &[
     Fault {
         description: "the count of another home is sent as 0",
         words: &[(
-            "Ask (epoch = now, stores = sent[h],",
-            "Ask (epoch = now, stores = 0,",
+            "NotifyRequest (epoch = epoch, stores = store_count[h],",
+            "NotifyRequest (epoch = epoch, stores = 0,",
         )],
         refuted_by: Shape("MP+popl+poap"),
         expected: DEADLOCK,
@@ -206,16 +215,16 @@ const FAULTS: &[Fault] = &[
         description: "a release is acknowledged before all copies are invalidated",
         words: &[
             (
-                "its := epoch, readers := {} | G",
-                "its := epoch, readers := {}, send Ack | G",
+                "request_epoch := epoch, sharers := {} | Release_AD",
+                "request_epoch := epoch, sharers := {}, send ReleaseAck | Release_AD",
             ),
             (
-                "its := epoch, owner := none | G",
-                "its := epoch, owner := none, send Ack | G",
+                "request_epoch := epoch, owner := none | Release_AD",
+                "request_epoch := epoch, owner := none, send ReleaseAck | Release_AD",
             ),
             (
-                "served[wants] += 1, send Ack to wants, ",
-                "served[wants] += 1, ",
+                "expected_sequence[requestor] += 1, send ReleaseAck to requestor, ",
+                "expected_sequence[requestor] += 1, ",
             ),
         ],
         refuted_by: Written("SB+polas+copy"),
@@ -225,14 +234,17 @@ const FAULTS: &[Fault] = &[
         description: "a store is counted before all copies are invalidated",
         words: &[
             (
-                "its := epoch, readers := {} | F",
-                "its := epoch, readers := {}, arrived[sender][epoch] += 1 | F",
+                "request_epoch := epoch, sharers := {} | Relaxed_AD",
+                "request_epoch := epoch, sharers := {}, store_count[sender][epoch] += 1 | Relaxed_AD",
             ),
             (
-                "its := epoch, owner := none | F",
-                "its := epoch, owner := none, arrived[sender][epoch] += 1 | F",
+                "request_epoch := epoch, owner := none | Relaxed_AD",
+                "request_epoch := epoch, owner := none, store_count[sender][epoch] += 1 | Relaxed_AD",
             ),
-            ("write deferred, arrived[wants][its] += 1, ", "write deferred, "),
+            (
+                "write deferred, store_count[requestor][request_epoch] += 1, ",
+                "write deferred, ",
+            ),
         ],
         refuted_by: Written("MP+popl+copy"),
         expected: "1:X2=1; 1:X4=0",
@@ -241,12 +253,13 @@ const FAULTS: &[Fault] = &[
         description: "a release does not invalidate copies",
         words: &[
             (
-                "== needs and count(readers - { sender }) == 0\n",
-                "== needs\n",
+                "== notifications and count(sharers - { sender }) == 0)\n",
+                "== notifications)\n",
             ),
             (
-                "defer, send Inv to owner, wants := sender, its := epoch, owner := none | G",
-                "write, arrived[sender][epoch] := 0, told[sender][epoch] := 0, served[sender] += 1, send Ack | stay",
+                "defer, send Inv to owner, requestor := sender, request_epoch := epoch, owner := none | Release_AD",
+                "write, store_count[sender][epoch] := 0, notify_count[sender][epoch] := 0, expected_sequence[sender] += 1, \
+                 send ReleaseAck | stay",
             ),
         ],
         refuted_by: Shape("SB+polas"),
@@ -254,15 +267,15 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         description: "an acquire does not wait for earlier releases",
-        words: &[("acquire if count(waiting) == 0", "acquire")],
+        words: &[("acquire if count(unacked_homes) == 0", "acquire")],
         refuted_by: Shape("SB+polas"),
         expected: "0:X2=0; 1:X2=0",
     },
     Fault {
         description: "a fence does not wait for acknowledgements",
         words: &[(
-            "fence if count(touched + waiting) == 0",
-            "fence if count(touched) == 0",
+            "fence if count(store_homes + unacked_homes) == 0",
+            "fence if count(store_homes) == 0",
         )],
         refuted_by: Shape("SB+dmb.sys"),
         expected: "0:X2=0; 1:X2=0",
@@ -270,7 +283,7 @@ const FAULTS: &[Fault] = &[
     Fault {
         description: "a release begins although the table of its core is full",
         words: &[(
-            "release if open < entries and unacked[home] < notes",
+            "release if outstanding < entries and unacked[home] < notes",
             "release",
         )],
         refuted_by: System("one"),
@@ -368,7 +381,10 @@ fn every_fault_is_refuted_by_its_named_check() {
 #[test]
 fn system_check_refutes_the_epoch_wrap_fault() {
     assert_eq!(by_system(&read(CORD_TSO), "two"), None);
-    let resets = ["told[sender][epoch] := 0, ", "told[wants][its] := 0, "];
+    let resets = [
+        "notify_count[sender][epoch] := 0, ",
+        "notify_count[requestor][request_epoch] := 0, ",
+    ];
     let mut text = CORD_TSO.to_string();
     for words in resets {
         assert!(text.contains(words));

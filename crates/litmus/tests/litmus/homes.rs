@@ -234,37 +234,37 @@ fn faults_of_total_store_order_at_homes_are_refuted_by_programs() {
     let faults = [
         (
             "a store waits for no other home",
-            "needs = count(waiting - { home })",
-            "needs = 0",
+            "notifications = count(unacked_homes - { home })",
+            "notifications = 0",
             "",
         ),
         (
-            "a store does not wait for its turn",
-            "Release if served[sender] == turn and told",
-            "Release if told",
+            "a store does not wait for earlier stores",
+            "expected_sequence[sender] == sequence and notify_count",
+            "notify_count",
             "ends with",
         ),
         (
             "a store does not wait for notifications",
-            "served[sender] == turn and told[sender][epoch] == needs",
-            "served[sender] == turn",
+            "expected_sequence[sender] == sequence and notify_count[sender][epoch] == notifications",
+            "expected_sequence[sender] == sequence",
             "ends with",
         ),
         (
-            "a home notifies before its turn",
-            "Ask if served[sender] == turn\n",
-            "Ask if told[sender][epoch] == 0\n",
+            "a home notifies before earlier stores",
+            "NotifyRequest if expected_sequence[sender] == sequence\n",
+            "NotifyRequest if notify_count[sender][epoch] == 0\n",
             "Stuck",
         ),
         (
             "a fence waits for nothing",
-            "fence if count(waiting) == 0",
+            "fence if count(unacked_homes) == 0",
             "fence",
             "ends with",
         ),
         (
             "an acquire waits for no release",
-            "acquire if count(waiting) == 0",
+            "acquire if count(unacked_homes) == 0",
             "acquire",
             "ends with",
         ),
@@ -276,8 +276,8 @@ fn faults_of_total_store_order_at_homes_are_refuted_by_programs() {
         ),
         (
             "copies stay when a store commits",
-            "defer, send Inv to owner, wants := sender, its := epoch, owner := none | G",
-            "write, told[sender][epoch] := 0, served[sender] += 1, send Ack | stay",
+            "defer, send Inv to owner, requestor := sender, request_epoch := epoch, owner := none | Release_AD",
+            "write, notify_count[sender][epoch] := 0, expected_sequence[sender] += 1, send ReleaseAck | stay",
             "a readable copy is stale",
         ),
     ];
@@ -360,7 +360,7 @@ fn shortest_path_lists_received_messages_in_order() {
     let [wx, wy, wz] = ["Write(x=1)", "Write(y=1)", "Write(z=1)"];
     let z = ["GetS(z)", "DataE(z=1)", "GetS(x)"];
     // The copy with the old X arrives before its invalidation.
-    let x = [wx, "DataE(x=0)", "Inv(x)", "Gone(x)"];
+    let x = [wx, "DataE(x=0)", "Inv(x)", "ProbeAck(x)"];
     assert_eq!(
         received,
         [&[wy, "GetS(y)", "DataE(y=1)", wz], &z[..], &x].concat()

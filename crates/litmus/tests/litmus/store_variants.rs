@@ -195,9 +195,9 @@ fn simulated_writes_use_the_access_of_their_letter() {
 /// too late.
 #[test]
 fn simulation_finds_a_fence_fault_of_other_stores() {
-    let original = "fence if count(touched + waiting) == 0";
+    let original = "fence if count(store_homes + unacked_homes) == 0";
     assert!(CORD.contains(original));
-    let protocol = read(&CORD.replace(original, "fence if count(touched) == 0"));
+    let protocol = read(&CORD.replace(original, "fence if count(store_homes) == 0"));
     let program = named("MP+popl+poap").expect("a shape");
     let allowed = allowed(&program, Model::Rc).expect("a small program");
     let mut failing = Vec::new();
@@ -260,8 +260,8 @@ fn store_faults_are_refuted_by_the_mixes_that_use_them() {
         (
             "a fence does not wait for acknowledgements, and a release that is written back comes behind one",
             &[(
-                "fence if count(touched + waiting) == 0",
-                "fence if count(touched) == 0",
+                "fence if count(store_homes + unacked_homes) == 0",
+                "fence if count(store_homes) == 0",
             )],
             "MP+popl+poap",
             &["tb", "ta"],
@@ -270,9 +270,18 @@ fn store_faults_are_refuted_by_the_mixes_that_use_them() {
         (
             "a store is acknowledged before the copies are gone",
             &[
-                ("readers := {} | H", "readers := {}, send Written | H"),
-                ("owner := none | H", "owner := none, send Written | H"),
-                ("write deferred, send Written to wants, ", "write deferred, "),
+                (
+                    "sharers := {} | Write_AD",
+                    "sharers := {}, send StoreAck | Write_AD",
+                ),
+                (
+                    "owner := none | Write_AD",
+                    "owner := none, send StoreAck | Write_AD",
+                ),
+                (
+                    "write deferred, send StoreAck to requestor, ",
+                    "write deferred, ",
+                ),
             ],
             "SB+polas+copy",
             &["aa", "ta", "at"],
@@ -281,18 +290,18 @@ fn store_faults_are_refuted_by_the_mixes_that_use_them() {
         (
             "an atomic access finds what a copy has overwritten",
             &[(
-                "write, send Old to wants, write deferred",
-                "send Old to wants, write, write deferred",
+                "write, send OldValue to requestor, write deferred",
+                "send OldValue to requestor, write, write deferred",
             )],
             "2+2W+swps",
             &["bttt"],
-            "Old carries a stale copy",
+            "OldValue carries a stale copy",
         ),
         (
             "an atomic access writes before it tells what it found",
             &[(
-                "Atomic if count(readers - { sender }) == 0 | send Old, write",
-                "Atomic if count(readers - { sender }) == 0 | write, send Old",
+                "Atomic if count(sharers - { sender }) == 0 | send OldValue, write",
+                "Atomic if count(sharers - { sender }) == 0 | write, send OldValue",
             )],
             "2+2W+swps",
             &["tttt"],

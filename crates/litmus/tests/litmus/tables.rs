@@ -204,7 +204,10 @@ fn first_violation(text: &str, tables: Tables, programs: &[Program]) -> Option<S
                 other => return Some(format!("{name}: {other:?}")),
             }
         }
-        for (table, capacity) in [("arrived", tables.slots), ("told", tables.notes)] {
+        for (table, capacity) in [
+            ("store_count", tables.slots),
+            ("notify_count", tables.notes),
+        ] {
             let used = entries_used(&lines, table, tables.epochs);
             if used > usize::from(capacity) {
                 return Some(format!("{used} entries of `{table}`, which has {capacity}"));
@@ -267,21 +270,21 @@ fn missing_table_stall_is_refuted_by_overflow() {
     let faults = [
         (
             "a store does not wait for an entry of its home",
-            " and open < slots",
+            "\n        and outstanding < slots",
             "",
             homes,
-            "2 entries of `arrived`, which has 1",
+            "2 entries of `store_count`, which has 1",
         ),
         (
             "a release does not wait for an entry of its home",
             " and unacked[home] < notes",
             "",
             Tables { slots: 3, ..homes },
-            "2 entries of `told`, which has 1",
+            "2 entries of `notify_count`, which has 1",
         ),
         (
             "a release does not wait for an entry of its core",
-            "release if open < entries and",
+            "release if outstanding < entries and",
             "release if",
             Tables {
                 notes: 2,
@@ -291,22 +294,22 @@ fn missing_table_stall_is_refuted_by_overflow() {
         ),
         (
             "homes are counted for which a core has no entry",
-            " and count(touched) < counters and count(touched) < entries",
+            " and count(store_homes) < counters and count(store_homes) < entries",
             "",
             smallest,
             "waits for ever",
         ),
         (
             "a release leaves the entries of all epochs",
-            "write, arrived[sender][epoch] := 0, told",
-            "write, arrived := 0, told",
+            "write, store_count[sender][epoch] := 0, notify_count",
+            "write, store_count := 0, notify_count",
             Tables { slots: 2, ..homes },
             "waits for ever",
         ),
         (
             "a core leaves the entries of a home with its first acknowledgement",
-            "Ack if unacked[sender] == 1 | unacked[sender] := 0, waiting",
-            "Ack if unacked[sender] < 3 | unacked[sender] -= 1, waiting",
+            "ReleaseAck if unacked[sender] == 1 | unacked[sender] := 0, unacked_homes",
+            "ReleaseAck if unacked[sender] < 3 | unacked[sender] -= 1, unacked_homes",
             Tables { notes: 2, ..homes },
             "MP+releases ends with",
         ),
@@ -396,13 +399,15 @@ fn count_named(messages: &[String], name: &str) -> usize {
     messages.iter().filter(is_named).count()
 }
 
-/// Returns the sum of the field `needs` over all release messages.
-fn total_needs(messages: &[String]) -> usize {
-    let needs = |message: &String| {
-        let (_, needs) = message.strip_prefix("Release(")?.split_once("needs=")?;
-        needs.trim_end_matches(')').parse::<usize>().ok()
+/// Returns the sum of the field `notifications` over all release messages.
+fn total_notifications(messages: &[String]) -> usize {
+    let notifications = |message: &String| {
+        let (_, count) = message
+            .strip_prefix("Release(")?
+            .split_once("notifications=")?;
+        count.trim_end_matches(')').parse::<usize>().ok()
     };
-    messages.iter().filter_map(needs).sum()
+    messages.iter().filter_map(notifications).sum()
 }
 
 /// Returns `cord` with this number of homes, and with tables large enough for these programs.
@@ -430,11 +435,15 @@ fn isolated_round_has_the_predicted_message_count() {
         let program = rounds("a round", other_homes.len() + 1, &[(&other_homes, times)]);
         let strict = messages(SO_STRICT, &program);
         assert_eq!(
-            (count_named(&strict, "Write"), count_named(&strict, "Ack")),
+            (
+                count_named(&strict, "Write"),
+                count_named(&strict, "StoreAck")
+            ),
             (m + 1, m + 1)
         );
         let source = messages(SO, &program);
-        let counts = ["Write", "Release", "Ack", "Written"].map(|name| count_named(&source, name));
+        let counts =
+            ["Write", "Release", "StoreAck", "ReleaseAck"].map(|name| count_named(&source, name));
         assert_eq!(counts, [m, 1, m, 1]);
         let directories = messages(&wide(4), &program);
         assert_eq!(
@@ -444,7 +453,8 @@ fn isolated_round_has_the_predicted_message_count() {
             ),
             (m, 1)
         );
-        let control = ["Ask", "Notify", "Ack", "Empty"].map(|name| count_named(&directories, name));
+        let control = ["NotifyRequest", "Notify", "ReleaseAck", "EmptyRelease"]
+            .map(|name| count_named(&directories, name));
         let p = usize::from(p);
         assert_eq!(control, [p, p, 1, 0]);
         assert_eq!(control.iter().sum::<usize>(), 2 * p + 1);
@@ -462,8 +472,9 @@ fn stream_message_counts_match_the_sum_of_its_releases() {
     ] {
         let program = rounds("a stream", 3, &stream);
         let sent = messages(&wide(3), &program);
-        let control = ["Ask", "Notify", "Ack", "Empty"].map(|name| count_named(&sent, name));
-        let needed = total_needs(&sent);
+        let control = ["NotifyRequest", "Notify", "ReleaseAck", "EmptyRelease"]
+            .map(|name| count_named(&sent, name));
+        let needed = total_notifications(&sent);
         assert!(needed > 0, "{sent:?}");
         assert_eq!(control, [needed, needed, stream.len(), 0], "{sent:?}");
     }
@@ -498,14 +509,14 @@ fn simulated_round_has_the_predicted_message_count() {
     let mut pending = [0; 2];
     for seed in 0..40 {
         let strict = sent(SO_STRICT, seed);
-        assert_eq!((strict("Write"), strict("Ack")), (3, 3), "seed {seed}");
+        assert_eq!((strict("Write"), strict("StoreAck")), (3, 3), "seed {seed}");
         let source = sent(SO, seed);
-        let counts = ["Write", "Release", "Ack", "Written"].map(source);
+        let counts = ["Write", "Release", "StoreAck", "ReleaseAck"].map(source);
         assert_eq!(counts, [2, 1, 2, 1], "seed {seed}");
         let cord = sent(CORD, seed);
         assert_eq!((cord("Relaxed"), cord("Release")), (2, 1), "seed {seed}");
-        let p = cord("Ask");
-        let control = (cord("Notify"), cord("Ack"), cord("Empty"));
+        let p = cord("NotifyRequest");
+        let control = (cord("Notify"), cord("ReleaseAck"), cord("EmptyRelease"));
         assert_eq!(control, (p, 1, 0), "seed {seed}");
         pending[p as usize] += 1;
     }
@@ -527,13 +538,13 @@ fn one_directory_sends_no_notifications() {
     );
     assert_eq!(
         (
-            count_named(&cord, "Ask"),
+            count_named(&cord, "NotifyRequest"),
             count_named(&cord, "Notify"),
-            total_needs(&cord)
+            total_notifications(&cord)
         ),
         (0, 0, 0)
     );
     let of_posted = posted.len() - count_named(&posted, "Credit");
     assert_eq!(cord.len() - of_posted, stream.len());
-    assert_eq!(count_named(&cord, "Ack"), stream.len());
+    assert_eq!(count_named(&cord, "ReleaseAck"), stream.len());
 }

@@ -275,7 +275,7 @@ fn atomics_are_performed_at_homes_under_jitter() {
                 });
                 let sent = played.statistics.sent("Atomic").unwrap();
                 assert!(sent > 8, "{ordering}, kernel {number}: {sent}");
-                assert_eq!(played.statistics.sent("Old"), Some(sent), "{ordering}");
+                assert_eq!(played.statistics.sent("OldValue"), Some(sent), "{ordering}");
             }
         }
     }
@@ -284,16 +284,16 @@ fn atomics_are_performed_at_homes_under_jitter() {
 /// A home that answers with the value it has written, or does not perform the access, is detected.
 #[test]
 fn wrong_atomic_responses_are_detected() {
-    let row = "L | Atomic if count(readers - { sender }) == 0 | send Old, write,";
+    let row = "Atomic if count(sharers - { sender }) == 0 | send OldValue, write,";
     for (faulty, kind, expected) in [
         (
-            "write, send Old,",
+            "write, send OldValue,",
             FailureKind::DataValue,
             "and is answered with",
         ),
-        ("send Old,", FailureKind::DataValue, "not performed"),
+        ("send OldValue,", FailureKind::DataValue, "not performed"),
     ] {
-        let faulty_row = row.replace("send Old, write,", faulty);
+        let faulty_row = row.replace("send OldValue, write,", faulty);
         let protocol = changed_ordering("so-strict", &[], &[(row, &faulty_row)]);
         let setup = setup(&protocol, &machine(), Arc::new(KernelScenario(Atomics)));
         match play_while(&setup, &mut |_| true) {
@@ -430,7 +430,7 @@ fn stores_overtaken_by_a_flag_are_detected() {
     (hosts.extra_latency_from.value, hosts.extra_latency_to.value) = (0, 5);
     hosts.extra_latency.value = 100_000_000;
     let sizes = [("homes", 8), ("epochs", 16), ("entries", 8), ("most", 255)];
-    let change = (" and told[sender][epoch] == needs", "");
+    let change = (" and notify_count[sender][epoch] == notifications", "");
     let faulty = ("faulty", changed_ordering("cord", &sizes, &[change]));
     let protocols = orderings(8).into_iter().chain([faulty]);
     for (ordering, protocol) in protocols {

@@ -195,7 +195,7 @@ fn one_home_release_costs_its_fields_and_acknowledgement() {
         play_or_panic(&setup(protocol, &platform, Arc::new(scenario)), name)
     };
     let (cord, mp) = (play_ordering(2), play_ordering(3));
-    for message in ["Ask", "Notify", "Empty"] {
+    for message in ["NotifyRequest", "Notify", "EmptyRelease"] {
         assert_eq!(cord.statistics.sent(message), Some(0), "{message}");
     }
     let header = platform.link.header_bytes.value;
@@ -203,10 +203,10 @@ fn one_home_release_costs_its_fields_and_acknowledgement() {
     let (relaxed_count, release_count) = (u64::from(stores * releases), u64::from(releases));
     assert_eq!(relaxed.between, relaxed_count);
     assert_eq!(relaxed.between_bytes, relaxed_count * (header + 64));
-    // An epoch, a count of at most 255, a turn and a number of homes: 8, 8, 8 and 4 bits, of which 8 fit into the
-    // header.
+    // An epoch, a count of at most 255, a sequence number and a number of homes: 8, 8, 8 and 4 bits, of which 8 fit
+    // into the header.
     assert_eq!(release.between_bytes, release_count * (header + 8 + 3));
-    let acks = traffic_of(&cord, "Ack");
+    let acks = traffic_of(&cord, "ReleaseAck");
     assert_eq!(acks.between_bytes, release_count * header);
     let posted = traffic_of(&mp, "Write");
     let extra_bytes = relaxed.between_bytes + release.between_bytes - posted.between_bytes;
@@ -215,9 +215,9 @@ fn one_home_release_costs_its_fields_and_acknowledgement() {
 
 /// Derived by hand: with one addressed home, `cord` sends between hosts the same bytes as posted stores, and two items
 /// per release. These are a header for its acknowledgement, and whole bytes for its fields beyond the free bits of a
-/// header. The fields are a published epoch of 8 bits and counter of 32, and a turn as wide as an epoch. The last is a
-/// number of homes, 0 to 8, of 4 bits. Stores are no longer than posted ones, and neither the readers nor the flag
-/// access another host.
+/// header. The fields are a published epoch of 8 bits and counter of 32, and a sequence number as wide as an epoch. The
+/// last is a number of homes, 0 to 8, of 4 bits. Stores are no longer than posted ones, and neither the readers nor the
+/// flag access another host.
 #[test]
 fn cord_traffic_exceeds_posted_stores_as_derived() {
     let sizes = [
@@ -361,9 +361,11 @@ fn release_costs_two_messages_per_other_home() {
         let sent = |message| performance.statistics.sent(message).unwrap();
         let other_homes = u64::from(fanout) - 1;
         // Threads that pass the release on notify no home: their only store is the release itself.
-        assert!(sent("Ask") >= 6 * other_homes, "{}", sent("Ask"));
-        assert_eq!(sent("Ask"), sent("Notify"));
-        assert_eq!(sent("Ack"), sent("Release") + sent("Empty"));
+        let requests = sent("NotifyRequest");
+        assert!(requests >= 6 * other_homes, "{requests}");
+        assert_eq!(requests, sent("Notify"));
+        let epoch_ends = sent("Release") + sent("EmptyRelease");
+        assert_eq!(sent("ReleaseAck"), epoch_ends);
     }
 }
 

@@ -149,12 +149,12 @@ fn torture_executes_nearly_every_rule() {
 #[test]
 fn unit_does_not_wait_for_cache_to_cache_answers() {
     let text = source("token");
-    for place in ["  tokens as grant remote", "  tokens:  Data"] {
+    for place in ["  tokens as grant remote", "  tokens:     Data"] {
         assert_eq!(text.matches(place).count(), 1);
     }
     let text = text
         .replace("  tokens as grant remote", "  answer   remote")
-        .replace("  tokens:  Data", "  answer:  Data");
+        .replace("  tokens:     Data", "  answer:     Data");
     for seed in [1, 4, 7] {
         let setup = torture(parse(&text), 2, seed).unwrap();
         cohkit_sim::simulation::run(&setup)
