@@ -37,6 +37,16 @@ pub(crate) struct Parts {
     pub representative: Vec<usize>,
 }
 
+impl Parts {
+    /// Creates the parts of a program that does not split.
+    fn single(whole_view: View) -> Parts {
+        Parts {
+            views: vec![whole_view],
+            representative: vec![0],
+        }
+    }
+}
+
 /// Union-find forest of slots; slots that belong together have one root.
 struct Forest {
     /// Parent of each slot; a root is its own parent.
@@ -73,13 +83,9 @@ fn elements_of_class<T: Copy>(all: &[T], classes: &[usize], class: usize) -> Vec
 /// Splits a program into independent parts.
 pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
     let whole_view = View::whole(program, deadlock);
-    let single_part = |whole_view| Parts {
-        views: vec![whole_view],
-        representative: vec![0],
-    };
     let mut machine = Machine::new(program);
     if program.starts.len() != 1 || !program.is_separable() || machine.start(0) != Ok(true) {
-        return single_part(whole_view);
+        return Parts::single(whole_view);
     }
     let count = program.slots.len();
     let written = written_slots(program, &whole_view);
@@ -115,7 +121,7 @@ pub(crate) fn split(program: &Program, deadlock: Deadlock) -> Parts {
         .filter(|&slot| written[slot] && forest.root(slot) == slot)
         .collect();
     if roots.len() < 2 {
-        return single_part(whole_view);
+        return Parts::single(whole_view);
     }
     // Code that touches no variable belongs to the first class.
     let mut class_of = |slot: Option<usize>| slot.map_or(roots[0], |slot| forest.root(slot));

@@ -166,16 +166,7 @@ pub(crate) fn replay_path<'a>(
         }
         let state_before = machine.frame[..slots].to_vec();
         fault = fire_step(model, program, &mut machine, step, rule)?;
-        trace.fault = fault.map(|fault| {
-            let description = describe_fault(model, program, fault);
-            match machine.conflict.take() {
-                Some(conflict) => format!(
-                    "{description}: {}; `--symmetry off` uses the order of the file and gives a verdict",
-                    conflict.describe(model, program)
-                ),
-                None => description,
-            }
-        });
+        trace.fault = fault.map(|fault| describe_step_fault(model, program, &mut machine, fault));
         let name = program.rule_name(model, rule);
         if let Some(events) = &mut events {
             events.step(&name, &state_before, &machine.frame[..slots]);
@@ -200,6 +191,23 @@ pub(crate) fn replay_path<'a>(
         machine,
         fault,
     })
+}
+
+/// Describes the fault of a step, with the orders of loops whose results differ, if these are the reason.
+fn describe_step_fault(
+    model: &Model,
+    program: &Program,
+    machine: &mut Machine,
+    fault: Fault,
+) -> String {
+    let description = describe_fault(model, program, fault);
+    match machine.conflict.take() {
+        Some(conflict) => format!(
+            "{description}: {}; `--symmetry off` uses the order of the file and gives a verdict",
+            conflict.describe(model, program)
+        ),
+        None => description,
+    }
 }
 
 /// Fires the rule of a step, counted from 1. Returns the fault in which it ends, if any.

@@ -12,10 +12,10 @@ use crate::platform::Platform;
 use crate::queue::Queue;
 use crate::races::SyncChannel;
 use crate::scratchpad::{Data, HostResponse, Kind, LINE};
+use cohkit_dram::InOrderMemory;
 use cohkit_riscv::channel::{self, Grant, Manifest};
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::{Exception, Extensions, Sandbox, Size};
-use cohkit_sim::components::memory::Memory as Dram;
 use cohkit_units::Time;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -75,7 +75,7 @@ pub(crate) struct FarMemory {
     /// Pages by number, counted from [`FAR`]. Absent pages are zero.
     pages: FxHashMap<u64, Box<[u8; PAGE]>>,
     /// Timing model of far memory's DRAM.
-    pub(crate) dram: Dram,
+    pub(crate) dram: InOrderMemory,
     /// Accesses that have read a line or an uncached word, by host and copy engines.
     pub(crate) reads: u64,
     /// Accesses that have written a line or an uncached word.
@@ -242,7 +242,7 @@ impl Device {
         Device {
             far: FarMemory {
                 pages: FxHashMap::default(),
-                dram: Dram::new(&platform.dram(), LINE as u32),
+                dram: InOrderMemory::new(&platform.dram(), LINE as u32),
                 reads: 0,
                 writes: 0,
             },

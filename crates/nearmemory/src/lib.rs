@@ -10,8 +10,8 @@
 //! responses. [`Machine`] is such a driver for a [`Platform`]: a host with non-coherent caches, the link, far memory,
 //! and cores with their programs, all in time.
 //!
-//! The crate does not know coherence protocols, `check` or `engine`: no agent of the machine takes part in coherence.
-//! The only parts of `cohkit_sim` that it uses are the model of DRAM and the reader of machine files.
+//! The crate does not know coherence protocols (`protocol`) or the simulator of coherent machines (`sim`): no agent of
+//! the machine takes part in coherence. Far memory is the DRAM model of `cohkit_dram`.
 //!
 //! ```
 //! use cohkit_nearmemory::{HostResponse, Kind, Notice, Scratchpad};

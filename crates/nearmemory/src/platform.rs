@@ -1,11 +1,11 @@
 //! Machines with near-memory cores, described in TOML. Every quantity has a name, a unit and an origin, and a range if
-//! no source states its value, as in the simulator's platforms.
+//! no source states its value, as in the platforms of `sim`.
 
 use crate::scratchpad::LINE;
 use cohkit_base::words::did_you_mean;
+use cohkit_dram::{Dram, Memory};
+use cohkit_platform::{current_name, read_quantities, PlatformError, QuantityKind};
 use cohkit_riscv::{Page, PageSize, Pages};
-use cohkit_sim::platform::text::{self, Kind, PlatformError};
-use cohkit_sim::platform::{current_name, Dram, Memory};
 use cohkit_units::{self as units, Quantity, Unit};
 
 /// The shipped machine: Enzian with four near-memory cores.
@@ -147,12 +147,12 @@ impl Platform {
             .map(|row| move |value| row.check(value))
             .collect();
         let rows = ROWS.iter().zip(&checks);
-        let kinds = rows.map(|(row, check)| Kind {
+        let kinds = rows.map(|(row, check)| QuantityKind {
             name: row.name,
             unit: row.unit,
             check,
         });
-        let (name, values) = text::quantities(text, &kinds.collect::<Vec<_>>())?;
+        let (name, values) = read_quantities(text, &kinds.collect::<Vec<_>>())?;
         Ok(Platform::from(name, values.into_iter()).expect("one value per row"))
     }
 
@@ -197,7 +197,7 @@ impl Platform {
         pages
     }
 
-    /// Returns the parameters of far memory for the simulator's DRAM model.
+    /// Returns the parameters of far memory for its timing.
     pub(crate) fn dram(&self) -> Memory {
         Memory::Dram(Box::new(Dram {
             channels: self.channels.clone(),

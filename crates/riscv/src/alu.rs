@@ -83,13 +83,7 @@ pub fn compute(op: Op, a: u64, b: u64) -> u64 {
         Rolw => word(wa.rotate_left(wb & 31).into()),
         Ror => a.rotate_right(b as u32 & 63),
         Rorw => word(wa.rotate_right(wb & 31).into()),
-        OrcB => {
-            // The lowest bit of each byte collects whether the byte is non-zero, and then fills the byte.
-            let collected = a | a >> 4 & 0x0f0f_0f0f_0f0f_0f0f;
-            let collected = collected | collected >> 2 & 0x3f3f_3f3f_3f3f_3f3f;
-            let collected = collected | collected >> 1 & 0x7f7f_7f7f_7f7f_7f7f;
-            (collected & 0x0101_0101_0101_0101) * 0xff
-        }
+        OrcB => or_combine_bytes(a),
         Rev8 => a.swap_bytes(),
 
         Bclr => a & !(1 << (b & 63)),
@@ -98,6 +92,16 @@ pub fn compute(op: Op, a: u64, b: u64) -> u64 {
         Bset => a | 1 << (b & 63),
         _ => 0,
     }
+}
+
+/// Sets all bits of each byte that is not zero.
+#[inline(always)]
+fn or_combine_bytes(a: u64) -> u64 {
+    // The lowest bit of each byte collects whether the byte is non-zero, and then fills the byte.
+    let collected = a | a >> 4 & 0x0f0f_0f0f_0f0f_0f0f;
+    let collected = collected | collected >> 2 & 0x3f3f_3f3f_3f3f_3f3f;
+    let collected = collected | collected >> 1 & 0x7f7f_7f7f_7f7f_7f7f;
+    (collected & 0x0101_0101_0101_0101) * 0xff
 }
 
 /// True if a branch with these operands is taken. `op` is one of the six branches.

@@ -42,7 +42,6 @@ use crate::attribution::Attribution;
 use crate::components::hosts::{extra_bytes, Hosts, SwitchHop};
 use crate::components::layer::{self, Unclaimed};
 use crate::components::link::{Direction, Sent};
-use crate::components::memory;
 use crate::components::network::Network;
 use crate::components::traffic::{Pattern, Traffic, Workload};
 use crate::data::{mix, Copy, Data, Paged, Random};

@@ -4,30 +4,59 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Maximum number of fields of a struct with methods.
-pub const MAX_FIELDS: usize = 20;
+/// A measure of structure with a limit.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Measure {
+    /// Fields of a struct with methods.
+    Fields,
+    /// Files with methods of one type.
+    ImplFiles,
+    /// Lines of a function.
+    FunctionLines,
+}
 
-/// Maximum number of files with methods of one type.
-pub const MAX_IMPL_FILES: usize = 3;
+impl Measure {
+    /// Largest permitted value.
+    pub fn limit(self) -> usize {
+        match self {
+            Measure::Fields => 20,
+            Measure::ImplFiles => 3,
+            Measure::FunctionLines => 80,
+        }
+    }
 
-/// Maximum number of lines of a function.
-pub const MAX_FUNCTION_LINES: usize = 80;
+    /// Unit in messages.
+    fn unit(self) -> &'static str {
+        match self {
+            Measure::Fields => "fields",
+            Measure::ImplFiles => "files with methods",
+            Measure::FunctionLines => "lines",
+        }
+    }
+}
+
+/// A larger limit of a type or function: its measure, its name, and the limit.
+pub type LargerLimit<'a> = (Measure, &'a str, usize);
 
 /// A source file: its path and its text.
 pub type Source = (String, String);
 
-/// Reads the sources of a crate, whose manifest is in this folder.
-pub fn sources(manifest_folder: &str) -> Vec<Source> {
+/// Reads the sources of a crate, whose manifest is in this folder, without files of unit tests.
+pub fn sources(manifest_folder: &Path) -> Vec<Source> {
     let mut sources = Vec::new();
-    read_folder(&Path::new(manifest_folder).join("src"), &mut sources);
+    read_folder(&manifest_folder.join("src"), &mut sources);
     assert!(!sources.is_empty());
     sources
 }
 
-/// Adds the Rust files of a folder and of its subfolders.
+/// Adds the Rust files of a folder and of its subfolders, without unit tests.
 fn read_folder(folder: &Path, sources: &mut Vec<Source>) {
     for entry in std::fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        if name == "tests" || name.ends_with("_tests") {
+            continue;
+        }
         if path.is_dir() {
             read_folder(&path, sources);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
@@ -37,53 +66,80 @@ fn read_folder(folder: &Path, sources: &mut Vec<Source>) {
     }
 }
 
-/// Describes everything in these sources that exceeds a limit, unit tests apart. `larger` lists structs and functions
-/// with their own limit. A limit in it that is not needed is described too. The result is empty if there is nothing to
-/// report.
-pub fn violations(sources: &[Source], larger: &[(&str, usize)]) -> BTreeSet<String> {
-    let mut fields = BTreeMap::new();
+/// Describes everything in these sources that exceeds a limit, unit tests apart. A limit in `larger` that is not the
+/// exact size is described too, so that these limits only shrink. The result is empty if there is nothing to report.
+pub fn violations(sources: &[Source], larger: &[LargerLimit]) -> BTreeSet<String> {
+    let mut sizes: BTreeMap<(Measure, &str), usize> = BTreeMap::new();
+    let mut record = |measure: Measure, name, size: usize| {
+        let largest = sizes.entry((measure, name)).or_default();
+        *largest = size.max(*largest);
+    };
+    // Path and number of fields of each struct of a name, and paths of the files with methods of a type of this name.
+    let mut structs: BTreeMap<&str, Vec<(&str, usize)>> = BTreeMap::new();
     let mut impl_files: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    let mut sizes = Vec::new();
     for (path, text) in sources {
         let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or("");
         let lines: Vec<&str> = text.lines().collect();
         for (number, line) in lines.iter().enumerate() {
             let declaration = declaration(line);
             if let Some(name) = name_after(declaration, "struct ") {
-                fields.insert(name, count_fields(&lines[number..]));
+                let count = count_fields(&lines[number..]);
+                structs.entry(name).or_default().push((path, count));
             } else if let Some(name) = implemented_type(line) {
                 impl_files.entry(name).or_default().insert(path);
             } else if let Some(name) = name_after(declaration, "fn ") {
-                let length = item_length(&lines[number..]);
-                sizes.push((name, length, MAX_FUNCTION_LINES, "lines"));
+                record(Measure::FunctionLines, name, item_length(&lines[number..]));
             }
         }
     }
     for (name, files) in &impl_files {
-        sizes.push((name, files.len(), MAX_IMPL_FILES, "files with methods"));
-        // A struct without methods is a record.
-        let count = fields.get(name).copied().unwrap_or(0);
-        sizes.push((name, count, MAX_FIELDS, "fields"));
-    }
-    let own_limit = |item: &str| larger.iter().find(|(name, _)| *name == item);
-    let mut unused: BTreeSet<&str> = larger.iter().map(|(name, _)| *name).collect();
-    let mut violations = BTreeSet::new();
-    for (name, size, limit, unit) in sizes {
-        let is_large = size > limit;
-        let limit = own_limit(name).map_or(limit, |(_, limit)| *limit);
-        if is_large {
-            unused.remove(name);
+        let declared = structs.get(name).map_or(&[][..], Vec::as_slice);
+        let mut files_of_struct: BTreeMap<Option<&(&str, usize)>, usize> = BTreeMap::new();
+        for file in files {
+            let nearest = declared
+                .iter()
+                .max_by_key(|(path, _)| common_prefix(path, file));
+            *files_of_struct.entry(nearest).or_default() += 1;
         }
+        for (declaration, count) in files_of_struct {
+            record(Measure::ImplFiles, name, count);
+            // A struct without methods is a record.
+            record(
+                Measure::Fields,
+                name,
+                declaration.map_or(0, |(_, fields)| *fields),
+            );
+        }
+    }
+    let mut violations = BTreeSet::new();
+    for (&(measure, name), &size) in &sizes {
+        let mut own_limits = larger
+            .iter()
+            .filter(|(m, n, _)| (*m, *n) == (measure, name));
+        let limit = own_limits
+            .next()
+            .map_or(measure.limit(), |(.., limit)| *limit);
         if size > limit {
+            let unit = measure.unit();
             violations.insert(format!("`{name}` has {size} {unit}; at most {limit}"));
         }
     }
-    violations.extend(
-        unused
-            .into_iter()
-            .map(|name| format!("`{name}` needs no limit of its own")),
-    );
+    for &(measure, name, limit) in larger {
+        let size = sizes.get(&(measure, name)).copied().unwrap_or(0);
+        if size < limit {
+            let unit = measure.unit();
+            violations.insert(format!(
+                "`{name}` has {size} {unit}: lower its limit of {limit}"
+            ));
+        }
+    }
     violations
+}
+
+/// Number of bytes that two paths have in common at their start.
+fn common_prefix(a: &str, b: &str) -> usize {
+    let equal_bytes = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b);
+    equal_bytes.count()
 }
 
 /// A line without indentation, visibility and qualifiers.
@@ -121,10 +177,16 @@ fn implemented_type(line: &str) -> Option<&str> {
 
 /// Number of fields of a struct, whose declaration is the first line.
 fn count_fields(lines: &[&str]) -> usize {
-    if !lines[0].ends_with('{') {
+    // Bounds of parameters may precede the brace.
+    let end_of_head = lines
+        .iter()
+        .position(|line| line.ends_with(['{', '}', ';']));
+    let Some(start) = end_of_head.filter(|&start| lines[start].ends_with('{')) else {
         return 0;
-    }
-    let fields = lines[1..].iter().take_while(|line| line.trim() != "}");
+    };
+    let fields = lines[start + 1..]
+        .iter()
+        .take_while(|line| line.trim() != "}");
     let is_field = |line: &&&str| !line.trim_start().starts_with("//") && line.contains(": ");
     fields.filter(is_field).count()
 }
@@ -133,11 +195,10 @@ fn count_fields(lines: &[&str]) -> usize {
 fn item_length(lines: &[&str]) -> usize {
     let indentation = lines[0].len() - lines[0].trim_start().len();
     let [end, end_of_signature] = ["}", ")"].map(|end| format!("{:indentation$}{end}", ""));
-    let is_declaration = |line: &str| {
-        line.ends_with(';') && (line == lines[0] || line.starts_with(&end_of_signature))
+    // A declaration of a trait, or a function on one line.
+    let is_short = |line: &str| {
+        line.ends_with([';', '}']) && (line == lines[0] || line.starts_with(&end_of_signature))
     };
-    let last = lines
-        .iter()
-        .position(|line| *line == end || is_declaration(line));
+    let last = lines.iter().position(|line| *line == end || is_short(line));
     last.map_or(lines.len(), |last| last + 1)
 }

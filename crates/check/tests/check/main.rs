@@ -16,7 +16,6 @@ mod progress;
 mod random_protocols;
 mod reports;
 mod rumur_systems;
-mod structure;
 mod support;
 mod system;
 mod text_mutations;

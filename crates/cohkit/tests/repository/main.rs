@@ -2,6 +2,7 @@
 
 mod documents;
 mod layers;
+mod structure;
 use cohkit_testing::require;
 #[cfg(unix)]
 mod tools;

@@ -11,6 +11,5 @@ mod proofs;
 mod registers;
 mod rom;
 mod sources;
-mod structure;
 mod synth;
 mod verilated;

@@ -3,8 +3,6 @@
 //! A [`Platform`] is plain data, so any front end can fill or override it. One [`table`] lists every quantity by name.
 //! [`text`] reads platforms from TOML. The platforms that ship with the simulator are such files, too.
 
-mod former_names;
-mod jedec;
 mod shipped;
 mod table;
 pub mod text;
@@ -12,18 +10,16 @@ mod translation;
 
 use crate::kernel::{NANOSECOND, SECOND};
 use cohkit_base::words::did_you_mean;
+use cohkit_platform::{former_name_warning, LOWER};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::remotes::Remotes;
 use cohkit_units::{self as units, Quantity, Unit};
 use std::borrow::Cow;
 
-pub use former_names::{current_name, FORMER_NAMES};
-pub use jedec::{JedecDram, JedecTiming, Scheduler, Standard};
+pub use cohkit_dram::{Bram, Dram, JedecDram, JedecTiming, Memory, Scheduler, Standard};
+pub use cohkit_platform::{current_name, FORMER_NAMES};
 pub use table::{Row, TABLE};
 pub use translation::Translation;
-
-/// Prefix of quantities of the lower of two levels.
-const LOWER: &str = "lower.";
 
 /// Prefix of quantities of the host's memory, where it is a space of its own.
 const HOST: &str = "host.";
@@ -339,52 +335,6 @@ impl HomeCache {
     }
 }
 
-/// DRAM behind a home, with few parameters and without a scheduler. Operations of a bank begin in the order of their
-/// arrival.
-#[derive(Clone, Debug)]
-pub struct Dram {
-    /// Number of channels. A line belongs to channel (line mod channels).
-    pub channels: Quantity,
-    /// Number of banks per channel, a power of two.
-    pub banks: Quantity,
-    /// Size of a row, all devices of a channel together, in bytes, a power of two.
-    pub row_bytes: Quantity,
-    /// Bandwidth of one channel, bytes per second.
-    pub bandwidth: Quantity,
-    /// Column access time, picoseconds.
-    pub t_cl: Quantity,
-    /// Row activation time, picoseconds.
-    pub t_rcd: Quantity,
-    /// Row precharge time, picoseconds.
-    pub t_rp: Quantity,
-    /// Time after its last use at which an idle row closes, in picoseconds.
-    pub row_idle_timeout: Quantity,
-    /// Latency of controller and wires, both directions together, in picoseconds.
-    pub controller_latency: Quantity,
-}
-
-/// On-chip memory behind a home.
-#[derive(Clone, Debug)]
-pub struct Bram {
-    /// Number of independent ports. A line belongs to port (line mod ports).
-    pub ports: Quantity,
-    /// Bandwidth of one port, bytes per second.
-    pub bandwidth: Quantity,
-    /// Latency from a read's start to its data, in picoseconds.
-    pub latency: Quantity,
-}
-
-/// Memory of a home.
-#[derive(Clone, Debug)]
-pub enum Memory {
-    /// DRAM, with banks and open rows.
-    Dram(Box<Dram>),
-    /// DRAM with the timing of a JEDEC standard and a scheduler.
-    Jedec(Box<JedecDram>),
-    /// On-chip.
-    Bram(Bram),
-}
-
 /// Kind of a platform's memory, as its file states it.
 #[derive(Clone, Copy)]
 enum MemoryKind {
@@ -576,13 +526,13 @@ impl Platform {
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         let current = current_name(name);
         if let Cow::Owned(current) = &current {
-            let warning = former_names::former_name_warning(name, current);
+            let warning = former_name_warning(name, current);
             self.implausible.push(warning);
         }
         let name = &*current;
         if let Some(prefix) = name.strip_suffix("dram.page_policy") {
             let current = format!("{prefix}dram.closed_page");
-            let warning = former_names::former_name_warning(name, &current);
+            let warning = former_name_warning(name, &current);
             self.implausible.push(warning);
         }
         if let (Some(name), Some(below)) = (name.strip_prefix(LOWER), &mut self.below) {

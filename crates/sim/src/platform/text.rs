@@ -5,154 +5,61 @@
 //! missing key, an unknown key and a missing unit are errors. Only parts that a machine can lack may be left out, such
 //! as a bus, or quantities that otherwise equal another one.
 
-use super::former_names::{former_name, former_name_warning, FORMER_LOWER};
-use super::jedec::named;
 use super::{is_machine_wide, Agents, Cores, Framing, Layer, Link, Platform, Row, Translation};
 use super::{Cache, HomeCache, JedecDram, Memory, MemoryKind, Standard};
-use super::{AGENTS, LOWER, TABLE};
-use cohkit_base::words::{counted, nearest};
-use cohkit_units::{self as units, Quantity, Unit};
-use std::ops::{Range, RangeInclusive};
-use toml::de::{DeTable, DeValue};
-use toml::Spanned;
+use super::{AGENTS, TABLE};
+use cohkit_platform::{
+    both_names_error, find, former_name_warning, read_document, DeTable, DeValue, QuantityKind,
+    Reader, Spanned, FORMER_LOWER, LOWER,
+};
+use cohkit_units::Quantity;
 
-/// An error in a platform file.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PlatformError {
-    /// Description, with the key concerned.
-    pub message: String,
-    /// Location in the file, in bytes. For a missing key, this is the table that lacks it, or the end of the file.
-    pub span: Range<usize>,
-}
+pub use cohkit_platform::PlatformError;
 
 /// Reads a platform.
 ///
 /// # Errors
 /// All errors, in the order of the file.
 pub fn read(text: &str) -> Result<Platform, Vec<PlatformError>> {
-    read_document(text, Reader::read_platform)
-}
-
-/// A quantity to be read.
-#[derive(Clone, Copy)]
-pub struct Kind<'a> {
-    /// Full name.
-    pub name: &'a str,
-    /// Unit of the value.
-    pub unit: Unit,
-    /// Check of a value in the base unit. Its error is a sentence that begins with the name.
-    pub check: &'a dyn Fn(u64) -> Result<(), String>,
-}
-
-/// Reads a machine other than the simulator's: its name, and exactly these quantities.
-///
-/// # Errors
-/// All errors, in the order of the file.
-pub fn quantities(
-    text: &str,
-    kinds: &[Kind],
-) -> Result<(String, Vec<Quantity>), Vec<PlatformError>> {
-    read_document(text, |reader, table| {
-        let name = reader.read_string(table, "name");
-        let mut quantities = Vec::new();
-        let mut known = Vec::new();
-        for kind in kinds {
-            match reader.find_quantity(table, kind.name, &mut known) {
-                Some(value) => quantities.push(reader.read_quantity(*kind, value)),
-                None => reader.report_missing(table, kind.name),
-            }
-        }
-        let former_names = known.iter().map(String::as_str);
-        let known = std::iter::once("name").chain(kinds.iter().map(|kind| kind.name));
-        reader.report_unknown_keys(table, "", &known.chain(former_names).collect::<Vec<_>>());
-        Some((name?, quantities.into_iter().collect::<Option<_>>()?))
+    read_document(text, Row::layer_requirement, |file, table| {
+        PlatformReader { file }.read_platform(table)
     })
-}
-
-/// Parses a file and applies `read_table` to it. Returns the result if there are no errors.
-fn read_document<T>(
-    text: &str,
-    read_table: impl FnOnce(&mut Reader, &DeTable) -> Option<T>,
-) -> Result<T, Vec<PlatformError>> {
-    let (document, errors) = DeTable::parse_recoverable(text);
-    let end = text.len()..text.len();
-    let mut reader = Reader {
-        end: end.clone(),
-        errors: Vec::new(),
-        warnings: Vec::new(),
-    };
-    // After a syntax error, the rest may be misread. Therefore, only syntax errors are reported.
-    let result = if errors.is_empty() {
-        read_table(&mut reader, document.get_ref())
-    } else {
-        let omitted = errors.len().saturating_sub(MAX_SYNTAX_ERRORS);
-        for error in errors.into_iter().take(MAX_SYNTAX_ERRORS) {
-            let message = error.message().to_string();
-            reader.report(error.span().unwrap_or(end.clone()), message);
-        }
-        if omitted > 0 {
-            let omitted = counted(omitted as u64, "more syntax error");
-            reader.report(end, format!("{omitted} in the TOML file"));
-        }
-        None
-    };
-    match result {
-        Some(result) if reader.errors.is_empty() => Ok(result),
-        _ => {
-            reader.errors.sort_by_key(|error| error.span.start);
-            Err(reader.errors)
-        }
-    }
 }
 
 /// Origin of a page policy that a file gives as a word, which has no origin of its own.
 const PAGE_POLICY_ORIGIN: &str = "the platform file states no origin: `page_policy` is a word";
 
-/// Returns the error of a file with the former and the current name of a quantity.
-fn both_names_error(former: &str, name: &str) -> String {
-    format!("`{former}` is the former name of `{name}`, which is given, too: remove one of them")
+/// Reader of a platform.
+struct PlatformReader<'r> {
+    /// Reader of the file.
+    file: &'r mut Reader,
 }
 
-/// Maximum number of syntax errors reported one by one. A file that is not TOML has one in every line.
-const MAX_SYNTAX_ERRORS: usize = 5;
-
-/// State while a file is read. Reading continues after an error, so that all errors are reported at once.
-struct Reader {
-    /// End of the file, as an empty range.
-    end: Range<usize>,
-    /// Errors found so far, in any order.
-    errors: Vec<PlatformError>,
-    /// Warnings about former names, one sentence each.
-    warnings: Vec<String>,
-}
-
-impl Reader {
-    /// Records an error at a range of the file, in bytes.
-    fn report(&mut self, span: Range<usize>, message: impl Into<String>) {
-        let message = message.into();
-        self.errors.push(PlatformError { message, span });
-    }
-
+impl PlatformReader<'_> {
     /// Reads a complete platform. The result is only valid if no errors were reported.
     fn read_platform(&mut self, table: &DeTable) -> Option<Platform> {
-        let name = self.read_string(table, "name");
-        let remotes = self.read_count(table, "remotes", 1..=Platform::MAX_AGENTS.into());
-        let lines = self.read_count(table, "lines", 1..=Platform::MAX_LINES);
+        let name = self.file.read_string(table, "name");
+        let remotes = self
+            .file
+            .read_count(table, "remotes", 1..=Platform::MAX_AGENTS.into());
+        let lines = self
+            .file
+            .read_count(table, "lines", 1..=Platform::MAX_LINES);
         let protocol = match table.contains_key("protocol") {
-            true => Some(self.read_string(table, "protocol")?),
+            true => Some(self.file.read_string(table, "protocol")?),
             false => None,
         };
         let known = ["name", "protocol", "remotes", "lines"];
         let mut known: Vec<String> = known.map(String::from).into();
         let has_parts = ["bus", "switch", "hosts", "uplink"].map(|part| table.contains_key(part));
         if let ([_, false, true, _], Some(hosts)) = (has_parts, table.get("hosts")) {
-            self.report(
+            self.file.report(
                 hosts.span(),
                 "`switch` is missing: a switch connects the hosts",
             );
         }
         if let ([_, _, false, true], Some(uplink)) = (has_parts, table.get("uplink")) {
-            self.report(
+            self.file.report(
                 uplink.span(),
                 "`hosts` is missing: two levels of switches connect hosts",
             );
@@ -161,7 +68,7 @@ impl Reader {
         if let Some(prefix) = self.lower_prefix(table, &mut known) {
             let mut below = self.read_level(table, prefix, [false; 4], &mut known)?;
             known.push(format!("{prefix}remotes"));
-            let remotes = self.read_count(
+            let remotes = self.file.read_count(
                 table,
                 &format!("{prefix}remotes"),
                 1..=Platform::MAX_AGENTS.into(),
@@ -174,8 +81,8 @@ impl Reader {
             platform.agents.extend(agents);
         }
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
-        self.report_unknown_keys(table, "", &known);
-        platform.implausible = std::mem::take(&mut self.warnings);
+        self.file.report_unknown_keys(table, "", &known);
+        platform.implausible = std::mem::take(&mut self.file.warnings);
         platform.name = name?;
         platform.protocol = protocol;
         platform.remotes = u16::try_from(remotes?).ok()?;
@@ -193,11 +100,13 @@ impl Reader {
         if has_current_name {
             let message =
                 "`below` is the former name of `lower`, which is given, too: remove one of them";
-            self.report(former.span(), message);
+            self.file.report(former.span(), message);
             known.push("below".to_string());
             return Some(LOWER);
         }
-        self.warnings.push(former_name_warning("below", "lower"));
+        self.file
+            .warnings
+            .push(former_name_warning("below", "lower"));
         Some(FORMER_LOWER)
     }
 
@@ -220,7 +129,7 @@ impl Reader {
                     "" => "a platform needs exactly one of the tables `[dram]` and `[bram]`".to_string(),
                     _ => format!("the lower level of a platform needs exactly one of the tables `[{prefix}dram]` and `[{prefix}bram]`"),
                 };
-                self.report(self.end.clone(), message);
+                self.file.report(self.file.end.clone(), message);
                 return None;
             }
         };
@@ -241,11 +150,11 @@ impl Reader {
                 continue;
             };
             let name = format!("{prefix}{}", row.name);
-            match self.find_quantity(table, &name, known) {
+            match self.file.find_quantity(table, &name, known) {
                 Some(value) => self.read_into(quantity, row, &name, value),
                 None if row.remove_from(&mut platform) => {}
                 None if row.name == "dram.closed_page" && has_page_policy => {}
-                None => self.report_missing(table, &name),
+                None => self.file.report_missing(table, &name),
             }
             known.push(name);
         }
@@ -263,7 +172,9 @@ impl Reader {
     ) -> Option<Agents> {
         let prefix = format!("{AGENTS}{kind}.");
         let remotes = format!("{prefix}remotes");
-        let count = self.read_count(table, &remotes, 0..=Platform::MAX_AGENTS.into());
+        let count = self
+            .file
+            .read_count(table, &remotes, 0..=Platform::MAX_AGENTS.into());
         known.push(remotes);
         let mut agents = Agents {
             kind: kind.to_string(),
@@ -287,10 +198,10 @@ impl Reader {
                 continue;
             };
             let name = format!("{prefix}{}", row.name);
-            match self.find_quantity(table, &name, known) {
+            match self.file.find_quantity(table, &name, known) {
                 Some(value) => self.read_into(quantity, row, &name, value),
                 None if row.remove_from_agents(&mut agents) => {}
-                None => self.report_missing(table, &name),
+                None => self.file.report_missing(table, &name),
             }
             known.push(name);
         }
@@ -309,13 +220,13 @@ impl Reader {
         if find(table, &name).is_none() {
             return Some(MemoryKind::Dram);
         }
-        let text = self.read_choice(table, &name)?;
-        let standard = named(&name, &text, &Standard::ALL);
+        let text = self.file.read_choice(table, &name)?;
+        let standard = Standard::named(&name, &text);
         match standard {
             Ok(standard) => Some(MemoryKind::Jedec(standard)),
             Err(error) => {
-                self.report(
-                    find(table, &name).map_or(self.end.clone(), Spanned::span),
+                self.file.report(
+                    find(table, &name).map_or(self.file.end.clone(), Spanned::span),
                     error,
                 );
                 None
@@ -340,34 +251,22 @@ impl Reader {
                 };
                 let current = format!("{prefix}dram.closed_page");
                 if find(table, &current).is_some() {
-                    self.report(former.span(), both_names_error(&name, &current));
+                    self.file
+                        .report(former.span(), both_names_error(&name, &current));
                 }
-                self.warnings.push(former_name_warning(&name, &current));
+                self.file
+                    .warnings
+                    .push(former_name_warning(&name, &current));
             }
-            if let Some(text) = self.read_choice(table, &name) {
+            if let Some(text) = self.file.read_choice(table, &name) {
                 if let Err(error) = dram.set_choice(&name, &text, PAGE_POLICY_ORIGIN) {
-                    self.report(
-                        find(table, &name).map_or(self.end.clone(), Spanned::span),
+                    self.file.report(
+                        find(table, &name).map_or(self.file.end.clone(), Spanned::span),
                         error,
                     );
                 }
             }
             known.push(name);
-        }
-    }
-
-    /// Reads the text under a dotted name.
-    fn read_choice(&mut self, table: &DeTable, name: &str) -> Option<String> {
-        match find(table, name).map(|value| (value.get_ref(), value.span())) {
-            Some((DeValue::String(text), _)) => Some(text.to_string()),
-            Some((_, span)) => {
-                self.report(span, format!("`{name}` must be a string"));
-                None
-            }
-            None => {
-                self.report_missing(table, name);
-                None
-            }
         }
     }
 
@@ -387,31 +286,10 @@ impl Reader {
             };
             match framing {
                 Ok(framing) => link.layer = Some(Layer::new(framing)),
-                Err(error) => self.report(value.span(), error),
+                Err(error) => self.file.report(value.span(), error),
             }
         }
         known.push(name);
-    }
-
-    /// Returns the value of a quantity, under its name or its former name, and adds a former name to the known ones.
-    /// A file with both names has an error.
-    fn find_quantity<'t, 'd>(
-        &mut self,
-        table: &'t DeTable<'d>,
-        name: &str,
-        known: &mut Vec<String>,
-    ) -> Option<&'t Spanned<DeValue<'d>>> {
-        let value = find(table, name);
-        let former = former_name(name).and_then(|former| Some((find(table, &former)?, former)));
-        let Some((former_value, former)) = former else {
-            return value;
-        };
-        if value.is_some() {
-            self.report(former_value.span(), both_names_error(&former, name));
-        }
-        self.warnings.push(former_name_warning(&former, name));
-        known.push(former);
-        value.or(Some(former_value))
     }
 
     /// Reads a quantity from `value`. An invalid one is reported and leaves `quantity` unchanged.
@@ -425,191 +303,12 @@ impl Reader {
         let check = |value| row.check(name, value);
         let unit = row.unit;
         let check = &check;
-        if let Some(read) = self.read_quantity(Kind { name, unit, check }, value) {
+        if let Some(read) = self
+            .file
+            .read_quantity(QuantityKind { name, unit, check }, value)
+        {
             *quantity = read;
         }
-    }
-
-    /// Reports a missing key, at its table, or at the end of the file if the table is missing, too.
-    fn report_missing(&mut self, table: &DeTable, name: &str) {
-        let parent = name
-            .rsplit_once('.')
-            .and_then(|(parent, _)| find(table, parent));
-        let place = parent.map_or(self.end.clone(), Spanned::span);
-        self.report(place, format!("`{name}` is missing"));
-    }
-
-    /// Reports all keys of a table, and of the tables in it, that are not in `known`. `known` has full names;
-    /// `prefix` is that of the table's keys.
-    fn report_unknown_keys(&mut self, table: &DeTable, prefix: &str, known: &[&str]) {
-        for (key, value) in table.iter() {
-            let name = format!("{prefix}{}", key.get_ref());
-            if known.contains(&name.as_str()) {
-                continue;
-            }
-            let child_prefix = format!("{name}.");
-            match value.get_ref() {
-                DeValue::Table(table)
-                    if known.iter().any(|known| known.starts_with(&child_prefix)) =>
-                {
-                    self.report_unknown_keys(table, &child_prefix, known);
-                }
-                _ => {
-                    let siblings = known.iter().filter(|known| known.starts_with(prefix));
-                    let siblings: Vec<&str> = siblings.copied().collect();
-                    // Compare without the prefix: all names share it, so it says nothing about the intended one.
-                    let own_names = siblings
-                        .iter()
-                        .filter_map(|known| known.strip_prefix(prefix));
-                    let suggestion = nearest(key.get_ref(), own_names);
-                    let suggestion = suggestion
-                        .map(|suggestion| format!("did you mean `{prefix}{suggestion}`? "));
-                    let suggestion = suggestion.unwrap_or_default();
-                    let siblings = siblings.join(", ");
-                    let message = match Row::layer_requirement(&name) {
-                        Some(requirement) => format!("unknown key `{name}`: it {requirement}"),
-                        None => format!("unknown key `{name}`; {suggestion}there are {siblings}"),
-                    };
-                    self.report(key.span(), message);
-                }
-            }
-        }
-    }
-
-    /// Reads a quantity from its table: value, origin and optional range. Returns `None` after an error, which is
-    /// reported.
-    fn read_quantity(&mut self, kind: Kind, value: &Spanned<DeValue>) -> Option<Quantity> {
-        let Kind { name, unit, .. } = kind;
-        let DeValue::Table(table) = value.get_ref() else {
-            let message = format!("`{name}` is a table: {{ value = ..., origin = \"...\" }}");
-            self.report(value.span(), message);
-            return None;
-        };
-        self.report_unknown_keys(
-            table,
-            &format!("{name}."),
-            &quantity_keys(name).each_ref().map(String::as_str),
-        );
-        let origin = match table.get("origin").map(|o| (o.get_ref(), o.span())) {
-            Some((DeValue::String(origin), _)) if !origin.trim().is_empty() => {
-                Some(origin.to_string())
-            }
-            Some((_, span)) => {
-                let message =
-                    format!("`{name}.origin` must be a string that names the source of the value");
-                self.report(span, message);
-                None
-            }
-            None => {
-                self.report(value.span(), format!("`{name}` has no origin"));
-                None
-            }
-        };
-        let number = match table.get("value") {
-            Some(number) => self.read_amount(kind, number),
-            None => {
-                self.report(value.span(), format!("`{name}` has no value"));
-                None
-            }
-        };
-        let Some(range) = table.get("range") else {
-            return Some(Quantity::given(number?, &origin?));
-        };
-        let ends = match range.get_ref() {
-            DeValue::Array(ends) if ends.len() == 2 => ends,
-            _ => {
-                self.report(
-                    range.span(),
-                    format!("`{name}.range` is `[lowest, highest]`"),
-                );
-                return None;
-            }
-        };
-        let lowest = self.read_amount(kind, &ends[0]);
-        let highest = self.read_amount(kind, &ends[1]);
-        let (number, lowest, highest) = (number?, lowest?, highest?);
-        if !(lowest..=highest).contains(&number) {
-            let [number, lowest, highest] = [number, lowest, highest].map(|n| units::show(n, unit));
-            let message = format!(
-                "`{name}` is {number}, outside its range {lowest} to {highest}; widen the range of plausible values if the value is correct"
-            );
-            self.report(range.span(), message);
-            return None;
-        }
-        Some(Quantity::assumed(number, (lowest, highest), &origin?))
-    }
-
-    /// Reads a number with its unit, and checks it. Whole numbers need no quotes.
-    fn read_amount(&mut self, kind: Kind, value: &Spanned<DeValue>) -> Option<u64> {
-        let number = self.parse_number(kind.name, kind.unit, value)?;
-        match (kind.check)(number) {
-            Ok(()) => Some(number),
-            Err(error) => {
-                self.report(value.span(), error);
-                None
-            }
-        }
-    }
-
-    /// Parses a number with the unit of the quantity, without a check of its limits. Reports an error.
-    fn parse_number(&mut self, name: &str, unit: Unit, value: &Spanned<DeValue>) -> Option<u64> {
-        let text = match value.get_ref() {
-            DeValue::String(text) => text.to_string(),
-            DeValue::Integer(number) if number.radix() == 10 => number.as_str().replace('_', ""),
-            DeValue::Float(number) => number.as_str().to_string(),
-            _ => {
-                self.report(
-                    value.span(),
-                    format!("`{name}` must be a number, or a string with a unit"),
-                );
-                return None;
-            }
-        };
-        match units::parse(&text, unit) {
-            Ok(number) => Some(number),
-            Err(error) => {
-                self.report(value.span(), format!("`{name}` {error}"));
-                None
-            }
-        }
-    }
-
-    /// Reads a string that is not empty. Reports an error.
-    fn read_string(&mut self, table: &DeTable, key: &str) -> Option<String> {
-        match table.get(key).map(|value| (value.get_ref(), value.span())) {
-            Some((DeValue::String(text), _)) if !text.is_empty() => Some(text.to_string()),
-            Some((_, span)) => {
-                self.report(span, format!("`{key}` must be a string"));
-                None
-            }
-            None => {
-                self.report_missing(table, key);
-                None
-            }
-        }
-    }
-
-    /// Reads a whole number within `range`. Reports an error.
-    fn read_count(
-        &mut self,
-        table: &DeTable,
-        key: &str,
-        range: RangeInclusive<u64>,
-    ) -> Option<u64> {
-        let Some(value) = find(table, key) else {
-            self.report_missing(table, key);
-            return None;
-        };
-        let number = self.parse_number(key, Unit::Count, value)?;
-        if range.contains(&number) {
-            return Some(number);
-        }
-        let (low, high) = range.into_inner();
-        self.report(
-            value.span(),
-            format!("{key} must be {low} to {high}, not {number}"),
-        );
-        None
     }
 }
 
@@ -629,30 +328,15 @@ fn agent_kinds(table: &DeTable) -> Vec<String> {
         .collect()
 }
 
-/// Keys of a quantity's table.
-fn quantity_keys(name: &str) -> [String; 3] {
-    ["value", "range", "origin"].map(|part| format!("{name}.{part}"))
-}
-
 /// Returns translation quantities to be filled, if the file has a table of them.
 fn blank_translation(table: &DeTable, prefix: &str) -> Option<Translation> {
     find(table, &format!("{prefix}translation")).map(|_| Translation::new())
 }
 
-/// Returns the value under a dotted name.
-fn find<'t, 'd>(table: &'t DeTable<'d>, name: &str) -> Option<&'t Spanned<DeValue<'d>>> {
-    match name.split_once('.') {
-        None => table.get(name),
-        Some((first, rest)) => match table.get(first)?.get_ref() {
-            DeValue::Table(inner) => find(inner, rest),
-            _ => None,
-        },
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cohkit_units as units;
 
     /// Valid file, of which the tests change parts.
     const TEXT: &str = include_str!("../../../../platforms/enzian-dc-bram.toml");
@@ -699,23 +383,6 @@ mod tests {
         ] {
             assert_eq!(errors_after_change(from, to), [(message.to_string(), place.to_string())]);
         }
-    }
-
-    /// A file that is not TOML has an error in every line, of which only the first are reported.
-    #[test]
-    fn syntax_errors_are_reported_up_to_a_limit() {
-        for (lines, reported) in [
-            (1, 1),
-            (MAX_SYNTAX_ERRORS, MAX_SYNTAX_ERRORS),
-            (90, MAX_SYNTAX_ERRORS + 1),
-        ] {
-            let errors = read(&"no toml\n".repeat(lines)).unwrap_err();
-            assert_eq!(errors.len(), reported, "{lines}");
-            assert_eq!(errors[0].message, "key with no value, expected `=`");
-        }
-        let errors = read(&"no toml\n".repeat(90)).unwrap_err();
-        let last = errors.last().expect("there are some");
-        assert_eq!(last.message, "85 more syntax errors in the TOML file");
     }
 
     #[test]

@@ -3,8 +3,8 @@
 
 use super::*;
 use crate::attribution::Chain;
-use crate::components::dram::{Controller, Finished};
 use crate::components::home_cache::HomeCache;
+use cohkit_dram::{Controller, Finished};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::ops::Range;

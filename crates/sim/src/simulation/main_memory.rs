@@ -5,14 +5,13 @@
 
 use super::deferred_memory::{schedule_for_requester, Completion, DeferredMemory, Operation};
 use super::*;
-use crate::components::dram::Controller;
-use crate::components::memory::UncontendedOp;
+use cohkit_dram::{Controller, InOrderMemory, UncontendedOp};
 use std::ops::Range;
 
 /// The memories behind all homes, and their contents.
 pub(crate) struct MainMemory {
     /// Memories that determine the end of an operation when it starts; empty with DRAMs that have schedulers.
-    memories: Vec<memory::Memory>,
+    memories: Vec<InOrderMemory>,
     /// Operations whose end is determined later, if there can be some.
     deferred: Option<Box<DeferredMemory>>,
     /// Number of homes, a power of two.
@@ -34,7 +33,7 @@ impl MainMemory {
                 (Vec::new(), controllers.collect())
             }
             memory => {
-                let memories = (0..homes).map(|_| memory::Memory::new(memory, line_bytes));
+                let memories = (0..homes).map(|_| InOrderMemory::new(memory, line_bytes));
                 (memories.collect(), Vec::new())
             }
         };

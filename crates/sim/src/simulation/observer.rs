@@ -7,10 +7,9 @@ use super::*;
 use crate::agents::program::ConfigurationId;
 use crate::attribution::Chain;
 use crate::attribution::{Contended, MessageRecord, Step, Transaction};
-use crate::components::dram::Controller;
-use crate::components::memory::UncontendedOp;
 use crate::message::Work;
 use crate::timeline::Count;
+use cohkit_dram::{Controller, UncontendedOp};
 
 /// Recorders of a run, each if requested.
 pub(crate) struct Observer {

@@ -4,6 +4,7 @@ mod applications;
 mod combined_scenarios;
 mod counts;
 mod fingerprints;
+mod former_names;
 mod framed_links;
 mod hosts;
 mod kernels;

@@ -1,6 +1,6 @@
-//! Timing parameters of a DRAM in clocks, from the quantities of a platform.
+//! Timing parameters of a DRAM in clocks, from its parameters.
 
-use crate::platform::JedecDram;
+use crate::jedec::JedecDram;
 
 /// A time in clocks of a DRAM's command bus.
 pub(crate) type Clock = u64;
@@ -45,7 +45,7 @@ pub(crate) struct Timing {
 }
 
 impl Timing {
-    /// Converts the quantities of a platform to clocks.
+    /// Converts the parameters of a DRAM to clocks.
     pub fn new(dram: &JedecDram) -> Timing {
         let clocks = |duration| dram.clocks(duration);
         let timing = &dram.timing;

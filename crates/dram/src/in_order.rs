@@ -1,16 +1,16 @@
-//! Memory timing: DRAM with channels, banks and open rows, or BRAM with ports.
+//! Memory without a scheduler: DRAM with channels, banks and open rows, or BRAM with ports. The operations of a bank or
+//! port begin in the order of their arrival, so the end of each is known at once.
 //!
 //! Each operation reads or writes one line or a part of it. Reads and writes take the same time. All times are in
 //! picoseconds.
 
-use crate::kernel::Time;
-use crate::message::Line;
-use crate::platform::{self, Dram};
-use cohkit_units::Quantity;
+use crate::parameters::{Dram, Memory};
+use crate::Line;
+use cohkit_units::{Quantity, Time};
 use std::ops::Range;
 
-/// A memory behind a home.
-pub struct Memory {
+/// A memory whose operations are served in the order of their arrival.
+pub struct InOrderMemory {
     /// Type of memory, with the state of its resources.
     kind: Kind,
     /// Number of operations that found their row open; 0 for BRAM.
@@ -171,11 +171,14 @@ struct Bank {
 /// Row of a bank that was never used.
 const CLOSED: u32 = u32::MAX;
 
-impl Memory {
+impl InOrderMemory {
     /// Creates an idle memory with all rows closed. An operation on a whole line transfers `line_bytes`.
-    pub fn new(memory: &platform::Memory, line_bytes: u32) -> Memory {
+    ///
+    /// # Panics
+    /// The memory is a DRAM with a scheduler: a [`Controller`](crate::Controller) serves its operations.
+    pub fn new(memory: &Memory, line_bytes: u32) -> InOrderMemory {
         let kind = match memory {
-            platform::Memory::Dram(dram) => {
+            Memory::Dram(dram) => {
                 let banks = vec![
                     Bank {
                         ready: 0,
@@ -189,15 +192,15 @@ impl Memory {
                 });
                 Kind::Dram(Timing::new(dram, line_bytes), channels.collect())
             }
-            platform::Memory::Jedec(_) => unreachable!("a DRAM with a scheduler has a controller"),
-            platform::Memory::Bram(bram) => Kind::Bram {
+            Memory::Jedec(_) => unreachable!("a DRAM with a scheduler has a controller"),
+            Memory::Bram(bram) => Kind::Bram {
                 latency: bram.latency.value,
                 line_time: bram.bandwidth.time_of(line_bytes),
                 bandwidth: bram.bandwidth.clone(),
                 ports: vec![0; bram.ports.value.max(1) as usize],
             },
         };
-        Memory {
+        InOrderMemory {
             kind,
             row_hits: 0,
             row_misses: 0,
@@ -241,6 +244,7 @@ impl Memory {
     /// Starts an operation on a range of bytes of a line at `now`. Returns the time at which it ends, in
     /// picoseconds. A DRAM transfers the whole bursts that contain the bytes. The operation takes at most as long
     /// as that of the whole line.
+    #[inline]
     pub fn operate_on(&mut self, now: Time, line: Line, bytes: Range<u32>) -> Time {
         match &mut self.kind {
             Kind::Bram {
@@ -286,6 +290,7 @@ impl Memory {
 
     /// Returns the times that an operation on a whole line at `now` would have on an otherwise idle memory with the
     /// current open rows. The memory is unchanged.
+    #[inline]
     pub fn uncontended_operation(&self, now: Time, line: Line) -> UncontendedOp {
         match &self.kind {
             Kind::Bram {
@@ -333,6 +338,7 @@ pub struct UncontendedOp {
 impl UncontendedOp {
     /// Returns the resources that the operation uses: kind (`"bus"`, `"bank"` or `"port"`), index among those of
     /// this kind in the memory, and duration in picoseconds.
+    #[inline]
     pub fn uses(&self) -> &[(&'static str, usize, Time)] {
         match self.uses_both {
             true => &self.uses,
@@ -344,38 +350,44 @@ impl UncontendedOp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::platform::Platform;
+
+    /// Two channels of DDR4-2666. Times are in picoseconds.
+    fn ddr4() -> Dram {
+        let given = |value| Quantity::given(value, "a test");
+        Dram {
+            channels: given(2),
+            banks: given(16),
+            row_bytes: given(8 << 10),
+            bandwidth: given(21_328_000_000),
+            t_cl: given(14_160),
+            t_rcd: given(14_160),
+            t_rp: given(14_160),
+            row_idle_timeout: given(200_000),
+            controller_latency: given(40_000),
+        }
+    }
 
     /// Part of a line takes the bursts that contain it. An update reads and writes these in sequence.
     #[test]
     fn words_take_whole_bursts() {
-        let platform = Platform::shipped("peers-device-memory").unwrap();
-        let platform::Memory::Dram(dram) = &platform.memory else {
-            panic!("it is DRAM")
-        };
+        let dram = ddr4();
+        let idle_memory = || InOrderMemory::new(&Memory::Dram(Box::new(ddr4())), 128);
         let open_latency = dram.controller_latency.value + dram.t_rcd.value + dram.t_cl.value;
         let burst = dram.bandwidth.time_of(64);
-        let mut memory = Memory::new(&platform.memory, 128);
+        let mut memory = idle_memory();
         assert_eq!(memory.operate_on(0, 0, 56..64), open_latency + burst);
         let write = memory.operate_on(0, 0, 56..64);
         assert_eq!(write, open_latency + 2 * burst);
-        let mut memory = Memory::new(&platform.memory, 128);
-        let both_bursts = memory.operate_on(0, 0, 56..72);
+        let both_bursts = idle_memory().operate_on(0, 0, 56..72);
         assert_eq!(both_bursts, open_latency + dram.bandwidth.time_of(128));
-        assert_eq!(
-            Memory::new(&platform.memory, 128).operate(0, 0),
-            both_bursts
-        );
+        assert_eq!(idle_memory().operate(0, 0), both_bursts);
     }
 
     /// Lines of one row, then another row of the same bank, then an access after a long pause.
     #[test]
     fn rows_open_stay_open_and_close() {
-        let platform = Platform::shipped("peers-device-memory").unwrap();
-        let platform::Memory::Dram(dram) = &platform.memory else {
-            panic!("it is DRAM")
-        };
-        let mut memory = Memory::new(&platform.memory, 128);
+        let dram = ddr4();
+        let mut memory = InOrderMemory::new(&Memory::Dram(Box::new(ddr4())), 128);
         let (column, activate) = (dram.t_cl.value, dram.t_rcd.value);
         let fixed = dram.controller_latency.value + dram.bandwidth.time_of(128);
         assert_eq!(memory.operate(0, 0), fixed + activate + column);

@@ -1,4 +1,4 @@
-//! A DRAM behind a home: channels with banks that keep the timing rules of JEDEC, and a scheduler for each channel.
+//! A DRAM with a scheduler: channels with banks that keep the timing rules of JEDEC, and a scheduler for each channel.
 //!
 //! An operation on a line is a number of bursts, which its channel schedules with those of other operations. So the end
 //! of an operation is known only when its last column command is issued: [`Controller::advance`] reports it then.
@@ -13,10 +13,10 @@ mod timing;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use crate::kernel::Time;
-use crate::message::Line;
-use crate::platform::{JedecDram, Scheduler};
+use crate::jedec::{JedecDram, Scheduler};
+use crate::Line;
 use banks::Banks;
+use cohkit_units::Time;
 use first_ready::FirstReady;
 use group_machines::GroupMachines;
 use timing::{Clock, Timing};
@@ -43,7 +43,7 @@ pub(crate) struct Served {
 
 /// An operation whose bursts have all been scheduled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Finished {
+pub struct Finished {
     /// Number that [`Controller::submit`] was given.
     pub number: u32,
     /// Time at which the requester receives the completion, in picoseconds.
@@ -366,7 +366,7 @@ impl AddressMap {
 }
 
 /// A DRAM with its channels.
-pub(crate) struct Controller {
+pub struct Controller {
     map: AddressMap,
     burst_bytes: u32,
     /// Clock period, in picoseconds.

@@ -1,7 +1,6 @@
 //! DRAM with the timing parameters of a JEDEC standard.
 
-use crate::kernel::{Time, NANOSECOND};
-use cohkit_units::Quantity;
+use cohkit_units::{Quantity, Time, NANOSECOND};
 
 /// A standard and speed of DRAM. The timing parameters are those of the common speed bin, for devices with eight data
 /// lines (HBM2: for a pseudo channel).
@@ -28,6 +27,14 @@ impl Standard {
         ("ddr5-4800", Standard::Ddr5_4800),
         ("hbm2", Standard::Hbm2),
     ];
+
+    /// Returns the standard of a name, which the quantity `key` has.
+    ///
+    /// # Errors
+    /// A sentence with the known names. It begins with `key`.
+    pub fn named(key: &str, name: &str) -> Result<Standard, String> {
+        named(key, name, &Standard::ALL)
+    }
 }
 
 /// Order in which a controller serves the bursts that wait for a channel.
@@ -55,11 +62,7 @@ const PAGE_POLICIES: [(&str, u64); 2] = [("open", 0), ("closed", 1)];
 ///
 /// # Errors
 /// A sentence with the known names. It begins with `key`.
-pub(super) fn named<T: Copy>(
-    key: &str,
-    name: &str,
-    known: &[(&'static str, T)],
-) -> Result<T, String> {
+fn named<T: Copy>(key: &str, name: &str, known: &[(&'static str, T)]) -> Result<T, String> {
     let entry = known.iter().find(|(known, _)| *known == name);
     entry.map(|(_, value)| *value).ok_or_else(|| {
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
@@ -111,7 +114,7 @@ pub struct JedecTiming {
     pub t_rfc: Quantity,
 }
 
-/// DRAM behind a home, with the timing of a JEDEC standard.
+/// DRAM with the timing of a JEDEC standard.
 #[derive(Clone, Debug)]
 pub struct JedecDram {
     /// Order of service.
@@ -316,8 +319,11 @@ impl Standard {
 }
 
 impl JedecDram {
-    /// Rejects quantities that contradict each other, in a sentence with their names.
-    pub(super) fn check(&self) -> Result<(), String> {
+    /// Rejects quantities that contradict each other.
+    ///
+    /// # Errors
+    /// A sentence with their names.
+    pub fn check(&self) -> Result<(), String> {
         let (refi, rfc) = (self.timing.t_refi.value, self.timing.t_rfc.value);
         if refi != 0 && refi <= rfc {
             return Err(format!(
@@ -413,19 +419,14 @@ impl JedecDram {
     ///
     /// # Errors
     /// A sentence with the known names.
-    pub(super) fn set_choice(
-        &mut self,
-        name: &str,
-        value: &str,
-        origin: &str,
-    ) -> Result<(), String> {
+    pub fn set_choice(&mut self, name: &str, value: &str, origin: &str) -> Result<(), String> {
         match name.rsplit('.').next() {
             Some("scheduler") => self.scheduler = named(name, value, &Scheduler::ALL)?,
             Some("page_policy") => {
                 let closed_page = named(name, value, &PAGE_POLICIES)?;
                 self.closed_page = Quantity::given(closed_page, origin);
             }
-            _ => self.set_standard(named(name, value, &Standard::ALL)?),
+            _ => self.set_standard(Standard::named(name, value)?),
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 
 use super::banks::{Banks, Command};
 use super::*;
-use crate::platform::Standard;
+use crate::jedec::Standard;
 use proptest::prelude::*;
 use Command::{Activate, Precharge, Read, Write};
 
