@@ -41,6 +41,7 @@
 //! assert_eq!((row.effect, row.memory), (Effect::Take, Memory::Read));
 //! ```
 
+pub mod agents;
 pub mod keywords;
 pub mod lockstep;
 pub mod print;

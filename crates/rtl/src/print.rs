@@ -21,10 +21,13 @@ pub struct Origin<'a> {
 }
 
 impl Origin<'_> {
-    /// Returns the comment at the top of a printed file, with the command that generates it.
-    fn header(&self, title: &str) -> String {
+    /// Returns the comment at the top of a printed file, with the command that generates it. `options` are its options
+    /// besides the folder.
+    pub(crate) fn header(&self, title: &str, options: &str) -> String {
+        let separator = if options.is_empty() { "" } else { " " };
         format!(
-            "// {title}\n//\n// Generated from {0} by `cohkit rtl emit {0} --out .`, Cohkit {1}; do not edit.\n\n",
+            "// {title}\n//\n// Generated from {0} by `cohkit rtl emit {0}{separator}{options} --out .`, Cohkit {1}; do not \
+             edit.\n\n",
             self.file, self.version
         )
     }
@@ -52,18 +55,18 @@ const ROW_TYPE: &str = "
 /// messages that the hardware needs. The package's name is the protocol's, followed by `_pkg`.
 pub fn package(protocol: &Protocol, rom: &Rom, origin: &Origin) -> String {
     let name = &protocol.name;
-    let mut text = origin.header(&format!(
-        "The home of {name}: types and constants of its protocol ROM."
-    ));
+    let title = format!("The home of {name}: types and constants of its protocol ROM.");
+    let mut text = origin.header(&title, "");
     text += &format!("package {name}_pkg;\n");
     text +=
         "  // States of a line. The first is that of lines which the directory does not hold.\n";
-    push_enumeration(&mut text, "state_e", rom.state_bits(), rom.states.iter());
+    let state_names = rom.states.iter().map(|name| identifier(name));
+    push_enumeration(&mut text, "state_e", rom.state_bits(), state_names);
     text += "\n  // Events of a unit. Messages to the home come first, with their numbers in headers.\n";
-    let event_names = rom.events.iter().map(|event| &event.name);
+    let event_names = rom.events.iter().map(|event| identifier(&event.name));
     push_enumeration(&mut text, "event_e", rom.event_bits(), event_names);
     text += "\n  // Messages to the remote, with their numbers in headers.\n";
-    let send_names = rom.sends.iter().map(|sent| &sent.name);
+    let send_names = rom.sends.iter().map(|sent| identifier(&sent.name));
     push_enumeration(&mut text, "send_e", rom.send_bits(), send_names);
     text += ROW_TYPE;
     text += &format!(
@@ -106,9 +109,8 @@ const PACKAGE_PARAMETERS: [&str; 6] = [
 /// parameters and its ports are copied from the header of `home.sv`.
 pub fn top(protocol: &Protocol, origin: &Origin) -> String {
     let name = &protocol.name;
-    let mut text = origin.header(&format!(
-        "The home of {name}, with its package's types and its ROM."
-    ));
+    let title = format!("The home of {name}, with its package's types and its ROM.");
+    let mut text = origin.header(&title, "");
     let home = HOME.iter().find(|(file, _)| *file == "home.sv");
     let header = home
         .map_or("", |(_, text)| text)
@@ -266,14 +268,14 @@ fn protocol_fields(protocol: &Protocol, rom: &Rom) -> Vec<(&'static str, String)
     ]
 }
 
-/// Appends an enumeration type of `bits` bits, whose values are numbered from 0.
-fn push_enumeration<'a>(
+/// Appends an enumeration type of `bits` bits, whose values are numbered from 0. `values` are identifiers.
+pub(crate) fn push_enumeration(
     text: &mut String,
     name: &str,
     bits: u32,
-    values: impl Iterator<Item = &'a String>,
+    values: impl Iterator<Item = String>,
 ) {
-    let values: Vec<String> = values.map(|value| identifier(value)).collect();
+    let values: Vec<String> = values.collect();
     let width = values
         .iter()
         .map(|value| value.chars().count())
@@ -289,7 +291,7 @@ fn push_enumeration<'a>(
 
 /// Returns a name in SystemVerilog syntax. A name with characters other than letters, digits and `_`, and a reserved
 /// word, is escaped.
-fn identifier(name: &str) -> String {
+pub(crate) fn identifier(name: &str) -> String {
     let is_plain = name
         .chars()
         .all(|character| character.is_ascii_alphanumeric() || character == '_')
@@ -305,14 +307,15 @@ fn identifier(name: &str) -> String {
 /// file.
 pub fn image(protocol: &Protocol, home: &Controller, rom: &Rom, origin: &Origin) -> String {
     let descriptions = rows(protocol, home).rows;
-    let mut text = origin.header(&format!(
+    let title = format!(
         "The protocol ROM of the home of {}: {} rows of {} bits, addressed by state ({} bits) and event ({} bits).",
         protocol.name,
         1u32 << (rom.state_bits() + rom.event_bits()),
         rom.row_bits(),
         rom.state_bits(),
         rom.event_bits(),
-    ));
+    );
+    let mut text = origin.header(&title, "");
     text += "// Rows that are not named are 0: the event cannot happen in the state.\n";
     let digits = rom.row_bits().div_ceil(4) as usize;
     for (state, name) in rom.states.iter().enumerate() {
@@ -337,7 +340,7 @@ pub fn image(protocol: &Protocol, home: &Controller, rom: &Rom, origin: &Origin)
 }
 
 /// Returns a row as text: `EVENT: ACTIONS -> NEXT STATE`.
-fn describe(row: &DescribedRow) -> String {
+pub(crate) fn describe(row: &DescribedRow) -> String {
     let mut text = row.event.clone();
     if !row.actions.is_empty() {
         text += &format!(": {}", row.actions.join(", "));

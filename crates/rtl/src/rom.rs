@@ -323,7 +323,7 @@ fn bits(values: usize) -> u32 {
 }
 
 /// Returns the refusal of a home because of a feature at this position in the protocol file.
-fn refuse<T>(span: Span, feature: impl Into<String>) -> Result<T, Refusal> {
+pub(crate) fn refuse<T>(span: Span, feature: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal {
         feature: feature.into(),
         span,

@@ -1,5 +1,6 @@
 //! Tests of `cohkit-rtl` through its public interface and against independent references, in one binary.
 
+mod agents;
 mod applications;
 mod endpoints;
 mod faults;
