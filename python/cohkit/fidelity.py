@@ -5,7 +5,10 @@
 
 The first command runs every experiment with a published result at full size, two at a time, and records our numbers
 and the fingerprint of the model with their commit. The second command compares the last record with
-`experiments/published.toml`.
+`experiments/published.toml`. If a change concerns a part of the experiments, the first command may run these alone:
+
+    tools/record fidelity --seed 0 -- .venv/bin/python -m cohkit.fidelity --run --only ... \\
+        --update records/fidelity.jsonl
 
     tools/record sensitivity --seed 0 -- .venv/bin/python -m cohkit.fidelity --search
 
@@ -29,7 +32,7 @@ from cohkit.assumptions import reduced, study
 from cohkit.experiments import EXPERIMENTS, Conditions
 from cohkit.experiments.derived import DERIVED
 from cohkit.experiments.sensitivity import TOLERANCE, deciding
-from cohkit.fingerprint import fingerprint
+from cohkit.fingerprint import affected, fingerprint
 from cohkit.published import Measurement, Published, compare
 from cohkit.reproduce import error_cell, number, provenance_cell, published_cell
 
@@ -411,7 +414,7 @@ def page(record: dict[str, Any], published: Published, searches: dict[str, Any] 
     recorded = result if isinstance(result, list) else result["rows"]
     sources = "\n".join(f"- *{name}*: {title}" for name, title in published.sources().items())
     age = UNKNOWN_AGE if isinstance(result, list) else AS_NEW_AS_THE_MODEL
-    parts = [HEAD.format(commit=_short_commit(record["commit"]), sources=sources, age=age)]
+    parts = [HEAD.format(commit=_recorded_by(record), sources=sources, age=age)]
     compared = {name: _compare(name, recorded, published) for name in EXPERIMENTS}
     everything = [row for rows in compared.values() for row in rows]
     found: dict[str, Any] = searches["result"] if searches else {}
@@ -460,6 +463,17 @@ def _absent(rows: Sequence[Result], published: Published) -> list[str]:
 
 def _short_commit(commit: str) -> str:
     return f"{commit[:7]}{commit[40:]}"
+
+
+def _recorded_by(record: dict[str, Any]) -> str:
+    """Return the commit of a record, and the earlier ones whose rows it has taken over."""
+    result = record["result"]
+    earlier: dict[str, str] = {} if isinstance(result, list) else result.get("earlier", {})
+    text = _short_commit(record["commit"])
+    for commit in dict.fromkeys(earlier.values()):
+        names = ", ".join(f"`{name}`" for name, one in earlier.items() if one == commit)
+        text += f"; for {names} by commit {_short_commit(commit)}, as nothing that they use has changed since"
+    return text
 
 
 def _commits(commits: Sequence[str]) -> str:
@@ -639,6 +653,27 @@ def run(conditions: Conditions, names: Sequence[str] | None = None) -> list[dict
     return [row for row in rows if row["key"] in keys]
 
 
+def updated(earlier: dict[str, Any], present: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Return the result `present` of these experiments, with the other experiments' rows of an earlier record.
+
+    Raises:
+        ValueError: the model has changed for another experiment since.
+
+    """
+    before = earlier["result"]
+    stale = [name for name in affected(before["fingerprint"], present["fingerprint"]) if name not in names]
+    if stale:
+        text = f"a change since commit {_short_commit(earlier['commit'])} concerns these experiments too: "
+        raise ValueError(text + ", ".join(stale))
+    rows = [row for row in before["rows"] if row["experiment"] not in names] + present["rows"]
+    kept = {name: earlier["commit"] for name in _names() if name not in names} | before.get("earlier", {})
+    return {
+        "rows": [row for name in EXPERIMENTS for row in rows if row["experiment"] == name],
+        "fingerprint": present["fingerprint"],
+        "earlier": {name: kept[name] for name in EXPERIMENTS if name in kept and name not in names},
+    }
+
+
 def _run_experiment(name: str, conditions: Conditions) -> list[dict[str, Any]]:
     """Return the numbers of an experiment, as they are recorded."""
     return [
@@ -749,9 +784,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     mode.add_argument("--fingerprint", action="store_true", help="print the fingerprint of the model")
     mode.add_argument("records", nargs="?", help="print the page from the last record of this file")
     parser.add_argument("--only", nargs="+", choices=_names(), help="with `--run` or `--search`: these experiments")
+    parser.add_argument(
+        "--update", metavar="RECORDS", help="with `--run --only`: take the other rows from the last record of this file"
+    )
     options = parser.parse_args(arguments)
+    if options.update and not (options.run and options.only):
+        parser.error("--update needs --run and --only")
     if options.run:
-        _print({"rows": run(Conditions(), options.only), "fingerprint": fingerprint()})
+        result = {"rows": run(Conditions(), options.only), "fingerprint": fingerprint()}
+        if options.update:
+            try:
+                result = updated(last_record(Path(options.update)), result, options.only)
+            except ValueError as error:
+                sys.exit(f"error: {error}")
+        _print(result)
     elif options.search:
         _print(search(Conditions(), options.only))
     elif options.fingerprint:

@@ -191,6 +191,24 @@ def numbers_of(source: str) -> list[str]:
 _QUANTITY = re.compile(r"[\d.]+ ?[A-Za-z/%]*")
 
 
+def affected(recorded: Mapping[str, Any], present: Mapping[str, Any]) -> list[str]:
+    """Return the experiments that the differences between two fingerprints may concern.
+
+    Texts of orderings concern the experiments of CORD, and programs of near-memory cores those of Proxics. Any other
+    input may concern all.
+    """
+    files = recorded["inputs"].keys() | present["inputs"].keys()
+    found = set()
+    for file in files:
+        if recorded["inputs"].get(file) != present["inputs"].get(file):
+            users = {"ordering": "cord-", "nearmemory": "proxics-"}.get(file.split("/")[0], "")
+            found |= {name for name in ACCESSES if name.startswith(users)}
+    for name in recorded["values"].keys() | present["values"].keys():
+        if recorded["values"].get(name) != present["values"].get(name):
+            found.add(name.split(",")[0])
+    return [name for name in ACCESSES if name in found]
+
+
 def differences(recorded: Mapping[str, Any], present: Mapping[str, Any]) -> list[str]:
     """Return, in words, the inputs and numbers that differ between two fingerprints."""
     files = sorted(recorded["inputs"].keys() | present["inputs"].keys())

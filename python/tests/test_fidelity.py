@@ -240,6 +240,34 @@ def test_each_failed_relation_names_the_missing_fact(root: Path) -> None:
         assert fact in fidelity.MISSING_FACTS.values(), line
 
 
+def test_update_keeps_the_rows_that_no_change_concerns(root: Path) -> None:
+    earlier = fidelity.last_record(root / "records/fidelity.jsonl")
+    before = earlier["result"]
+    inputs = before["fingerprint"]["inputs"]
+    cord = [name for name in ACCESSES if name.startswith("cord-")]
+
+    def present(changed: str) -> dict[str, Any]:
+        fingerprint = before["fingerprint"] | {"inputs": inputs | {changed: "other"}}
+        rows = [row | {"ours": 1.0} for row in before["rows"] if row["experiment"] in cord]
+        return {"rows": rows, "fingerprint": fingerprint}
+
+    result = fidelity.updated(earlier, present("ordering/cord.coh"), cord)
+    assert [row["key"] for row in result["rows"]] == [row["key"] for row in before["rows"]]
+    for old, new in zip(before["rows"], result["rows"], strict=True):
+        assert new["ours"] == (1.0 if old["experiment"] in cord else old["ours"])
+    assert result["earlier"].keys() == ACCESSES.keys() - cord
+    text = fidelity.page(earlier | {"commit": "a" * 40, "result": result}, Published.shipped())
+    assert f"by commit {earlier['commit'][:7]}, as nothing that they use has changed since" in text
+    # Fault: an experiment that a change concerns is not run.
+    for changed, missing in (
+        ("nearmemory/pipe.h", "proxics-pipes"),
+        ("platforms/enzian-dc-ddr.toml", "cckit-fig6"),
+        ("ordering/cord.coh", "cord-fig2"),
+    ):
+        with pytest.raises(ValueError, match=f"concerns these experiments too: .*{missing}"):
+            fidelity.updated(earlier, present(changed), [name for name in cord if name != missing])
+
+
 def test_every_published_experiment_has_a_fingerprint() -> None:
     recorded = [name for name in EXPERIMENTS if name not in fidelity.UNPUBLISHED]
     assert sorted(ACCESSES) == sorted(recorded)
