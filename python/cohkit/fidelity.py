@@ -5,10 +5,8 @@
 
 The first command runs every experiment with a published result at full size, two at a time, and records our numbers
 and the fingerprint of the model with their commit. The second command compares the last record with
-`experiments/published.toml`. If a change concerns a part of the experiments, the first command may run these alone:
-
-    tools/record fidelity --seed 0 -- .venv/bin/python -m cohkit.fidelity --run --only ... \\
-        --update records/fidelity.jsonl
+`experiments/published.toml`. If a change concerns a part of the experiments, `--only NAME... --update
+records/fidelity.jsonl` in the first command runs these alone and takes the other rows from the last record.
 
     tools/record sensitivity --seed 0 -- .venv/bin/python -m cohkit.fidelity --search
 
