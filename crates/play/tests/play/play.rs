@@ -906,8 +906,11 @@ fn bulk_transitions_are_not_explored() {
     );
 }
 
-/// Actions of applications outside the model, each with the reason that a result states.
-const FOREIGN_ACTIONS: [(fn(&mut Actions), &str); 6] = [
+/// An action of an application, and the reason that the result states.
+type ForeignAction = (fn(&mut Actions), &'static str);
+
+/// Actions of applications outside the model.
+const FOREIGN_ACTIONS: [ForeignAction; 6] = [
     (|actions| actions.host_fetch(0, 0, 1), BUS),
     (|actions| actions.host_store(0, vec![1].into()), BUS),
     (|actions| actions.interrupt(0), BUS),
