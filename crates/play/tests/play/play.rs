@@ -968,7 +968,7 @@ impl Scenario for Foreign {
     }
 }
 
-/// Those of threads are tested with the shipped applications.
+/// Shipped applications test the steps of threads outside the model.
 #[test]
 fn actions_outside_the_model_are_not_explored() {
     for (number, (_, reason)) in FOREIGN_ACTIONS.iter().enumerate() {
