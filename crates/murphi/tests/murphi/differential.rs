@@ -260,7 +260,7 @@ impl EdgeGenerator {
 #[test]
 fn native_engine_matches_interpreter_near_number_limits() {
     let (mut verified, mut violated) = (0, 0);
-    for seed in 0..400 {
+    for seed in 0..500 {
         let text = EdgeGenerator::new(seed).model();
         let mut model = cohkit_murphi::read("edges", &text, Default::default())
             .unwrap_or_else(|errors| panic!("{}\n{text}", errors[0].message))

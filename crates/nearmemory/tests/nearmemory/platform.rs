@@ -150,6 +150,13 @@ fn platform_errors_name_their_position() {
         ),
         ("name = \"enzian\"", "", "`name` is missing", ""),
         ("banks = {", "bank = {", "`dram.banks` is missing", ""),
+        // A quantity of the simulator's framed links is not one of this machine.
+        (
+            "header_bytes = {",
+            "lanes = {",
+            "unknown key `link.lanes`; ",
+            "lanes",
+        ),
         (
             "row_bytes = { value = \"8KiB\"",
             "row_bytes = { value = \"9KiB\"",

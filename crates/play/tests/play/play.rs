@@ -16,7 +16,7 @@ use cohkit_application::shared_table::SharedTable;
 use cohkit_application::view::{Order, View};
 use cohkit_play::{explore, ExplorationModel, ExplorationResult};
 use cohkit_protocol::construct::construct;
-use cohkit_protocol::protocol::{Bound, Bounds, Protocol};
+use cohkit_protocol::protocol::{Bound, Bounds, Home, Protocol};
 use cohkit_protocol::text::parse;
 use kept_without_permission::{kept_without_permission, kept_without_permission_and_stale};
 use std::fmt::Debug;
@@ -805,4 +805,174 @@ fn declaration_order_of_messages_has_no_effect() {
         ))
     });
     assert_eq!(original_states, swapped_states);
+}
+
+/// Explores threads on a shipped protocol whose home consists of rows, from this file with a change. Returns the reason
+/// why they are outside the model. Only applications use the home's knowledge of permissions, which a home of rows lacks;
+/// it is that of ECI.
+#[track_caller]
+fn unexplored_reason(file: &str, change: fn(&str) -> String, threads: Steps) -> String {
+    let path = format!("{}/../../protocols/{file}.coh", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).expect("shipped protocol");
+    let protocol = parse(&change(&text)).unwrap_or_else(|errors| panic!("{errors:?}"));
+    let Home::Controller(home) = &protocol.home else {
+        panic!("{file} has no rows of its home")
+    };
+    let remotes = threads.0.len() as u16;
+    let eci = parse(&eci()).expect("protocol without errors");
+    let construction = construct(&eci).expect("protocol with a home");
+    let result = explore(&ExplorationModel {
+        protocol: &protocol,
+        home,
+        permissions: &construction.flat_permissions(false),
+        scenario: &threads,
+        remotes,
+        lines: 1,
+        words: 1,
+        units: 1,
+        max_deferred: 1,
+        max_reads: 1,
+        max_states: 10_000,
+    });
+    let ExplorationResult::NotExplored(reason) = result else {
+        panic!("{file} is explored: {result:?}")
+    };
+    reason
+}
+
+#[test]
+fn accesses_of_a_specification_are_not_explored() {
+    let acquire = Step::Acquire { line: 0, word: 0 };
+    assert_eq!(
+        unexplored_reason(
+            "self-invalidate",
+            str::to_string,
+            Steps(vec![vec![acquire]])
+        ),
+        "thread 0: the specification has a custom access `acquire`, which only simulations support"
+    );
+}
+
+#[test]
+fn writes_sent_to_the_home_are_not_explored() {
+    assert_eq!(
+        unexplored_reason("write-through", str::to_string, Steps(vec![vec![STORE]])),
+        "writes that caches send to the home cannot be explored"
+    );
+}
+
+/// A dirty line is evicted, and the home writes it to memory at once.
+#[test]
+fn homes_with_zero_latency_memory_are_not_explored() {
+    assert_eq!(
+        unexplored_reason("msi", str::to_string, Steps(vec![vec![STORE]])),
+        "homes with zero-latency memory cannot be explored"
+    );
+}
+
+/// A sharer acknowledges its invalidation to the cache that stores. The home takes no evicted dirty line before.
+#[test]
+fn messages_between_caches_are_not_explored() {
+    let without_write_backs = |text: &str| {
+        let lines = text.lines().map(|line| match line {
+            line if line.contains("PutM if sender == owner") => {
+                "  M | PutM if sender == owner | stall |"
+            }
+            line => line,
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let threads = Steps(vec![vec![LOAD], vec![STORE]]);
+    assert_eq!(
+        unexplored_reason("msi", without_write_backs, threads),
+        "caches that send messages to each other cannot be explored"
+    );
+}
+
+/// With each line, the home sends a message that concerns all lines of the cache.
+#[test]
+fn bulk_transitions_are_not_explored() {
+    let with_flushes = |text: &str| {
+        let text = text
+            .replace("grant:   Data (line)", "grant:   Flush, Data (line)")
+            .replace("-       | acquired ", "-       | Flush    ")
+            .replace("send Data        |", "send Flush, send Data |");
+        assert_eq!(text.matches("Flush").count(), 3);
+        text
+    };
+    assert_eq!(
+        unexplored_reason("self-invalidate", with_flushes, Steps(vec![vec![LOAD]])),
+        "`every V becomes I` changes all lines, and cannot be explored"
+    );
+}
+
+/// An action of an application, and the reason that the result states.
+type ForeignAction = (fn(&mut Actions), &'static str);
+
+/// Actions of applications outside the model.
+const FOREIGN_ACTIONS: [ForeignAction; 6] = [
+    (|actions| actions.host_fetch(0, 0, 1), BUS),
+    (|actions| actions.host_store(0, vec![1].into()), BUS),
+    (|actions| actions.interrupt(0), BUS),
+    (|actions| actions.coherent_load(0, 0, 1, true), HOST),
+    (
+        |actions| actions.coherent_store(0, 0, vec![1].into(), true),
+        HOST,
+    ),
+    (
+        |actions| actions.coherent_update(0, 0, Update::Add(1)),
+        HOST,
+    ),
+];
+/// Reason of actions on registers, on the CPU's own memory, and of interrupts.
+const BUS: &str = "foreign: registers and the CPU's own memory cannot be explored here";
+/// Reason of actions on the host's memory as a space of its own.
+const HOST: &str = "foreign: accesses to the host's memory cannot be explored";
+
+/// A device that answers each read of the line with the action of this index in [`FOREIGN_ACTIONS`].
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Foreign(usize);
+
+impl Application for Foreign {
+    fn name(&self) -> &str {
+        "foreign"
+    }
+    fn placement(&self) -> Placement {
+        Placement::MemoryPath(0..1)
+    }
+    fn handle(&mut self, event: Event, actions: &mut Actions) {
+        if let Event::Read { .. } = event {
+            FOREIGN_ACTIONS[self.0].0(actions);
+        }
+    }
+}
+
+impl Scenario for Foreign {
+    type Application = Foreign;
+    type Thread = Follows;
+    fn lines(&self) -> Line {
+        1
+    }
+    fn terminates(&self) -> bool {
+        true
+    }
+    fn application(&self) -> Foreign {
+        self.clone()
+    }
+    fn threads(&self) -> Vec<Follows> {
+        let steps = vec![LOAD];
+        vec![Follows { steps, next: 0 }]
+    }
+    fn verify(&self, _: &Foreign, _: &[Follows], _: &dyn Contents) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// Shipped applications test the steps of threads outside the model.
+#[test]
+fn actions_outside_the_model_are_not_explored() {
+    for (number, (_, reason)) in FOREIGN_ACTIONS.iter().enumerate() {
+        let result = explore_eci(&Foreign(number), 1, 1, 1, 1);
+        assert_eq!(result, ExplorationResult::NotExplored(reason.to_string()));
+    }
 }
