@@ -2,7 +2,8 @@
 
 use super::knowledge::{join, Clock, Fifo, SyncChannel};
 use super::line_states::{
-    CachedCopy, Command, FarLine, LineCopy, LineOrigin, Read, Words, WordsInTransit, Write,
+    CachedCopy, Command, FarLine, LineCopy, LineOrigin, ReadRecord, WordsInTransit, WriteRecord,
+    WrittenWords,
 };
 use super::race::{Race, RaceKind, Site};
 use crate::events::CoreId;
@@ -21,11 +22,11 @@ pub(crate) struct RaceDetector {
     /// Lines of far memory that were written, by address.
     pub(super) far_lines: FxHashMap<u64, FarLine>,
     /// Reads of each line of far memory since the last store to it, by core.
-    pub(super) reads: FxHashMap<u64, Vec<(usize, Read)>>,
+    pub(super) reads: FxHashMap<u64, Vec<(usize, ReadRecord)>>,
     /// FIFOs by sender and receiver, as indices of near-memory cores.
     fifos: FxHashMap<(usize, usize), Fifo>,
     /// Written-back words of scratchpad lines, by engine and line.
-    pub(super) words: FxHashMap<(usize, u64), Words>,
+    pub(super) words: FxHashMap<(usize, u64), WrittenWords>,
     /// Words of scratchpad lines in flight, by number of the write-back.
     pub(super) words_in_transit: FxHashMap<u64, WordsInTransit>,
     /// True once a copy engine has copied from or to the host's own memory.
@@ -38,7 +39,7 @@ pub(crate) struct RaceDetector {
     pub(super) copies: FxHashMap<u64, CachedCopy>,
     /// Write-backs in flight, by request: the line, the version that the data derives from, the first store, and
     /// whether the whole line was stored.
-    pub(super) in_flight: FxHashMap<u64, (u64, u64, Write, bool)>,
+    pub(super) in_flight: FxHashMap<u64, (u64, u64, WriteRecord, bool)>,
     /// Knowledge that requests and responses carry, by number of the request.
     pub(super) carried_knowledge: FxHashMap<u64, Clock>,
     /// Outstanding reads of scratchpad lines, by request.
@@ -303,7 +304,7 @@ impl RaceDetector {
         let number = self.core_index(site.core_id);
         let completion = is_complete.then(|| self.clocks[number][number]);
         let reads = self.reads.entry(line).or_default();
-        let read = Read { site, completion };
+        let read = ReadRecord { site, completion };
         match reads.iter_mut().find(|(core, _)| *core == number) {
             Some((_, last)) => *last = read,
             None => reads.push((number, read)),
@@ -327,7 +328,7 @@ impl RaceDetector {
     }
 
     /// A write to a line reaches far memory and creates a new version.
-    pub(super) fn create_version(&mut self, line: u64, write: Write) {
+    pub(super) fn create_version(&mut self, line: u64, write: WriteRecord) {
         let version = self
             .far_lines
             .get(&line)
