@@ -4,18 +4,18 @@
 -- dialect: both
 -- counted by: rumur
 --
--- A cache reads the data field of a response without a test of its kind; a
+-- A cache reads the data of a response without a test of its kind; a
 -- refusal has no data. Violation: the read of a field that was never written.
 
 type
-  kind: enum { no_answer, data, refused };
-  value: 0..3;
+  response_kind: enum { none, data, refused };
+  word: 0..3;
 
 var
   requested: boolean;
-  answer: record
-    kind: kind;
-    data: value;
+  response: record
+    kind: response_kind;
+    word: word;
   end;
   sum: 0..7;
 
@@ -26,34 +26,34 @@ begin
   requested := true;
 end;
 
-rule "answer with data"
-  requested & answer.kind = no_answer
+rule "respond with data"
+  requested & response.kind = none
 ==>
 begin
-  answer.kind := data;
-  answer.data := 2;
+  response.kind := data;
+  response.word := 2;
 end;
 
 rule "refuse"
-  requested & answer.kind = no_answer
+  requested & response.kind = none
 ==>
 begin
-  answer.kind := refused;
+  response.kind := refused;
 end;
 
-rule "take the answer"
-  answer.kind != no_answer
+rule "take the response"
+  response.kind != none
 ==>
 begin
-  sum := (sum + answer.data) % 8;
-  answer.kind := no_answer;
-  undefine answer.data;
+  sum := (sum + response.word) % 8;
+  response.kind := none;
+  undefine response.word;
   requested := false;
 end;
 
 startstate
 begin
   requested := false;
-  answer.kind := no_answer;
+  response.kind := none;
   sum := 0;
 end;

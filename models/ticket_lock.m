@@ -15,62 +15,62 @@ const
 type
   proc: scalarset(processes);
   ticket: 0..processes - 1;
-  place: enum { idle, waiting, critical, leaving };
+  state: enum { idle, waiting, critical, leaving };
 
 var
-  at: array [proc] of place;
-  mine: array [proc] of ticket;
+  process_state: array [proc] of state;
+  my_ticket: array [proc] of ticket;
   next_ticket: ticket;
   now_serving: ticket;
-  -- Processes that have overtaken a waiting one since it took its ticket; must stay empty.
-  behind: array [proc] of array [proc] of boolean;
+  -- earlier[p][q]: q was waiting when p took its ticket, and has not entered since. No such q may remain when p enters.
+  earlier: array [proc] of array [proc] of boolean;
 
 ruleset p: proc do
   rule "take a ticket"
-    at[p] = idle
+    process_state[p] = idle
   ==>
   begin
-    mine[p] := next_ticket;
+    my_ticket[p] := next_ticket;
     next_ticket := (next_ticket + 1) % processes;
     for q: proc do
-      behind[p][q] := at[q] = waiting;
+      earlier[p][q] := process_state[q] = waiting;
     end;
-    at[p] := waiting;
+    process_state[p] := waiting;
   end;
 
   rule "enter"
-    at[p] = waiting & mine[p] = now_serving
+    process_state[p] = waiting & my_ticket[p] = now_serving
   ==>
   begin
     for q: proc do
-      assert !behind[p][q] "no process is overtaken";
-      behind[q][p] := false;
+      assert !earlier[p][q] "no process is overtaken";
+      earlier[q][p] := false;
     end;
-    at[p] := critical;
+    process_state[p] := critical;
   end;
 
   rule "leave"
-    at[p] = critical
+    process_state[p] = critical
   ==>
   begin
-    undefine mine[p];
-    at[p] := leaving;
+    undefine my_ticket[p];
+    process_state[p] := leaving;
   end;
 
   rule "serve the next"
-    at[p] = leaving
+    process_state[p] = leaving
   ==>
   begin
     now_serving := (now_serving + 1) % processes;
-    at[p] := idle;
+    process_state[p] := idle;
   end;
 end;
 
 startstate
 begin
   for p: proc do
-    at[p] := idle;
-    for q: proc do behind[p][q] := false; end;
+    process_state[p] := idle;
+    for q: proc do earlier[p][q] := false; end;
   end;
   next_ticket := 0;
   now_serving := 0;
@@ -78,5 +78,5 @@ end;
 
 invariant "mutual exclusion"
   forall p: proc do forall q: proc do
-    at[p] = critical & at[q] = critical -> p = q
+    process_state[p] = critical & process_state[q] = critical -> p = q
   end end;

@@ -189,17 +189,23 @@ module dcs_ingress_proof #(
   `ASSERT(stall_has_reason, !valid_q || rx_ready
     || legal && (!unit_ready_i[unit] || has_payload && beat_q == '0 && allocated_q[unit] == '1))
 
-  // Inductive strengthening.
+  // Invariants for the induction. The registers of the module agree with the model: the position in the message while
+  // all beats were legal, the current beat, and the decoded header from the message's first beat to its last.
   logic in_message;  // at least one beat of the message was accepted, and more follow
   assign in_message = beat_q != '0;
-  `ASSERT(valid_matches, u_ingress.valid_q == valid_q && u_ingress.first_q == !in_message && (in_message || u_ingress.beat_q == '0)
+  `ASSERT(valid_matches,
+    u_ingress.valid_q == valid_q && u_ingress.first_q == !in_message && (in_message || u_ingress.beat_q == '0)
     && (!header_legal || !lengths_legal_q || u_ingress.beat_q == beat_q[0]))
   `ASSERT(data_matches, !valid_q || u_ingress.gen_payload.data_q == data_q && u_ingress.last_q == last_q)
-  `ASSERT(header_matches, !valid_q && !in_message || u_ingress.header_q == header_q && u_ingress.has_payload_q == has_payload
-    && u_ingress.legal_q == (header_legal && lengths_legal_q) && (u_ingress.reject_q == home_pkg::RejectNone) == header_legal)
+  `ASSERT(header_matches, !valid_q && !in_message
+    || u_ingress.header_q == header_q && u_ingress.has_payload_q == has_payload
+       && u_ingress.legal_q == (header_legal && lengths_legal_q)
+       && (u_ingress.reject_q == home_pkg::RejectNone) == header_legal)
   // A message with only legal beats has no surplus beat.
   `ASSERT(no_surplus_beat, !lengths_legal_q || !(valid_q || in_message) || beat_q <= 2'(has_payload))
+  // Between messages, no earlier beat is remembered as illegal.
   `ASSERT(first_beat_legal, lengths_legal_q || in_message)
+  // The module's busy slots are the allocated ones and the one that a message of several beats is being written to.
   for (genvar u = 0; u < Units; u++) begin : gen_busy
     for (genvar i = 0; i < Slots; i++) begin : gen_slot
       logic allocating;
@@ -209,6 +215,8 @@ module dcs_ingress_proof #(
       `ASSERT(not_allocated_twice, !allocated_q[u][i] || !allocating)
     end
   end
+  // The RAM holds the payload and mask of the watched slot while it is allocated, and the first beat while the message
+  // arrives. Its address has the fields unit, slot and beat.
   localparam int unsigned SlotBits = unsigned'($clog2(Slots));
   logic [home_pkg::bits(Units * 2 ** SlotBits * Beats)-1:0] ram_addr;
   logic [PayloadWidth+MaskWidth-1:0] low, high;

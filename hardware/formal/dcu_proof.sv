@@ -255,6 +255,10 @@ module dcu_proof #(
 
   // ------------------------------------------------------------------ invariants for the inductive steps
 
+  // The claims of this section state that the unit's registers describe one event of a legal source: the step is one of
+  // `step_e`, the current event is one that its source delivers and is still stored there, and the current row is a
+  // legal row for the event's state.
+
   // Position of the unit in the steps of an event, by the numbers of `step_e` in dcu.sv.
   localparam int unsigned Sources = 8;
   logic [Sources-1:0] source;
@@ -280,6 +284,7 @@ module dcu_proof #(
     !in_execute || !is_unlock || u_dcu.row_q.effect != home_pkg::Take || u_dcu.u_locals.locks_q != '0,
     ("nothing is locked"))
 
+  // A message arrives on its circuit and is deferred only if it is a request; a local operation is defined.
   `ASSERT(step_legal, in_init || in_idle || in_progress || in_report)
   `ASSERT(source_known, !in_progress || source != '0)
   `ASSERT(message_on_its_circuit, (u_dcu.rx_ready_o[0] || u_dcu.u_messages.rx_q[0].event_id <= WriteRequest)
@@ -289,6 +294,7 @@ module dcu_proof #(
     !u_dcu.u_messages.deferred_used_q || u_dcu.u_messages.deferred_q[0].event_id <= WriteRequest)
   `ASSERT(operation_legal,
     u_dcu.local_ready_o || u_dcu.u_locals.request_event_q == Clean || u_dcu.u_locals.request_event_q == Lock)
+  // The current event is one that its source delivers, and is still stored there.
   `ASSERT(event_matches_source, !in_progress || (is_write ? u_dcu.current.event_id == MemoryDone
     : is_read ? u_dcu.current.event_id == MemoryData
     : is_response ? u_dcu.current.event_id == WriteBack || u_dcu.current.event_id == InvalidateAck
@@ -298,6 +304,7 @@ module dcu_proof #(
     || (!is_response || !u_dcu.rx_ready_o[1]) && (!is_request || !u_dcu.rx_ready_o[0])
     && (!is_local_op || !u_dcu.local_ready_o) && (!is_unlock || !u_dcu.unlock_ready_o)
     && (!is_deferred || u_dcu.u_messages.deferred_used_q) && (!is_recall || u_dcu.recall_active))
+  // The row is that of the current event and state; a line without entry is in the initial state.
   `ASSERT(rom_addr_matches_event, !in_progress || !row_valid_q || u_dcu.rom_valid_q
     || rom_addr_q == {u_dcu.current.state, u_dcu.current.event_id})
   `ASSERT(miss_has_initial_state, !in_progress || u_dcu.hit || u_dcu.current.state == S0)
@@ -375,7 +382,8 @@ module dcu_proof #(
     && (!u_dcu.u_locals.locks_full_q || u_dcu.u_locals.locks_q != '0 || u_dcu.u_scheduler.unblock_q))
   `ASSERT(blocked_response_awaits_write,
     !u_dcu.u_scheduler.blocked_q[3] || u_dcu.u_scheduler.unblock_q || u_dcu.u_writes.used_q)
-  `ASSERT(blocked_response_is_pending, !u_dcu.u_scheduler.blocked_q[3] || !u_dcu.rx_ready_o[1] || u_dcu.u_scheduler.unblock_q)
+  `ASSERT(blocked_response_is_pending,
+    !u_dcu.u_scheduler.blocked_q[3] || !u_dcu.rx_ready_o[1] || u_dcu.u_scheduler.unblock_q)
   `ASSERT(current_is_not_blocked, !in_progress || in_forward || (source & u_dcu.u_scheduler.blocked_q) == '0)
   // Sources of blocked events that lacked a resource. An event that lacks a write entry reserved for a response waits
   // for the response.

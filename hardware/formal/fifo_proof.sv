@@ -33,7 +33,7 @@ module fifo_proof #(
     .rd_data_o (rd_data)
   );
 
-  // Reference model: a shift register.
+  // Reference model: a shift register, with the oldest element at index 0 and `count_q` elements.
   logic [Depth-1:0][1:0]    list_q;
   logic [$clog2(Depth+1)-1:0] count_q;
   logic                     wr, rd;
@@ -57,7 +57,8 @@ module fifo_proof #(
   `ASSERT(ready_if_room, wr_ready == (Depth == 1 ? count_q == '0 : 32'(count_q) < Depth))
   `ASSERT(in_order, !rd_valid || rd_data == list_q[0])
 
-  // Inductive strengthening: position of each element of the model in the queue's storage.
+  // Invariant for the induction: the queue stores exactly the elements of the model. Element `i` is at the read index
+  // plus `i`, modulo the size of the ring; the distance from read to write index is the number of elements.
   if (Depth > 1) begin : gen_entries
     localparam int unsigned IndexWidth = $clog2(Depth);
     localparam int unsigned CountWidth = IndexWidth + (RegisterValid ? 0 : 1);

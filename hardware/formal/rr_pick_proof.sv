@@ -63,20 +63,29 @@ module rr_pick_proof #(
 
   `ASSERT(fair, 32'(passes_q) < Groups * Members)
 
-  // Inductive strengthening. Returns the number of requesters with priority over `position`.
-  function automatic logic [7:0] preceding(input logic [31:0] after, input logic [7:0] position, input int unsigned size);
-    preceding = '0;
+  // Invariant that makes `fair` inductive (claim `bound_decreases`): the services of others while the watched one
+  // requests (`passes_q`), and those that may still precede its own (`bound`), are together fewer than all requesters.
+  // Each service of another requester adds 1 to `passes_q` and takes at least 1 from `bound`.
+
+  // Returns the number of positions with priority over `position`, if `after` masks the positions after the last one
+  // served: positions in the mask come first, and within each half the lower position.
+  function automatic logic [7:0] preceding(input logic [31:0] after, input logic [7:0] position,
+                                           input int unsigned size);
+    logic position_after;
+    position_after = after[position[4:0]];
+    preceding      = '0;
     for (int unsigned i = 0; i < 32; i++) begin
-      if (i < size && (after[i] && !after[position[4:0]] || after[i] == after[position[4:0]] && 8'(i) < position)) preceding++;
+      if (i < size && (after[i] && !position_after || after[i] == position_after && 8'(i) < position)) preceding++;
     end
   endfunction
 
-  // Returns true for a mask of the form ...1110000.
+  // Returns true for a mask of the form ...1110000 without bit 0, possibly empty: the positions after some position.
   function automatic logic is_mask(input logic [31:0] after, input int unsigned size);
     is_mask = !after[0];
-    for (int unsigned i = 1; i < size; i++) if (after[i-1] && !after[i]) is_mask = i == 1;
+    for (int unsigned i = 1; i < size; i++) if (after[i-1] && !after[i]) is_mask = 1'b0;
   endfunction
 
+  // Maximum number of services before the next one of the watched requester.
   logic [7:0] bound;
   if (Size == 1) begin : gen_single
     assign bound = '0;
@@ -88,9 +97,13 @@ module rr_pick_proof #(
     `ASSERT(mask_legal, is_mask(32'(u_pick.gen_groups.u_groups.gen_flat.after_last_q), Groups))
     for (genvar g = 0; g < Groups; g++) begin : gen_group
       localparam int unsigned GroupMembers = Size - g * GroupSize < GroupSize ? Size - g * GroupSize : GroupSize;
-      `ASSERT(mask_legal, is_mask(32'(u_pick.gen_groups.gen_group[g].u_members.gen_flat.after_last_q), GroupMembers))
+      logic [31:0] members_after;
+      assign members_after = 32'(u_pick.gen_groups.gen_group[g].u_members.gen_flat.after_last_q);
+      `ASSERT(mask_legal, is_mask(members_after, GroupMembers))
+      // Between two services of the watched one's group, each other group is served at most once. So each member of the
+      // group that precedes the watched one costs at most `Groups` services; the groups that precede its own cost one.
       assign group_bound[g] = watched_i / 8'(GroupSize) != 8'(g) ? '0
-        : preceding(32'(u_pick.gen_groups.gen_group[g].u_members.gen_flat.after_last_q), watched_i % 8'(GroupSize), GroupMembers) * 8'(Groups)
+        : preceding(members_after, watched_i % 8'(GroupSize), GroupMembers) * 8'(Groups)
         + preceding(32'(u_pick.gen_groups.u_groups.gen_flat.after_last_q), 8'(g), Groups);
     end
     always_comb begin

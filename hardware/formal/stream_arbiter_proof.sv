@@ -41,6 +41,7 @@ module stream_arbiter_proof #(
 
   `ASSERT(accepts_the_output_stream, wr_ready == (rd_valid && rd_ready_i ? Size'(1) << rd_index : '0))
   `ASSERT(output_is_an_input, !rd_valid || wr_valid_i[rd_index] && rd_data == wr_data_i[rd_index])
+  // The register that accepts the chosen stream is the one-hot form of the output's index.
   `ASSERT(chosen_matches, u_arbiter.chosen_q == (rd_valid ? Size'(1) << u_arbiter.index_q : '0))
 
   // Number of other streams served while the watched one offers data.
@@ -58,15 +59,20 @@ module stream_arbiter_proof #(
 
   `ASSERT(fair, 32'(passes_q) <= Size)
 
-  // Inductive strengthening: number of streams served before the watched one.
+  // Invariant that makes `fair` inductive (claim `bound_decreases`): the services of others since the watched stream
+  // offers data (`passes_q`), and those that still precede its own (`preceding`), are together at most `Size`. Each
+  // service of another stream adds 1 to `passes_q` and takes at least 1 from `preceding`.
+  // `after` masks the streams after the last one chosen. They come first; within each half, lower indices come first.
   assign after = u_arbiter.u_pick.gen_flat.after_last_q;
   always_comb begin
     preceding = '0;
     for (int unsigned i = 0; i < Size; i++) begin
       if (after[i] && !after[watched_i] || after[i] == after[watched_i] && i < 32'(watched_i)) preceding++;
     end
+    // The stream at the output is served first.
     if (rd_valid) preceding = rd_index == watched_i ? '0 : preceding + 8'd1;
   end
+  // The mask has the form ...1110000 without bit 0.
   for (genvar i = 1; i < Size; i++) begin : gen_mask
     `ASSERT(mask_legal, !after[0] && (i == 1 || !after[i-1] || after[i]))
   end

@@ -34,18 +34,18 @@ SCOPES: dict[str, str | tuple[str, ...]] = {
 }
 # Beginnings of the scopes of names.
 NAMES = ("entity.name.", "variable.other.")
-# These words are keywords only after a channel or a goal; elsewhere they may be names of channels.
+# Classes of channels. They are keywords in a few places only; elsewhere they may be names of channels.
 CLASSES = {"request", "victim", "answer", "forward", "grant", "acknowledgement"}
 
 
-def scopes(root: Path, *files: Path) -> dict[Path, Tokens]:
+def tokenize(root: Path, *files: Path) -> dict[Path, Tokens]:
     """Return the tokens of each line of the files: start, end and scope, as VS Code's tokenizer finds them."""
     command: list[str | Path] = ["node", root / "editors/vscode/scopes.mjs", root / ".venv/editors", *files]
     scopes_json = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return {file: scopes_json[str(file)] for file in files}
 
 
-def terminals(root: Path) -> tuple[set[str], set[str]]:
+def read_terminals(root: Path) -> tuple[set[str], set[str]]:
     """Return the words of the language, including former spellings, and its symbols, from the reference."""
     text = (root / "docs/language.md").read_text()
     [grammar] = re.findall(r"^```ebnf\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
@@ -59,9 +59,9 @@ def test_every_token_of_every_protocol_file_is_highlighted(root: Path) -> None:
     """Each token of a simple lexer is one token of the grammar, with a scope of its kind."""
     files = [*sorted(root.glob("protocols/*.coh")), *sorted(root.glob("tests/**/*.coh"))]
     assert len(files) > 14
-    words, symbols = terminals(root)
-    met: set[str] = set()
-    for file, lines in scopes(root, *files).items():
+    words, symbols = read_terminals(root)
+    seen_kinds: set[str] = set()
+    for file, lines in tokenize(root, *files).items():
         for number, (text, tokens) in enumerate(zip(file.read_text().split("\n"), lines, strict=True), start=1):
             coloured = [(start, min(end, len(text)), scope) for start, end, scope in tokens if scope != "source.cohkit"]
             expected = list(TOKEN.finditer(text))
@@ -69,21 +69,21 @@ def test_every_token_of_every_protocol_file_is_highlighted(root: Path) -> None:
             assert [(start, end) for start, end, _ in coloured] == [token.span() for token in expected], where
             for token, (_, _, scope) in zip(expected, coloured, strict=True):
                 kind = str(token.lastgroup)
-                met.add(token[0] if kind == "symbol" else kind)
+                seen_kinds.add(token[0] if kind == "symbol" else kind)
                 assert scope.startswith(SCOPES[kind]), f"{where}: {token[0]} is {scope}"
                 if kind == "word" and token[0] not in words:
                     assert scope.startswith(NAMES), f"{where}: {token[0]} is a name, and {scope}"
-    assert {"comment", "title", "word", "number"} <= met
-    assert len(met & symbols) > 15, "texts use most symbols"
+    assert {"comment", "title", "word", "number"} <= seen_kinds
+    assert len(seen_kinds & symbols) > 15, "texts use most symbols"
 
 
 def test_grammar_has_exactly_the_terminals_of_the_language(root: Path, tmp_path: Path) -> None:
     """Each keyword alone on a line is highlighted as one, and the grammar has no other keywords."""
-    words, symbols = terminals(root)
-    text = tmp_path / "words.coh"
+    words, symbols = read_terminals(root)
+    file = tmp_path / "words.coh"
     lines = [*sorted(words - CLASSES), *sorted(symbols)]
-    text.write_text("\n".join(lines))
-    for line, tokens in zip(lines, scopes(root, text)[text], strict=True):
+    file.write_text("\n".join(lines))
+    for line, tokens in zip(lines, tokenize(root, file)[file], strict=True):
         [(_, _, scope)] = tokens
         assert not scope.startswith((*NAMES, "invalid.")), f"{line} is {scope}"
     grammar = json.loads((root / "editors/vscode/syntaxes/cohkit.tmLanguage.json").read_text())
@@ -121,21 +121,21 @@ def test_contextual_keywords_are_highlighted_by_position(
         "punctuation.section": "section",
         "support.function.access": "access",
     }
-    text = tmp_path / "line.coh"
-    text.write_text(line)
-    [tokens] = scopes(root, text)[text]
+    file = tmp_path / "line.coh"
+    file.write_text(line)
+    [tokens] = tokenize(root, file)[file]
     found_kinds = [kinds[scope.removesuffix(".cohkit")] for _, _, scope in tokens if scope != "source.cohkit"]
     assert found_kinds == expected
 
 
 def test_invalid_tokens_are_marked(root: Path, tmp_path: Path) -> None:
-    text = tmp_path / "wrong.coh"
-    text.write_text("home @ 3")
-    [tokens] = scopes(root, text)[text]
+    file = tmp_path / "wrong.coh"
+    file.write_text("home @ 3")
+    [tokens] = tokenize(root, file)[file]
     assert list(tokens[2]) == [5, 6, "invalid.illegal.cohkit"]
 
 
-def extension(root: Path, folder: Path, *, external: str = '"vscode"') -> Path:
+def pack_extension(root: Path, folder: Path, *, external: str = '"vscode"') -> Path:
     """Check types, pack the extension and unpack it outside npm packages; `external` modules are not bundled."""
     source = folder / "source"
     left_out = shutil.ignore_patterns("dist", "node_modules", "*.vsix")
@@ -165,21 +165,21 @@ def extension(root: Path, folder: Path, *, external: str = '"vscode"') -> Path:
     return folder / "installed/extension"
 
 
-def run_extension(root: Path, extension: Path, text: Path) -> subprocess.CompletedProcess[str]:
+def run_extension(root: Path, extension: Path, file: Path) -> subprocess.CompletedProcess[str]:
     """Run the extension on a protocol file in a model of VS Code, which prints a report as JSON."""
     command = Path(sys.executable).parent / "cohkit"
-    line: list[str | Path] = ["node", root / "editors/vscode/test/drive.mjs", extension, command, text]
+    line: list[str | Path] = ["node", root / "editors/vscode/test/drive.mjs", extension, command, file]
     return subprocess.run(line, capture_output=True, text=True, check=False)
 
 
 def test_packaged_extension_reports_server_state(root: Path, tmp_path: Path) -> None:
     """Drive the packed extension: missing and wrong servers, diagnostics, definition, hover and completion."""
-    packed = extension(root, tmp_path)
+    packed = pack_extension(root, tmp_path)
     licences = (packed / "dist/licences.txt").read_text()
     assert "vscode-languageclient 11.0.0" in licences
-    text = tmp_path / "msi.coh"
-    shutil.copy(root / "protocols/msi.coh", text)
-    completed = run_extension(root, packed, text)
+    file = tmp_path / "msi.coh"
+    shutil.copy(root / "protocols/msi.coh", file)
+    completed = run_extension(root, packed, file)
     assert completed.returncode == 0, completed.stderr
     report: dict[str, Any] = json.loads(completed.stdout)
     missing, no_server = report["complaints"]
@@ -191,7 +191,7 @@ def test_packaged_extension_reports_server_state(root: Path, tmp_path: Path) -> 
     assert diagnostic["range"] == {"start": {"line": 0, "character": 11}, "end": {"line": 0, "character": 12}}
     assert report["fixed"] == report["again"] == []
     name, definition = report["definition"]["name"], report["definition"]
-    assert definition["uri"] == text.as_uri()
+    assert definition["uri"] == file.as_uri()
     assert (
         definition["line"][definition["range"]["start"]["character"] : definition["range"]["end"]["character"]] == name
     )
@@ -205,7 +205,7 @@ def test_packaged_extension_reports_server_state(root: Path, tmp_path: Path) -> 
 
 
 def test_package_without_client_is_rejected(root: Path, tmp_path: Path) -> None:
-    packed = extension(root, tmp_path, external='"vscode", "vscode-languageclient/node"')
+    packed = pack_extension(root, tmp_path, external='"vscode", "vscode-languageclient/node"')
     completed = run_extension(root, packed, root / "protocols/msi.coh")
     assert completed.returncode == 1
     assert "Cannot find module 'vscode-languageclient/node'" in completed.stderr

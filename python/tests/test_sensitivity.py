@@ -1,4 +1,8 @@
-"""Search for published values inside the ranges of assumed quantities, on sums whose answer is known."""
+"""Search for published values inside the ranges of assumed quantities.
+
+Most tests search sums, whose best settings follow on paper or from all combinations. The last ones test numbers that
+the search uses: crossovers between sizes, and simulations that are selected by keys.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +31,15 @@ if TYPE_CHECKING:
     from cohkit.experiments.sensitivity import Settings
 
 
-class Sums:
-    """Numbers that are sums: a constant, and one term for each quantity at each end of its range."""
+def seeded() -> tuple[int, random.Random, str]:
+    """Return the seed of a random test, its generator, and the command that repeats it."""
+    seed = int(os.environ.get("COHKIT_SEED", "1"))
+    generator = random.Random(seed)  # noqa: S311 -- no secret
+    return seed, generator, f"COHKIT_SEED={seed} pytest python/tests/test_sensitivity.py"
+
+
+class SumModel:
+    """Model whose numbers are sums: a constant, and one term for each quantity at each end of its range."""
 
     def __init__(self, constants: dict[str, float], terms: dict[tuple[str, str], float]) -> None:
         self.constants = constants
@@ -72,16 +83,14 @@ def test_search_finds_the_shortest_sequence(
     value: float,
     settings: dict[str, str],
 ) -> None:
-    sums = Sums({"x": 100.0}, TERMS)
+    sums = SumModel({"x": 100.0}, TERMS)
     [reach] = search(sums.evaluator(), [Goal("x", target)], seed=0)
     assert ("met" if reach.is_met else "not met", reach.value, reach.settings) == (verdict, value, settings)
     assert list(reach.settings) == list(settings)
 
 
 def test_search_agrees_with_every_combination() -> None:
-    seed = int(os.environ.get("COHKIT_SEED", "1"))
-    generator = random.Random(seed)  # noqa: S311 -- no secret
-    command = f"COHKIT_SEED={seed} pytest python/tests/test_sensitivity.py"
+    seed, generator, command = seeded()
     for _ in range(200):
         quantities = [f"q{index}" for index in range(generator.randrange(1, 6))]
         terms = {
@@ -90,7 +99,7 @@ def test_search_agrees_with_every_combination() -> None:
             for end in ("low", "high")
             if generator.random() < 0.8
         }
-        sums = Sums({"a": 100.0, "b": 200.0}, terms)
+        sums = SumModel({"a": 100.0, "b": 200.0}, terms)
         targets = {name: constant + generator.uniform(-120, 120) for name, constant in sums.constants.items()}
         ends = [[None, *(end for end in ("low", "high") if (quantity, end) in terms)] for quantity in quantities]
         for reach in search(sums.evaluator(), list(itertools.starmap(Goal, targets.items())), seed):
@@ -108,7 +117,7 @@ def test_search_agrees_with_every_combination() -> None:
                 assert (shorter < reach.target) == (constant < reach.target), command
 
 
-def narrowest(settings: Settings) -> dict[str, float]:
+def two_stages(settings: Settings) -> dict[str, float]:
     """Return the rate of two stages in a row, each of width 10 or 20, and the latency of both.
 
     The slower stage limits the rate, so that one wider stage alone changes nothing.
@@ -117,12 +126,12 @@ def narrowest(settings: Settings) -> dict[str, float]:
     return {"rate": min(widths), "latency": 100 / widths[0] + 100 / widths[1]}
 
 
-NARROWEST = {"clock": ["low", "high"], "fetch": ["high"], "colour": ["low"], "drain": ["high"]}
+TWO_STAGE_ENDS = {"clock": ["low", "high"], "fetch": ["high"], "colour": ["low"], "drain": ["high"]}
 
 
 def test_corner_of_two_quantities_together_is_found() -> None:
     """No single quantity has an effect on the rate, but two of them together double it."""
-    evaluator = Evaluator(narrowest, NARROWEST)
+    evaluator = Evaluator(two_stages, TWO_STAGE_ENDS)
     rate, _ = spans(evaluator)
     assert {rerun.ours for rerun in rate.reruns} <= {10}
     reached, missed = search(evaluator, [Goal("rate", 15), Goal("rate", 25)], seed=0)
@@ -133,13 +142,11 @@ def test_corner_of_two_quantities_together_is_found() -> None:
 
 def test_climb_adds_one_quantity_after_the_other() -> None:
     """Twelve quantities of +1 each: every change that improves the number is kept."""
-    seed = int(os.environ.get("COHKIT_SEED", "1"))
-    command = f"COHKIT_SEED={seed} pytest python/tests/test_sensitivity.py"
     terms = {(f"q{index}", "high"): 1.0 for index in range(12)}
     for is_number in (False, True):
-        evaluator = Sums({"x": 0.0}, terms).evaluator()
+        evaluator = SumModel({"x": 0.0}, terms).evaluator()
         evaluator.single({})
-        generator = random.Random(seed)  # noqa: S311 -- no secret
+        _, generator, command = seeded()
         reach = _climb(evaluator, Goal("x", 12, is_number=is_number), generator, 1)
         assert (reach.is_met, reach.value, reach.settings) == (True, 12, dict(terms.keys())), command
 
@@ -154,10 +161,6 @@ def test_sequence_is_halved_if_all_its_quantities_together_fail() -> None:
     [reach] = search(evaluator, [Goal("x", 4)], seed=0)
     assert (reach.is_met, reach.value) == (True, 4)
     assert list(reach.settings) == ["q0", "q1", "q2", "q3"]
-
-
-# Without settings the number is 10; with the quantity `closed` it is 30.
-JUMP = {("closed", "1"): 20.0, ("latency", "low"): -15.0}
 
 
 @pytest.mark.parametrize(
@@ -177,7 +180,7 @@ def test_discrete_quantity_jumps_over_a_number(
     goal: Goal, discrete: set[str], verdict: str, value: float, settings: dict[str, str]
 ) -> None:
     terms = {("closed", "1"): 20.0}
-    evaluator = Evaluator(Sums({"x": 10.0}, terms), {"closed": ["1"]}, discrete=discrete)
+    evaluator = Evaluator(SumModel({"x": 10.0}, terms), {"closed": ["1"]}, discrete=discrete)
     [reach] = search(evaluator, [goal], seed=0)
     assert ("met" if reach.is_met else "not met", reach.value, reach.settings) == (verdict, value, settings)
 
@@ -185,7 +188,8 @@ def test_discrete_quantity_jumps_over_a_number(
 def test_continuous_quantity_leads_back_to_a_number() -> None:
     """A discrete quantity jumps from 10 to 30; with it, a latency covers 15 to 30."""
     ends = {"closed": ["1"], "latency": ["low"]}
-    evaluator = Evaluator(Sums({"x": 10.0}, JUMP), ends, discrete={"closed"})
+    terms = {("closed", "1"): 20.0, ("latency", "low"): -15.0}
+    evaluator = Evaluator(SumModel({"x": 10.0}, terms), ends, discrete={"closed"})
     back, gap = search(evaluator, [Goal("x", 19), Goal("x", 13)], seed=0)
     assert (back.is_met, back.value, back.settings) == (True, 15, {"closed": "1", "latency": "low"})
     assert not gap.is_met
@@ -225,7 +229,7 @@ bounded = { at_most = "17ns" }
     rows = [Measurement(name, value, "ns", f"x.{name}") for name, value in values.items()]
     goals = goals_of("mine", rows, published)
     assert {goal.name: goal.is_held for goal in goals} == {"low": True, "high": True, "equal": False, "bounded": True}
-    sums = Sums(values, {("q", "high"): -1.0, ("p", "high"): 1.0})
+    sums = SumModel(values, {("q", "high"): -1.0, ("p", "high"): 1.0})
     reaches = {reach.name: reach for reach in search(sums.evaluator(), goals, seed=0)}
     for name in ("low", "high", "bounded"):
         assert (reaches[name].is_met, reaches[name].settings) == (True, {}), name
@@ -241,9 +245,9 @@ def test_search_ends_with_its_budget() -> None:
 
     def compute(settings: Settings) -> dict[str, float]:
         computed.append(dict(settings))
-        return narrowest(settings)
+        return two_stages(settings)
 
-    evaluator = Evaluator(compute, NARROWEST, budget=3)
+    evaluator = Evaluator(compute, TWO_STAGE_ENDS, budget=3)
     spans(evaluator)
     singles = len(computed)
     search(evaluator, [Goal("rate", 25), Goal("latency", 1)], seed=0)
@@ -262,9 +266,7 @@ def test_every_pair_of_ends_occurs_in_a_corner() -> None:
 
 
 def test_pair_among_many_quantities_is_found_without_the_others() -> None:
-    seed = int(os.environ.get("COHKIT_SEED", "1"))
-    generator = random.Random(seed)  # noqa: S311 -- no secret
-    command = f"COHKIT_SEED={seed} pytest python/tests/test_sensitivity.py"
+    seed, generator, command = seeded()
     for _ in range(100):
         ends = {f"q{index}": ["low", "high"] for index in range(generator.randrange(2, 31))}
         pair = {name: generator.choice(ends[name]) for name in generator.sample(list(ends), 2)}
@@ -320,7 +322,7 @@ card_over_dma = { published = "0.4ns" }
 
 
 def test_deciding_quantities_have_most_of_the_effect() -> None:
-    [span] = spans(Sums({"x": 100.0}, TERMS).evaluator())
+    [span] = spans(SumModel({"x": 100.0}, TERMS).evaluator())
     # Effects: 90 of latency, 30 of width, 1 of depth.
     assert deciding(span) == ["latency", "width"]
     assert deciding(Span("x", 1.0, [Rerun("q", "high", 1.0)])) == []

@@ -1,13 +1,10 @@
-//! Host I/O of a guest program: the streams of the command, and files of a folder if the user names one. Also
-//! descriptions of positions in the program's source.
+//! Host I/O of a guest program: the streams of the command, and files of a folder if the user names one.
 
 use crate::console::Console;
 use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_base::words::did_you_mean;
 use cohkit_nearmemory::FOLDER;
-use cohkit_riscv::elf::{self, Image};
 use cohkit_riscv::system::{Errno, FilePosition, OpenMode, World};
-use cohkit_riscv::Exception;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -15,66 +12,6 @@ use std::path::{Path, PathBuf};
 
 /// Maximum bytes of an unfinished output line before it is printed.
 const MAX_LINE_BYTES: usize = 1 << 13;
-
-/// A guest program: its ELF file and the file's parsed form.
-#[derive(Clone, Copy)]
-pub(crate) struct GuestProgram<'a> {
-    /// Contents of the ELF file, whose debug information gives source lines.
-    pub(crate) file: &'a [u8],
-    /// Segments and symbols of the file.
-    pub(crate) image: &'a Image<'a>,
-}
-
-impl GuestProgram<'_> {
-    /// Position of a core: the address `pc`, the instruction in assembly if it is not empty, and the function and
-    /// source line if they are known. For inlined code, the calling lines follow.
-    pub(crate) fn describe_position(self, pc: u64, instruction: &str) -> String {
-        let mut position = format!("{pc:#x}");
-        if !instruction.is_empty() {
-            position += &format!(": {instruction}");
-        }
-        if let Some(source) = self.source_location(pc) {
-            position += &format!("\n  in {source}");
-        }
-        position
-    }
-
-    /// Description of the jump that led to an address without a valid instruction, with the jump's address `from`;
-    /// empty for other exceptions, or if `from` is unknown.
-    pub(crate) fn describe_jump(self, exception: &Exception, from: Option<u64>) -> String {
-        use Exception::{FetchFault, FetchPageFault, IllegalInstruction};
-        match (exception, from) {
-            (FetchFault(_) | FetchPageFault(_) | IllegalInstruction(_), Some(from)) => {
-                format!("\n  jumped to from {}", self.describe_position(from, ""))
-            }
-            _ => String::new(),
-        }
-    }
-
-    /// Function at the address `pc` with the offset in bytes, and the lines of its source if they are known; `None`
-    /// outside of all functions.
-    fn source_location(self, pc: u64) -> Option<String> {
-        let (name, offset) = self.image.symbol_at(pc)?;
-        let mut location = format!("{name} + {offset}");
-        for (number, (file, line)) in elf::lines(self.file, pc).iter().enumerate() {
-            // The first line is that of the innermost inlined function.
-            let call_text = if number > 0 { "called at " } else { "" };
-            location += &format!(", {call_text}{file}:{line}");
-        }
-        Some(location)
-    }
-}
-
-/// Size of the stack that overflowed, with the remedy; empty for other exceptions. `memory` is the size of memory in
-/// MiB.
-pub(crate) fn explain_stack_overflow(exception: &Exception, memory: u64) -> String {
-    match exception {
-        Exception::StackOverflow(_) => {
-            format!(" (the stack is one eighth of memory: {memory} MiB; `--memory MIB` gives more)")
-        }
-        _ => String::new(),
-    }
-}
 
 /// Canonical path of a folder, without symbolic links.
 ///
@@ -167,12 +104,15 @@ impl GuestIo<'_, '_> {
     }
 
     /// Returns the open file with this descriptor.
-    fn open_file(&mut self, number: u32) -> Result<&mut File, Errno> {
-        self.open.get_mut(&number).ok_or(Errno::BadFile)
+    fn open_file(&mut self, descriptor: u32) -> Result<&mut File, Errno> {
+        self.open.get_mut(&descriptor).ok_or(Errno::BadFile)
     }
 
     /// Path of an existing or new file in the folder. Neither `..` nor a link leads out of the folder. Only regular
     /// files are opened, as others might block the program forever.
+    ///
+    /// The path is checked before the file is opened, so another process that replaces it by a link in between defeats
+    /// the check. The guest itself cannot create links.
     fn resolve_path(&self, name: &str) -> Result<PathBuf, Errno> {
         let folder = self.folder.as_ref().ok_or(Errno::Denied)?;
         let path = folder.join(name);
@@ -211,8 +151,8 @@ impl World for GuestIo<'_, '_> {
             return Err(Errno::NotFound);
         }
         let path = self.resolve_path(name)?;
-        let number = (3..64).find(|number| !self.open.contains_key(number));
-        let number = number.ok_or(Errno::TooManyOpenFiles)?;
+        let unused = (3..64).find(|descriptor| !self.open.contains_key(descriptor));
+        let descriptor = unused.ok_or(Errno::TooManyOpenFiles)?;
         let appends = mode.write && mode.append;
         let file = File::options()
             .read(mode.read)
@@ -222,8 +162,8 @@ impl World for GuestIo<'_, '_> {
             .truncate(mode.write && mode.truncate && !appends)
             .open(path)
             .map_err(errno)?;
-        self.open.insert(number, file);
-        Ok(number)
+        self.open.insert(descriptor, file);
+        Ok(descriptor)
     }
 
     fn close(&mut self, file: u32) -> Result<(), Errno> {

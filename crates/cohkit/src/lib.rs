@@ -25,6 +25,7 @@ mod exit_code;
 mod fmt;
 mod graph;
 mod guest_io;
+mod guest_program;
 pub mod interrupt;
 mod language_server;
 mod library;

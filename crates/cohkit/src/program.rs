@@ -2,7 +2,8 @@
 //! means that the program failed.
 
 use crate::console::Console;
-use crate::guest_io::{self, GuestIo, GuestProgram};
+use crate::guest_io::{self, GuestIo};
+use crate::guest_program::{self, GuestProgram};
 use crate::{options, run_near_memory};
 use cohkit_api::files;
 use cohkit_api::outcome::{ExitStatus, Failure};
@@ -196,7 +197,8 @@ impl<'a, 'b, 'c> PlainRun<'a, 'b, 'c> {
                 let jump = program.describe_jump(&exception, hart.jumped_from());
                 let program_name = self.options.program.display();
                 let help = run_near_memory::near_memory_help(&exception);
-                let explanation = guest_io::explain_stack_overflow(&exception, self.options.memory);
+                let explanation =
+                    guest_program::explain_stack_overflow(&exception, self.options.memory);
                 self.guest_io.say(&format!(
                     "error: {program_name}: {exception}{explanation}, at {position}{jump}{help}"
                 ));

@@ -5,7 +5,8 @@ mod channel_programs;
 mod faults;
 mod positions;
 
-use crate::guest_io::{self, GuestIo, GuestProgram};
+use crate::guest_io::GuestIo;
+use crate::guest_program::{self, GuestProgram};
 use crate::streaming_file::StreamingFile;
 use crate::{observers, options};
 use channel_programs::{input_error, ChannelProgram};
@@ -159,7 +160,7 @@ impl NearMemoryRun<'_, '_, '_> {
                 let position = self.program.describe_position(pc, &instruction);
                 let jump = self.program.describe_jump(&exception, jumped_from);
                 let explanation = faults::explain_host_fault(&exception, self.platform)
-                    + &guest_io::explain_stack_overflow(&exception, self.options.memory);
+                    + &guest_program::explain_stack_overflow(&exception, self.options.memory);
                 self.error(&format!("{exception}{explanation}, at {position}{jump}"))
             }
             RunOutcome::Deadlock(reason) => self.error(&format!(

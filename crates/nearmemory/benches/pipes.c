@@ -40,9 +40,9 @@ void pair_free(struct pair *pair) {
 static uint64_t take(struct nm_receiver *in, uint64_t count) {
   uint64_t words[NM_WORDS], sum = 0;
   while (count > 0) {
-    int got = nm_receive(in, words);
-    for (int i = 0; i < got; i++) sum += words[i];
-    count -= got;
+    int received = nm_receive(in, words);
+    for (int i = 0; i < received; i++) sum += words[i];
+    count -= received;
   }
   return sum;
 }
@@ -66,8 +66,8 @@ void pair_answer(struct pair *pair, uint64_t words) {
   struct nm_sender out = nm_sender(pair->back, LINES);
   uint64_t line[NM_WORDS];
   for (uint64_t done = 0; done < words;) {
-    int got = nm_receive(&in, line);
-    nm_send(&out, line, got);
-    done += got;
+    int received = nm_receive(&in, line);
+    nm_send(&out, line, received);
+    done += received;
   }
 }

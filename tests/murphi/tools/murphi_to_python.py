@@ -44,10 +44,10 @@ class Type:
 
 def simple(kind: str, values: list) -> Type:
     """Return a simple type with these values, in their order."""
-    made = Type(kind, 1, values, {v: i for i, v in enumerate(values)})
+    type_ = Type(kind, 1, values, {v: i for i, v in enumerate(values)})
     if kind == "scalarset":
-        made.scalarsets = [made]
-    return made
+        type_.scalarsets = [type_]
+    return type_
 
 
 # What the translated text calls.
@@ -249,26 +249,26 @@ class Translator:
                 if word == "const":
                     self.scopes[-1][names[0]] = ("value", str(self.constant()), INTEGER)
                 elif word == "type":
-                    made = self.type(named=True)
-                    self.scopes[-1][names[0]] = ("type", made)
+                    type_ = self.type(named=True)
+                    self.scopes[-1][names[0]] = ("type", type_)
                 else:
-                    made = self.type()
+                    type_ = self.type()
                     for name in names:
-                        self.variable(name, made)
+                        self.variable(name, type_)
                 self.take(";")
 
-    def variable(self, name: str, made: Type) -> None:
+    def variable(self, name: str, type_: Type) -> None:
         """Declare a global variable in the next leaves of the state, or a local one in a list of its own."""
         if len(self.scopes) == 1:
-            self.scopes[0][name] = ("place", "s", str(self.size), made)
-            self.globals.append(made)
-            self.size += made.size
+            self.scopes[0][name] = ("place", "s", str(self.size), type_)
+            self.globals.append(type_)
+            self.size += type_.size
         else:
             local = self.name(name)
-            self.emit(f"{local} = [None] * {made.size}")
-            if made.kind == "multiset":
+            self.emit(f"{local} = [None] * {type_.size}")
+            if type_.kind == "multiset":
                 raise SystemExit("local multisets are not read")
-            self.scopes[-1][name] = ("place", local, "0", made)
+            self.scopes[-1][name] = ("place", local, "0", type_)
 
     def constant(self) -> int:
         """Read a constant expression, and return its value."""
@@ -276,13 +276,13 @@ class Translator:
 
     def type(self, *, named: bool = False) -> Type:
         """Read a type, and number it if it is new. `named` is true in the declaration of a type."""
-        made = self.type_inner(named=named)
-        if not made.serial:
-            self.types.append(made)
-            made.serial = len(self.types)
-            GLOBALS[f"T{made.serial}"] = made.index
-            GLOBALS[f"V{made.serial}"] = made.values
-        return made
+        type_ = self.type_inner(named=named)
+        if not type_.serial:
+            self.types.append(type_)
+            type_.serial = len(self.types)
+            GLOBALS[f"T{type_.serial}"] = type_.index
+            GLOBALS[f"V{type_.serial}"] = type_.values
+        return type_
 
     def type_inner(self, *, named: bool) -> Type:
         """Read a type, and record scalarsets with a name, whose values orbits permute."""
@@ -298,25 +298,25 @@ class Translator:
                 names.append(self.next())
                 values.append(next(self.fresh_value))
                 self.take(",")
-            made = simple("enum", values)
-            scope.update({n: ("value", str(v), made) for n, v in zip(names, values, strict=True)})
-            return made
+            type_ = simple("enum", values)
+            scope.update({n: ("value", str(v), type_) for n, v in zip(names, values, strict=True)})
+            return type_
         if self.take("scalarset"):
             self.want("(")
-            made = simple("scalarset", [next(self.fresh_value) for _ in range(self.constant())])
+            type_ = simple("scalarset", [next(self.fresh_value) for _ in range(self.constant())])
             self.want(")")
             if named:
-                self.named_scalarsets.append(made)
-            return made
+                self.named_scalarsets.append(type_)
+            return type_
         if self.take("union"):
             self.want("{")
             members = []
             while not self.take("}"):
                 members.append(self.type())
                 self.take(",")
-            made = simple("union", [v for m in members for v in m.values])
-            made.scalarsets = [m for m in members if m.kind == "scalarset"]
-            return made
+            type_ = simple("union", [v for m in members for v in m.values])
+            type_.scalarsets = [m for m in members if m.kind == "scalarset"]
+            return type_
         if self.take("array"):
             self.want("[")
             over = self.type()
@@ -332,7 +332,7 @@ class Translator:
             element = self.type()
             return Type("multiset", capacity * (1 + element.size), element=element, capacity=capacity)
         if self.take("record"):
-            made = Type("record", 0)
+            type_ = Type("record", 0)
             while not self.peek().startswith("end"):
                 names = [self.next()]
                 while self.take(","):
@@ -341,10 +341,10 @@ class Translator:
                 inner = self.type()
                 self.take(";")
                 for name in names:
-                    made.fields[name] = (made.size, inner)
-                    made.size += inner.size
+                    type_.fields[name] = (type_.size, inner)
+                    type_.size += inner.size
             self.end("record")
-            return made
+            return type_
         if re.fullmatch(r"[A-Za-z]\w*", word) and self.peek(1) != ".." and self.find(word)[0] == "type":
             self.next()
             return self.find(word)[1]
@@ -406,8 +406,8 @@ class Translator:
         """The text of a value that may be undefined or complex."""
         if len(expression) == 2:
             return expression[0]
-        base, made, offset = expression
-        return f"{base}[{offset}]" if made.size == 1 and made.kind in SIMPLE else f"{base}[{offset}:{offset}+{made.size}]"
+        base, type_, offset = expression
+        return f"{base}[{offset}]" if type_.size == 1 and type_.kind in SIMPLE else f"{base}[{offset}:{offset}+{type_.size}]"
 
     def unary(self):
         """Read an operand.
@@ -446,21 +446,21 @@ class Translator:
             self.want("(")
             value = self.copied(self.designator())
             self.want(",")
-            made = self.type()
+            type_ = self.type()
             self.want(")")
-            return f"({value} in T{made.serial})", BOOLEAN
+            return f"({value} in T{type_.serial})", BOOLEAN
         if token == "multisetcount":
             self.next()
             self.want("(")
             self.scopes.append({})
-            variable, base, offset, made = self.slot()
+            variable, base, offset, type_ = self.slot()
             self.want(",")
             body = self.read(self.expression())
             self.want(")")
             self.scopes.pop()
-            width = made.element.size + 1
+            width = type_.element.size + 1
             return (
-                f"sum(1 for {variable} in range({made.capacity}) "
+                f"sum(1 for {variable} in range({type_.capacity}) "
                 f"if {base}[{offset}+{variable}*{width}] and {body})",
                 INTEGER,
             )
@@ -474,9 +474,9 @@ class Translator:
         """`i: m` of choose and the multiset operations."""
         variable, name = self.name("slot"), self.next()
         self.want(":")
-        base, made, offset = self.designator()
+        base, type_, offset = self.designator()
         self.scopes[-1][name] = ("value", variable, Type("slot"))
-        return variable, base, offset, made
+        return variable, base, offset, type_
 
     def quantifiers(self) -> list[tuple[str, str]]:
         """Read the variables of a quantifier or loop.
@@ -488,51 +488,51 @@ class Translator:
             name = self.next()
             variable = self.name(name)
             if self.take(":"):
-                made = self.type()
-                loops.append((variable, f"V{made.serial or self.register(made)}"))
+                type_ = self.type()
+                loops.append((variable, f"V{type_.serial or self.register(type_)}"))
             else:
                 self.want(":=")
                 low = self.read(self.expression())
                 self.want("to")
-                high, made, step = self.read(self.expression()), INTEGER, "1"
+                high, type_, step = self.read(self.expression()), INTEGER, "1"
                 if self.take("by"):
                     step = self.read(self.expression())
                 loops.append((variable, f"range({low}, {high} + (1 if {step} > 0 else -1), {step})"))
-            self.scopes[-1][name] = ("value", variable, made)
+            self.scopes[-1][name] = ("value", variable, type_)
             if not self.take(";"):
                 return loops
 
-    def register(self, made: Type) -> int:
+    def register(self, type_: Type) -> int:
         """Number a type, and make its values available to the translated text."""
-        self.types.append(made)
-        made.serial = len(self.types)
-        GLOBALS[f"T{made.serial}"], GLOBALS[f"V{made.serial}"] = made.index, made.values
-        return made.serial
+        self.types.append(type_)
+        type_.serial = len(self.types)
+        GLOBALS[f"T{type_.serial}"], GLOBALS[f"V{type_.serial}"] = type_.index, type_.values
+        return type_.serial
 
     def designator(self):
         """Read a designator. Return list, type and text of the offset, or the text and type of a value."""
         found = self.find(self.next())
         if found[0] == "value":
             return found[1], found[2]
-        _, base, offset, made = found
+        _, base, offset, type_ = found
         while self.peek() in (".", "["):
             if self.take("."):
-                inner, made = made.fields[self.next()]
+                inner, type_ = type_.fields[self.next()]
                 offset = f"{offset}+{inner}" if inner else offset
                 continue
             self.want("[")
             index = self.expression()
             text = self.copied(index)
             self.want("]")
-            if made.kind == "multiset":
-                offset = f"{offset}+{text}*{made.element.size + 1}+1"
-            elif made.over.kind == "range":
-                offset = f"{offset}+place({text}, {made.over.values[0]}, {len(made.over.values)})*{made.element.size}"
+            if type_.kind == "multiset":
+                offset = f"{offset}+{text}*{type_.element.size + 1}+1"
+            elif type_.over.kind == "range":
+                offset = f"{offset}+place({text}, {type_.over.values[0]}, {len(type_.over.values)})*{type_.element.size}"
             else:
-                serial = made.over.serial or self.register(made.over)
-                offset = f"{offset}+member({text}, T{serial})*{made.element.size}"
-            made = made.element
-        return base, made, offset
+                serial = type_.over.serial or self.register(type_.over)
+                offset = f"{offset}+member({text}, T{serial})*{type_.element.size}"
+            type_ = type_.element
+        return base, type_, offset
 
     def call(self, found):
         """Read the arguments of a function, and return its call.
@@ -542,24 +542,24 @@ class Translator:
         _, function, parameters, result = found
         self.want("(")
         passed = ["s"]
-        for by_reference, made in parameters:
+        for by_reference, type_ in parameters:
             actual = self.expression()
             if by_reference:
                 passed.append(f"({actual[0]}, {actual[2]})")
-            elif made.kind in SIMPLE:
-                passed.append(f"([{self.fitted(self.copied(actual), made)}], 0)")
+            elif type_.kind in SIMPLE:
+                passed.append(f"([{self.fitted(self.copied(actual), type_)}], 0)")
             else:
                 passed.append(f"({self.copied(actual)}, 0)")
             self.take(",")
         self.want(")")
         return f"{function}({', '.join(passed)})", result
 
-    def fitted(self, text: str, made: Type) -> str:
+    def fitted(self, text: str, type_: Type) -> str:
         """Return the text of a value with a check that it fits the type."""
-        if made.kind == "range":
-            return f"within({text}, {made.values[0]}, {made.values[-1]})"
-        if made.kind in ("scalarset", "union"):
-            return f"among({text}, T{made.serial or self.register(made)})"
+        if type_.kind == "range":
+            return f"within({text}, {type_.values[0]}, {type_.values[-1]})"
+        if type_.kind in ("scalarset", "union"):
+            return f"among({text}, T{type_.serial or self.register(type_)})"
         return text
 
     # Functions and statements.
@@ -577,12 +577,12 @@ class Translator:
             while self.take(","):
                 names.append(self.next())
             self.want(":")
-            made = self.type()
+            type_ = self.type()
             for parameter in names:
                 actual = self.name(parameter)
                 actuals.append(actual)
-                scope[parameter] = ("place", f"{actual}[0]", f"{actual}[1]", made)
-                parameters.append((by_reference, made))
+                scope[parameter] = ("place", f"{actual}[0]", f"{actual}[1]", type_)
+                parameters.append((by_reference, type_))
             self.take(";")
         result = self.type() if self.take(":") else None
         self.take(";")
@@ -689,10 +689,10 @@ class Translator:
             self.emit("return" if self.returns is None else f"return {self.fitted(self.copied(self.expression()), self.returns)}")
         elif word in ("undefine", "clear"):
             self.next()
-            base, made, offset = self.designator()
+            base, type_, offset = self.designator()
             first = self.name("first")
             self.emit(f"{first} = {offset}")
-            for k, leaf in enumerate(leaves(made)):
+            for k, leaf in enumerate(leaves(type_)):
                 value = None if word == "undefine" else leaf.values[0]
                 self.emit(f"{base}[{first}+{k}] = {value}")
         elif word in ("assert", "cover", "assume"):
@@ -710,10 +710,10 @@ class Translator:
             self.want("(")
             element = self.designator()
             self.want(",")
-            base, made, offset = self.designator()
+            base, type_, offset = self.designator()
             self.want(")")
             self.emit(
-                f"add({base}, {offset}, {made.capacity}, {made.element.size + 1}, "
+                f"add({base}, {offset}, {type_.capacity}, {type_.element.size + 1}, "
                 f"{element[0]}[{element[2]}:{element[2]}+{element[1].size}])"
             )
         elif word == "multisetremove":
@@ -721,9 +721,9 @@ class Translator:
             self.want("(")
             slot = self.read(self.expression())
             self.want(",")
-            base, made, offset = self.designator()
+            base, type_, offset = self.designator()
             self.want(")")
-            width = made.element.size + 1
+            width = type_.element.size + 1
             self.emit(f"{base}[{offset}+{slot}*{width}:{offset}+{slot}*{width}+{width}] = [False] + [None] * {width - 1}")
         else:
             found = self.find(word)
@@ -731,13 +731,13 @@ class Translator:
                 self.next()
                 self.emit(self.call(found)[0])
                 return
-            base, made, offset = self.designator()
+            base, type_, offset = self.designator()
             self.want(":=")
-            value = self.copied(("None", made) if self.take("undefined") else self.expression())
-            if made.kind in SIMPLE:
-                self.emit(f"{base}[{offset}] = {self.fitted(value, made)}")
+            value = self.copied(("None", type_) if self.take("undefined") else self.expression())
+            if type_.kind in SIMPLE:
+                self.emit(f"{base}[{offset}] = {self.fitted(value, type_)}")
             else:
-                self.emit(f"{base}[{offset}:{offset}+{made.size}] = {value}")
+                self.emit(f"{base}[{offset}:{offset}+{type_.size}] = {value}")
 
     def aliases(self) -> list[str]:
         """Read the names of an alias. Return the lines that compute their offsets or values."""
@@ -814,9 +814,9 @@ class Translator:
                 self.emit("if True:")
                 self.emit(f"    {binder[1]}")
             else:
-                _, variable, base, offset, made = binder
-                self.emit(f"for {variable} in range({made.capacity}):")
-                self.emit(f"    if not {base}[{offset}+{variable}*{made.element.size + 1}]: continue")
+                _, variable, base, offset, type_ = binder
+                self.emit(f"for {variable} in range({type_.capacity}):")
+                self.emit(f"    if not {base}[{offset}+{variable}*{type_.element.size + 1}]: continue")
         self.indent += 1
         self.emit(f"if not ({condition}): yield False" if condition else f"if {guard or 'True'}: yield ({''.join(p + ', ' for p in parameters)})")
         self.indent = 0
@@ -842,36 +842,46 @@ GLOBALS = {
 } | {"Failure": Failure}
 
 
-def leaves(made: Type) -> list[Type]:
+def leaves(type_: Type) -> list[Type]:
     """Return the type of each leaf of a variable, in order."""
-    if made.kind == "array":
-        return leaves(made.element) * len(made.over.values)
-    if made.kind == "record":
-        return [leaf for _, inner in made.fields.values() for leaf in leaves(inner)]
-    if made.kind == "multiset":
-        return ([BOOLEAN] + leaves(made.element)) * made.capacity
-    return [made]
+    if type_.kind == "array":
+        return leaves(type_.element) * len(type_.over.values)
+    if type_.kind == "record":
+        return [leaf for _, inner in type_.fields.values() for leaf in leaves(inner)]
+    if type_.kind == "multiset":
+        return ([BOOLEAN] + leaves(type_.element)) * type_.capacity
+    return [type_]
 
 
-def moved(made: Type, at: int, exchange: dict) -> tuple[list[int], list[bool]]:
-    """For every leaf of the image under an exchange of values, where it comes from and whether its value is exchanged."""
-    if made.kind == "array":
+def reset_types() -> None:
+    """Remove the types of an earlier model from the names of translated texts."""
+    for name in [name for name in GLOBALS if re.fullmatch(r"[TV]\d+", name)]:
+        del GLOBALS[name]
+    BOOLEAN.serial = 0
+
+
+def leaf_image(type_: Type, at: int, exchange: dict) -> tuple[list[int], list[bool]]:
+    """Return the image of a variable that begins at leaf `at`, under an exchange of values.
+
+    For each leaf of the image: the leaf of the state from which its value comes, and whether the value is exchanged.
+    """
+    if type_.kind == "array":
         sources, flags = [], []
-        for value in made.over.values:
-            index = made.over.index[exchange.get(value, value) if made.over.scalarsets else value]
-            inner = moved(made.element, at + index * made.element.size, exchange)
+        for value in type_.over.values:
+            index = type_.over.index[exchange.get(value, value) if type_.over.scalarsets else value]
+            inner = leaf_image(type_.element, at + index * type_.element.size, exchange)
             sources += inner[0]
             flags += inner[1]
         return sources, flags
-    if made.kind == "record":
-        parts = [moved(inner, at + offset, exchange) for offset, inner in made.fields.values()]
+    if type_.kind == "record":
+        parts = [leaf_image(inner, at + offset, exchange) for offset, inner in type_.fields.values()]
         return [x for p in parts for x in p[0]], [x for p in parts for x in p[1]]
-    if made.kind == "multiset":
+    if type_.kind == "multiset":
         sources, flags = [], []
-        for slot in range(made.capacity):
-            start = at + slot * (made.element.size + 1)
-            inner = moved(made.element, start + 1, exchange)
+        for slot in range(type_.capacity):
+            start = at + slot * (type_.element.size + 1)
+            inner = leaf_image(type_.element, start + 1, exchange)
             sources += [start, *inner[0]]
             flags += [False, *inner[1]]
         return sources, flags
-    return [at], [bool(made.scalarsets)]
+    return [at], [bool(type_.scalarsets)]

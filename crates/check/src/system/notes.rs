@@ -34,7 +34,7 @@ impl Frame<'_> {
         note(agent.into(), act, self.note_line(line), visible)
     }
 
-    /// Note that an agent sends or receives a message.
+    /// Returns the note that an agent sends or receives a message.
     pub fn note_message(
         &self,
         message: MessageId,
@@ -48,7 +48,7 @@ impl Frame<'_> {
         note(agent, act, line, visible)
     }
 
-    /// Note that an agent does something without a message.
+    /// Returns the note that an agent does something without a message; `action` says what, such as `evicts`.
     pub fn note_action(
         &self,
         agent: impl Into<Expr>,
@@ -60,7 +60,7 @@ impl Frame<'_> {
         self.note_act(agent, act, line, visible)
     }
 
-    /// Note that the home of a line does something without a message.
+    /// Returns the note that the home of a line does something without a message.
     pub fn note_home_action(&self, line: &Expr, action: &str) -> Stmt {
         self.note_action(self.home_agent(line), line, action, true)
     }
@@ -81,7 +81,7 @@ impl Frame<'_> {
         words
     }
 
-    /// A value in the notation of its type.
+    /// Returns a value in the notation of its type. A remote is encoded as 0 for none, otherwise as its index plus 1.
     pub fn value_words(&self, ty: ValueType, value: &Expr) -> Phrase {
         let text = |words: &str| vec![Piece::Text(words.to_string())];
         match ty {
@@ -105,20 +105,20 @@ impl Frame<'_> {
         }
     }
 
-    /// Returns a set in words. `inside` gives, for each possible member in order, the condition
-    /// that the set contains it.
-    pub fn set_words(&self, ty: ValueType, inside: impl Iterator<Item = Expr>) -> Phrase {
+    /// Returns a set in words. `conditions` has, for each possible member in order, the condition that the set contains
+    /// it.
+    pub fn set_words(&self, ty: ValueType, conditions: impl Iterator<Item = Expr>) -> Phrase {
         let text = |words: &str| Piece::Text(words.to_string());
         let mut words = vec![text("{")];
         let mut previous = Vec::new();
-        for (number, inside) in (0..).zip(inside) {
+        for (number, contains) in (0..).zip(conditions) {
             let mut member = vec![text(&self.names.member(ty, number))];
             if !previous.is_empty() {
                 let has_previous = Expr::disjunction(previous.iter().cloned());
                 member.insert(0, Piece::Choice(has_previous, vec![text(", ")], Vec::new()));
             }
-            words.push(Piece::Choice(inside.clone(), member, Vec::new()));
-            previous.push(inside);
+            words.push(Piece::Choice(contains.clone(), member, Vec::new()));
+            previous.push(contains);
         }
         words.push(text("}"));
         words

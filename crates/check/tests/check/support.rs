@@ -1,4 +1,4 @@
-//! Inputs and readings of results that the tests of this binary share.
+//! Protocol files as inputs, and names in results, that the tests of this binary share.
 
 use cohkit_engine::Property;
 use cohkit_protocol::construct::construct;
@@ -27,9 +27,11 @@ pub fn home_of(protocol: &Protocol, remotes: u16) -> Controller {
         Home::Controller(home) => home.clone(),
         Home::Policy(_) => {
             let construction = construct(protocol).unwrap_or_else(|error| panic!("{error:?}"));
+            // States of the home with indistinguishable futures are merged.
+            let merge = true;
             match remotes {
-                1 => construction.flat(true),
-                _ => construction.factored(true),
+                1 => construction.flat(merge),
+                _ => construction.factored(merge),
             }
         }
     }

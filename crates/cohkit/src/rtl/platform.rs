@@ -22,7 +22,7 @@ pub(super) fn table(setup: &Setup, file: &str, parts: &Parts) -> String {
     };
     let count = |value: usize| value.to_string();
     let picoseconds = |time| format!("\"{}\"", units::show(time, Unit::Picoseconds));
-    let rtl = "as the RTL is built";
+    let rtl = "parameter of the RTL";
     quantity("slices", count(2), rtl);
     quantity("units", count(shape.units), rtl);
     quantity("max_reads", count(shape.reads), rtl);

@@ -1,6 +1,6 @@
 //! Channel programs that the options name, read from their files and verified.
 
-use crate::guest_io::GuestProgram;
+use crate::guest_program::GuestProgram;
 use crate::options;
 use cohkit_api::files;
 use cohkit_api::outcome::{ExitStatus, Failure};

@@ -1,7 +1,7 @@
 //! Positions of cores in the sources of their programs, as text: where each core is, and what it polls.
 
 use super::channel_programs::ChannelProgram;
-use crate::guest_io::GuestProgram;
+use crate::guest_program::GuestProgram;
 use cohkit_nearmemory::device::{State, FIFOS, FIFO_STRIDE};
 use cohkit_nearmemory::{controller, host, CoreId, Machine, Poll, Race, RaceKind, Site, LINE};
 

@@ -36,42 +36,55 @@ fn compile() -> Option<(tempfile::TempDir, PathBuf)> {
 }
 
 /// `cohkit run` with options, on a program with its arguments, in the program's folder.
-fn command(program: &Path, options: &[&str], words: &[&str]) -> Command {
+fn command(program: &Path, options: &[&str], arguments: &[&str]) -> Command {
     let mut command = cohkit(["run"]);
-    command.args(options).arg(program).args(words);
+    command.args(options).arg(program).args(arguments);
     command.current_dir(program.parent().expect("a folder"));
     command
 }
 
-fn run(program: &Path, options: &[&str], words: &[&str]) -> Output {
-    command(program, options, words)
+fn run(program: &Path, options: &[&str], arguments: &[&str]) -> Output {
+    command(program, options, arguments)
         .output()
         .expect("the command starts")
 }
 
-/// Exit code and output, with both engines.
+/// Transcript of `cohkit run` with options, on a program with its arguments.
+fn run_transcript(program: &Path, options: &[&str], arguments: &[&str]) -> String {
+    transcript(&run(program, options, arguments))
+}
+
 #[test]
 fn command_ends_with_the_program_output_and_exit_code() {
     let Some((_base, program)) = compile() else {
         return;
     };
-    let run_output = |options: &[&str], words: &[&str]| transcript(&run(&program, options, words));
-    assert_eq!(run_output(&[], &["say", "grün"]), "exit code 0\ngrün\n");
+    let output =
+        |options: &[&str], arguments: &[&str]| run_transcript(&program, options, arguments);
+    assert_eq!(output(&[], &["say", "grün"]), "exit code 0\ngrün\n");
     assert_eq!(
-        run_output(&[], &["code", "7"]),
+        output(&[], &["code", "7"]),
         "exit code 1\n--- stderr\non standard error\nthe program ends with code 7\n"
     );
-    let timed = run_output(&["--timed"], &["say", "grün"]);
+    let timed = output(&["--timed"], &["say", "grün"]);
     assert!(
         timed.starts_with("exit code 0\ngrün\n--- stderr\n"),
         "{timed}"
     );
-    assert_eq!(timed, run_output(&["--timed"], &["say", "grün"]));
+    assert_eq!(timed, output(&["--timed"], &["say", "grün"]));
+}
+
+/// An invalid access is reported with its instruction, function and source line, by both engines.
+#[test]
+fn crash_reports_its_source_line() {
+    let Some((_base, program)) = compile() else {
+        return;
+    };
     let source = include_str!("program.c").lines();
-    let crash_line = source.take_while(|line| !line.contains("void crash("));
-    let crash_line = format!("program.c:{}\n", crash_line.count() + 1);
+    let lines_before = source.take_while(|line| !line.contains("void crash("));
+    let crash_line = format!("program.c:{}\n", lines_before.count() + 1);
     for options in [&[][..], &["--timed"]] {
-        let crash = run_output(options, &["crash"]);
+        let crash = run_transcript(&program, options, &["crash"]);
         assert!(
             crash.starts_with("exit code 1\nbefore\n--- stderr\nerror: "),
             "{crash}"
@@ -83,24 +96,38 @@ fn command_ends_with_the_program_output_and_exit_code() {
         ] {
             assert!(crash.contains(part), "{part} in {crash}");
         }
-        let endless = run_output(
-            &[options, &["--max-instructions", "1000000"]].concat(),
-            &["for-ever"],
-        );
+    }
+}
+
+#[test]
+fn instruction_limit_ends_an_endless_program() {
+    let Some((_base, program)) = compile() else {
+        return;
+    };
+    for options in [&[][..], &["--timed"]] {
+        let options = [options, &["--max-instructions", "1000000"]].concat();
+        let endless = run_transcript(&program, &options, &["for-ever"]);
         assert!(endless.starts_with("exit code 3\n"), "{endless}");
         assert!(
             endless.contains("after 1000000 instructions\n  help: `--max-instructions N` gives it more\nthe program is at 0x8"),
             "{endless}"
         );
     }
-    let small_memory = run_output(&["--memory", "1"], &["say", "grün"]);
+}
+
+#[test]
+fn program_larger_than_memory_is_rejected_with_the_remedy() {
+    let Some((_base, program)) = compile() else {
+        return;
+    };
+    let small_memory = run_transcript(&program, &["--memory", "1"], &["say", "grün"]);
     assert!(
         small_memory.starts_with("exit code 2\n") && small_memory.contains("`--memory MIB`"),
         "{small_memory}"
     );
 }
 
-/// A stack overflow changes nothing below the stack; `--set` runs the program on the host of a machine.
+/// Both engines, and the host of a machine (`--set`), report where the stack overflowed or from where a program jumped.
 #[test]
 fn stack_overflow_and_wild_jump_report_their_origin() {
     let Some((_base, program)) = compile() else {
@@ -113,7 +140,7 @@ fn stack_overflow_and_wild_jump_report_their_origin() {
         assert!(overflow.starts_with("exit code 1\n"), "{overflow}");
         for part in [
             "error: program.elf: stack overflow, down to 0x837f",
-            " (the stack is one eighth of memory: 64 MiB; `--memory MIB` gives more), at 0x",
+            " (the stack has one eighth of the 64 MiB of memory; `--memory MIB` gives more), at 0x",
             "\n  in overflow",
         ] {
             assert!(
@@ -171,7 +198,8 @@ fn programs_have_the_files_of_their_folder_and_no_others() {
     symlink("..", files.join("up")).expect("the link can be created");
     symlink("../new", files.join("dangling")).expect("the link can be created");
     symlink("inside", files.join("beside")).expect("the link can be created");
-    let output = |words: &[&str]| transcript(&run(&program, &["--guest-folder", "files"], words));
+    let output =
+        |arguments: &[&str]| run_transcript(&program, &["--guest-folder", "files"], arguments);
     for name in [
         "inside",
         "./inside",
@@ -265,13 +293,17 @@ fn interrupt_ends_a_program_and_keeps_its_output() {
         return;
     };
     // One program computes, the other waits for input.
-    for words in [["for-ever"], ["echo"]] {
-        let mut child = command(&program, &["--max-instructions", "1000000000000"], &words)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the command starts");
+    for arguments in [["for-ever"], ["echo"]] {
+        let mut child = command(
+            &program,
+            &["--max-instructions", "1000000000000"],
+            &arguments,
+        )
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
         // The program runs once it has written a line; the one that waits echoes its input.
         let mut input = child.stdin.take().expect("standard input is piped");
         input
@@ -293,7 +325,7 @@ fn interrupt_ends_a_program_and_keeps_its_output() {
         let position = stderr.strip_prefix("interrupted\n");
         let position = position.unwrap_or_else(|| panic!("{stderr}"));
         // The position is reported, in whatever function it is, unless the program already waits for input.
-        if words == ["for-ever"] || !position.is_empty() {
+        if arguments == ["for-ever"] || !position.is_empty() {
             assert!(position.starts_with("the program is at 0x8"), "{stderr}");
             assert!(position.contains("\n  in "), "{stderr}");
             assert_eq!(position.lines().count(), 2, "{stderr}");
@@ -338,8 +370,8 @@ fn invalid_program_files_are_rejected_with_the_reason() {
         );
         assert!(rejection.contains(reason), "{rejection}");
     }
-    for (files, code) in [("nowhere", 2), ("file", 2)] {
-        let output = run(&file, &["--guest-folder", files], &[]);
-        assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
+    for folder in ["nowhere", "file"] {
+        let output = run(&file, &["--guest-folder", folder], &[]);
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
     }
 }

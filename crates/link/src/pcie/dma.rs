@@ -142,7 +142,7 @@ struct TransferRun<'e> {
 impl<'e> TransferRun<'e> {
     /// Connects the ends and waits until they have exchanged credits.
     fn new(engine: &'e Engine, ends: Parameters, lanes: u32, delay: u64) -> TransferRun<'e> {
-        let payload = ends.payload.into();
+        let payload = ends.max_payload.into();
         let ends = [End::new(ends.clone()), End::new(ends)];
         let mut bench = Testbench::new(ends, lanes, delay, 0.0, 0);
         // Link initialisation: exchange of credits.

@@ -12,8 +12,8 @@ pub const POSTED: u8 = 0;
 pub const NON_POSTED: u8 = 1;
 /// Completions.
 pub const COMPLETIONS: u8 = 2;
-/// Names of the classes, by their numbers.
-const CIRCUIT_NAMES: [&str; 3] = ["posted", "non-posted", "completions"];
+/// Names of the classes, by their numbers. A class is a circuit of [`Layer`].
+const CLASS_NAMES: [&str; 3] = ["posted", "non-posted", "completions"];
 /// Bytes of data per data credit.
 const DATA_CREDIT_BYTES: u64 = 16;
 /// Bytes of a DLLP on the wire, including framing.
@@ -27,35 +27,36 @@ pub struct Parameters {
     /// Bytes on the wire of a packet of each class without data, including framing.
     pub headers: [u64; 3],
     /// Maximum bytes of data per packet.
-    pub payload: u16,
+    pub max_payload: u16,
     /// Receive buffer of each class: headers, and 16-byte units of data. 0 means infinite credits.
     pub capacity: [[u64; 2]; 3],
     /// Number of received bytes per acknowledgement, and per credit return.
-    pub limit: u64,
+    pub bytes_per_dllp: u64,
     /// Retry timeout: number of bytes sent without progress before unacknowledged packets are resent.
     pub retry_timeout_bytes: u64,
     /// Number of bytes sent before unchanged credits are repeated, so that a lost credit return has no lasting effect.
-    pub refresh: u64,
+    pub credit_repeat_bytes: u64,
     /// Capacity of the transmit queue of each class, in packets.
     pub queue_capacity: usize,
 }
 
 impl Parameters {
-    /// Creates parameters of an end with at most `payload` bytes of data per packet. Values that no source here states
+    /// Creates parameters of an end with at most `max_payload` bytes of data per packet and one acknowledgement per
+    /// `bytes_per_dllp` received bytes. Values that no source here states
     /// are chosen: receive buffers of 16 KiB and 64 headers per class, infinite credits for completions, a retry
     /// timeout of 64 KiB, and credit repetition after 32 KiB.
-    pub fn new(payload: u16, limit: u64) -> Parameters {
+    pub fn new(max_payload: u16, bytes_per_dllp: u64) -> Parameters {
         Parameters {
             headers: [
                 super::REQUEST_BYTES,
                 super::REQUEST_BYTES,
                 super::COMPLETION_BYTES,
             ],
-            payload,
+            max_payload,
             capacity: [[64, 1024], [64, 0], [0, 0]],
-            limit,
+            bytes_per_dllp,
             retry_timeout_bytes: 64 << 10,
-            refresh: 32 << 10,
+            credit_repeat_bytes: 32 << 10,
             queue_capacity: 8,
         }
     }
@@ -135,9 +136,10 @@ impl<T> Default for Packet<T> {
 }
 
 impl<T: Body> Packet<T> {
-    /// True if the receiver detects bit errors. Undetected ones change the contents.
+    /// Applies the bit errors as the receiver sees them: returns true if the checksum detects them, and otherwise changes
+    /// the contents.
     #[inline]
-    fn detect_errors(&mut self) -> bool {
+    fn apply_errors(&mut self) -> bool {
         if self.errors.is_empty() {
             return false;
         }
@@ -351,14 +353,16 @@ impl<T: Body> End<T> {
     /// Creates an acknowledgement.
     fn acknowledge(&mut self) -> Content<T> {
         self.acknowledged = self.receiver.accepted_units();
-        self.since_acknowledgement.restart(self.parameters.limit);
+        self.since_acknowledgement
+            .restart(self.parameters.bytes_per_dllp);
         let is_nak = std::mem::take(&mut self.nak_due);
         Content::AckNak(self.receiver.number(), is_nak)
     }
 
     /// Creates the credit return of one class: round robin over the classes, those with changes first.
     fn credit_return(&mut self) -> Content<T> {
-        self.since_credit_return.restart(self.parameters.limit);
+        self.since_credit_return
+            .restart(self.parameters.bytes_per_dllp);
         self.forced_credit_returns = self.forced_credit_returns.saturating_sub(1);
         let has_changed = |step: &usize| {
             let flow = &self.flows[(self.next_credit_class + step) % 3];
@@ -375,7 +379,7 @@ impl<T: Body> End<T> {
 
     /// Selects the contents of the next packet: due acknowledgements and credits first, then resent and new packets.
     fn next_content(&mut self) -> Content<T> {
-        let limit = self.parameters.limit;
+        let limit = self.parameters.bytes_per_dllp;
         if self.nak_due || self.since_acknowledgement.received >= limit {
             return self.acknowledge();
         }
@@ -417,7 +421,7 @@ impl<T: Body> End<T> {
             (0..2).all(|unit| capacity[unit] == 0 || cost[unit] <= capacity[unit])
         };
         let fits_buffer = self.parameters.capacity.get(class).is_some_and(fits);
-        if !fits_buffer || body.bytes() > self.parameters.payload {
+        if !fits_buffer || body.bytes() > self.parameters.max_payload {
             return Err(Rejection::Malformed);
         }
         if !self.has_space(body.class()) {
@@ -475,7 +479,7 @@ impl<T: Body> End<T> {
             self.sender.go_back();
             self.bytes_since_progress = 0;
         }
-        if self.bytes_since_refresh >= self.parameters.refresh {
+        if self.bytes_since_refresh >= self.parameters.credit_repeat_bytes {
             (self.forced_credit_returns, self.bytes_since_refresh) = (3, 0);
         }
         packet.errors.clear();
@@ -499,7 +503,7 @@ impl<T: Body> End<T> {
 
     /// See [`Layer::idle_units`].
     pub fn idle_units(&self) -> u64 {
-        let limit = self.parameters.limit;
+        let limit = self.parameters.bytes_per_dllp;
         if self.nak_due
             || self.since_acknowledgement.received >= limit
             || self.since_credit_return.received >= limit
@@ -511,7 +515,7 @@ impl<T: Body> End<T> {
         }
         let mut bytes = self
             .parameters
-            .refresh
+            .credit_repeat_bytes
             .saturating_sub(self.bytes_since_refresh);
         let mut limit_idle_bytes = |applies: bool, limit: u64, since: u64| {
             if applies {
@@ -558,7 +562,7 @@ impl<T: Body> End<T> {
         }
         self.since_acknowledgement.received += packet.bytes;
         self.since_credit_return.received += packet.bytes;
-        let is_damaged = packet.detect_errors();
+        let is_damaged = packet.apply_errors();
         self.damaged += u64::from(is_damaged);
         match &mut packet.content {
             Content::Body(number, body) => {
@@ -572,7 +576,7 @@ impl<T: Body> End<T> {
                     // Repeat the acknowledgement, which the partner has not received.
                     Arrival::Repeated => {
                         let received = &mut self.since_acknowledgement.received;
-                        *received = (*received).max(self.parameters.limit);
+                        *received = (*received).max(self.parameters.bytes_per_dllp);
                     }
                     Arrival::Rejected => self.nak_due = true,
                     Arrival::Ignored => {}
@@ -631,7 +635,7 @@ impl Layer for End<Message> {
     type Unit = Packet<Message>;
 
     fn circuits(&self) -> &'static [&'static str] {
-        &CIRCUIT_NAMES
+        &CLASS_NAMES
     }
 
     fn header_bits(&self, message: &Message) -> u64 {

@@ -2,7 +2,7 @@
 
 use super::detector::RaceDetector;
 use super::knowledge::{happens_before, is_same_agent, SyncChannel};
-use super::line_states::{byte_mask, Command, LineCopy, LineOrigin, Write};
+use super::line_states::{byte_mask, Command, LineCopy, LineOrigin, WriteRecord};
 use super::race::{RaceKind, Site};
 use crate::events::CoreId;
 use std::collections::BTreeSet;
@@ -24,13 +24,13 @@ impl RaceDetector {
         if happens_before(&word.write.clock, self.synchronisation.clock(number)) {
             return;
         }
-        let is_partial = words.early_load.is_some_and(|early| early < word.number);
+        let is_partial = words.early_load.is_some_and(|early| early < word.sequence);
         let first = word.write.site;
         self.synchronisation.learn(number, &word.write.clock);
-        let number = word.number;
+        let number = word.sequence;
         let mut newer_words = words.words.iter().flatten();
         words.early_load = newer_words
-            .any(|word| word.number > number)
+            .any(|word| word.sequence > number)
             .then_some(number);
         if is_partial {
             self.log.report(RaceKind::HalfWritten, site, first, line);
@@ -58,7 +58,7 @@ impl RaceDetector {
                 stores,
                 far: far + i * 128,
                 version: 0,
-                done: false,
+                is_complete: false,
             };
             let line_copies = self.line_copies.entry((mcc, scratchpad + i)).or_default();
             line_copies.push(line_copy);
@@ -68,9 +68,9 @@ impl RaceDetector {
             far,
             scratchpad,
             lines,
-            write: Write { site, clock },
+            write: WriteRecord { site, clock },
             stores,
-            number,
+            sequence: number,
         });
     }
 
@@ -144,7 +144,7 @@ impl RaceDetector {
             return;
         };
         if let Some(line_copy) = self.find_line_copy(mcc, scratchpad, command) {
-            line_copy.done = true;
+            line_copy.is_complete = true;
         }
     }
 
@@ -169,7 +169,8 @@ impl RaceDetector {
         self.observe_copies(mcc, scratchpad, stores, u64::MAX);
     }
 
-    /// A core loads the count of its complete stores, or of its complete fetches: all lines of these copies are complete.
+    /// A core loads the count of its complete stores, or of its complete fetches: all lines of these copies are
+    /// complete.
     pub(crate) fn load_completed_copies(&mut self, mcc: usize, stores: bool) {
         let copies = || {
             let own_lines = self
@@ -181,7 +182,7 @@ impl RaceDetector {
             copies.filter(|(_, copy)| copy.stores == stores)
         };
         let incomplete = copies()
-            .filter(|(_, copy)| !copy.done)
+            .filter(|(_, copy)| !copy.is_complete)
             .map(|(_, copy)| copy.command)
             .min();
         let limit = incomplete.unwrap_or(u64::MAX);
@@ -203,7 +204,7 @@ impl RaceDetector {
         let (synchronisation, far_memory) = (&mut self.synchronisation, &mut self.far_memory);
         line_copies.retain(|line_copy| {
             let is_observed =
-                line_copy.done && line_copy.stores == stores && line_copy.command < limit;
+                line_copy.is_complete && line_copy.stores == stores && line_copy.command < limit;
             if is_observed && !stores {
                 far_memory.complete_read(number, line_copy.far, synchronisation.time(number));
                 // A line of the host's own memory carries the host's knowledge.
@@ -225,8 +226,8 @@ impl RaceDetector {
         }
     }
 
-    /// A copy engine reads or writes its next line of a direction, at address `line`. Transfers of one direction are copied
-    /// in the order of their commands. `is_far` is false for the host's own memory.
+    /// A copy engine reads or writes its next line of a direction, at address `line`. Transfers of one direction are
+    /// copied in the order of their commands. `is_far` is false for the host's own memory.
     pub(crate) fn copy_line(
         &mut self,
         mcc: usize,
@@ -241,7 +242,7 @@ impl RaceDetector {
         };
         let command = &mut commands[position];
         let write = command.write.clone();
-        let (scratchpad, number) = (command.scratchpad, command.number);
+        let (scratchpad, number) = (command.scratchpad, command.sequence);
         command.far += 128;
         command.scratchpad += 1;
         command.lines -= 1;
@@ -273,14 +274,15 @@ impl RaceDetector {
         }
     }
 
-    /// A copy engine stores a scratchpad line to far memory. `cached_store` is the first store to the host's dirty copy.
+    /// A copy engine stores a scratchpad line to far memory. `cached_store` is the first store to the host's dirty
+    /// copy.
     fn store_line(
         &mut self,
         mcc: usize,
         (scratchpad, line): (u64, u64),
         command: u64,
-        write: Write,
-        cached_store: Option<Write>,
+        write: WriteRecord,
+        cached_store: Option<WriteRecord>,
     ) {
         let both_write = cached_store.map(|first| (RaceKind::BothWrite, first.site));
         // A whole new line, written by a core without reading the old one, may be intended to overwrite.
@@ -326,8 +328,8 @@ impl RaceDetector {
         &mut self,
         mcc: usize,
         (scratchpad, line): (u64, u64),
-        write: &Write,
-        cached_store: Option<Write>,
+        write: &WriteRecord,
+        cached_store: Option<WriteRecord>,
     ) {
         let version = self.far_memory.version(line);
         let origin = LineOrigin::new(line, version);

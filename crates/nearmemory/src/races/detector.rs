@@ -3,7 +3,8 @@
 use super::far_memory::FarMemory;
 use super::knowledge::SyncChannel;
 use super::line_states::{
-    CachedCopy, Command, LineCopy, LineOrigin, Read, Words, WordsInTransit, Write,
+    CachedCopy, Command, LineCopy, LineOrigin, ReadRecord, WordsInTransit, WriteRecord,
+    WrittenWords,
 };
 use super::race::{RaceLog, Site};
 use super::synchronisation::Synchronisation;
@@ -19,7 +20,7 @@ pub(crate) struct RaceDetector {
     /// Lines of far memory.
     pub(super) far_memory: FarMemory,
     /// Written-back words of scratchpad lines, by engine and line.
-    pub(super) words: FxHashMap<(usize, u64), Words>,
+    pub(super) words: FxHashMap<(usize, u64), WrittenWords>,
     /// Words of scratchpad lines in flight, by number of the write-back.
     pub(super) words_in_transit: FxHashMap<u64, WordsInTransit>,
     /// True once a copy engine has copied from or to the host's own memory.
@@ -30,7 +31,7 @@ pub(crate) struct RaceDetector {
     pub(super) copies: FxHashMap<u64, CachedCopy>,
     /// Write-backs in flight, by request: the line, the version that the data derives from, the first store, and
     /// whether the whole line was stored.
-    pub(super) in_flight: FxHashMap<u64, (u64, u64, Write, bool)>,
+    pub(super) in_flight: FxHashMap<u64, (u64, u64, WriteRecord, bool)>,
     /// Commands of each copy engine whose lines have not all been requested, oldest first.
     pub(super) commands: Vec<VecDeque<Command>>,
     /// Number of commands so far, which is the number of the next one.
@@ -88,7 +89,7 @@ impl RaceDetector {
     }
 
     /// A write to a line reaches far memory and creates a new version.
-    pub(super) fn create_version(&mut self, line: u64, write: Write) {
+    pub(super) fn create_version(&mut self, line: u64, write: WriteRecord) {
         let by_host = matches!(write.site.core_id, CoreId::Host(_));
         let version = self.far_memory.write(line, write);
         // A copy that the host retains equals the version that it has written.
@@ -102,6 +103,6 @@ impl RaceDetector {
         let number = self.synchronisation.core_index(site.core_id);
         let completion = is_complete.then(|| self.synchronisation.time(number));
         self.far_memory
-            .record_read(number, line, Read { site, completion });
+            .record_read(number, line, ReadRecord { site, completion });
     }
 }

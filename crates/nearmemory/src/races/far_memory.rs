@@ -1,7 +1,7 @@
 //! Far memory: the versions of its lines, and the reads of them.
 
 use super::knowledge::{is_same_agent, Clock};
-use super::line_states::{FarLine, Read, Write};
+use super::line_states::{FarLine, ReadRecord, WriteRecord};
 use super::race::Site;
 use crate::events::CoreId;
 use rustc_hash::FxHashMap;
@@ -12,7 +12,7 @@ pub(super) struct FarMemory {
     /// Lines that were written, by address.
     lines: FxHashMap<u64, FarLine>,
     /// Reads of each line since the last store to it, by index of the core.
-    reads: FxHashMap<u64, Vec<(usize, Read)>>,
+    reads: FxHashMap<u64, Vec<(usize, ReadRecord)>>,
 }
 
 impl FarMemory {
@@ -32,7 +32,7 @@ impl FarMemory {
     }
 
     /// Writes a line. Returns its new version.
-    pub(super) fn write(&mut self, line: u64, write: Write) -> u64 {
+    pub(super) fn write(&mut self, line: u64, write: WriteRecord) -> u64 {
         let version = self.version(line) + 1;
         let arrival_clocks = Vec::new();
         let far_line = FarLine {
@@ -46,7 +46,7 @@ impl FarMemory {
     }
 
     /// Records a read of a line by a core, given by its index.
-    pub(super) fn record_read(&mut self, core: usize, line: u64, read: Read) {
+    pub(super) fn record_read(&mut self, core: usize, line: u64, read: ReadRecord) {
         let reads = self.reads.entry(line).or_default();
         match reads.iter_mut().find(|(reader, _)| *reader == core) {
             Some((_, last)) => *last = read,
@@ -83,7 +83,11 @@ impl FarMemory {
 }
 
 /// Completes those of the reads that a core has started.
-fn complete_reads<'r>(reads: impl Iterator<Item = &'r mut (usize, Read)>, core: usize, time: u64) {
+fn complete_reads<'r>(
+    reads: impl Iterator<Item = &'r mut (usize, ReadRecord)>,
+    core: usize,
+    time: u64,
+) {
     for (_, read) in reads.filter(|(reader, read)| *reader == core && read.completion.is_none()) {
         read.completion = Some(time);
     }

@@ -2,7 +2,7 @@
 
 use super::detector::RaceDetector;
 use super::knowledge::{happens_before, SyncChannel};
-use super::line_states::{byte_mask, Word, WordsInTransit, Write};
+use super::line_states::{byte_mask, StoredWord, WordsInTransit, WriteRecord};
 use super::race::{RaceKind, Site};
 use crate::events::CoreId;
 
@@ -76,12 +76,12 @@ impl RaceDetector {
             self.host_store_word(site, address);
         }
         let copy = self.copies.entry(line).or_default();
-        copy.stored.clone_from(&clock);
+        copy.last_store_clock.clone_from(&clock);
         copy.mask |= byte_mask(address, bytes);
         let base = copy.base;
         let knowledge = clock.clone();
         if copy.first_store.is_none() {
-            copy.first_store = Some(Write { site, clock });
+            copy.first_store = Some(WriteRecord { site, clock });
         }
         if !is_far {
             return;
@@ -114,8 +114,11 @@ impl RaceDetector {
         let number = self.words_stored;
         self.words_stored += 1;
         let copy = self.copies.entry(address & !127).or_default();
-        let write = Write { site, clock };
-        copy.words[(address % 128 / 8) as usize] = Some(Word { write, number });
+        let write = WriteRecord { site, clock };
+        copy.words[(address % 128 / 8) as usize] = Some(StoredWord {
+            write,
+            sequence: number,
+        });
     }
 
     /// The host drops a clean line.
@@ -130,7 +133,7 @@ impl RaceDetector {
         };
         let first_store = copy.first_store.take();
         let is_whole = std::mem::take(&mut copy.mask) == u128::MAX;
-        let (base, stored) = (copy.base.unwrap_or(0), copy.stored.clone());
+        let (base, stored) = (copy.base.unwrap_or(0), copy.last_store_clock.clone());
         let words = std::mem::take(&mut copy.words);
         if !keeps {
             self.copies.remove(&line);

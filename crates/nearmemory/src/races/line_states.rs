@@ -3,17 +3,22 @@
 use super::knowledge::{happens_before, Clock};
 use super::race::Site;
 
+/// Size of a line in bytes.
+const LINE_BYTES: u32 = 128;
+/// Number of 8-byte words of a line.
+const WORDS_PER_LINE: usize = LINE_BYTES as usize / 8;
+
 /// A write with the vector clock of its core.
 #[derive(Clone, Debug)]
-pub(super) struct Write {
+pub(super) struct WriteRecord {
     pub(super) site: Site,
-    /// Knowledge of the core when it wrote: a core whose clock covers it knows of the write.
+    /// Vector clock of the core at the write: a core whose clock is at least this one knows of the write.
     pub(super) clock: Clock,
 }
 
 /// A read of a line of far memory since the last store to it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Read {
+pub(super) struct ReadRecord {
     pub(super) site: Site,
     /// The core's own time at the completion of the read; `None` while a copy engine reads.
     pub(super) completion: Option<u64>,
@@ -21,30 +26,31 @@ pub(super) struct Read {
 
 /// A word of a scratchpad line, as stored by the host.
 #[derive(Clone, Debug)]
-pub(super) struct Word {
+pub(super) struct StoredWord {
     /// The store.
-    pub(super) write: Write,
+    pub(super) write: WriteRecord,
     /// Sequence number of the store among the host's stores to scratchpads.
-    pub(super) number: u64,
+    pub(super) sequence: u64,
 }
 
 /// Words of a scratchpad line in flight in a write-back.
 #[derive(Clone, Debug)]
 pub(super) struct WordsInTransit {
     /// Words that were stored; `None` for the others.
-    pub(super) words: [Option<Word>; 16],
-    /// The host's knowledge before the first of these stores. A cache may evict the line directly after that store, so
-    /// the write-back proves no more.
+    pub(super) words: [Option<StoredWord>; WORDS_PER_LINE],
+    /// Vector clock of the host before the first of these stores. A cache may evict the line directly after that store,
+    /// so a core that sees the write-back learns no more.
     pub(super) knowledge: Clock,
 }
 
 /// Words of a scratchpad line that the host has written back.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Words {
+pub(super) struct WrittenWords {
     /// Last store of the host to each word; `None` if there was none.
-    pub(super) words: [Option<Word>; 16],
-    /// Sequence number of a word's store, if the core loaded the word before synchronisation guaranteed the arrival of
-    /// later stores to the line.
+    pub(super) words: [Option<StoredWord>; WORDS_PER_LINE],
+    /// Sequence number of the store whose word the core has loaded last, if the line had newer stores that no
+    /// synchronisation covers: they may or may not have arrived. If the core then loads the word of a newer store, it
+    /// may have read a partly written line.
     pub(super) early_load: Option<u64>,
 }
 
@@ -54,14 +60,14 @@ pub(super) struct FarLine {
     /// Number of writes to the line so far.
     pub(super) version: u64,
     /// The last write.
-    pub(super) write: Write,
+    pub(super) write: WriteRecord,
     /// Clocks of cores that had waited until the line was in far memory: a core that knows one of them may read it
     /// there.
     pub(super) arrival_clocks: Vec<Clock>,
 }
 
 impl FarLine {
-    /// True if a program with this knowledge knows of the write, but not that it has reached far memory.
+    /// True if a program with the vector clock `knowledge` knows of the write, but not that it has reached far memory.
     pub(super) fn may_be_in_flight(&self, knowledge: &Clock) -> bool {
         happens_before(&self.write.clock, knowledge)
             && !self
@@ -92,11 +98,11 @@ pub(super) struct Command {
     /// Number of lines not yet requested; at least 1.
     pub(super) lines: u64,
     /// The instruction that gave the command.
-    pub(super) write: Write,
+    pub(super) write: WriteRecord,
     /// True for a transfer from the scratchpad.
     pub(super) stores: bool,
     /// Sequence number of the command.
-    pub(super) number: u64,
+    pub(super) sequence: u64,
 }
 
 /// A scratchpad line being copied, until its core has observed completion by the stamp.
@@ -108,12 +114,12 @@ pub(super) struct LineCopy {
     pub(super) site: Site,
     /// True for a copy from the scratchpad.
     pub(super) stores: bool,
-    /// Address of the other side.
+    /// Address of the line in far memory from or to which the line is copied.
     pub(super) far: u64,
     /// Version of a stored line in far memory, once it is there.
     pub(super) version: u64,
     /// True once the copy is complete.
-    pub(super) done: bool,
+    pub(super) is_complete: bool,
 }
 
 /// Source or last destination in far memory of a scratchpad line.
@@ -150,18 +156,18 @@ pub(super) struct CachedCopy {
     /// The version that it was read from; `None` until the fill is executed.
     pub(super) base: Option<u64>,
     /// The first store since the line was clean.
-    pub(super) first_store: Option<Write>,
+    pub(super) first_store: Option<WriteRecord>,
     /// Clock of the last store.
-    pub(super) stored: Clock,
+    pub(super) last_store_clock: Clock,
     /// Bytes stored since the line was clean, one bit each.
     pub(super) mask: u128,
-    /// For a scratchpad line, the knowledge that its readers gain.
+    /// For a scratchpad line, the vector clock that its readers learn.
     pub(super) knowledge: Clock,
     /// Words of a scratchpad line stored since the line was clean.
-    pub(super) words: [Option<Word>; 16],
+    pub(super) words: [Option<StoredWord>; WORDS_PER_LINE],
 }
 
-/// Returns the bit mask of an access to a line, one bit per byte.
+/// Returns the bit mask of an access of 1 to 128 bytes within a line, one bit per byte of the line.
 pub(super) fn byte_mask(address: u64, bytes: u32) -> u128 {
-    ((1 << bytes) - 1) << (address & 127)
+    (u128::MAX >> (LINE_BYTES - bytes)) << (address % u64::from(LINE_BYTES))
 }

@@ -1,5 +1,6 @@
 // Adds up the host's write-backs to line 0: a word count, followed by that number of words. A read of line 1 returns
-// the sum, the number of words, and the time of the last write-back. A line without words ends the program.
+// the sum, the number of words, and the time of the last write-back in cycles. A line with word count 0 ends the
+// program.
 
 #include "nearmemory/scratchpad.h"
 

@@ -13,7 +13,10 @@ static void numbers(uint64_t length) {
   struct nm_array bytes = nm_array(&arrays, length, 1), words = nm_array(&arrays, length, 8);
   struct nm_array halves = nm_array(&arrays, length, 2);
   require(bytes.far && words.far && halves.far, "no memory for numbers");
-  for (uint64_t i = 0; i < length; i++) NM_ELEMENT(uint8_t, bytes, i) = hash(i), NM_ELEMENT(uint16_t, halves, i) = hash(i);
+  for (uint64_t i = 0; i < length; i++) {
+    NM_ELEMENT(uint8_t, bytes, i) = hash(i);
+    NM_ELEMENT(uint16_t, halves, i) = hash(i);
+  }
   require(nm_do(&arrays, WIDE, bytes, &words) == (int64_t)length, "how many are mapped");
   for (uint64_t i = 0; i < length; i++)
     require(NM_ELEMENT(uint64_t, words, i) == (uint8_t)hash(i) * 3u + 1, "what is mapped to more bytes");

@@ -1,5 +1,5 @@
 // Operations on arrays of elements of 1, 2, 8, 32 and 128 bytes. NM_ARRAYS lists them in the order of the enum in
-// arrays.h.
+// arrays.h of this folder.
 
 #include "nearmemory/channel.h"
 

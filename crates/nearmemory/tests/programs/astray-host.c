@@ -1,5 +1,5 @@
-// Starts a program with the first argument as its mode, on core 0 or on the core of the second argument. Waits for its
-// end and prints its final state. Some modes use resources that the host lacks.
+// Host of astray.c: starts a program with the first argument as its mode, on core 0 or on the core of the second
+// argument. Waits for its end and prints its final state. Some modes use resources that the host lacks.
 
 #include "nearmemory/host.h"
 

@@ -1,5 +1,7 @@
-// Mode 0 never ends. Modes 1 to 4 and 7 to 10 use resources that the program lacks; modes 5, 6 and 13 to 15 reach the
-// limits of FIFOs. Modes 13 to 15 run on core 2, whose FIFO then leads to itself.
+// Uses resources that the program lacks, or reaches the limits of FIFOs. Argument: the mode, one of the cases below;
+// 0 never ends. Modes 1 to 4 and 7 to 10 use missing resources; modes 5, 6 and 13 to 15 reach limits of FIFOs, of which
+// 13 to 15 run on core 2, whose FIFO then leads to itself; 11 and 12 are faults of astray-host.c. The tests name the
+// modes in run_near_memory.rs of crates/cohkit and find the lines by `case N:`.
 
 #include "nearmemory/channel.h"
 
@@ -13,13 +15,13 @@ static uint64_t data[1] = {0x80828082};
 // Returns its argument. The compiler does not see the address, so it emits the access as written.
 __attribute__((noipa)) static uint64_t hidden(uint64_t at) { return at; }
 
-// (The operation after the call prevents a tail call.)
+// Recurses `depth` times. The operation after the call prevents a tail call.
 __attribute__((noinline)) static uint64_t deep(uint64_t depth) {
   calls++;
   return depth == 0 ? 0 : 1 + deep(depth - 1) * calls;
 }
 
-int channel(uint64_t mode, uint64_t b, uint64_t c, uint64_t d) {
+int channel(uint64_t mode, uint64_t unused_1, uint64_t unused_2, uint64_t unused_3) {
   switch (mode) {
   // Resources that NM_CHANNEL does not request: a register pipe, the FIFO of another core.
   case 1: nm_send_word(nm_register_pipe(3), 1); break;

@@ -1,5 +1,5 @@
 // Copies lines of far memory by alternating between two concurrent transfers. Only stamps show when a line has arrived
-// and when it may be refilled.
+// and when it may be refilled. Arguments in registers a0 to a2: source, destination, number of lines.
 
 #include "nearmemory/scratchpad.h"
 

@@ -1,6 +1,6 @@
-// Host of coreww.c: gives one line (128 bytes) of far memory to cores 0 and 1, of which core N stores word N, and prints
-// both words. If a store is lost, its word is 0.
-// nm_wait waits for the end of a program.
+// Host of coreww.c: gives one line (128 bytes) of far memory to cores 0 and 1, of which core N stores word N, and
+// prints both words. If a store is lost, its word is 0.
+
 #include "nearmemory/host.h"
 
 int main(void) {

@@ -1,4 +1,5 @@
-// Counts the nodes of a tree of the benchmark UTS; the arguments are those of uts-host.c.
+// Counts the nodes of a tree of the benchmark UTS, and prints the number. Arguments: the first seven of uts-host.c,
+// which are the fields of `struct tree`.
 
 #include "nearmemory/programs/tree.h"
 
@@ -17,7 +18,8 @@ struct entry {
 int main(int argc, char **argv) {
   static struct entry stack[STACK];
   if (argc < 8) return 2;
-  struct tree tree = {atoi(argv[1]), atoi(argv[2]), atoi(argv[3]), atof(argv[4]), atof(argv[5]) / 1e6, atoi(argv[6]), atoi(argv[7])};
+  struct tree tree = {atoi(argv[1]), atoi(argv[2]), atoi(argv[3]), atof(argv[4]), atof(argv[5]) / 1e6, atoi(argv[6]),
+                      atoi(argv[7])};
   long nodes = 0, height = 1;
   tree_root(&tree, stack[0].state);
   while (height > 0) {

@@ -1,5 +1,7 @@
-// Lets a core double the words of some lines twice. FORGETS selects a fault of cache management. Lines that the
-// detector must report are marked.
+// Host of forgets.c: lets a core double the words of some lines twice. The race detector must report the lines marked
+// by comments. Compile-time macro:
+//   FORGETS=N  seeded fault of cache management, described where it is made: 1 to 9 here, 8 and 10 to 13 in forgets.c;
+//              0 (default) and 14 have no fault
 
 #include "nearmemory/host.h"
 #include "double.h"
@@ -32,7 +34,8 @@ int main(void) {
   } else if (FORGETS == 2) {
     // Fault: no barrier after the clean.
     for (int i = 0; i < PIECES; i++)
-      __asm__ volatile(".option push\n .option arch, +zicbom\n cbo.clean (%0)\n .option pop" ::"r"(far + 16 * i) : "memory");
+      __asm__ volatile(".option push\n .option arch, +zicbom\n cbo.clean (%0)\n .option pop" ::"r"(far + 16 * i)
+                       : "memory");
     *nm_control(0, 0) = 1, *nm_control(0, 8) = NM_FULL;
     uint64_t word;
     while (nm_try_receive_word(nm_registers_of(0, 1), &word) == 0) {

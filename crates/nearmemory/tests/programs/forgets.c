@@ -1,6 +1,9 @@
-// Doubles the words of some lines of far memory, once per command of the host. FORGETS selects a seeded fault of cache
-// management: faults 1 to 9 are in forgets-host.c, faults 8 and 10 to 13 here; 0 and 14 have no fault. The race
-// detector must report the marked lines.
+// Doubles the words of some lines of far memory, once per command of the host. The race detector must report the lines
+// marked by comments. Compile-time macro:
+//   FORGETS=N  seeded fault of cache management: 1 to 9 are in forgets-host.c, 8 and 10 to 13 here; 0 (default) and 14
+//              have no fault
+// Argument: address of the lines. A word in register pipe 0 is a command, and its end ends the program; register pipe 1
+// returns a word after each command.
 //
 // Write stamps of scratchpad lines change when a fetched line arrives, read stamps when a line has been stored.
 
@@ -13,7 +16,7 @@
 
 NM_CHANNEL(4096, NM_GIVEN, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1))
 
-int channel(uint64_t far, uint64_t b, uint64_t c, uint64_t d) {
+int channel(uint64_t far, uint64_t unused_1, uint64_t unused_2, uint64_t unused_3) {
   uint64_t word, before[PIECES], rounds = 0;
   while (nm_receive_word(nm_register_pipe(0), &word)) {
     for (int i = 0; i < PIECES; i++) before[i] = nm_write_stamp(i);

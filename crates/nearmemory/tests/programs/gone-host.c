@@ -1,6 +1,7 @@
-// Waits for a program (WAITS), optionally after stopping it (STOPS), or sends into a pipe that the ended program no
-// longer empties. The simulator must report a livelock, not run up to its limit of 10,000,000,000
-// instructions.
+// Host of gone.c: sends into a pipe that the ended program no longer empties, or as compile-time macros say:
+//   WAITS  waits for the program, which does not end
+//   STOPS  stops it before
+// The simulator must report a livelock, not run up to its limit of 10,000,000,000 instructions.
 
 #include "nearmemory/host.h"
 

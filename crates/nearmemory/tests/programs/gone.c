@@ -1,12 +1,14 @@
-// Ends, waits for a word that is never sent (WAITS), or ends late: after a delay by its clock (LATE) or in instructions
-// (BUSY).
+// Ends at once, or as a compile-time macro says:
+//   WAITS  waits for a word that is never sent
+//   LATE   ends after a delay by its clock
+//   BUSY   ends after a delay by instructions
 
 #include "nearmemory/channel.h"
 
 NM_CHANNEL(1024, NM_REGISTER_PIPE(0))
 
-// Nothing here reads or writes the host's pipe of gone-host.c.
-int channel(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
+// The program never reads the line pipe of gone-host.c.
+int channel(uint64_t a, uint64_t unused_1, uint64_t unused_2, uint64_t unused_3) {
 #ifdef WAITS
   nm_receive_word(nm_register_pipe(0), &a);  // waits
 #endif

@@ -1,6 +1,7 @@
 // Host of half.c: writes a line LINES times, each time with a new number in words 0 to 3 and in word 15, which is
-// stored last. The race detector must report the marked stores and loads unless the core checks the last word.
+// stored last. The race detector must report the marked stores and loads unless the core checks the last word (TAG).
 // The test finds the marked lines by their text, including the trailing comments.
+
 #include "nearmemory/host.h"
 
 #define LINES 5

@@ -1,6 +1,9 @@
-// Host of handovers.c. HANDOVER selects the synchronisation: 1 FIFOs of three cores, 2 a flag in host memory, 3 a ring of two
-// cores, 4 a stamp, 5 the end of a program of two cores, 6 register pipes. With RACES, a step is missing or too early.
+// Host of handovers.c. Compile-time macros:
+//   HANDOVER=N  synchronisation: 1 FIFOs of three cores, 2 a flag in host memory, 3 a ring of two cores, 4 a stamp, 5
+//               the end of a program of two cores, 6 register pipes
+//   RACES       one step is missing or too early
 // The test finds the marked lines by their text, including the trailing comments.
+
 #include "nearmemory/host.h"
 
 // Starts the program on a core, which receives the line that is handed over and a line of host memory as a flag.

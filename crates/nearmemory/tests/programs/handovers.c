@@ -1,7 +1,9 @@
-// Hand-overs of a line of far memory from one program to another, each by a different kind of synchronisation. HANDOVER
-// selects the kind: case 10 * HANDOVER + N below is the program of core N, and handovers-host.c is that of the host.
-// With RACES, one step is missing or too early; the comments below describe both variants. The race detector must
-// report the marked lines.
+// Hand-overs of a line of far memory from one program to another, each by a different kind of synchronisation. The race
+// detector must report the marked lines. Compile-time macros:
+//   HANDOVER=N  kind of synchronisation, as numbered in handovers-host.c; case 10 * HANDOVER + N below is the program
+//               of core N
+//   RACES       one step is missing or too early; the comments below describe both variants
+// Arguments: address of the line, number of the core, and address of a line of the host's own memory as a flag.
 
 #include "nearmemory/channel.h"
 
@@ -25,7 +27,7 @@ static void fetch(uint64_t far) {
   nm_fetched(1, before);
 }
 
-int channel(uint64_t far, uint64_t core, uint64_t flag, uint64_t d) {
+int channel(uint64_t far, uint64_t core, uint64_t flag, uint64_t unused_3) {
   uint64_t word, stamp;
   switch (HANDOVER * 10 + core) {
   // A chain of FIFOs: core 1 forwards the word of core 0 to core 2. Race: core 1 sends before it has received.

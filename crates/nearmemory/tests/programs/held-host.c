@@ -1,6 +1,7 @@
-// Host of held.c: waits for a read or, with ACKNOWLEDGES, for the acknowledgement of a write-back, and then loads a
-// line of far memory. The load is ordered after the core's store unless the core releases too early (EARLY).
-// The test finds the marked line by its text, including the trailing comment.
+// Host of held.c: waits for a held read or, with the macro ACKNOWLEDGES, for the acknowledgement of a write-back, and
+// then loads a line of far memory. The load is ordered after the core's store unless the core releases too early
+// (EARLY). The test finds the marked line by its text, including the trailing comment.
+
 #include "nearmemory/host.h"
 
 int main(void) {

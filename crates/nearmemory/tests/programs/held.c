@@ -1,5 +1,7 @@
-// Stores a line of far memory and then releases what the host waits for: a read of a line, or with ACKNOWLEDGES the
-// acknowledgement of a write-back. With EARLY, it releases first.
+// Stores a line of far memory and then releases the request of the host that it holds: a read of scratchpad line 0, or
+// the acknowledgement of a write-back to it. The race detector reports the marked line with EARLY. Compile-time macros:
+//   ACKNOWLEDGES  holds a write-back instead of a read
+//   EARLY         releases before it stores: a race
 
 #include "nearmemory/channel.h"
 
@@ -12,7 +14,7 @@ NM_CHANNEL(1024, NM_GIVEN, NM_REGISTER_PIPE(0))
 #endif
 
 // Stores 7 to the line at address `far`. The word in the register pipe says that the lock is set.
-int channel(uint64_t far, uint64_t b, uint64_t c, uint64_t d) {
+int channel(uint64_t far, uint64_t unused_1, uint64_t unused_2, uint64_t unused_3) {
   nm_lock(0, HELD);
   nm_send_word(nm_register_pipe(0), 1);
   while (nm_notice() == NM_NO_NOTICE) nm_relax();

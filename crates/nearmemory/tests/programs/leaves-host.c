@@ -1,4 +1,5 @@
-// Sends values to a program that receives some of them, sends back about half, and ends before either stream does.
+// Host of leaves.c: sends values to a program that receives some of them, sends back about half, and ends before either
+// stream does.
 
 #include "nearmemory/programs/bench.h"
 #include "nearmemory/typed.h"
@@ -40,9 +41,11 @@ int main(void) {
   require(nm_spawn(1, "leaves", (uint64_t[4]){1 << 20}) == 0, "the core starts again");
   out = pairs_sender(nm_pipe_of(1, 0), 4);
   in = pairs_receiver(nm_pipe_of(1, 10), 8);
-  for (received = 0; received < 30; received++) require(pairs_send_to(1, &out, (pair){received, 0}) == 0, "it takes a value");
+  for (received = 0; received < 30; received++)
+    require(pairs_send_to(1, &out, (pair){received, 0}) == 0, "it takes a value");
   require(pairs_end_to(1, &out) == 0, "the stream ends");
-  for (received = 0; (found = pairs_receive_from(1, &in, &value)) == 1; received++) require(value.low == received, "a value again");
+  for (received = 0; (found = pairs_receive_from(1, &in, &value)) == 1; received++)
+    require(value.low == received, "a value again");
   require(found == 0 && received == 30, "its stream ends");
   printf("all is right\n");
   return 0;

@@ -1,5 +1,5 @@
-// Receives at most `max_values` values, or up to the end of their stream, and sends back those before
-// `max_values / 2`. Ends its own stream only if the received one has ended.
+// Receives at most `max_values` values (the argument), or up to the end of their stream, doubles `high`, and sends back
+// those before `max_values / 2`. Ends its own stream only if the received one has ended.
 
 #include "nearmemory/channel.h"
 #include "nearmemory/typed.h"
@@ -13,7 +13,7 @@ NM_TYPED(pairs, pair)
 
 NM_CHANNEL(4096)
 
-int channel(uint64_t max_values, uint64_t b, uint64_t c, uint64_t d) {
+int channel(uint64_t max_values, uint64_t unused_1, uint64_t unused_2, uint64_t unused_3) {
   struct pairs_receiver in = pairs_receiver(nm_pipe_at(0), 4);
   struct pairs_sender out = pairs_sender(nm_pipe_at(10), 8);
   pair value;

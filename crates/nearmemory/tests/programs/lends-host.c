@@ -1,5 +1,5 @@
-// Lends part of the host's own memory to a core, which copies lines from there and copies them back changed. The host's
-// own memory is coherent, so no flush is necessary, and a word in it signals completion.
+// Host of lends.c: lends part of its own memory to a core, which copies lines from there and copies them back changed.
+// The host's own memory is coherent, so no flush is necessary, and a word in it signals completion.
 //
 // With an address and a length as arguments, lends only that range and prints the core's final state.
 
@@ -9,12 +9,14 @@
 #define LINES 100
 #define ROUNDS 3
 
-static void must(int error) { require(error == 0, "the core does not start"); }
+// Exits with an error message if `error` is not 0.
+static void require_started(int error) { require(error == 0, "the core does not start"); }
 
-// Gives a range to the core, which then copies from and to it. A range that the host cannot give stops the program.
-static int lend(uint64_t at, uint64_t bytes) {
+// Gives a range to the core, which then copies from and to it, and prints the core's final state. A range that the host
+// cannot give stops the program.
+static int lend_range(uint64_t at, uint64_t bytes) {
   nm_give(0, (void *)at, bytes);
-  must(nm_spawn(0, "lends", (uint64_t[4]){at, at, at, at}));
+  require_started(nm_spawn(0, "lends", (uint64_t[4]){at, at, at, at}));
   nm_send_word(nm_registers_of(0, 0), 0);
   int state = nm_wait(0, NULL);
   struct nm_fault fault = nm_fault(0);
@@ -23,7 +25,7 @@ static int lend(uint64_t at, uint64_t bytes) {
 }
 
 int main(int argc, char **argv) {
-  if (argc == 3) return lend(argument(argc, argv, 1), argument(argc, argv, 2));
+  if (argc == 3) return lend_range(argument(argc, argv, 1), argument(argc, argv, 2));
   uint64_t bytes = LINES * NM_LINE;
   volatile uint64_t *from = aligned_alloc(NM_LINE, bytes), *to = aligned_alloc(NM_LINE, bytes);
   volatile uint64_t *flag = aligned_alloc(NM_LINE, NM_LINE), *far = nm_far_alloc(bytes);
@@ -33,7 +35,7 @@ int main(int argc, char **argv) {
   nm_give(0, to, bytes);
   nm_give(0, flag, NM_LINE);
   nm_give(0, far, bytes);
-  must(nm_spawn(0, "lends", (uint64_t[4]){(uintptr_t)from, (uintptr_t)to, (uintptr_t)flag, (uintptr_t)far}));
+  require_started(nm_spawn(0, "lends", (uint64_t[4]){(uintptr_t)from, (uintptr_t)to, (uintptr_t)flag, (uintptr_t)far}));
   for (uint64_t round = 0; round < ROUNDS; round++) {
     for (uint64_t i = 0; i < bytes / 8; i++) from[i] = hash(i + round), to[i] = 0;
     nm_order();
@@ -41,7 +43,8 @@ int main(int argc, char **argv) {
     while (*flag != round + 1) nm_relax();
     nm_order();
     uint64_t differs = 0;
-    for (uint64_t i = 0; i < bytes / 8; i++) differs |= (from[i] ^ hash(i + round)) | (to[i] ^ (hash(i + round) * 3 + round));
+    for (uint64_t i = 0; i < bytes / 8; i++)
+      differs |= (from[i] ^ hash(i + round)) | (to[i] ^ (hash(i + round) * 3 + round));
     require(differs == 0, "the lines that were copied back");
     nm_flush_all(far, bytes);
     for (uint64_t i = 0; i < bytes / 8; i++) differs |= far[i] ^ (hash(i + round) * 3 + round);

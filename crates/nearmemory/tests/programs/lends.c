@@ -1,7 +1,10 @@
-// Copies lines of the host's own memory to the scratchpad, and copies them, changed, back there and to far memory. Then
-// signals the host by a line of its memory. The arguments are source, destination, address of the signal, and far
-// memory; a register pipe carries the number of each round. At its end, reports the latency of a line from the host's
-// memory and from far memory.
+// Copies LINES lines of the host's own memory to the scratchpad, and copies them, changed, to another place there and
+// to far memory. Then signals the host by a line of its memory.
+//
+// Arguments: addresses of the source, of the destination, of the signal's line, and of far memory. Each word in
+// register pipe 0 is the number of a round: word x becomes 3 * x + round, and the signal is round + 1. At the end of
+// this stream, register pipe 1 returns two words: the latency of a line from the host's memory and from far memory, in
+// cycles.
 
 #include "nearmemory/channel.h"
 

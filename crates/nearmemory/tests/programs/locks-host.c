@@ -1,6 +1,6 @@
-// Sends numbers to a core through a line that is locked for write-backs, and reads their sum from a line that is locked
-// for reads: each request is held until the core has handled it. Writes one line back in pieces without waiting between
-// them. Then stops a program that never ends, and starts another one.
+// Host of locks.c. Sends numbers to a core through a line that is locked for write-backs, and reads their sum from a
+// line that is locked for reads: each request is held until the core has handled it. Writes one line back in pieces
+// without waiting between them. Then stops a program that never ends, and starts another one.
 
 #include "nearmemory/programs/bench.h"
 
@@ -8,10 +8,13 @@
 #define TIMES 200
 #define TAG 15
 
-// Starts the program in a mode of locks.c, and waits until it has set its locks.
-static void start(uint64_t forever) {
+// Modes, the same in locks.c.
+enum { ADD_UP, COMPUTE, LOCK, WAIT, LATE };
+
+// Starts the program in a mode, and waits until it has set its locks.
+static void start(uint64_t mode) {
   uint64_t word = 0;
-  require(nm_spawn(0, "locks", (uint64_t[4]){forever}) == 0, "the core does not start");
+  require(nm_spawn(0, "locks", (uint64_t[4]){mode}) == 0, "the core does not start");
   require(nm_receive_word(nm_registers_of(0, 0), &word) && word == 1, "it says that it runs");
 }
 
@@ -27,7 +30,7 @@ static void send(uint64_t tag, uint64_t count, uint64_t first) {
 // Sends lines of 1 to 14 numbers, and checks the sum after each. An empty line ends the program.
 static void add_up(void) {
   uint64_t sum = 0, words[16];
-  start(0);
+  start(ADD_UP);
   for (uint64_t tag = 1; tag <= TIMES; tag++) {
     uint64_t count = 1 + tag % 14;
     for (uint64_t i = 0; i < count; i++) sum += tag * 100 + i;
@@ -42,7 +45,7 @@ static void add_up(void) {
 
 // Each write-back waits behind the previous one, which is held, and so does the read of the line for the next store.
 static void in_pieces(void) {
-  start(4);
+  start(LATE);
   volatile uint64_t *line = nm_line_of(0, 3);
   for (uint64_t i = 0; i < TAG; i++) {
     line[i] = i + 1;
@@ -57,8 +60,8 @@ static void in_pieces(void) {
 int main(void) {
   add_up();
   in_pieces();
-  for (int kind = 1; kind <= 3; kind++) {
-    start(kind);
+  for (int mode = COMPUTE; mode <= WAIT; mode++) {
+    start(mode);
     require(nm_state(0) == NM_RUNNING, "it runs");
     nm_stop(0);
     int status = 0;

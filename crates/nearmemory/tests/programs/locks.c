@@ -1,15 +1,24 @@
-// Adds up the numbers that a host writes back to a line, and returns the sum in another line. Other modes release the
-// pieces of a line late, or never end: computing, locking and unlocking, or waiting for a word that is never sent.
+// Uses locks of scratchpad lines in the modes of the enum below: adds up numbers of the host, releases held write-backs
+// late, or never ends. Argument: the mode.
+//
+// Line NUMBERS is locked for write-backs: word 0 is the number of numbers, which follow, and word TAG is the number of
+// the line, from 1, which the host writes last. Line SUM is locked for reads and returns the sum and the number of
+// lines. Register pipe 0 tells the host that the locks are set; register pipe 1 ends LATE.
 
 #include "nearmemory/channel.h"
 
 NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1))
 
+// Lines of the scratchpad: numbers, their sum, a line that is locked and unlocked, and one that is released late.
+enum { NUMBERS, SUM, UNUSED, LATE_LINE };
 // Index of a line's last word, which the host writes last.
 #define TAG 15
 
-// Line 0 receives numbers, line 1 returns their sum and the number of lines. Returns the number of lines, without the
-// empty one that ends the stream. Each number of words is in word 0.
+// Modes, the same in locks-host.c. COMPUTE, LOCK and WAIT never end: they compute, lock and unlock, or wait for a word
+// that is never sent.
+enum { ADD_UP, COMPUTE, LOCK, WAIT, LATE };
+
+// Returns the number of received lines, without the empty one that ends the stream.
 static int add_up(void) {
   uint64_t sum = 0, lines = 0, count = 1;
   while (count > 0) {
@@ -40,25 +49,24 @@ static int late(void) {
     while (nm_now() < since + 1000) nm_relax();
     if (notice != NM_NO_NOTICE) nm_release(nm_notice_line(notice), nm_notice_kind(notice));
   }
-  for (uint64_t i = 0; i < TAG; i++) right += nm_words(3)[i] == i + 1;
+  for (uint64_t i = 0; i < TAG; i++) right += nm_words(LATE_LINE)[i] == i + 1;
   return (int)right;
 }
 
-// Modes: 0 adds up, 4 releases late; 1, 2 and 3 never end: they compute, lock and unlock, or wait for a word.
-int channel(uint64_t forever, uint64_t b, uint64_t c, uint64_t d) {
-  nm_lock(0, NM_WRITE_BACK);
-  nm_lock(1, NM_READ);
-  nm_lock(3, NM_WRITE_BACK);
+int channel(uint64_t mode, uint64_t unused_1, uint64_t unused_2, uint64_t unused_3) {
+  nm_lock(NUMBERS, NM_WRITE_BACK);
+  nm_lock(SUM, NM_READ);
+  nm_lock(LATE_LINE, NM_WRITE_BACK);
   nm_send_word(nm_register_pipe(0), 1);
   volatile uint64_t steps = 0;
   uint64_t word = 0;
-  switch (forever) {
-  case 0: return add_up();
-  case 1:
+  switch (mode) {
+  case ADD_UP: return add_up();
+  case COMPUTE:
     for (;;) steps++;
-  case 2:
-    for (;;) nm_lock(2, NM_READ), nm_unlock(2, NM_READ);
-  case 4: return late();
+  case LOCK:
+    for (;;) nm_lock(UNUSED, NM_READ), nm_unlock(UNUSED, NM_READ);
+  case LATE: return late();
   default: return nm_receive_word(nm_register_pipe(1), &word);
   }
 }

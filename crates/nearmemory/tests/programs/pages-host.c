@@ -1,6 +1,6 @@
-// Follows pointers through eight pages of 4 KiB for the given number of rounds and prints the cycles. Then prefetches
-// lines of far memory in eight such pages, before and after one of them is accessed. Also prints the size of the
-// last-level cache.
+// Follows pointers through PAGES pages for a number of rounds, the argument, and prints the cycles. Then prefetches
+// lines of far memory in as many pages, before and after one of them is accessed. Also prints the size of the
+// last-level cache. The test counts page-table walks and prefetches.
 
 #include "nearmemory/programs/bench.h"
 

@@ -4,7 +4,8 @@
 #include "nearmemory/programs/bench.h"
 
 int main(void) {
-  for (uint64_t core = 0; core < 4; core++) require(nm_spawn(core, "prints", (uint64_t[4]){core}) == 0, "a core starts");
+  for (uint64_t core = 0; core < 4; core++)
+    require(nm_spawn(core, "prints", (uint64_t[4]){core}) == 0, "a core starts");
   for (int i = 0; i < 5; i++) printf("host says %d\n", i);
   uint64_t word;
   nm_receive_word(nm_registers_of(2, 0), &word);

@@ -1,4 +1,5 @@
-// Prints some lines and part of a line, and then ends by itself, causes an exception, or never ends.
+// Prints some lines and part of a line, and then ends by itself, causes an exception, or never ends. Argument: number
+// of the core, which selects the end.
 
 #include "nearmemory/channel.h"
 
@@ -6,8 +7,9 @@
 
 NM_CHANNEL(4096, NM_REGISTER_PIPE(0))
 
-// Core 1 causes an exception, core 2 never ends, and the others end by themselves.
-int channel(uint64_t core, uint64_t b, uint64_t c, uint64_t d) {
+// Core 1 causes an exception, by an access beyond the scratchpad; core 2 tells the host by register pipe 0 and never
+// ends; the others end by themselves.
+int channel(uint64_t core, uint64_t unused_1, uint64_t unused_2, uint64_t unused_3) {
   for (int i = 0; i < 5; i++) printf("core %d says %d\n", (int)core, i);
   printf("core %d ends", (int)core);
   if (core == 1) *nm_words(512) = 1;

@@ -1,5 +1,6 @@
-// Receives words through a register pipe (shared registers 0 and 1), and sends their running sum through another (registers
-// 2 and 3). The test runs the program without a C library, so `_start` sets up the global pointer and the stack.
+// Receives words through a register pipe (shared registers 0 and 1), and sends their running sum through another
+// (registers 2 and 3). The test runs the program without a C library, so `_start` sets up the global pointer and the
+// stack.
 
 #include "nearmemory/pipe.h"
 #include "nearmemory/scratchpad.h"

@@ -1,5 +1,7 @@
 // Core 0 forwards the host's words to core 1 by their FIFO, or by lines of far memory, and core 1 returns them to the
-// host.
+// host. Arguments: number of the core, mode (the enum below), lines per pipe, and address of far memory for the mode
+// FAR. The host sends by the line pipe at line 0 of core 0, or register pipe 0; core 1 returns by the line pipe at its
+// line 0, register pipe 3, or a stream. Exit status: 10 of core 0, 11 of core 1.
 
 #include "nearmemory/channel.h"
 #include "nearmemory/far-pipe.h"
@@ -63,8 +65,8 @@ static int first_far(uint64_t lines, uint64_t far) {
   uint64_t words[BATCH_WORDS];
   do {
     uint64_t count = nm_receive(&in, words);
-    for (int found; count + NM_WORDS <= BATCH_WORDS && (found = nm_try_receive(&in, words + count)) > 0; count += found) {
-    }
+    int found;
+    while (count + NM_WORDS <= BATCH_WORDS && (found = nm_try_receive(&in, words + count)) > 0) count += found;
     nm_far_send(&out, words, count);
   } while (!in.ended);
   nm_far_end(&out);
@@ -77,7 +79,8 @@ static int second_far(uint64_t lines, uint64_t far) {
   struct nm_sender out = nm_sender(nm_pipe_at(0), lines);
   uint64_t words[BATCH_WORDS], count;
   // The maximum per call varies, so that some calls return fewer words than available.
-  for (uint64_t most = 1; (count = nm_far_receive(&in, words, most)); most = most % BATCH_WORDS + 1) nm_send(&out, words, count);
+  for (uint64_t capacity = 1; (count = nm_far_receive(&in, words, capacity)); capacity = capacity % BATCH_WORDS + 1)
+    nm_send(&out, words, count);
   nm_end(&out);
   return 11;
 }

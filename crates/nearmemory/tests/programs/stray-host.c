@@ -1,5 +1,5 @@
-// Starts the program `stray` on core 0 with its own arguments. Waits for its end on a line that the program may have
-// locked, and prints the result.
+// Host of stray.c: starts it on core 0 with its own arguments. Waits on a line that the program may have locked, then
+// for its end, and prints the result. Then starts the program again, without an access.
 
 #include "nearmemory/host.h"
 

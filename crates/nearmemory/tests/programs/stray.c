@@ -1,4 +1,6 @@
-// Performs the access that its argument selects; some of them are forbidden.
+// Performs one access, some of which are forbidden; exit status 9 if it is permitted. Arguments: the access, one of the
+// cases below, which the tests find by `case N:`; word 2 is the address of a page of far memory. Compile-time macro:
+//   ELSEWHERE  claims a fixed range of far memory in the manifest instead of the range that the host gives
 
 #include "nearmemory/channel.h"
 
@@ -16,7 +18,7 @@ __attribute__((noipa)) static volatile uint64_t *hidden(uint64_t at) { return (v
 
 // `access` selects the access, `far` is the range that the host has given. Line 5 stays locked until the end or an
 // exception, so the test sees held requests released.
-int channel(uint64_t access, uint64_t b, uint64_t far, uint64_t d) {
+int channel(uint64_t access, uint64_t unused_1, uint64_t far, uint64_t unused_3) {
   nm_words(5)[0] = 42;
   nm_lock(5, NM_READ);
   // The host's read has arrived by then.

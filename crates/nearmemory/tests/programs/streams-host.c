@@ -1,5 +1,6 @@
-// Receives two consecutive streams of a core, with numbers of lines at which counters and buffers wrap around. Word 15
-// is 1 in the last line of a stream only. The exit code names the failed check.
+// Host of streams.c: receives two consecutive streams of a core, with numbers of lines at which counters and buffers
+// wrap around. The exit code names the failed check: 1 start, 2 begin of a stream, 3 word, 4 mark of the last line, 5
+// end.
 
 #include "nearmemory/host.h"
 #include "nearmemory/stream.h"

@@ -1,11 +1,13 @@
-// Sends two consecutive streams with the given number of lines each, from the same lines of the scratchpad.
+// Sends two consecutive streams of `lines` lines each (the argument), from the same lines of the scratchpad. Words are
+// numbered; word 15 is 1 in the last line of a stream, otherwise 0. Register pipe 0 tells the host that a stream has
+// begun; a word in register pipe 1 allows the next one.
 
 #include "nearmemory/channel.h"
 #include "nearmemory/stream.h"
 
 NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1))
 
-int channel(uint64_t lines, uint64_t b, uint64_t c, uint64_t d) {
+int channel(uint64_t lines, uint64_t unused_1, uint64_t unused_2, uint64_t unused_3) {
   for (uint64_t round = 0; round < 2; round++) {
     struct nm_stream stream = nm_stream(100);
     nm_send_word(nm_register_pipe(0), round);

@@ -1,6 +1,6 @@
-// Starts a program that ends in three ways with outstanding copies, and immediately afterwards another program on the
-// same core. The second program finds no trace of the first, and the host finds all stored data. Then stops a core that
-// is loading a binary.
+// Host of unwaited.c: starts a program that ends in three ways with outstanding copies, and immediately afterwards
+// another program on the same core. The second program finds no trace of the first, and the host finds all stored data.
+// Then stops a core that is loading a binary.
 
 #include "nearmemory/programs/bench.h"
 
@@ -16,7 +16,8 @@ static volatile uint64_t *far;
 // Starts the program in a mode of unwaited.c, with all of the far memory.
 static void start(uint64_t mode) {
   nm_give(0, far, 2 * BYTES);
-  require(nm_start(0, binary, length, (uint64_t[4]){mode, (uintptr_t)far}, 0) == 0, "a program starts behind another one");
+  uint64_t arguments[4] = {mode, (uintptr_t)far};
+  require(nm_start(0, binary, length, arguments, 0) == 0, "a program starts behind another one");
 }
 
 int main(void) {

@@ -1,5 +1,9 @@
-// Starts copies without waiting for them, and ends by itself, causes an exception, or never ends. Another mode checks
-// that all lines are zero.
+// Starts copies without waiting for them, and then ends as the mode says. Arguments: mode, and address of 2 * HALF
+// lines of far memory. Modes:
+//   0  ends by itself, with exit status 5
+//   1  causes an exception
+//   2  never ends
+//   3  copies nothing; returns 0 if all scratchpad lines are zero, otherwise 1
 
 #include "nearmemory/channel.h"
 
@@ -9,7 +13,7 @@ NM_CHANNEL(4096, NM_GIVEN, NM_REGISTER_PIPE(0))
 #define HALF 256
 
 // Modes: 0 ends by itself, 1 causes an exception, 2 never ends, and 3 checks the lines.
-int channel(uint64_t mode, uint64_t far, uint64_t c, uint64_t d) {
+int channel(uint64_t mode, uint64_t far, uint64_t unused_2, uint64_t unused_3) {
   if (mode == 3) {
     for (int i = 0; i < 2 * HALF * 16; i++)
       if (nm_words(0)[i]) return 1;

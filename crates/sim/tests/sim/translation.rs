@@ -109,8 +109,11 @@ fn translation_latency_is_the_sum_of_its_parts() {
         let total_latency = |statistics: &cohkit_sim::statistics::Statistics| {
             statistics.get("latency_mean_ns").unwrap() * statistics.get("accesses").unwrap()
         };
+        // In nanoseconds: look-up in the device's translation cache, path to the IOMMU and back (20 each way), look-up
+        // in the IOMMU's TLB, and one read of memory for each level of page tables.
         let miss_latency = 2.0 + 40.0 + 5.0 + tables * memory as f64 / 1000.0;
         let cost = total_latency(&statistics) - total_latency(&untranslated);
+        // Each of the 512 accesses has a look-up of 2 ns; the first access of each page also waits for the miss.
         let expected = 512.0 * 2.0 + pages * miss_latency;
         assert!(
             (cost - expected).abs() < 0.01 * expected,
@@ -133,7 +136,7 @@ fn sets_of_translation_caches_keep_pages_without_conflicts() {
         quantities.iommu_tlb_ways = quantity(ways);
         let statistics = run(&setup("msi", 1, workload.clone(), quantities.clone())).unwrap();
         assert_eq!(statistics.get("translation_misses"), Some(misses), "{ways}");
-        // The host's unit sees the misses of the device only, in the same order.
+        // The IOMMU's TLB of the host sees the misses of the device only, in the same order.
         quantities.atc_entries = quantity(1);
         quantities.atc_ways = quantity(1);
         let statistics = run(&setup("msi", 1, workload, quantities)).unwrap();
@@ -163,6 +166,7 @@ fn starved_translation_is_reported() {
 fn writes_to_read_only_pages_fault() {
     let workload = Workload::pass(Pattern::Sequential, Access::Store, 64 * 8, 1, 2);
     let mut quantities = translation();
+    // Two of the eight pages, each with 64 lines, are read-only: 128 of the 512 stores fault.
     quantities.read_only_one_in = quantity(4);
     let statistics = run(&setup("msi", 1, workload, quantities)).unwrap();
     assert_eq!(statistics.get("translation_faults"), Some(128.0));
@@ -174,6 +178,7 @@ fn writes_to_read_only_pages_fault() {
 fn absent_pages_are_requested_again() {
     let workload = Workload::pass(Pattern::Sequential, Access::Load, 64 * 8, 1, 1);
     let mut quantities = translation();
+    // Two of the eight pages are absent: each of their 128 accesses misses and faults. The other six pages miss once.
     quantities.absent_one_in = quantity(4);
     let statistics = run(&setup("msi", 1, workload, quantities)).unwrap();
     assert_eq!(statistics.get("translation_faults"), Some(128.0));
@@ -191,10 +196,12 @@ fn refused_prefetches_are_dropped_silently() {
     let mut workload = Workload::pass(Pattern::Sequential, Access::Store, 64 * 8, 1, 1);
     workload.write_prefetches = 1000;
     let mut quantities = translation();
+    // Four of the eight pages are read-only: 256 of the 512 stores fault.
     quantities.read_only_one_in = quantity(2);
     let statistics = run(&setup("msi", 1, workload, quantities)).unwrap();
     assert_eq!(statistics.get("translation_faults"), Some(256.0));
     assert_eq!(statistics.get("accesses"), Some(256.0));
+    // All 512 stores and many prefetches hit.
     assert!(statistics.get("translation_hits") > Some(700.0));
 }
 

@@ -57,7 +57,7 @@ fn half_written_lines_are_found_without_an_eviction() {
     if !require::require("riscv-gcc") {
         return;
     }
-    let loads = "for (int i = (seen++, 0); i < 4; i++) sum += line[i];  // loads";
+    let loads = "for (int i = 0; i < 4; i++) sum += line[i];  // loads";
     let stores = "nm_write_line(0, 0, words);  // stores";
     assert_races("half", &[], &[(RaceKind::HalfWritten, loads, stores)]);
     assert_races("half", &["-DTAG"], &[]);

@@ -1,5 +1,7 @@
-//! Comparison of two data abstractions on mutants: one bit per copy (*current*), and the words that stores write. A
-//! failure means that the bits find a violation later than the words or not at all, or one that the words do not have.
+//! Comparison of two data abstractions on mutants: one bit per copy (*current*), and the words that stores write.
+//!
+//! A failure means that the bits find a violation after more steps than the words or not at all, or one that the words
+//! do not have. A search that reaches its limit of states is undecided, and its mutant is not compared.
 
 use cohkit_mutants::mutants;
 use cohkit_protocol::construct;
@@ -19,8 +21,8 @@ const MAX_STATES: usize = 2_000;
 enum FirstViolation {
     /// After this number of steps.
     After(usize),
-    /// No violation within the state limit.
-    Later,
+    /// The search has reached its limit without a violation.
+    Undecided,
     /// No violation in any state.
     Never,
 }
@@ -31,7 +33,7 @@ fn first_violation<D: Data>(system: &System) -> FirstViolation {
     match result {
         Found::Violated { path, .. } => FirstViolation::After(path.len()),
         Found::Safe { .. } => FirstViolation::Never,
-        Found::LimitReached { .. } => FirstViolation::Later,
+        Found::LimitReached { .. } => FirstViolation::Undecided,
     }
 }
 
@@ -62,15 +64,16 @@ fn find_disagreement(
         first_violation::<Current>(&system),
         first_violation::<Words>(&system),
     ) {
-        (FirstViolation::Never, FirstViolation::After(steps)) => {
-            Some(format!("words are wrong after {steps} steps, bits never"))
-        }
+        (FirstViolation::Never, FirstViolation::After(steps)) => Some(format!(
+            "words detect a violation after {steps} steps, bits never"
+        )),
         (FirstViolation::After(bits), FirstViolation::After(words)) if bits > words => Some(
-            format!("words are wrong after {words} steps, bits after {bits}"),
+            format!("words detect a violation after {words} steps, bits after {bits}"),
         ),
-        (FirstViolation::After(steps), FirstViolation::Never) => {
-            Some(format!("bits are wrong after {steps} steps, words never"))
-        }
+        (FirstViolation::After(steps), FirstViolation::Never) => Some(format!(
+            "bits detect a violation after {steps} steps, words never"
+        )),
+        // The bits find it at the same depth or earlier, or a search is undecided.
         _ => None,
     }
 }

@@ -1,10 +1,13 @@
-// Programs whose speed is measured: SORT sorts integers within any first cache; otherwise it is the mixture that programs beside
-// far memory run, too. Both end with 0 if they have computed what they have to.
+// Two compiled programs whose instruction rate instructions.rs measures. Macros of the compiler's command line:
+//   SORT      sorts arrays of 8 KiB, which fit into any first-level cache; otherwise, the instruction mix similar to
+//             Dhrystone of nearmemory/programs/mixture.h
+//   ROUNDS=N  number of repetitions
+// The exit code is 0 if the results are correct, otherwise 1.
 
-// Marks a function that the compiler neither inlines nor specialises.
+// Prevents inlining, so that the measured code contains the call as written.
 #define DISTINCT __attribute__((noipa))
 
-// Ends the program with this exit code.
+// Ends the program with this exit code, by system call 93 (exit).
 static void end(long code) {
   register long a0 asm("a0") = code, a7 asm("a7") = 93;
   asm volatile("ecall" ::"r"(a0), "r"(a7));
@@ -17,7 +20,7 @@ static void end(long code) {
 
 static int numbers[NUMBERS];
 
-// Sorts numbers in ascending order (heap sort).
+// Sorts `n` numbers in ascending order (heap sort).
 DISTINCT static void sort(int *a, int n) {
   for (int root = n / 2, last = n; last > 1;) {
     int moved;
@@ -33,8 +36,9 @@ DISTINCT static void sort(int *a, int n) {
   }
 }
 
+// Sorts random numbers ROUNDS times, and returns 1 if a result is out of order.
 static long run(void) {
-  unsigned long seed = 1;
+  unsigned long seed = 1;  // state of a linear congruential generator
   long wrong = 0;
   for (int round = 0; round < ROUNDS; round++) {
     for (int i = 0; i < NUMBERS; i++) numbers[i] = (int)((seed = seed * 6364136223846793005ul + 1442695040888963407ul) >> 32);
@@ -48,6 +52,7 @@ static long run(void) {
 
 #include "nearmemory/programs/mixture.h"
 
+// Returns 1 if the mix computes wrong results.
 static long run(void) {
   unsigned long sum;
   return mixture(ROUNDS, &sum);
@@ -55,6 +60,8 @@ static long run(void) {
 
 #endif
 
+// Entry point: the program is linked without a C library, so it sets up the global pointer itself. The caller sets the
+// stack pointer.
 void _start(void) {
   asm(".option push\n .option norelax\n la gp, __global_pointer$\n .option pop");
   end(run());
