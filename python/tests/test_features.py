@@ -54,6 +54,18 @@ def hardware(text: Path, command: Command, out: Path) -> str:
     return f"no: {match[1]}"
 
 
+def step_functions(text: Path, command: Command, out: Path) -> str:
+    """Return whether the step functions of all agents can be printed, with the reason if not."""
+    kinds = re.findall(r"^remote (.*?) *{", text.read_text(), re.MULTILINE)
+    agents = ",".join(["home", *" ".join(kinds).split()])
+    emitted = command("rtl", "emit", text, "--agent", agents, "--out", out)
+    if emitted.returncode == 0:
+        return "yes"
+    match = re.match(r"error: no step function: (.*)", emitted.stderr)
+    assert match, emitted.stderr
+    return f"no: {match[1]}"
+
+
 def row(root: Path, text: Path, command: Command, out: Path) -> str:
     """Return a protocol's row of the table."""
     source = text.read_text()
@@ -69,6 +81,7 @@ def row(root: Path, text: Path, command: Command, out: Path) -> str:
         promises[1] if promises else "single writer, data value",
         home,
         machines(text),
+        step_functions(text, command, out),
         hardware(text, command, out),
     ]
     return f"| {' | '.join(cells)} |\n"
@@ -81,7 +94,8 @@ def title(text: str) -> str:
 
 
 def test_shipped_protocols_match_the_feature_matrix(root: Path, tmp_path: Path, cohkit_command: Command) -> None:
-    table = "| Protocol | Description | Guarantees | Home | Machines | Hardware |\n|---|---|---|---|---|---|\n"
+    columns = ["Protocol", "Description", "Guarantees", "Home", "Machines", "Step functions", "Hardware"]
+    table = f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}\n"
     for text in texts(root, composed=False):
         table += row(root, text, cohkit_command, tmp_path / text.stem)
     compare(root, "protocols", table)

@@ -1,5 +1,6 @@
 //! `cohkit rtl`: homes as hardware.
 
+mod agents;
 pub(crate) mod home;
 mod lockstep;
 mod measure;
@@ -28,6 +29,7 @@ use std::path::{Path, PathBuf};
 /// Runs the subcommand of `cohkit rtl`.
 pub(crate) fn run(options: &options::Rtl, console: &mut Console) -> Result<ExitStatus, Failure> {
     match &options.command {
+        RtlCommand::Emit(options) if !options.agents.is_empty() => agents::emit(options, console),
         RtlCommand::Emit(options) => emit(options, console),
         RtlCommand::Test(options) => lockstep::test(options, console),
         RtlCommand::Synth(options) => synth::synth(options, console),

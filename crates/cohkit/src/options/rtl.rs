@@ -31,6 +31,10 @@ pub(crate) enum RtlCommand {
 ///
 /// A home that is written as a policy is constructed for one caching agent, and equivalent states are merged. A home
 /// without units in the hardware is rejected with the reason.
+///
+/// With `--agent`, writes step functions instead: for each agent a combinational module that maps state, variables,
+/// event, sender and fields of the message to the effect of the row. Homes and caching agents of almost any file have
+/// one; a row without hardware is rejected with its construct.
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit rtl emit protocols/eci.coh --out out/rtl"))]
 pub(crate) struct Emit {
@@ -38,8 +42,19 @@ pub(crate) struct Emit {
     pub file: PathBuf,
 
     /// Folder for `PROTOCOL_pkg.sv`, `PROTOCOL.mem`, `PROTOCOL_home.sv`, `PROTOCOL.f` and the RTL; created if needed.
+    /// With `--agent`, folder for `PROTOCOL_agents_pkg.sv`, `PROTOCOL_AGENT_step.sv` and `PROTOCOL_agents.f`.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
+
+    /// Write the step function of this agent: `home`, or a kind of caching agents of the file. May be repeated, or list
+    /// several agents. Kinds with the same rows share one module, named after the first of them.
+    #[arg(long = "agent", value_name = "NAME", value_delimiter = ',')]
+    pub agents: Vec<String>,
+
+    /// Number of caching agents of each kind, in the order of the file, up to 16 in total; by default that of the
+    /// file's first system.
+    #[arg(long, value_name = "N", value_delimiter = ',', requires = "agents")]
+    pub remotes: Vec<u16>,
 
     /// Print JSON; machine-dependent values are under the key `run`.
     #[arg(long)]

@@ -214,3 +214,89 @@ fn rtl_emit_reports_an_unwritable_folder() {
         "#]],
     );
 }
+
+/// Each agent has a module, and the printed list builds in Verilator without a warning.
+#[test]
+fn step_functions_of_agents_are_emitted_and_accepted_by_verilator() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let emit = |arguments: &[&str]| {
+        let mut command = cohkit(["rtl", "emit", "../../protocols/ccix.coh", "--out"]);
+        let output = command
+            .arg(folder.path())
+            .args(arguments)
+            .output()
+            .expect("the command starts");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    // `host` and `device` have the same rows.
+    expect![[r#"
+        home: 9 states, 15 events, 91 rows: ccix_home_step.sv
+        host: 14 states, 13 events, 38 rows: ccix_host_step.sv
+        types and constants: ccix_agents_pkg.sv; all files: ccix_agents.f
+    "#]]
+    .assert_eq(&emit(&["--agent", "home,host", "--agent", "device"]));
+    let json = emit(&["--agent", "device", "--remotes", "1,3", "--json"]);
+    let value: serde_json::Value = serde_json::from_str(&json).expect("the text is JSON");
+    assert_eq!(
+        value["remotes"],
+        serde_json::json!({"host": 1, "device": 3})
+    );
+    assert_eq!(value["agents"][0]["module"], "ccix_host_step");
+    if !require("verilator") {
+        return;
+    }
+    let output = std::process::Command::new("verilator")
+        .args([
+            "--lint-only",
+            "-Wall",
+            "-F",
+            "ccix_agents.f",
+            "--top-module",
+            "ccix_host_step",
+        ])
+        .current_dir(folder.path())
+        .output()
+        .expect("the command starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stderr), "");
+}
+
+#[test]
+fn agents_without_a_step_function_are_rejected() {
+    let emit = |file: &str, arguments: &[&str]| {
+        let mut command = cohkit(["rtl", "emit", file, "--out", "/nowhere"]);
+        let output = command.args(arguments).output();
+        crate::transcript(&output.expect("the command starts"))
+    };
+    expect![[r#"
+        exit code 2
+        --- stderr
+        error: no agent is named `cash`
+          help: did you mean `cache`? the agents are `home`, `cache`
+    "#]]
+    .assert_eq(&emit("../../protocols/msi.coh", &["--agent", "cash"]));
+    expect![[r#"
+        exit code 2
+        --- stderr
+        error: `--remotes` has 1 number, but the file has 2 kinds
+          help: give one number for each of host, device: `--remotes 1,1`
+    "#]]
+    .assert_eq(&emit(
+        "../../protocols/ccix.coh",
+        &["--agent", "home", "--remotes", "3"],
+    ));
+    expect![[r#"
+        exit code 2
+        --- stderr
+        error: no step function: a system has 1 to 16 caching agents
+          --> ../../protocols/msi.coh:29:8
+           |
+        29 | remote cache {
+           |        ^^^^^
+    "#]]
+    .assert_eq(&emit(
+        "../../protocols/msi.coh",
+        &["--agent", "home", "--remotes", "17"],
+    ));
+}
