@@ -25,6 +25,7 @@ const CRATE_LAYERS: &[(&str, u32)] = &[
     ("cohkit-application", 3),
     ("cohkit-trace", 3),
     ("cohkit-check", 4),
+    ("cohkit-parameterised", 4),
     ("cohkit-play", 4),
     ("cohkit-sim", 4),
     ("cohkit-litmus", 5),

@@ -1,0 +1,145 @@
+//! Verdicts on a protocol for every number of remotes, by view abstraction.
+//!
+//! [`verify`] decides whether the properties hold for one line and every number of remotes. It computes all *views* of
+//! one cell that any configuration may have: the home, one remote with its messages, and for each set of the home
+//! whether some other remote is in it. Two views at a time are joined, and the pair takes each possible step in the
+//! executor of ordinary systems ([`cohkit_system::state`]). When no step gives a new view, the properties hold for
+//! every number of remotes.
+//!
+//! The verdict is [`Verdict::Verified`] or [`Verdict::Undecided`], never "violated": a view that no configuration has
+//! may be a false alarm. A construct that views do not model is refused, with its place in the file.
+//! `docs/any-number.md` argues the soundness.
+//!
+//! Properties: single writer, data value, no unexpected message, the invariants of the file, no channel that exceeds
+//! its capacity, and freedom from deadlock. Progress of single accesses is not covered.
+//!
+//! The crate does not know finite models or their search: it uses neither `check` nor `engine`.
+//!
+//! ```
+//! use cohkit_parameterised::{verify, Limits, Verdict};
+//! use cohkit_protocol::text::parse;
+//!
+//! let protocol = parse(include_str!("../../../protocols/write-through.coh")).expect("the file has no errors");
+//! let Verdict::Verified(proof) = verify(&protocol, &mut Limits::default()) else { panic!("undecided") };
+//! assert_eq!(proof.views.len(), 102);
+//!
+//! // The caches of MSI send data to each other, which views of one cache do not show.
+//! let msi = parse(include_str!("../../../protocols/msi.coh")).expect("the file has no errors");
+//! assert!(matches!(verify(&msi, &mut Limits::default()), Verdict::Undecided(_)));
+//! ```
+
+mod deadlock;
+mod lift;
+mod obstacle;
+mod representatives;
+mod restrictions;
+mod search;
+
+mod view;
+mod witnesses;
+
+use cohkit_protocol::controller::Controller;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_system::data::Current;
+use cohkit_system::state::SystemState;
+
+use deadlock::deadlock;
+use lift::LiftedHome;
+pub use obstacle::Obstacle;
+use search::{check_one_remote, Search};
+
+/// Verdict for every number of remotes.
+pub enum Verdict {
+    /// The properties hold for every number of remotes.
+    Verified(Proof),
+    /// The abstraction does not decide, for this reason.
+    Undecided(Obstacle),
+}
+
+/// Evidence for a verdict: a set of views that contains the initial one, and that no step of a pair leaves.
+pub struct Proof {
+    /// Home whose variables the views have. Its first variables are those of the file, with sets in place of counts;
+    /// ghosts follow.
+    pub home: Controller,
+    /// Views of one remote. Remote 0 is the cell, and remote 1 stands for all others.
+    pub views: Vec<SystemState<Current>>,
+    /// Number of pairs of remotes whose steps were taken.
+    pub extensions: u64,
+}
+
+/// Limits of a search.
+pub struct Limits<'l> {
+    /// Maximum number of pairs of remotes.
+    pub max_extensions: u64,
+    /// Returns false to cancel the search, if there is a function. It is called every 256 pairs.
+    pub should_continue: Option<&'l mut dyn FnMut() -> bool>,
+}
+
+impl Default for Limits<'_> {
+    /// At most two million pairs, which take some minutes, and no cancellation.
+    fn default() -> Self {
+        Limits {
+            max_extensions: 2_000_000,
+            should_continue: None,
+        }
+    }
+}
+
+/// Decides whether the properties hold for one line and every number of remotes.
+pub fn verify(protocol: &Protocol, limits: &mut Limits) -> Verdict {
+    match prove(protocol, limits) {
+        Ok(proof) => Verdict::Verified(proof),
+        Err(obstacle) => Verdict::Undecided(obstacle),
+    }
+}
+
+/// As [`verify`].
+///
+/// # Errors
+/// The reason for which the abstraction does not decide.
+fn prove(protocol: &Protocol, limits: &mut Limits) -> Result<Proof, Obstacle> {
+    let home = restrictions::supported_home(protocol)?;
+    let lifted = lift::lift(protocol, home, false)?;
+    check_one_remote(protocol, home)?;
+    let first_attempt = find_views(protocol, lifted, limits);
+    // Most homes need no ghost, and have fewer views without it.
+    first_attempt.or_else(|obstacle| {
+        let lifted = lift::lift(protocol, home, true)?;
+        find_views(protocol, lifted, limits).map_err(|_| obstacle)
+    })
+}
+
+/// Finds all views of a protocol with a translated home, and checks them.
+///
+/// # Errors
+/// The reason for which the abstraction does not decide.
+fn find_views(
+    protocol: &Protocol,
+    lifted: LiftedHome,
+    limits: &mut Limits,
+) -> Result<Proof, Obstacle> {
+    let mut search = Search::new(protocol, &lifted)?;
+    search.run(limits)?;
+    let blocked = std::mem::take(&mut search.blocked);
+    if let Some(state) = deadlock(search.system(3), blocked, search.views.len()) {
+        let line = &state.lines[0];
+        let home_state = &lifted.controller.states[usize::from(line.home.state)];
+        let remote_state = |cell: usize| {
+            let state = line.remotes[cell].configuration.state;
+            &protocol.remote.states[usize::from(state)].name
+        };
+        let reason = format!(
+            "no deadlock: possibly nothing is taken with remotes in `{}` and `{}` and the home in `{}`",
+            remote_state(0),
+            remote_state(1),
+            home_state.name
+        );
+        return Err(Obstacle::at(home_state.span, reason));
+    }
+    let (views, extensions) = (search.views.into_values(), search.extensions);
+    Ok(Proof {
+        home: lifted.controller,
+        views,
+        extensions,
+    })
+}

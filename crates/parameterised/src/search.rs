@@ -1,0 +1,357 @@
+//! Search for all views of one cell that some configuration may have.
+
+use cohkit_base::interner::Interner;
+use cohkit_diagnostics::Span;
+use cohkit_protocol::controller::{Controller, Effect, Event, Statement};
+use cohkit_protocol::execute::{Configuration, Machine, Outcome, Trigger};
+use cohkit_protocol::protocol::Protocol;
+use cohkit_system::data::Current;
+use cohkit_system::state::{
+    explore, Found, Line, Step, StepError, System, SystemState, DEFAULT_CHANNEL_CAPACITY,
+};
+
+use crate::deadlock::DeadlockCandidate;
+use crate::lift::LiftedHome;
+use crate::obstacle::Obstacle;
+use crate::representatives::{max_representatives, resolutions, CELLS, MAX_REMOTES};
+use crate::view::{Layout, Projection, State};
+use crate::Limits;
+
+/// Number of extensions between two calls of [`Limits::should_continue`].
+const POLL_INTERVAL: u64 = 256;
+
+/// Search in progress, with the views found so far.
+pub(crate) struct Search<'p> {
+    /// Translated home.
+    home: &'p LiftedHome,
+    /// Systems with 2, 3, ... remotes.
+    systems: Vec<System<'p>>,
+    /// Cuts and joins of views.
+    pub(crate) projection: Projection<'p>,
+    /// Views in the order of their discovery.
+    pub(crate) views: Interner<State>,
+    /// Homes of the views, without references.
+    homes: Interner<Line<Current>>,
+    /// Expanded views with each of these homes.
+    views_by_home: Vec<Vec<u32>>,
+    /// Number of extensions.
+    pub(crate) extensions: u64,
+    /// Extensions in which no forced step may be possible.
+    pub(crate) blocked: Vec<DeadlockCandidate>,
+}
+
+impl<'p> Search<'p> {
+    /// Prepares a search.
+    ///
+    /// # Errors
+    /// The home has too many sets.
+    pub(crate) fn new(protocol: &'p Protocol, home: &'p LiftedHome) -> Result<Self, Obstacle> {
+        let system = |remotes: usize| {
+            let remotes = remotes as u16;
+            System::new(
+                protocol,
+                &home.controller,
+                remotes,
+                1,
+                DEFAULT_CHANNEL_CAPACITY,
+            )
+        };
+        let systems: Vec<System> = (usize::from(CELLS)..=MAX_REMOTES).map(system).collect();
+        let layout = Layout::new(&home.controller, &systems[0]);
+        let is_deferral = |statement: &Statement| *statement == Statement::DeferStore;
+        let mut rules = home.controller.rules.iter();
+        let defers = rules.any(|rule| rule.has_statement(&is_deferral));
+        let pointers = layout.pointers.len() + usize::from(defers);
+        let representatives = max_representatives(layout.sets.len(), pointers, home);
+        if usize::from(CELLS) + representatives > MAX_REMOTES {
+            let reason = format!(
+                "the sets of {} distinguish too many remotes",
+                home.controller.name
+            );
+            return Err(Obstacle::at(home.controller.span, reason));
+        }
+        let idle = State::new(&systems[0]).lines[0].remotes[0].clone();
+        Ok(Search {
+            home,
+            systems,
+            projection: Projection {
+                protocol,
+                layout,
+                idle,
+            },
+            views: Interner::default(),
+            homes: Interner::default(),
+            views_by_home: Vec::new(),
+            extensions: 0,
+            blocked: Vec::new(),
+        })
+    }
+
+    /// System with this many remotes.
+    pub(crate) fn system(&self, remotes: usize) -> &System<'p> {
+        &self.systems[remotes - usize::from(CELLS)]
+    }
+
+    /// Finds all views.
+    ///
+    /// # Errors
+    /// A step of an extension that may violate a property or exceed a capacity, or a limit of the search.
+    pub(crate) fn run(&mut self, limits: &mut Limits) -> Result<(), Obstacle> {
+        let initial = State::new(self.system(usize::from(CELLS)));
+        self.views.add(self.projection.cut(&initial, &[0]));
+        let mut next = 0;
+        while next < self.views.len() as u32 {
+            let view = self.views[next].clone();
+            let home = self.projection.home_without_references(&view);
+            let (home, is_new) = self.homes.add(home);
+            if is_new {
+                self.views_by_home.push(Vec::new());
+            }
+            self.views_by_home[home as usize].push(next);
+            for other in self.views_by_home[home as usize].clone() {
+                for extension in self.projection.join(&view, &self.views[other]) {
+                    self.count_extension(limits)?;
+                    if self.expand(&extension)? {
+                        self.blocked.push(DeadlockCandidate::new(
+                            &self.projection.layout,
+                            [next, other],
+                            extension,
+                        ));
+                    }
+                }
+            }
+            next += 1;
+        }
+        Ok(())
+    }
+
+    /// Counts an extension.
+    ///
+    /// # Errors
+    /// A limit of the search.
+    fn count_extension(&mut self, limits: &mut Limits) -> Result<(), Obstacle> {
+        if self.extensions >= limits.max_extensions {
+            let reason = format!("more than {} pairs of remotes", limits.max_extensions);
+            return Err(Obstacle::general(reason));
+        }
+        if let Some(should_continue) = &mut limits.should_continue {
+            if self.extensions.is_multiple_of(POLL_INTERVAL) && !should_continue() {
+                return Err(Obstacle::general("interrupted"));
+            }
+        }
+        self.extensions += 1;
+        Ok(())
+    }
+
+    /// Checks an extension, and adds the views of its successors. Returns true if no forced step may be possible.
+    ///
+    /// # Errors
+    /// A violation or an exceeded capacity.
+    fn expand(&mut self, extension: &State) -> Result<bool, Obstacle> {
+        self.check_properties(extension)?;
+        let remotes = usize::from(CELLS) + 1;
+        let mut is_forced = false;
+        for step in extension.steps(self.system(remotes)) {
+            if is_step_of_cell(extension, step) {
+                is_forced |= self.take(extension, step, remotes)?;
+            }
+        }
+        let mut is_blocked = false;
+        for state in resolutions(&self.projection, extension, self.home) {
+            let remotes = state.lines[0].remotes.len();
+            let mut is_forced_here = is_forced;
+            for step in state.steps_without_remotes(self.system(remotes)) {
+                if !is_step_of_cell(&state, step) {
+                    is_forced_here |= self.take(&state, step, remotes)?;
+                }
+            }
+            is_blocked |= !is_forced_here;
+        }
+        Ok(is_blocked)
+    }
+
+    /// Checks the properties of each pair of remotes.
+    fn check_properties(&self, extension: &State) -> Result<(), Obstacle> {
+        let mut pair = extension.clone();
+        pair.lines[0].remotes.truncate(usize::from(CELLS));
+        let claims = pair.claims(self.system(usize::from(CELLS)));
+        claims.map_err(|violation| {
+            let (protocol, line) = (self.projection.protocol, &extension.lines[0]);
+            let state = |cell: usize| {
+                let state = line.remotes[cell].configuration.state;
+                &protocol.remote.states[usize::from(state)]
+            };
+            let home_state = &self.home.controller.states[usize::from(line.home.state)];
+            let reason = format!(
+                "{}: {}, for remotes in `{}` and `{}` and the home in `{}`",
+                violation.property,
+                violation.description,
+                state(0).name,
+                state(1).name,
+                home_state.name
+            );
+            Obstacle::at(state(0).span, reason)
+        })
+    }
+
+    /// Takes a step, and adds the views of the successor. Returns true if the step is possible and forced.
+    ///
+    /// # Errors
+    /// A violation or an exceeded capacity.
+    fn take(&mut self, state: &State, step: Step, remotes: usize) -> Result<bool, Obstacle> {
+        let mut successor = state.clone();
+        match successor.take(self.system(remotes), step) {
+            Ok(false) => return Ok(false),
+            Ok(true) => {}
+            Err(error) => {
+                let reason = match error {
+                    StepError::Violated(violation) => {
+                        format!("{}: {}", violation.property, violation.description)
+                    }
+                    StepError::Exceeded(limit) => limit,
+                };
+                return Err(Obstacle::at(self.row_of(state, step, remotes), reason));
+            }
+        }
+        for (flag, obstacle) in &self.home.obligations {
+            let slot = self.system(remotes).slots_of_home(flag.0).start;
+            if successor.lines[0].home.slots[slot] != 0 {
+                let span = Some(self.row_of(state, step, remotes));
+                let reason = obstacle.reason.clone();
+                return Err(Obstacle { reason, span });
+            }
+        }
+        for cell in 0..CELLS {
+            let view = self.projection.cut(&successor, &[cell]);
+            self.views.add(view);
+        }
+        Ok(!step.spontaneous())
+    }
+
+    /// Span of the row that a step runs, or of the state in which no row applies.
+    fn row_of(&self, state: &State, step: Step, remotes: usize) -> Span {
+        let (line, protocol) = (&state.lines[0], self.projection.protocol);
+        let home = (&self.home.controller, &line.home);
+        let remote = |remote: u8| {
+            let configuration = &line.remotes[usize::from(remote)].configuration;
+            (&protocol.remote, configuration)
+        };
+        let ((controller, configuration), event, sender, executing) = match step {
+            Step::Access(_, number, access) => {
+                (remote(number), Event::Access(access), None, Some(number))
+            }
+            Step::Deliver(arrival) | Step::DeliverChoosing(arrival, _) => {
+                let Some(flight) = state.network.at(arrival) else {
+                    return self.home.controller.span;
+                };
+                let event = Event::Message(flight.message);
+                let agent = flight.to.map_or(home, remote);
+                (agent, event, flight.from, flight.to)
+            }
+            Step::Local(_) => {
+                let local = line.requested.unwrap_or_default();
+                (home, Event::Local(local), None, None)
+            }
+            Step::Unlock(_) => (home, Event::Unlock, None, None),
+            Step::MemoryData(_, choice) => (home, Event::MemoryData(choice), None, None),
+            Step::MemoryDone(_) => (home, Event::MemoryDone, None, None),
+            Step::Hit(..)
+            | Step::StallAtHead(_)
+            | Step::MemoryOperation(_)
+            | Step::RequestLocal(..)
+            | Step::DeviceWrite(_)
+            | Step::RaiseBacking(..)
+            | Step::LowerBacking(..)
+            | Step::ExternalWrite(_) => return self.home.controller.span,
+        };
+        let trigger = Trigger {
+            event,
+            sender: sender.map(u16::from),
+            executing_remote: executing.map(u16::from),
+            home: 0,
+            fields: &[],
+        };
+        row_span(controller, configuration, trigger, remotes)
+    }
+}
+
+/// True if a cell executes the step; false for the steps of the home and of the remote that stands for the others.
+fn is_step_of_cell(state: &State, step: Step) -> bool {
+    match step {
+        Step::Access(_, remote, _) | Step::Hit(_, remote) => remote < CELLS,
+        Step::Deliver(arrival) | Step::DeliverChoosing(arrival, _) => {
+            let flight = state.network.at(arrival);
+            flight.is_some_and(|flight| flight.to.is_some())
+        }
+        Step::StallAtHead(_)
+        | Step::MemoryOperation(_)
+        | Step::MemoryData(..)
+        | Step::MemoryDone(_)
+        | Step::RequestLocal(..)
+        | Step::Local(_)
+        | Step::Unlock(_)
+        | Step::DeviceWrite(_)
+        | Step::RaiseBacking(..)
+        | Step::LowerBacking(..)
+        | Step::ExternalWrite(_) => false,
+    }
+}
+
+/// Span of the row that an agent takes, or of its state if no row applies. A row that cannot be executed is the first
+/// one for its event.
+fn row_span(
+    controller: &Controller,
+    configuration: &Configuration,
+    trigger: Trigger,
+    remotes: usize,
+) -> Span {
+    let machine = Machine::new(controller, remotes as u16);
+    let mut tables = controller;
+    let mut next = configuration.clone();
+    if let Ok(Outcome::Taken { rule, .. }) = machine.step(&mut next, trigger, &mut tables) {
+        return controller.rules[rule].span;
+    }
+    let mut rules = controller.rules.iter();
+    let row = rules.find(|rule| {
+        rule.state.0 == configuration.state
+            && rule.event == trigger.event
+            && matches!(rule.effect, Effect::Take { .. })
+    });
+    match row {
+        Some(rule) => rule.span,
+        None => controller.states[usize::from(configuration.state)].span,
+    }
+}
+
+/// Explores the configurations of one remote, which views of pairs do not cover.
+///
+/// # Errors
+/// A violation, a state from which quiescence is not reachable, or too many states.
+pub(crate) fn check_one_remote(protocol: &Protocol, home: &Controller) -> Result<(), Obstacle> {
+    /// Maximum number of states of one remote with its home.
+    const MAX_STATES: usize = 1_000_000;
+    let system = System::new(protocol, home, 1u16, 1, DEFAULT_CHANNEL_CAPACITY);
+    match explore(&system, SystemState::new(&system) as State, MAX_STATES) {
+        Found::Safe {
+            stuck_path: None, ..
+        } => Ok(()),
+        Found::Safe { .. } => Err(Obstacle::general(
+            "one remote: quiescence is not always reachable",
+        )),
+        Found::Violated { errors, .. } => {
+            let reason = match &errors[0] {
+                StepError::Violated(violation) => {
+                    format!(
+                        "one remote: {}: {}",
+                        violation.property, violation.description
+                    )
+                }
+                StepError::Exceeded(limit) => format!("one remote: {limit}"),
+            };
+            Err(Obstacle::general(reason))
+        }
+        Found::LimitReached { states } => Err(Obstacle::general(format!(
+            "one remote has more than {states} states"
+        ))),
+    }
+}

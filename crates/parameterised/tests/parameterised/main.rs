@@ -1,0 +1,6 @@
+//! Tests of `cohkit-parameterised` through its public interface and against independent references, in one binary.
+
+mod containment;
+mod mutants;
+mod support;
+mod verdicts;

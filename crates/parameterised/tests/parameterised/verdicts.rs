@@ -1,0 +1,143 @@
+//! Verdicts on shipped protocols and on small variations.
+
+use crate::support::{parsed, VERIFIED};
+use cohkit_diagnostics::line_column;
+use cohkit_parameterised::{verify, Limits, Obstacle, Verdict};
+use cohkit_protocol::text::{composes, parse};
+use std::path::{Path, PathBuf};
+
+/// The obstacle to a verdict on a text that must not be verified.
+fn obstacle(text: &str) -> Obstacle {
+    match verify(&parsed(text), &mut Limits::default()) {
+        Verdict::Undecided(obstacle) => obstacle,
+        Verdict::Verified(_) => panic!("verified:\n{text}"),
+    }
+}
+
+/// The text of a verified protocol, with one change.
+fn changed(name: &str, from: &str, to: &str) -> String {
+    let (_, text) = VERIFIED.iter().find(|(n, _)| *n == name).expect("a name");
+    assert!(text.contains(from), "{name} has no `{from}`");
+    text.replace(from, to)
+}
+
+/// Row of the table of shipped protocols.
+fn table_row(name: &str, text: &str) -> Option<String> {
+    if composes(text) {
+        return None;
+    }
+    let protocol = parse(text).expect("shipped file");
+    let verdict = match verify(&protocol, &mut Limits::default()) {
+        Verdict::Verified(proof) => format!(
+            "**verified** | {} views, {} pairs",
+            proof.views.len(),
+            proof.extensions
+        ),
+        Verdict::Undecided(obstacle) => {
+            let line = obstacle.span.map(|span| line_column(text, span.start).0);
+            let line = line.map_or(String::new(), |line| format!("line {line}: "));
+            format!("not decided | {line}{}", obstacle.reason)
+        }
+    };
+    Some(format!("| `{name}` | {verdict} |"))
+}
+
+/// Lines of the documentation's table, from the shipped files and the texts of these tests.
+fn table() -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let files = |folder: &str| -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(root.join(folder)).expect("a folder");
+        let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("a file").path()).collect();
+        files.sort();
+        files
+    };
+    let texts = files("crates/parameterised/tests/parameterised/texts");
+    let all = files("protocols").into_iter().chain(texts);
+    let rows = all.filter_map(|file| {
+        let name = file.file_name().expect("a name").to_string_lossy();
+        let text = std::fs::read_to_string(&file).expect("a text");
+        table_row(&name, &text)
+    });
+    rows.map(|row| row + "\n").collect()
+}
+
+#[test]
+fn documented_verdicts_are_those_of_the_method() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/any-number.md");
+    let text = std::fs::read_to_string(&page).expect("the page");
+    let head = "| File | Verdict | Size, or obstacle |\n|---|---|---|\n";
+    let (before, rest) = text.split_once(head).expect("the table");
+    let end = rest.find("\n\n").expect("text after the table") + 1;
+    let table = table();
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        let text = format!("{before}{head}{table}{}", &rest[end..]);
+        std::fs::write(&page, text).expect("the page is written");
+        return;
+    }
+    assert_eq!(&rest[..end], table, "UPDATE_EXPECT=1 writes the table");
+}
+
+#[test]
+fn lost_acknowledgement_is_not_verified() {
+    // Two remotes: the home waits for an acknowledgement that a remote in `SE` does not send.
+    let text = changed(
+        "german",
+        "SE       | Inv   | send InvAck |",
+        "SE       | Inv   | |",
+    );
+    assert!(!obstacle(&text).reason.is_empty());
+}
+
+#[test]
+fn early_grant_is_not_verified_although_two_remotes_are_safe() {
+    // The home performs the store while one acknowledgement is still owed.
+    let text = changed(
+        "write-through",
+        "InvAck if owed > 1 ",
+        "InvAck if owed > 2 ",
+    );
+    let reason = obstacle(&text).reason;
+    let properties = ["data value: ", "no unexpected message: "];
+    assert!(
+        properties.iter().any(|name| reason.starts_with(name)),
+        "{reason}"
+    );
+}
+
+#[test]
+fn count_of_the_same_remote_twice_is_not_verified() {
+    let text = changed("write-through", "owed := owed - 1", "owed := owed + 1");
+    assert_eq!(
+        obstacle(&text).reason,
+        "`owed` does not count each remote once"
+    );
+}
+
+#[test]
+fn invariants_of_pairs_are_checked_and_others_refused() {
+    let (_, german) = VERIFIED[0];
+    let text = |invariant: &str| format!("{german}\ninvariant extra: {invariant}\n");
+    let exclusive = text("count(E) <= 1 and (count(E) == 0 or count(S SE) == 0)");
+    let verdict = verify(&parsed(&exclusive), &mut Limits::default());
+    assert!(matches!(verdict, Verdict::Verified(_)));
+    let violated = obstacle(&text("count(S) <= 1")).reason;
+    assert!(violated.starts_with("extra: "), "{violated}");
+    for refused in ["count(S) <= 2", "count(I) >= 1", "count(S) >= count(E)"] {
+        let refused = obstacle(&text(refused)).reason;
+        let prefix = "a pair of remotes does not show";
+        assert!(refused.starts_with(prefix), "{refused}");
+    }
+}
+
+#[test]
+fn limit_of_pairs_gives_no_verdict() {
+    let (_, text) = VERIFIED[0];
+    let mut limits = Limits {
+        max_extensions: 400,
+        should_continue: None,
+    };
+    let Verdict::Undecided(obstacle) = verify(&parsed(text), &mut limits) else {
+        panic!("verified with 400 pairs");
+    };
+    assert_eq!(obstacle.reason, "more than 400 pairs of remotes");
+}
