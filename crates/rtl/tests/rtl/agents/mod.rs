@@ -2,6 +2,7 @@
 
 mod build;
 mod compare;
+mod constructs;
 mod mutants;
 mod reference;
 mod refusals;
@@ -109,17 +110,20 @@ fn root() -> PathBuf {
         .to_path_buf()
 }
 
-/// Every reaction of the printed step functions of all shipped protocols equals that of the executor of rows, and
+/// Every reaction of the printed step functions of all shipped protocols and of the examples equals that of the executor of rows, and
 /// mutants of the printed text do not.
 #[test]
 fn step_functions_match_the_rows_and_mutants_do_not() {
     if !require("verilator") {
         return;
     }
-    let printed: Vec<Printed> = SHIPPED
+    let shipped = SHIPPED
         .iter()
-        .map(|(name, remotes)| Printed::shipped(name, remotes))
-        .collect();
+        .map(|(name, remotes)| Printed::shipped(name, remotes));
+    let examples = constructs::EXAMPLES
+        .iter()
+        .map(|(name, text, remotes)| Printed::new(name, text, remotes));
+    let printed: Vec<Printed> = shipped.chain(examples).collect();
     let mut steps = Steps::default();
     for protocol in &printed {
         let (package, modules) = protocol.print();
