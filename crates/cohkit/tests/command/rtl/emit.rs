@@ -217,7 +217,7 @@ fn rtl_emit_reports_an_unwritable_folder() {
 
 /// Each agent has a module, and the printed list builds in Verilator without a warning.
 #[test]
-fn step_functions_of_agents_are_emitted_and_accepted_by_verilator() {
+fn emitted_step_functions_of_agents_are_accepted_by_verilator() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let emit = |arguments: &[&str]| {
         let mut command = cohkit(["rtl", "emit", "../../protocols/ccix.coh", "--out"]);

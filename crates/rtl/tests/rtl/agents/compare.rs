@@ -1,7 +1,7 @@
 //! Comparison of a printed step function with the executor of rows.
 
 use super::build::{state_width, variable_widths, StepLibrary, Words};
-use super::reference::{Done, Origin, Reaction, Reference, Symbol};
+use super::reference::{Completion, Origin, Reaction, Reference, Symbol};
 use super::values::{bits_of, read_fields, visit, Input, Reader};
 use cohkit_protocol::controller::{Effect, Event};
 use cohkit_protocol::execute::Machine;
@@ -113,8 +113,12 @@ fn reaction(
         }
         false => {
             reaction.copy = origin(reader.read(2));
-            reaction.done =
-                [Done::Not, Done::Read, Done::Write, Done::Sent][usize::from(reader.read(2))];
+            reaction.done = [
+                Completion::Not,
+                Completion::Read,
+                Completion::Write,
+                Completion::Sent,
+            ][usize::from(reader.read(2))];
             reaction.performs = reader.read(1) == 1;
             reaction.abandons = reader.read(1) == 1;
             for _ in 0..agent.bulk_transitions {

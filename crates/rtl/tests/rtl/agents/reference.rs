@@ -36,7 +36,7 @@ pub struct Symbol {
 
 /// Kind of completion of an access, in the order of the printed values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Done {
+pub enum Completion {
     /// None.
     #[default]
     Not,
@@ -69,7 +69,7 @@ pub struct Reaction {
     /// Copy of a remote after the row.
     pub copy: Origin,
     /// Completion of an access.
-    pub done: Done,
+    pub done: Completion,
     /// True if a write is performed in the remote's copy, after the statements.
     pub performs: bool,
     /// True if a write whose bytes were sent is abandoned.
@@ -226,7 +226,7 @@ impl RowContext for Recorder {
 
 impl RemoteContext for Recorder {
     fn write(&mut self, copy: Symbol) -> Result<Symbol, String> {
-        self.reaction.done = Done::Write;
+        self.reaction.done = Completion::Write;
         Ok(Symbol {
             written: true,
             ..copy
@@ -242,12 +242,12 @@ impl RemoteContext for Recorder {
     }
 
     fn read(&mut self, _: &Symbol) -> Result<(), String> {
-        self.reaction.done = Done::Read;
+        self.reaction.done = Completion::Read;
         Ok(())
     }
 
     fn complete_sent_write(&mut self, _: Option<&Symbol>) -> Result<(), String> {
-        self.reaction.done = Done::Sent;
+        self.reaction.done = Completion::Sent;
         Ok(())
     }
 
