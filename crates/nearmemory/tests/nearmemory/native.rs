@@ -203,7 +203,7 @@ fn native_locks_hold_the_host_and_programs_stop() {
     compile(&programs.join("locks-host.c"), &host, &[]);
     let source = std::fs::read_to_string(root().join(programs).join("locks.c"))
         .expect("the file can be read");
-    let original = "  nm_lock(1, NM_READ);\n";
+    let original = "  nm_lock(SUM, NM_READ);\n";
     assert_eq!(source.matches(original).count(), 1);
     for (text, expected) in [
         (source.clone(), "all is right\n"),
