@@ -1,6 +1,6 @@
 //! Verdicts on shipped protocols and on small variations.
 
-use crate::support::{parsed, VERIFIED};
+use crate::support::{explored, parsed, SmallVerdict, VERIFIED};
 use cohkit_diagnostics::line_column;
 use cohkit_parameterised::{verify, Limits, Obstacle, Verdict};
 use cohkit_protocol::text::{composes, parse};
@@ -102,6 +102,19 @@ fn early_grant_is_not_verified_although_two_remotes_are_safe() {
         properties.iter().any(|name| reason.starts_with(name)),
         "{reason}"
     );
+}
+
+#[test]
+fn fault_that_needs_four_remotes_is_not_verified() {
+    // The home performs the store at the first of three acknowledgements.
+    let early = "W       | InvAck if owed == 3 | write deferred, send Ack to writer, writer := none, owed := 0 | R\n  ";
+    let row = "W       | InvAck if owed > 1 ";
+    let text = changed("write-through", row, &format!("{early}{row}"));
+    let protocol = parsed(&text);
+    assert_eq!(explored(&protocol, 3, 30_000), SmallVerdict::Holds);
+    let found = explored(&protocol, 4, 300_000);
+    assert!(matches!(found, SmallVerdict::Violated(_)), "{found:?}");
+    assert!(!obstacle(&text).reason.is_empty());
 }
 
 #[test]
