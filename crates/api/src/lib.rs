@@ -21,6 +21,7 @@
 //! assert_eq!(table.json(&source)["states"], 11);
 //! ```
 
+pub mod any_number;
 pub mod application_run;
 pub mod checkpoints;
 pub mod composition;
@@ -49,6 +50,7 @@ pub mod start_error;
 pub mod verdict;
 pub mod workload;
 
+pub use any_number::AnyNumberVerdict;
 pub use checkpoints::Checkpoints;
 pub use coverage::SystemCoverage;
 pub use guarantee::GuaranteeVerdict;

@@ -1,5 +1,6 @@
 //! Verdicts on the systems of a protocol.
 
+use crate::any_number::AnyNumberVerdict;
 use crate::checkpoints::Checkpoints;
 use crate::concurrent_runs::threads;
 use crate::coverage::SystemCoverage;
@@ -175,6 +176,8 @@ pub struct Request<'a> {
     pub simulation: Option<Simulation>,
     /// True to record coverage, which takes a second pass over all states, by the interpreter.
     pub coverage: bool,
+    /// True to add a verdict for every number of remotes.
+    pub any_number: bool,
     /// Flag that cancels the check: the current system is then undecided, and later systems are not started.
     pub cancel: &'a AtomicBool,
 }
@@ -192,6 +195,12 @@ pub trait Listener {
     /// # Errors
     /// The listener cannot process the result.
     fn guaranteed(&mut self, verdict: &GuaranteeVerdict, source: &Source) -> Result<(), Failure>;
+
+    /// Receives the verdict for every number of remotes, if it was requested.
+    ///
+    /// # Errors
+    /// The listener cannot process the verdict.
+    fn any_number(&mut self, verdict: &AnyNumberVerdict, source: &Source) -> Result<(), Failure>;
 
     /// Receives the model of a system before its search.
     ///
@@ -284,10 +293,14 @@ pub fn judge(
             return Ok(());
         }
     }
-    match (source.protocol.guarantee.model, &request.systems) {
-        (Some(model), Systems::Declared) => judge_guarantee(&source, model, request, listener),
-        _ => Ok(()),
+    if let (Some(model), Systems::Declared) = (source.protocol.guarantee.model, &request.systems) {
+        judge_guarantee(&source, model, request, listener)?;
     }
+    if request.any_number && !cancelled() {
+        let verdict = AnyNumberVerdict::of(&source, request.cancel);
+        listener.any_number(&verdict, &source)?;
+    }
+    Ok(())
 }
 
 /// Checks a memory model by programs, with the protocol's own parameters and with those of its systems.

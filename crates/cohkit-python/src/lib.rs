@@ -30,6 +30,7 @@ mod scenario;
 mod shipped;
 mod simulation;
 
+use cohkit_api::any_number::AnyNumberVerdict;
 use cohkit_api::controller_table::{construction_json, tabulate, Agent, Table};
 use cohkit_api::model_check::{judge_model, model_diagnostics_json, ModelReadOptions};
 use cohkit_api::protocol_check::{judge, simulation, Listener, Request, Systems};
@@ -188,6 +189,11 @@ impl Listener for Verdicts {
         Ok(())
     }
 
+    fn any_number(&mut self, verdict: &AnyNumberVerdict, source: &Source) -> Result<(), Failure> {
+        self.values.push(verdict.json(source));
+        Ok(())
+    }
+
     fn checkpoints(&self) -> Option<&Checkpoints> {
         self.checkpoints.as_ref()
     }
@@ -237,6 +243,7 @@ impl SearchOptions {
             simulation: (self.simulate)
                 .map(|(steps, seed)| simulation(steps, seed, self.max_depth)),
             coverage: self.coverage,
+            any_number: false,
             cancel,
         }
     }

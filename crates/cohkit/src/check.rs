@@ -7,6 +7,7 @@ use crate::console::Console;
 use crate::options::Check;
 use crate::progress::SearchStatusLine;
 use crate::{deliver, graph, replay};
+use cohkit_api::any_number::AnyNumberVerdict;
 use cohkit_api::checkpoints::Checkpoints;
 use cohkit_api::composition::CompositionSource;
 use cohkit_api::coverage::{SystemCoverage, UncoveredRows};
@@ -131,6 +132,7 @@ fn reject_unsuitable_options(options: &Check) -> Result<(), Failure> {
         given_option("--remotes", options.remotes.is_some()),
         given_option("--lines", options.lines.is_some()),
         given_option("--capacity", options.capacity.is_some()),
+        given_option("--any-number", options.any_number),
     ];
     let model_options = [
         given_option("--dialect", options.dialect.is_some()),
@@ -435,6 +437,12 @@ impl Listener for VerdictReporter<'_, '_, '_, '_> {
         }
         let charts = self.batch.charts;
         let (json, text) = (|| verdict.json(source), || verdict.text(source, &charts));
+        self.batch
+            .report_outcome(verdict.outcome(), json, text, self.console)
+    }
+
+    fn any_number(&mut self, verdict: &AnyNumberVerdict, source: &Source) -> Result<(), Failure> {
+        let (json, text) = (|| verdict.json(source), || verdict.text(source));
         self.batch
             .report_outcome(verdict.outcome(), json, text, self.console)
     }

@@ -30,6 +30,7 @@ pub(crate) fn request<'a>(options: &Check, console: &Console<'a>) -> Request<'a>
             .random_walks
             .map(|steps| simulation(steps, options.seed.unwrap_or(0), options.max_depth)),
         coverage: options.coverage,
+        any_number: options.any_number,
         cancel: console.interrupted,
     }
 }
@@ -88,6 +89,7 @@ fn reject_unsuitable_options(options: &Check, path: &Path) -> Result<(), Failure
         ("--remotes", options.remotes.is_some()),
         ("--lines", options.lines.is_some()),
         ("--graph", options.graph.is_some()),
+        ("--any-number", options.any_number),
     ];
     match unsupported.iter().find(|(_, is_set)| *is_set) {
         None => Ok(()),

@@ -54,6 +54,11 @@ pub(crate) struct Check {
     #[arg(long, value_name = "N", conflicts_with = "systems", value_parser = clap::value_parser!(u8).range(1..=i64::from(System::MAX_LINES)))]
     pub lines: Option<u8>,
 
+    /// Add a verdict for one line and every number of caching agents, by view abstraction: verified, or undecided with
+    /// the row, variable or construct that stands in the way. It never reports a violation, and does not cover progress.
+    #[arg(long, conflicts_with_all = ["replay", "random_walks"])]
+    pub any_number: bool,
+
     /// Channel capacity: the maximum number of equal messages in an unordered channel, and of messages of a line in an
     /// ordered one; 7 by default. If it is exceeded, the verdict is undecided. A larger capacity takes more memory, and
     /// changes no verdict except an undecided one.

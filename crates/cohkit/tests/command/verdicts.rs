@@ -1,6 +1,7 @@
 //! Tests of `cohkit check`: verdicts, their exit codes, and their reports.
 
 mod added_lines;
+mod any_number;
 mod compositions;
 mod guarantees;
 mod limits;
