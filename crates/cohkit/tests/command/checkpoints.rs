@@ -215,16 +215,23 @@ fn invalid_checkpoints_are_rejected_with_one_message() {
 #[test]
 fn checkpoint_folder_in_use_is_rejected() {
     let model = &model("flash_4.m");
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let checkpoint_folder = folder.path().join("kept");
+    // On a busy computer a check may end before it is stopped: the next one has a folder of its own.
+    let (_folder, checkpoint_folder, mut first) = loop {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let checkpoint_folder = folder.path().join("kept");
+        let name = checkpoint_folder.to_str().expect("the path is UTF-8");
+        let mut first = check_command(model, &["--checkpoint", name])
+            .spawn()
+            .expect("the command starts");
+        while file_count(&checkpoint_folder) == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        signal(&first, "-STOP");
+        if first.try_wait().expect("a state").is_none() {
+            break (folder, checkpoint_folder, first);
+        }
+    };
     let folder_name = checkpoint_folder.to_str().expect("the path is UTF-8");
-    let mut first = check_command(model, &["--checkpoint", folder_name])
-        .spawn()
-        .expect("the command starts");
-    while file_count(&checkpoint_folder) == 0 {
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    signal(&first, "-STOP");
     for option in ["--checkpoint", "--resume"] {
         let second = run_command(check_command(model, &[option, folder_name]));
         assert_eq!(second.status.code(), Some(4), "{}", transcript(&second));
