@@ -171,7 +171,7 @@ UNKNOWN_REASON = "not known yet"
 
 _PROGRAMS = "the programs' sequences of stores and computations: the article prints sizes and fan-outs, and ours are \
 programs of our own with these"
-_HIDDEN = "the number of threads of a host, whose work hides the waiting of others; and " + _PROGRAMS
+_HIDDEN = "the number of threads of a host, whose work hides the latency of stores; and " + _PROGRAMS
 _LINES = "how often the measured programs read and write a line while a cache holds it; and " + _PROGRAMS
 MISSING_FACTS: Mapping[str, str] = {
     "enzian.throughput": "page size and translations of the measured reads; here no access is translated, and random \
@@ -187,7 +187,7 @@ published",
     "cord.programs.traffic": _PROGRAMS,
     "cord.chip.energy": "tags, and wires and drivers to the edge of a bank: CACTI counts them, the model does not",
     "proxics.bulk.core_over_host.set": "whether the host's `memset` reads a line before it overwrites it, as ours does",
-    "proxics.pipes.lines_over_largest": "the number of lines of the published maximum, and how near to it *nearly* is",
+    "proxics.pipes.lines_over_largest": "the number of lines at the published maximum, and the share that *nearly* means",
     "proxics.uts.local_over_far_memory": "instructions of the measured search for each node; ours are those of our \
 program",
 }
@@ -470,7 +470,7 @@ def _recorded_by(record: dict[str, Any]) -> str:
     text = _short_commit(record["commit"])
     for commit in dict.fromkeys(earlier.values()):
         names = ", ".join(f"`{name}`" for name, one in earlier.items() if one == commit)
-        text += f"; for {names} by commit {_short_commit(commit)}, as nothing that they use has changed since"
+        text += f"; for {names} by commit {_short_commit(commit)}, as their inputs and small runs are unchanged"
     return text
 
 
@@ -659,12 +659,18 @@ def updated(earlier: dict[str, Any], present: dict[str, Any], names: Sequence[st
 
     """
     before = earlier["result"]
+    if isinstance(before, list):
+        raise ValueError(f"the record of commit {_short_commit(earlier['commit'])} has no fingerprint")  # noqa: TRY004
     stale = [name for name in affected(before["fingerprint"], present["fingerprint"]) if name not in names]
     if stale:
         text = f"a change since commit {_short_commit(earlier['commit'])} concerns these experiments too: "
         raise ValueError(text + ", ".join(stale))
-    rows = [row for row in before["rows"] if row["experiment"] not in names] + present["rows"]
-    kept = {name: earlier["commit"] for name in _names() if name not in names} | before.get("earlier", {})
+    recorded = {row["experiment"] for row in before["rows"]}
+    if missing := [name for name in _names() if name not in {*names, *recorded}]:
+        text = f"the record of commit {_short_commit(earlier['commit'])} lacks these experiments: "
+        raise ValueError(text + ", ".join(missing))
+    rows = [row for row in before["rows"] if row["experiment"] not in names] + present.get("rows", [])
+    kept = dict.fromkeys(recorded, earlier["commit"]) | before.get("earlier", {})
     return {
         "rows": [row for name in EXPERIMENTS for row in rows if row["experiment"] == name],
         "fingerprint": present["fingerprint"],
@@ -789,13 +795,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.update and not (options.run and options.only):
         parser.error("--update needs --run and --only")
     if options.run:
-        result = {"rows": run(Conditions(), options.only), "fingerprint": fingerprint()}
-        if options.update:
-            try:
-                result = updated(last_record(Path(options.update)), result, options.only)
-            except ValueError as error:
-                sys.exit(f"error: {error}")
-        _print(result)
+        result: dict[str, Any] = {"fingerprint": fingerprint()}
+        earlier = last_record(Path(options.update)) if options.update else None
+        try:
+            # Reject an update before the long runs.
+            if earlier:
+                updated(earlier, result, options.only)
+        except ValueError as error:
+            sys.exit(f"error: {error}")
+        result["rows"] = run(Conditions(), options.only)
+        _print(updated(earlier, result, options.only) if earlier else result)
     elif options.search:
         _print(search(Conditions(), options.only))
     elif options.fingerprint:

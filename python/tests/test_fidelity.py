@@ -258,7 +258,13 @@ def test_update_keeps_the_rows_that_no_change_concerns(root: Path) -> None:
     assert result["earlier"].keys() == ACCESSES.keys() - cord
     text = fidelity.page(earlier | {"commit": "a" * 40, "result": result}, Published.shipped())
     for commit in set(result["earlier"].values()):
-        assert f"by commit {commit[:7]}, as nothing that they use has changed since" in text
+        assert f"by commit {commit[:7]}, as their inputs and small runs are unchanged" in text
+    # Fault: the earlier record has a part of the experiments, or no fingerprint.
+    part = before | {"rows": [row for row in before["rows"] if row["experiment"] != "eci-home"]}
+    with pytest.raises(ValueError, match="lacks these experiments: eci-home"):
+        fidelity.updated(earlier | {"result": part}, present("ordering/cord.coh"), cord)
+    with pytest.raises(ValueError, match="has no fingerprint"):
+        fidelity.updated(earlier | {"result": before["rows"]}, present("ordering/cord.coh"), cord)
     # Fault: an experiment that a change concerns is not run.
     for changed, missing in (
         ("nearmemory/pipe.h", "proxics-pipes"),

@@ -92,7 +92,7 @@ impl AnyNumberVerdict {
                 for assumption in assumptions(&source.protocol, false) {
                     text += &format!("  assuming {assumption}\n");
                 }
-                text + "  not covered: progress of single accesses\n"
+                text + "  not covered: progress of single accesses, reachability of quiescence, several lines, memory models\n"
             }
             AnyNumberResult::Undecided(_) | AnyNumberResult::Interrupted => {
                 let place = self.position(source);

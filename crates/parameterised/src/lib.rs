@@ -34,7 +34,6 @@ mod obstacle;
 mod representatives;
 mod restrictions;
 mod search;
-
 mod view;
 mod witnesses;
 

@@ -475,8 +475,10 @@ impl Lifter<'_> {
         };
         let size = |lifter: &mut Self, expression: &Expression, bound: u16| {
             lifter.saturation = lifter.saturation.max(usize::from(bound) + 1);
-            let set = lifter.counted_set(expression)?.unwrap_or(Set::Empty);
-            Ok(Expression::Count(Box::new(set)))
+            match lifter.counted_set(expression)? {
+                Some(set) => Ok(Expression::Count(Box::new(set))),
+                None => Err(lifter.unsupported("a size that is not that of a set")),
+            }
         };
         match (left, right) {
             (size_of, Expression::Constant(bound)) if is_comparison && is_size(size_of, self) => {

@@ -1,7 +1,7 @@
 //! Constructs that the abstraction does not model. Each is refused by name; none is ignored.
 //!
-//! The matches have no wildcard arms, so that a new construct of the language does not compile before it is decided
-//! here or in [`crate::lift`].
+//! The matches on statements, effects, targets, sets and events here and in [`crate::lift`] have no wildcard arms, so
+//! that a new construct of the language does not compile before it is decided.
 
 use cohkit_diagnostics::Span;
 use cohkit_protocol::controller::{

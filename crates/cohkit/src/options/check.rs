@@ -55,8 +55,9 @@ pub(crate) struct Check {
     pub lines: Option<u8>,
 
     /// Add a verdict for one line and every number of caching agents, by view abstraction: verified, or undecided with
-    /// the row, variable or construct that stands in the way. It never reports a violation, and does not cover progress.
-    #[arg(long, conflicts_with_all = ["replay", "random_walks"])]
+    /// the row, variable or construct that stands in the way. It never reports a violation. It does not cover progress,
+    /// reachability of quiescence, and several lines.
+    #[arg(long, conflicts_with_all = ["replay", "random_walks", "capacity"])]
     pub any_number: bool,
 
     /// Channel capacity: the maximum number of equal messages in an unordered channel, and of messages of a line in an

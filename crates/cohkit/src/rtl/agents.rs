@@ -12,7 +12,7 @@ use cohkit_diagnostics::suggestion;
 use cohkit_protocol::construct;
 use cohkit_protocol::controller::Effect;
 use cohkit_protocol::remotes::{KindId, Remotes};
-use cohkit_rtl::agents::layout::{Agent, Agents};
+use cohkit_rtl::agents::layout::{Agent, Agents, MAX_REMOTES};
 use cohkit_rtl::agents::package::package;
 use cohkit_rtl::agents::step::step;
 use cohkit_rtl::agents::supported_agents;
@@ -25,6 +25,14 @@ pub(super) fn emit(options: &options::Emit, console: &mut Console) -> Result<Exi
     let source = Source::read(&options.file, colour)?;
     let protocol = &source.protocol;
     let remotes = remotes(&source, &options.remotes)?;
+    // Homes of many agents take long to construct.
+    if remotes.total() > MAX_REMOTES {
+        let message = format!(
+            "error: no step function: {} caching agents\n  help: give at most {MAX_REMOTES} with `--remotes`",
+            remotes.total()
+        );
+        return Err(Failure::new(ExitStatus::BadInput, message));
+    }
     let charts = Text {
         width: console.terminal.width,
         ascii: false,

@@ -110,8 +110,29 @@ fn root() -> PathBuf {
         .to_path_buf()
 }
 
-/// Every reaction of the printed step functions of all shipped protocols and of the examples equals that of the executor of rows, and
-/// mutants of the printed text do not.
+/// The tests cover every protocol that ships, without compositions of several files.
+#[test]
+fn tests_cover_every_shipped_protocol() {
+    let files = std::fs::read_dir(root().join("protocols")).expect("the folder of protocols");
+    let mut names: Vec<String> = files
+        .map(|file| file.expect("an entry").path())
+        .filter(|path| {
+            let text = std::fs::read_to_string(path).expect("a readable file");
+            text::parse(&text).is_ok()
+        })
+        .map(|path| {
+            path.file_stem()
+                .expect("a name")
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
+    names.sort();
+    assert_eq!(names, SHIPPED.map(|(name, _)| name));
+}
+
+/// Every reaction of the printed step functions of all shipped protocols and of the examples equals that of the executor
+/// of rows, and mutants of the printed text do not.
 #[test]
 fn step_functions_match_the_rows_and_mutants_do_not() {
     if !require("verilator") {

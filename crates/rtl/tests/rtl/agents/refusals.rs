@@ -1,4 +1,4 @@
-//! Constructs without a step function are refused, and the feature list names each of them.
+//! Constructs without a step function are refused, and the feature list names those that a whole file has.
 
 use super::{root, Printed};
 use std::fs;
