@@ -187,7 +187,7 @@ published",
     "cord.programs.traffic": _PROGRAMS,
     "cord.chip.energy": "tags, and wires and drivers to the edge of a bank: CACTI counts them, the model does not",
     "proxics.bulk.core_over_host.set": "whether the host's `memset` reads a line before it overwrites it, as ours does",
-    "proxics.pipes.lines_over_largest": "the number of lines at the published maximum, and the share that *nearly* means",
+    "proxics.pipes.lines_over_largest": "number of lines at the published maximum, and the share that *nearly* means",
     "proxics.uts.local_over_far_memory": "instructions of the measured search for each node; ours are those of our \
 program",
 }
