@@ -124,7 +124,7 @@ const CHANGES: &[Change] = &[
     change(
         "token",
         "cache",
-        "token_cache_IS:",
+        "token_cache_IS_D:",
         "end else if (fields_i.owner) begin",
         "end else if (1'b0) begin",
     ),
