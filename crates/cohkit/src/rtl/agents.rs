@@ -12,10 +12,11 @@ use cohkit_diagnostics::suggestion;
 use cohkit_protocol::construct;
 use cohkit_protocol::controller::Effect;
 use cohkit_protocol::remotes::{KindId, Remotes};
-use cohkit_rtl::agents::layout::{Agent, Agents, MAX_REMOTES};
+use cohkit_rtl::agents::layout::{Agent, Agents};
 use cohkit_rtl::agents::package::package;
 use cohkit_rtl::agents::step::step;
-use cohkit_rtl::agents::supported_agents;
+use cohkit_rtl::agents::{check_count, supported_agents};
+use cohkit_rtl::rom::Refusal;
 use serde_json::{json, Map, Value};
 use std::path::{Path, PathBuf};
 
@@ -25,26 +26,21 @@ pub(super) fn emit(options: &options::Emit, console: &mut Console) -> Result<Exi
     let source = Source::read(&options.file, colour)?;
     let protocol = &source.protocol;
     let remotes = remotes(&source, &options.remotes)?;
+    let rejected = |refusal: Refusal| {
+        let title = format!("no step function: {}", refusal.feature);
+        let help = refusal.help.as_deref();
+        let message = source.error(&title, refusal.span, help, colour);
+        Failure::new(ExitStatus::BadInput, message)
+    };
     // Homes of many agents take long to construct.
-    if remotes.total() > MAX_REMOTES {
-        let message = format!(
-            "error: no step function: {} caching agents\n  help: give at most {MAX_REMOTES} with `--remotes`",
-            remotes.total()
-        );
-        return Err(Failure::new(ExitStatus::BadInput, message));
-    }
+    check_count(protocol, remotes.total()).map_err(rejected)?;
     let charts = Text {
         width: console.terminal.width,
         ascii: false,
     };
     let home = construct::home(protocol, remotes.total())
         .map_err(|error| source.no_home(&error, &charts, colour))?;
-    let agents = supported_agents(protocol, &home, remotes).map_err(|refusal| {
-        let title = format!("no step function: {}", refusal.feature);
-        let help = refusal.help.as_deref();
-        let message = source.error(&title, refusal.span, help, colour);
-        Failure::new(ExitStatus::BadInput, message)
-    })?;
+    let agents = supported_agents(protocol, &home, remotes).map_err(rejected)?;
     let mut requested: Vec<&Agent> = Vec::new();
     for name in &options.agents {
         let agent = find(&agents, name)?;

@@ -4,17 +4,27 @@ use super::layout::{Agent, Agents, MAX_REMOTES};
 use crate::rom::{refuse, Refusal};
 use cohkit_diagnostics::Span;
 use cohkit_protocol::controller::{Effect, Event, Rule, Statement};
+use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::terms::{IndexDomain, StateId, Type};
 use cohkit_system::plan::CompletionEffect;
 use std::collections::BTreeMap;
 
-/// Checks that every construct of the tables has hardware, and that printed names differ.
-pub(super) fn check(agents: &Agents) -> Result<(), Refusal> {
-    let protocol = agents.protocol;
-    if agents.total() == 0 || agents.total() > MAX_REMOTES {
+/// Checks the number of caching agents of a system.
+///
+/// # Errors
+/// There are none, or more than [`MAX_REMOTES`].
+pub fn check_count(protocol: &Protocol, total: u16) -> Result<(), Refusal> {
+    if total == 0 || total > MAX_REMOTES {
         let feature = format!("a system has 1 to {MAX_REMOTES} caching agents");
         return refuse(protocol.remote.span, feature);
     }
+    Ok(())
+}
+
+/// Checks that every construct of the tables has hardware, and that printed names differ.
+pub(super) fn check(agents: &Agents) -> Result<(), Refusal> {
+    let protocol = agents.protocol;
+    check_count(protocol, agents.total())?;
     if protocol.homes > 1 {
         return refuse(agents.home.span, "`homes` is more than 1");
     }

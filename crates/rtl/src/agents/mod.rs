@@ -33,6 +33,7 @@ mod statement;
 pub mod step;
 
 use crate::rom::Refusal;
+pub use checks::check_count;
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::remotes::Remotes;
