@@ -196,7 +196,8 @@ program",
 FAILED_RELATIONS = """\
 ## Orders and bounds that do not hold
 
-Of each published order or bound that our value contradicts, the table names the fact that is missing.
+Our value contradicts these published orders and bounds.
+The last column names a fact that is not published and that the model would need.
 The error is our value as a multiple of the compared one or of the bound.
 
 | Experiment | Quantity | Published | Error | Missing fact |
