@@ -4,6 +4,7 @@ use crate::check_request::{
     checkpoints, composition_systems, read_model, reproduce_command, request, systems,
 };
 use crate::console::Console;
+use crate::export::Exports;
 use crate::options::Check;
 use crate::progress::SearchStatusLine;
 use crate::{deliver, graph, replay};
@@ -12,7 +13,7 @@ use cohkit_api::checkpoints::Checkpoints;
 use cohkit_api::composition::CompositionSource;
 use cohkit_api::coverage::{SystemCoverage, UncoveredRows};
 use cohkit_api::guarantee::GuaranteeVerdict;
-use cohkit_api::model_check::{input_error, judge_model, text, trace};
+use cohkit_api::model_check::{judge_model, text, trace};
 use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_api::protocol_check::{judge, Listener, Request, Systems};
 use cohkit_api::source::Source;
@@ -41,7 +42,8 @@ pub(crate) fn once(options: &Check, console: &mut Console) -> Result<ExitStatus,
     if let Some(file) = &options.graph {
         graph::reject_unsuitable_options(options, file)?;
     }
-    for folder in options.export_murphi.iter().chain(&options.chart_svg) {
+    let folders = options.export_murphi.iter().chain(&options.export_tla);
+    for folder in folders.chain(&options.chart_svg) {
         files::try_folder(folder)?;
     }
     reject_unsuitable_options(options)?;
@@ -51,7 +53,12 @@ pub(crate) fn once(options: &Check, console: &mut Console) -> Result<ExitStatus,
     let inputs: Vec<Input> = (options.files.iter())
         .map(|file| Input::read(file, console.terminal.colour))
         .collect();
-    if options.export_murphi.is_some() || options.chart_svg.is_some() {
+    let writes_files = [
+        &options.export_murphi,
+        &options.export_tla,
+        &options.chart_svg,
+    ];
+    if writes_files.iter().any(|folder| folder.is_some()) {
         let protocols = inputs.iter().filter_map(|input| match input {
             Input::Protocol(source) => source.as_ref().as_ref().ok(),
             Input::Model(_) | Input::Composition(_) => None,
@@ -63,6 +70,10 @@ pub(crate) fn once(options: &Check, console: &mut Console) -> Result<ExitStatus,
     let mut batch = Batch {
         options,
         checkpoints: checkpoints.as_ref(),
+        exports: Exports::new(
+            options.export_murphi.as_deref(),
+            options.export_tla.as_deref(),
+        ),
         charts: options.output.charts(console.terminal),
         outcome: ExitStatus::default(),
         values: Vec::new(),
@@ -243,6 +254,8 @@ struct Batch<'a> {
     options: &'a Check,
     /// Folder of checkpoints, if the options name one.
     checkpoints: Option<&'a Checkpoints>,
+    /// Files for other checkers.
+    exports: Exports<'a>,
     /// Form of charts in the text.
     charts: Text,
     /// Worst outcome on the current file.
@@ -448,14 +461,8 @@ impl Listener for VerdictReporter<'_, '_, '_, '_> {
     }
 
     fn model(&mut self, source: &Source, system: &System, model: &Model) -> Result<(), Failure> {
-        let Some(folder) = &self.batch.options.export_murphi else {
-            return Ok(());
-        };
-        files::make_folder(folder)?;
-        let file = folder.join(format!("{}-{}.m", source.protocol.name, system.name));
-        let text = cohkit_murphi::print(model, cohkit_murphi::Style::Plain)
-            .map_err(|reason| Failure::new(ExitStatus::BadInput, format!("error: {reason}")))?;
-        files::write(&file, &text)
+        let name = format!("{}-{}", source.protocol.name, system.name);
+        self.batch.exports.write(&source.path, &name, model)
     }
 
     fn searched(&mut self, model: &Model, verdict: &Verdict) -> Result<(), Failure> {
@@ -487,12 +494,7 @@ impl Batch<'_> {
     fn check_model(&mut self, path: &Path, console: &mut Console) -> Result<(), Failure> {
         let options = self.options;
         let model = read_model(path, options, console)?;
-        if let Some(folder) = &options.export_murphi {
-            let text = cohkit_murphi::print(&model, cohkit_murphi::Style::Plain);
-            let text = text.map_err(|reason| input_error(path, &reason))?;
-            files::make_folder(folder)?;
-            files::write(&folder.join(format!("{}.m", model.name)), &text)?;
-        }
+        self.exports.write(path, &model.name, &model)?;
         let line = SearchStatusLine::new(model.name.clone(), &console.terminal);
         let progress = |progress: &Progress| line.show(progress);
         let request = request(options, console);

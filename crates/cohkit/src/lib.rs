@@ -22,6 +22,7 @@ mod csv;
 mod doctor;
 mod exhaustive;
 mod exit_code;
+mod export;
 mod fmt;
 mod graph;
 mod guest_io;

@@ -6,8 +6,8 @@
 //!
 //! Modules:
 //!
-//! - [`model`] with [`build`]: the form of models, and their construction in Rust; [`validate`] and [`visit`]
-//!   check and traverse it;
+//! - [`model`] with [`build`]: the form of models, and their construction in Rust; [`validate`], [`visit`] and
+//!   [`bounds`] check, traverse and estimate it;
 //! - the interpreter (private): a model resolved to straight code over a flat frame;
 //! - machine code (private): the same code, compiled in process for large searches;
 //! - [`search`]: breadth-first search; counts and counterexamples do not depend on the number of threads;
@@ -67,6 +67,7 @@
 #[cfg(test)]
 extern crate self as cohkit_engine;
 
+pub mod bounds;
 pub mod build;
 #[cfg(test)]
 mod compaction_tests;

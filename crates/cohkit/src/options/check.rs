@@ -121,6 +121,11 @@ pub(crate) struct Check {
     #[arg(long, value_name = "DIR")]
     pub export_murphi: Option<PathBuf>,
 
+    /// Write each checked system or model into this folder as a TLA+ module, with a configuration for TLC. Modules are
+    /// named after protocol and system, with `_` for characters that TLA+ does not allow.
+    #[arg(long, value_name = "DIR")]
+    pub export_tla: Option<PathBuf>,
+
     /// Write the chart of each counterexample, or of an exceeded channel capacity, into this folder as SVG. For Murphi
     /// models, only recognised messages are drawn.
     #[arg(long, value_name = "DIR")]
@@ -138,7 +143,7 @@ pub(crate) struct Check {
 
     /// Replay a counterexample from this file instead of searching: the output of `--json`, or its `trace` alone. Each
     /// step is compared with the model's, and the last state is checked.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["export_murphi", "chart_svg", "coverage", "graph"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["export_murphi", "export_tla", "chart_svg", "coverage", "graph"])]
     pub replay: Option<PathBuf>,
 
     /// Check again when a file, or one that it uses, changes, until Ctrl-C.

@@ -20,6 +20,7 @@ const CRATE_LAYERS: &[(&str, u32)] = &[
     ("cohkit-engine", 1),
     ("cohkit-protocol", 2),
     ("cohkit-murphi", 2),
+    ("cohkit-tla", 2),
     ("cohkit-nearmemory", 2),
     ("cohkit-system", 3),
     ("cohkit-application", 3),
