@@ -4,9 +4,8 @@
 //! Exploration is stateless: every request replays its path, and undo is a request with a shorter path. A path leads to
 //! the same state as long as the protocol file is unchanged.
 
-mod sequence_builder;
-
 use crate::protocol_check::Systems;
+use crate::sequence_builder::SequenceBuilder;
 use crate::source::{InputError, Source};
 use cohkit_protocol::construct::{home, ConstructionError};
 use cohkit_protocol::controller::Controller;
@@ -16,7 +15,6 @@ use cohkit_system::data::Current;
 use cohkit_system::state::{
     explore, Found, Step, StepError, System, SystemState, DEFAULT_CHANNEL_CAPACITY,
 };
-use sequence_builder::SequenceBuilder;
 use serde_json::{json, Value};
 
 /// A system of a protocol to explore.

@@ -8,6 +8,7 @@ use crate::guarantee::{self, GuaranteeVerdict, Sizes};
 use crate::outcome::Failure;
 use crate::size;
 use crate::source::{InputError, Source};
+use crate::starvation::StarvationVerdict;
 use crate::verdict::{Evidence, Verdict};
 use cohkit_base::words::counted;
 use cohkit_check::progress::{progress, UndecidedSearch, PROGRESS};
@@ -24,6 +25,7 @@ use cohkit_protocol::construct::fault::Fault;
 use cohkit_protocol::construct::{construct_until, Construction, ConstructionError, Extent};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::{Home, Protocol, System};
+use cohkit_system::starvation::Fairness;
 use serde_json::{json, Value};
 use std::borrow::Cow;
 use std::path::Path;
@@ -178,6 +180,8 @@ pub struct Request<'a> {
     pub coverage: bool,
     /// True to add a verdict for every number of remotes.
     pub any_number: bool,
+    /// Fairness under which a verdict on transactions that never end is added, if any.
+    pub fairness: Option<Fairness>,
     /// Flag that cancels the check: the current system is then undecided, and later systems are not started.
     pub cancel: &'a AtomicBool,
 }
@@ -201,6 +205,12 @@ pub trait Listener {
     /// # Errors
     /// The listener cannot process the verdict.
     fn any_number(&mut self, verdict: &AnyNumberVerdict, source: &Source) -> Result<(), Failure>;
+
+    /// Receives the verdict on transactions that never end, if it was requested.
+    ///
+    /// # Errors
+    /// The listener cannot process the verdict.
+    fn starvation(&mut self, verdict: &StarvationVerdict, source: &Source) -> Result<(), Failure>;
 
     /// Receives the model of a system before its search.
     ///
@@ -295,6 +305,16 @@ pub fn judge(
     }
     if let (Some(model), Systems::Declared) = (source.protocol.guarantee.model, &request.systems) {
         judge_guarantee(&source, model, request, listener)?;
+    }
+    if let Some(fairness) = request.fairness {
+        for system in &source.protocol.systems {
+            if cancelled() {
+                return Ok(());
+            }
+            let (states, cancel) = (request.max_states, request.cancel);
+            let verdict = StarvationVerdict::of(&source, system, fairness, states, cancel);
+            listener.starvation(&verdict, &source)?;
+        }
     }
     if request.any_number && !cancelled() {
         let verdict = AnyNumberVerdict::of(&source, request.cancel);

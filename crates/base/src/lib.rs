@@ -5,8 +5,8 @@
 //! misspelt names. A [`sequence::Sequence`] is a list of messages and local actions among named agents, before any
 //! chart draws it. [`mod@memory`] gives hints about memory to the processor and the operating system. An
 //! [`interner::Interner`] numbers distinct values, and an [`exploration::Exploration`] the reachable states of a
-//! [`exploration::TransitionSystem`]. [`random`] generates pseudo-random
-//! numbers from a seed. [`deep_stack`] has room for deep recursion.
+//! [`exploration::TransitionSystem`]; [`fair_cycles`] finds infinite paths of their graph. [`random`] generates
+//! pseudo-random numbers from a seed. [`deep_stack`] has room for deep recursion.
 //!
 //! The crate does not know any other crate of the workspace: neither protocols nor models, no time and no files.
 //!
@@ -25,6 +25,7 @@
 
 pub mod deep_stack;
 pub mod exploration;
+pub mod fair_cycles;
 mod index;
 pub mod interner;
 pub mod memory;

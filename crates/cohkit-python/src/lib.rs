@@ -31,6 +31,7 @@ mod shipped;
 mod simulation;
 
 use cohkit_api::any_number::AnyNumberVerdict;
+use cohkit_api::starvation::StarvationVerdict;
 use cohkit_api::controller_table::{construction_json, tabulate, Agent, Table};
 use cohkit_api::model_check::{judge_model, model_diagnostics_json, ModelReadOptions};
 use cohkit_api::protocol_check::{judge, simulation, Listener, Request, Systems};
@@ -194,6 +195,11 @@ impl Listener for Verdicts {
         Ok(())
     }
 
+    fn starvation(&mut self, verdict: &StarvationVerdict, source: &Source) -> Result<(), Failure> {
+        self.values.push(verdict.json(source));
+        Ok(())
+    }
+
     fn checkpoints(&self) -> Option<&Checkpoints> {
         self.checkpoints.as_ref()
     }
@@ -244,6 +250,7 @@ impl SearchOptions {
                 .map(|(steps, seed)| simulation(steps, seed, self.max_depth)),
             coverage: self.coverage,
             any_number: false,
+            fairness: None,
             cancel,
         }
     }

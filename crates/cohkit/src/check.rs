@@ -17,6 +17,7 @@ use cohkit_api::model_check::{judge_model, text, trace};
 use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_api::protocol_check::{judge, Listener, Request, Systems};
 use cohkit_api::source::Source;
+use cohkit_api::starvation::StarvationVerdict;
 use cohkit_api::verdict::{outcome, Verdict};
 use cohkit_api::{explanation, files, model_check};
 use cohkit_chart::Text;
@@ -144,6 +145,7 @@ fn reject_unsuitable_options(options: &Check) -> Result<(), Failure> {
         given_option("--lines", options.lines.is_some()),
         given_option("--capacity", options.capacity.is_some()),
         given_option("--any-number", options.any_number),
+        given_option("--fairness", options.fairness.is_some()),
     ];
     let model_options = [
         given_option("--dialect", options.dialect.is_some()),
@@ -456,6 +458,13 @@ impl Listener for VerdictReporter<'_, '_, '_, '_> {
 
     fn any_number(&mut self, verdict: &AnyNumberVerdict, source: &Source) -> Result<(), Failure> {
         let (json, text) = (|| verdict.json(source), || verdict.text(source));
+        self.batch
+            .report_outcome(verdict.outcome(), json, text, self.console)
+    }
+
+    fn starvation(&mut self, verdict: &StarvationVerdict, source: &Source) -> Result<(), Failure> {
+        let charts = self.batch.charts;
+        let (json, text) = (|| verdict.json(source), || verdict.text(source, &charts));
         self.batch
             .report_outcome(verdict.outcome(), json, text, self.console)
     }

@@ -1,7 +1,7 @@
 //! Inputs and request of a check, from the options of `cohkit check`.
 
 use crate::console::Console;
-use crate::options::{Check, DeadlockOption, DialectOption, SymmetryOption};
+use crate::options::{Check, DeadlockOption, DialectOption, FairnessOption, SymmetryOption};
 use cohkit_api::checkpoints::Checkpoints;
 use cohkit_api::composition::CompositionSource;
 use cohkit_api::files;
@@ -31,6 +31,7 @@ pub(crate) fn request<'a>(options: &Check, console: &Console<'a>) -> Request<'a>
             .map(|steps| simulation(steps, options.seed.unwrap_or(0), options.max_depth)),
         coverage: options.coverage,
         any_number: options.any_number,
+        fairness: options.fairness.map(FairnessOption::fairness),
         cancel: console.interrupted,
     }
 }
@@ -90,6 +91,7 @@ fn reject_unsuitable_options(options: &Check, path: &Path) -> Result<(), Failure
         ("--lines", options.lines.is_some()),
         ("--graph", options.graph.is_some()),
         ("--any-number", options.any_number),
+        ("--fairness", options.fairness.is_some()),
     ];
     match unsupported.iter().find(|(_, is_set)| *is_set) {
         None => Ok(()),

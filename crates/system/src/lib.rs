@@ -11,7 +11,8 @@
 //!   write;
 //! * [`stores`]: stores between a remote and memory: each is performed once, in the program order of its line;
 //! * [`hierarchy`]: the rules between a home and the cache of another protocol that holds its memory;
-//! * [`state`]: the state of a whole system without time, its possible steps and their successors.
+//! * [`state`]: the state of a whole system without time, its possible steps and their successors;
+//! * [`starvation`]: transactions that never end although all messages are treated fairly.
 //!
 //! The checker's models are made from the same plans, and tests compare them with [`state::SystemState`] state by
 //! state. The crate does not know time, links and their capacity (those of `sim`), or packed states (those of `check`
@@ -48,6 +49,7 @@ pub mod agent;
 pub mod data;
 pub mod hierarchy;
 pub mod plan;
+pub mod starvation;
 pub mod state;
 pub mod stores;
 mod violation;

@@ -4,6 +4,7 @@ use super::{example, Output};
 use clap::{Args, ValueEnum};
 use cohkit_api::size;
 use cohkit_protocol::protocol::System;
+use cohkit_system::starvation::Fairness;
 use std::path::PathBuf;
 
 /// Explores every reachable state of the systems of a protocol file, or of a Murphi model.
@@ -59,6 +60,12 @@ pub(crate) struct Check {
     /// reachability of quiescence, and several lines.
     #[arg(long, conflicts_with_all = ["replay", "random_walks", "capacity"])]
     pub any_number: bool,
+
+    /// Add a verdict on each system: does every transaction end, if arrivals of each message type, memory and local
+    /// operations are treated fairly? Weak fairness takes what stays possible, strong fairness what becomes possible
+    /// again and again. A path on which a transaction never ends is drawn, with the part that repeats.
+    #[arg(long, value_enum, value_name = "KIND", conflicts_with_all = ["replay", "random_walks", "capacity"])]
+    pub fairness: Option<FairnessOption>,
 
     /// Channel capacity: the maximum number of equal messages in an unordered channel, and of messages of a line in an
     /// ordered one; 7 by default. If it is exceeded, the verdict is undecided. A larger capacity takes more memory, and
@@ -166,6 +173,23 @@ pub(crate) enum DialectOption {
 pub(crate) enum SymmetryOption {
     Exact,
     Off,
+}
+
+/// Assumption on steps that must happen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum FairnessOption {
+    Weak,
+    Strong,
+}
+
+impl FairnessOption {
+    /// The assumption itself.
+    pub fn fairness(self) -> Fairness {
+        match self {
+            FairnessOption::Weak => Fairness::Weak,
+            FairnessOption::Strong => Fairness::Strong,
+        }
+    }
 }
 
 /// States of a model that are deadlocks.

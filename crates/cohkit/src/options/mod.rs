@@ -17,7 +17,7 @@ use cohkit_link::rates::Kind;
 use std::num::{NonZeroU16, NonZeroUsize};
 use std::path::PathBuf;
 
-pub(crate) use check::{Check, DeadlockOption, DialectOption, SymmetryOption};
+pub(crate) use check::{Check, DeadlockOption, DialectOption, FairnessOption, SymmetryOption};
 pub(crate) use litmus::Litmus;
 use named_value::named_value;
 pub(crate) use output::{Form, Output};

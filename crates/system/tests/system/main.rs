@@ -3,4 +3,5 @@
 mod backing_permission;
 mod levels;
 mod row_effects;
+mod starvation;
 mod walks;

@@ -6,7 +6,7 @@ use cohkit_base::sequence::{homes, lifeline, Action, Sequence, Step as SequenceS
 use cohkit_protocol::execute::{Configuration, Machine};
 use cohkit_protocol::terms::MessageId;
 use cohkit_protocol::value_text::AgentNames;
-use cohkit_system::data::Current;
+use cohkit_system::data::{Current, Data};
 use cohkit_system::state::{
     Arrival, InFlightMessage, Line, Lock, Operation, Step, System, SystemState,
 };
@@ -28,7 +28,7 @@ struct MessageHeader {
 }
 
 /// A message sequence under construction.
-pub(super) struct SequenceBuilder<'s> {
+pub(crate) struct SequenceBuilder<'s> {
     /// System whose steps are described.
     system: &'s System<'s>,
     /// Controller of the remotes, then that of the home, to print configurations.
@@ -82,6 +82,30 @@ impl<'s> SequenceBuilder<'s> {
         &self.sequence
     }
 
+    /// Name of an agent, and the text of its state for a line. `agent` is a remote, or `None` for the home.
+    pub fn agent_and_state<D: Data>(
+        &self,
+        agent: Option<u8>,
+        number: u8,
+        state: &SystemState<D>,
+    ) -> (String, String) {
+        let line = &state.lines[usize::from(number)];
+        let (index, text) = match agent {
+            Some(remote) => {
+                let remote = usize::from(remote);
+                (remote, self.state(0, &line.remotes[remote].configuration))
+            }
+            None => (self.home(number), self.state(1, &line.home)),
+        };
+        (self.sequence.agents[index].clone(), text)
+    }
+
+    /// Appends a remark about an agent that is a remote, or `None` for the home of the line.
+    pub fn append_remark(&mut self, agent: Option<u8>, line: u8, text: &str) {
+        let agent = agent.map_or(self.home(line), usize::from);
+        self.record_action(agent, line, text);
+    }
+
     /// Index of the home of a line among the agents of the sequence; lines are interleaved between homes.
     fn home(&self, line: u8) -> usize {
         usize::from(self.system.remotes) + usize::from(u16::from(line) % self.system.protocol.homes)
@@ -111,7 +135,7 @@ impl<'s> SequenceBuilder<'s> {
 
     /// Appends a step with its consequences: the messages that it sends, and the new states of agents. `before` and
     /// `after` are the states around the step.
-    pub fn append_step(&mut self, step: Step, [before, after]: [&SystemState<Current>; 2]) {
+    pub fn append_step<D: Data>(&mut self, step: Step, [before, after]: [&SystemState<D>; 2]) {
         let (memory, device) = (self.memory(), self.memory() + 1);
         let local = |number: u8| self.system.home.locals[usize::from(number)].name.clone();
         match step {
@@ -167,7 +191,7 @@ impl<'s> SequenceBuilder<'s> {
     }
 
     /// Returns the constant parts of a message in flight. An end without a number is the home of the line.
-    fn message_header(&self, flight: &InFlightMessage<Current>) -> MessageHeader {
+    fn message_header<D: Data>(&self, flight: &InFlightMessage<D>) -> MessageHeader {
         let agent_of = |end: Option<u8>| end.map_or(self.home(flight.line), usize::from);
         MessageHeader {
             line: flight.line,
@@ -197,7 +221,7 @@ impl<'s> SequenceBuilder<'s> {
     }
 
     /// Records messages that are in flight now and were not before as sent.
-    fn record_sends(&mut self, after: &SystemState<Current>) {
+    fn record_sends<D: Data>(&mut self, after: &SystemState<D>) {
         let mut known_headers: Vec<MessageHeader> = self
             .in_flight
             .iter()
@@ -224,11 +248,7 @@ impl<'s> SequenceBuilder<'s> {
     }
 
     /// Records the new state of each agent whose state as text differs before and after the step.
-    fn record_state_changes(
-        &mut self,
-        before: &SystemState<Current>,
-        after: &SystemState<Current>,
-    ) {
+    fn record_state_changes<D: Data>(&mut self, before: &SystemState<D>, after: &SystemState<D>) {
         for (line, (old, new)) in (0..).zip(before.lines.iter().zip(&after.lines)) {
             let (old, new) = (self.states(line, old), self.states(line, new));
             for ((agent, old), (_, state)) in old.into_iter().zip(new) {
@@ -240,7 +260,7 @@ impl<'s> SequenceBuilder<'s> {
     }
 
     /// Agents that have a state for this line, with the state as text.
-    fn states(&self, number: u8, line: &Line<Current>) -> Vec<(usize, String)> {
+    fn states<D: Data>(&self, number: u8, line: &Line<D>) -> Vec<(usize, String)> {
         let remotes = line
             .remotes
             .iter()
