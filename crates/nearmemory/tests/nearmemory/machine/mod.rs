@@ -2,6 +2,7 @@
 
 mod arrays;
 mod cores;
+mod dram;
 mod host_copies;
 mod ordered;
 mod pages;
