@@ -794,6 +794,20 @@ impl Machine {
         ]
         .map(|(name, value)| (name.to_string(), value))
         .into();
+        if self.platform.prefetch_streams.value > 0 {
+            let counters = [
+                (
+                    "host: lines prefetched by hardware",
+                    host.hardware_prefetches,
+                ),
+                (
+                    "host: lines prefetched by hardware and used",
+                    host.hardware_used,
+                ),
+                ("host: hardware prefetches dropped", host.hardware_dropped),
+            ];
+            all_counters.extend(counters.map(|(name, value)| (name.to_string(), value)));
+        }
         if let Some(cache) = far.cache_counters() {
             let counters = [
                 ("far memory: cache hits", cache.hits),

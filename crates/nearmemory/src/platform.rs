@@ -80,6 +80,10 @@ quantities! {
     page "host" "page" Bytes (PageSize::LIMITS.0, PageSize::LIMITS.1) PowersOfTwo "A page of the host.";
     tlb "host" "tlb" Count (1, 1 << 16) Any "Translations of a core's buffer, of pages of any size.";
     tlb_walk "host" "tlb_walk" Picoseconds (0, MS) Any "Additional latency of an access that misses in the translation buffer.";
+    prefetch_streams "prefetcher" "streams" Count (0, 64) Any "Streams of lines of far memory that the hardware prefetcher of a host core follows; 0 for no prefetcher.";
+    prefetch_stride "prefetcher" "stride" Count (1, 4096) Any "Largest distance between successive lines of a stream, in lines of 128 bytes; 1 for sequential streams only.";
+    prefetch_distance "prefetcher" "distance" Count (1, 1024) Any "Strides from an access to the first line that it prefetches.";
+    prefetch_degree "prefetcher" "degree" Count (1, 64) Any "Lines of a stream that an access prefetches, one after the other.";
     request "host" "request" Picoseconds (0, MS) Any "From a core to the link, or to the host's memory.";
     fill "host" "fill" Picoseconds (0, MS) Any "From the link or the host's memory to a core.";
     main_latency "host" "memory_latency" Picoseconds (0, MS) Any "The host's own memory.";

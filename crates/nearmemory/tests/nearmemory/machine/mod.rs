@@ -6,6 +6,7 @@ mod dram;
 mod host_copies;
 mod ordered;
 mod pages;
+mod prefetcher;
 mod programs;
 mod races;
 mod rates;
