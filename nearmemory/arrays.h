@@ -1,6 +1,6 @@
 // Arrays in far memory, with map, filter and reduce operations by a near-memory core. The interface hides lines, cache
-// maintenance, copies and stamps. While an operation is in progress, the host caches no element of its arrays; when the core
-// responds, all elements of the result are in far memory.
+// maintenance, copies and stamps. While an operation is in progress, the host caches no element of its arrays; when the
+// core responds, all elements of the result are in far memory.
 //
 // A channel program defines its operations from functions of elements, and lists them:
 //
@@ -8,8 +8,8 @@
 //     NM_MAP(squares, int32_t, int64_t, square)
 //     NM_ARRAYS(4096, squares)
 //
-// The host refers to an operation by its index in the list. Include this after host.h, or in a channel program after channel.h.
-// The size of an element is a power of two, from 1 byte to the size of a line.
+// The host refers to an operation by its index in the list. Include this after host.h, or in a channel program after
+// channel.h. The size of an element is a power of two, from 1 byte to the size of a line.
 
 #ifndef NEARMEMORY_ARRAYS_H
 #define NEARMEMORY_ARRAYS_H
@@ -18,8 +18,8 @@
 
 #include <string.h>
 
-// Words of a request: operation; address, length and element size (bytes) of the array; address, capacity (elements) and
-// element size (bytes) of the result.
+// Words of a request: operation; address, length and element size (bytes) of the array; address, capacity (elements)
+// and element size (bytes) of the result.
 enum {
   NM_REQUEST_OPERATION,
   NM_REQUEST_IN,
@@ -36,7 +36,8 @@ enum {
 
 #ifdef NEARMEMORY_CHANNEL_H
 
-// Lines per part, the unit of a copy. While a part is processed, the next one is fetched and the previous one is stored.
+// Lines per part, the unit of a copy. While a part is processed, the next one is fetched and the previous one is
+// stored.
 #define NM_PART 32
 #define NM_PART_BYTES (NM_PART * NM_LINE)
 
@@ -110,8 +111,8 @@ static inline void nm_writer_end(struct nm_writer *writer) {
   nm_await_stores(nm_stores_begun());
 }
 
-// An operation: element sizes of array and result; true if the result is a single element; the function, which returns the
-// length of the result.
+// An operation: element sizes of array and result; true if the result is a single element; the function, which returns
+// the length of the result.
 struct nm_operation {
   uint64_t size, out_size;
   int reduces;
@@ -120,7 +121,7 @@ struct nm_operation {
 
 // Requires that elements fill a line exactly, so that no element crosses the boundary of two parts.
 #define NM_REQUIRE_ELEMENT_SIZE(type)                                                                             \
-  _Static_assert(NM_LINE % sizeof(type) == 0, "an element has 1, 2, 4 or as many bytes as are a power of two, up to 128")
+  _Static_assert(NM_LINE % sizeof(type) == 0, "the size of an element is a power of two, from 1 to 128 bytes")
 
 // Loop over all elements of an array.
 #define NM_EACH(type, element, in, length, ...)                                                                   \
@@ -242,12 +243,12 @@ static inline struct nm_array nm_array(struct nm_arrays *arrays, uint64_t length
 // Element of an array, as an lvalue.
 #define NM_ELEMENT(type, array, index) (((volatile type *)(array).far)[index])
 
-// Runs an operation on all elements and returns the length of the result. Returns -1 if the program lacks the operation for
-// these element sizes, the capacity of the result is insufficient, or the program has ended. The result may overwrite
-// elements of the array that are no longer needed.
+// Runs an operation on all elements and returns the length of the result. Returns -1 if the program lacks the operation
+// for these element sizes, the capacity of the result is insufficient, or the program has ended. The result may
+// overwrite elements of the array that are no longer needed.
 static inline int64_t nm_do(struct nm_arrays *arrays, uint64_t operation, struct nm_array in, struct nm_array *out) {
-  uint64_t request[NM_REQUEST_WORDS] = {operation, (uintptr_t)in.far, in.length, in.size, (uintptr_t)out->far, out->room,
-                                out->size};
+  uint64_t request[NM_REQUEST_WORDS] = {operation,           (uintptr_t)in.far, in.length, in.size,
+                                        (uintptr_t)out->far, out->room,         out->size};
   uint64_t response = NM_NO_OPERATION;
   // Write back dirty lines to far memory, and invalidate stale copies.
   nm_flush_all(in.far, in.room * in.size);

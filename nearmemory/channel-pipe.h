@@ -1,13 +1,14 @@
 // Line pipes of a near-memory core, in its scratchpad. channel.h includes this file through pipe.h.
 //
-// A receiver locks its lines for write-backs. A line that the host writes back is stored at once, with a notice, and the
-// scratchpad holds its acknowledgement until the core releases it. Until then, no other write-back changes the line. A line is
-// released when the core has taken it, or if its tag says that the host's cache has evicted it partially written. The host
-// polls the number of taken lines. It waits for a release only if its cache has evicted one line twice while it was written,
-// so a core with a receiver takes notices while it waits: a loop that waits calls nm_relax.
+// A receiver locks its lines for write-backs. A line that the host writes back is stored at once, with a notice, and
+// the scratchpad holds its acknowledgement until the core releases it. Until then, no other write-back changes the
+// line. A line is released when the core has taken it, or if its tag says that the host's cache has evicted it
+// partially written. The host polls the number of taken lines. It waits for a release only if its cache has evicted one
+// line twice while it was written, so a core with a receiver takes notices while it waits: a loop that waits calls
+// nm_relax.
 //
-// A sender writes lines with plain stores, and the host polls their tags: a held read would block a host that has other work.
-// stream.h has the stream of lines that the scratchpad holds for the host.
+// A sender writes lines with plain stores, and the host polls their tags: a held read would block a host that has other
+// work. stream.h has the stream of lines that the scratchpad holds for the host.
 
 #ifndef NEARMEMORY_CHANNEL_PIPE_H
 #define NEARMEMORY_CHANNEL_PIPE_H
@@ -16,8 +17,8 @@
 #error "include nearmemory/channel.h before other headers of pipes"
 #endif
 
-// Users of the core's notices: receivers of line pipes, and a stream, which takes all notices while it is open. One variable
-// per program, shared by all of its source files.
+// Users of the core's notices: receivers of line pipes, and a stream, which takes all notices while it is open. One
+// variable per program, shared by all of its source files.
 enum { NM_PIPES_USE_NOTICES = 1, NM_STREAM_USES_NOTICES = 2 };
 __attribute__((weak)) uint64_t nm_notice_users;
 
@@ -29,7 +30,8 @@ struct nm_sender {
 
 struct nm_receiver {
   struct nm_pipe *pipe;
-  // Lines of the pipe, lines received, position of the next line, and line of the scratchpad at which the pipe's lines begin.
+  // Lines of the pipe, lines received, position of the next line, and line of the scratchpad at which the pipe's lines
+  // begin.
   uint64_t lines, received, slot, first;
   // True once the stream has ended; and if the core has taken the notice of the next line, but not the line.
   int ended, noticed;
@@ -39,8 +41,8 @@ static inline struct nm_sender nm_sender(struct nm_pipe *pipe, uint64_t lines) {
   return (struct nm_sender){pipe, lines, 0, 0, 0};
 }
 
-// Handles a notice: releases a line that the host's cache has evicted partially written. Returns 1 if the line is whole. A
-// program that takes notices itself passes those of line pipes to this function.
+// Handles a notice: releases a line that the host's cache has evicted partially written. Returns 1 if the line is
+// whole. A program that takes notices itself passes those of line pipes to this function.
 static inline int nm_pipe_notice(uint64_t notice) {
   uint64_t line = nm_notice_line(notice);
   if (notice == NM_NO_NOTICE || nm_notice_kind(notice) == NM_READ) return 0;
@@ -109,8 +111,8 @@ static inline void nm_look_for_notice(struct nm_receiver *receiver) {
   receiver->noticed |= nm_pipe_notice(notice) && notice == (receiver->first + receiver->slot) * 2 + NM_WRITE_BACK;
 }
 
-// Returns the words of the next line, without copying them, and their number; the caller then calls nm_line_done. Without a
-// line, returns a null pointer with the number 0, or -1 at the end of the stream.
+// Returns the words of the next line, without copying them, and their number; the caller then calls nm_line_done.
+// Without a line, returns a null pointer with the number 0, or -1 at the end of the stream.
 static inline const volatile uint64_t *nm_next_line(struct nm_receiver *receiver, int *count) {
   volatile struct nm_line *line = &receiver->pipe->lines[receiver->slot];
   uint64_t tag = line->tag;
@@ -127,8 +129,8 @@ static inline const volatile uint64_t *nm_next_line(struct nm_receiver *receiver
   return 0;
 }
 
-// Receives the words of all available lines, and returns their number: 0 if none is available, -1 at the end of the stream.
-// The capacity must be at least one line.
+// Receives the words of all available lines, and returns their number: 0 if none is available, -1 at the end of the
+// stream. The capacity must be at least one line.
 static inline int64_t nm_receive_some(struct nm_receiver *receiver, uint64_t *words, uint64_t capacity) {
   uint64_t received = 0;
   int count = 0;

@@ -1,10 +1,11 @@
-// Interface of channel programs, which run on near-memory cores. A program defines the function `channel`, which receives
-// four words of the host and returns the exit status, and declares its resources with NM_CHANNEL:
+// Interface of channel programs, which run on near-memory cores. A program defines the function `channel`, which
+// receives four words of the host and returns the exit status, and declares its resources with NM_CHANNEL:
 //
 //     NM_CHANNEL(4096, NM_GIVEN)
 //     int channel(uint64_t a, uint64_t b, uint64_t c, uint64_t d) { ... }
 //
-// The core enforces the declaration. The simulator prints the output of printf; the output itself takes no simulated time.
+// The core enforces the declaration. The simulator prints the output of printf; the output itself takes no simulated
+// time.
 
 #ifndef NEARMEMORY_CHANNEL_H
 #define NEARMEMORY_CHANNEL_H
@@ -34,8 +35,8 @@
 
 int channel(uint64_t, uint64_t, uint64_t, uint64_t);
 
-// Semihosting call of the C library. It replaces the library's function, which is followed by zeroes: illegal instructions,
-// which the verifier would reject.
+// Semihosting call of the C library. It replaces the library's function, which is followed by zeroes: illegal
+// instructions, which the verifier would reject.
 __attribute__((naked, used, weak)) uintptr_t sys_semihost(uintptr_t operation, uintptr_t argument) {
   __asm__(".option push\n .option norvc\n slli zero, zero, 0x1f\n ebreak\n srai zero, zero, 7\n ret\n"
           ".option pop");
@@ -128,8 +129,8 @@ static inline uint64_t nm_lesser(uint64_t a, uint64_t b) {
 #endif
 }
 
-// Waits until the stamps (every second word) of consecutive lines are later than the given time. Eight stamps are loaded
-// before the first is used, because the in-order core stalls at the first use of each load.
+// Waits until the stamps (every second word) of consecutive lines are later than the given time. Eight stamps are
+// loaded before the first is used, because the in-order core stalls at the first use of each load.
 static inline void nm_stamped_since(const volatile uint64_t *stamps, uint64_t lines, uint64_t since) {
   for (; lines >= 8; lines -= 8, stamps += 16) {
     uint64_t first;
@@ -147,8 +148,8 @@ static inline void nm_stamped_since(const volatile uint64_t *stamps, uint64_t li
     }
 }
 
-// Wait until all fetches, or all stores, with numbers up to this one are complete, by one look at a count: the number is the
-// result of nm_fetches_begun or nm_stores_begun after the copy was begun.
+// Wait until all fetches, or all stores, with numbers up to this one are complete, by one look at a count: the number
+// is the result of nm_fetches_begun or nm_stores_begun after the copy was begun.
 static inline void nm_await_fetches(uint64_t number) {
   while (nm_fetches_complete() < number) {
   }

@@ -1,5 +1,5 @@
-// Threads on the cores of one host, which share coherent memory and have atomic accesses. A program starts on the first core
-// and runs functions on the others; `--set host.cores=N` sets the number of cores.
+// Threads on the cores of one host, which share coherent memory and have atomic accesses. A program starts on the first
+// core and runs functions on the others; `--set host.cores=N` sets the number of cores.
 //
 // The cores share the last-level cache, so copies of far memory and scratchpads are equally stale for all of them. This
 // header is the only interface to the other cores. Functions there must not use files or input, nor allocate memory.
@@ -58,8 +58,8 @@ __attribute__((naked, used)) static void nm_thread_begin(void) {
           "mv a0, a1\n ld sp, 0(a0)\n j nm_thread_run");
 }
 
-// Calls a function on another, idle core. Returns 0, or a negative value if the core does not exist or is busy, or if memory
-// is exhausted.
+// Calls a function on another, idle core. Returns 0, or a negative value if the core does not exist or is busy, or if
+// memory is exhausted.
 static inline int nm_thread_start(struct nm_thread *thread, uint64_t core, void (*function)(void *), void *argument) {
   size_t align = _tls_align() < 16 ? 16 : _tls_align(), tls = (_tls_size() + align - 1) / align * align;
   // The thread-local storage is above the stack, in the same allocation.

@@ -1,9 +1,9 @@
-// Line pipes between two near-memory cores, through far memory that the host has given to both. The sender stores
-// lines from its scratchpad, the receiver fetches them to its own: only whole lines are transferred, so no line needs a tag, and
-// all of its words are data.
+// Line pipes between two near-memory cores, through far memory that the host has given to both. The sender stores lines
+// from its scratchpad, the receiver fetches them to its own: only whole lines are transferred, so no line needs a tag,
+// and all of its words are data.
 //
-// Counts are sent through the FIFOs between the two cores: the sender reports the words stored in far memory, and the receiver
-// the lines fetched. These FIFOs are reserved for the pipe, so there is one such pipe between two cores.
+// Counts are sent through the FIFOs between the two cores: the sender reports the words stored in far memory, and the
+// receiver the lines fetched. These FIFOs are reserved for the pipe, so there is one such pipe between two cores.
 
 #ifndef NEARMEMORY_FAR_PIPE_H
 #define NEARMEMORY_FAR_PIPE_H
@@ -13,8 +13,8 @@
 // Data words per line.
 #define NM_FAR_WORDS (NM_LINE / 8)
 
-// One side of a pipe: the core of the other side, the first line in far memory and in this core's scratchpad, the number of
-// lines, and the number of lines transferred.
+// One side of a pipe: the core of the other side, the first line in far memory and in this core's scratchpad, the
+// number of lines, and the number of lines transferred.
 struct nm_far_side {
   uint64_t core, far, first, lines, done;
 };
@@ -29,7 +29,8 @@ struct nm_far_sender {
 // Receiving side; private to the receiver's core.
 struct nm_far_receiver {
   struct nm_far_side side;
-  // Fetched words not yet received, the word index at which they begin, and fetched lines not yet reported to the sender.
+  // Fetched words not yet received, the word index at which they begin, and fetched lines not yet reported to the
+  // sender.
   uint64_t words_left, next_word, unreported;
 };
 
@@ -80,8 +81,8 @@ static inline uint64_t nm_far_room(struct nm_far_sender *sender) {
   return sender->side.lines - (sender->side.done - sender->taken);
 }
 
-// Sends words as long as there is space; returns the number of words sent. At most half of the lines are sent at once, so that the
-// receiver fetches some while others are stored.
+// Sends words as long as there is space; returns the number of words sent. At most half of the lines are sent at once,
+// so that the receiver fetches some while others are stored.
 static inline uint64_t nm_far_try_send(struct nm_far_sender *sender, const uint64_t *words, uint64_t count) {
   uint64_t room = nm_lesser(nm_far_room(sender), (sender->side.lines + 1) / 2);
   // A full FIFO means that the receiver has not yet read the earlier counts.
@@ -110,7 +111,8 @@ static inline void nm_far_end(struct nm_far_sender *sender) {
   nm_fifo_end(sender->side.core);
 }
 
-// Reports fetched lines to the sender. If the FIFO is full, the report is postponed: the sender still has earlier reports.
+// Reports fetched lines to the sender. If the FIFO is full, the report is postponed: the sender still has earlier
+// reports.
 static inline void nm_far_report(struct nm_far_receiver *receiver) {
   if (receiver->unreported == 0 || nm_fifo_room(receiver->side.core) == 0) return;
   nm_fifo_send(receiver->side.core, receiver->unreported);

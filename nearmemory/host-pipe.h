@@ -1,10 +1,10 @@
 // Line pipes of a host to and from near-memory cores. host.h includes this file through pipe.h.
 //
-// A sender marks a line as not whole, writes its words, writes its tag, flushes it, and prefetches it for its next use. So a
-// partially written line that a cache evicts is known as such, whatever the line contained before.
+// A sender marks a line as not whole, writes its words, writes its tag, flushes it, and prefetches it for its next use.
+// So a partially written line that a cache evicts is known as such, whatever the line contained before.
 //
-// No function waits for acknowledgements, which the scratchpad holds until the core has taken a line: only partial fences are
-// used. A full fence of the caller waits until the core has taken all lines.
+// No function waits for acknowledgements, which the scratchpad holds until the core has taken a line: only partial
+// fences are used. A full fence of the caller waits until the core has taken all lines.
 //
 // Each sent line that the core has not taken occupies an outstanding request of the host's last-level cache
 // (host.llc_misses). The lines of all pipes must be fewer.
@@ -72,7 +72,8 @@ static inline void nm_put(struct nm_sender *sender, const uint64_t *words, uint6
   nm_order_stores();
   line->tag = sender->sent << 8 | NM_WHOLE_LINE | count;
   nm_flush_now(line);
-  // Of a long pipe, only a line that is sent soon: prefetches compete with held lines for the cache's outstanding requests.
+  // Of a long pipe, only a line that is sent soon: prefetches compete with held lines for the cache's outstanding
+  // requests.
   uint64_t ahead = sender->slot + NM_PIPE_PREFETCHES - 1;
   if (sender->lines > NM_PIPE_PREFETCHES)
     line = &sender->pipe->lines[ahead < sender->lines ? ahead : ahead - sender->lines];
@@ -105,8 +106,8 @@ static inline void nm_line_done(struct nm_receiver *receiver) {
   if (half) nm_prefetch_far(&receiver->pipe->lines[ahead < receiver->lines ? ahead : ahead - receiver->lines]);
 }
 
-// Returns the words of the next line, without copying them, and their number; the caller then calls nm_line_done. Without a
-// line, returns a null pointer with the number 0, or -1 at the end of the stream.
+// Returns the words of the next line, without copying them, and their number; the caller then calls nm_line_done.
+// Without a line, returns a null pointer with the number 0, or -1 at the end of the stream.
 static inline const volatile uint64_t *nm_next_line(struct nm_receiver *receiver, int *count) {
   *count = receiver->ended ? -1 : 0;
   if (receiver->ended) return 0;
@@ -125,8 +126,8 @@ static inline const volatile uint64_t *nm_next_line(struct nm_receiver *receiver
   return 0;
 }
 
-// Receives the words of all available lines, and returns their number: 0 if none is available, -1 at the end of the stream.
-// The capacity must be at least one line.
+// Receives the words of all available lines, and returns their number: 0 if none is available, -1 at the end of the
+// stream. The capacity must be at least one line.
 static inline int64_t nm_receive_some(struct nm_receiver *receiver, uint64_t *words, uint64_t capacity) {
   uint64_t received = 0;
   int count = 0;

@@ -1,5 +1,5 @@
-// Hosts of near-memory cores: they start programs on the cores and communicate with them by pipes. A host caches far memory
-// and the scratchpads without hardware coherence: it cleans, flushes and fetches lines.
+// Hosts of near-memory cores: they start programs on the cores and communicate with them by pipes. A host caches far
+// memory and the scratchpads without hardware coherence: it cleans, flushes and fetches lines.
 
 #ifndef NEARMEMORY_HOST_H
 #define NEARMEMORY_HOST_H
@@ -71,7 +71,8 @@ static inline volatile uint64_t *nm_line_of(uint64_t core, uint64_t line) {
   return (volatile uint64_t *)(NM_SCRATCHPADS + (core << 24) + line * NM_LINE);
 }
 
-// Read a scratchpad line uncached; write a line back, as a whole unless a cache evicts it earlier. A lock holds either access.
+// Read a scratchpad line uncached; write a line back, as a whole unless a cache evicts it earlier. A lock holds either
+// access.
 static inline void nm_read_line(uint64_t core, uint64_t line, uint64_t words[16]) {
   volatile uint64_t *from = nm_line_of(core, line);
   nm_flush(from);
@@ -168,7 +169,9 @@ static inline void nm_stop(uint64_t core) { *nm_control(core, 0x848) = 1; }
 #endif
 
 // The line pipe whose lines begin at this line of the scratchpad.
-static inline struct nm_pipe *nm_pipe_of(uint64_t core, uint64_t line) { return (struct nm_pipe *)nm_line_of(core, line); }
+static inline struct nm_pipe *nm_pipe_of(uint64_t core, uint64_t line) {
+  return (struct nm_pipe *)nm_line_of(core, line);
+}
 
 // All lines of a range: write them back to far memory; the second function also invalidates them.
 static inline void nm_clean_all(volatile void *far, uint64_t bytes) {
@@ -214,7 +217,8 @@ static inline enum nm_state nm_wait(uint64_t core, int *status) {
 // Polls of a pipe between two checks that the program on the other side still runs.
 #define NM_POLLS 64
 
-// Waits for a line and receives its words, at least one; 0 at the end of the stream, -1 if the program ended without ending it.
+// Waits for a line and receives its words, at least one; 0 at the end of the stream, -1 if the program ended without
+// ending it.
 static inline int nm_receive_from(uint64_t core, struct nm_receiver *receiver, uint64_t words[NM_WORDS]) {
   for (;;) {
     // Words that the program sent before its end are visible after its end.

@@ -80,8 +80,8 @@ static inline void nm_clean_now(volatile void *line) { (void)line; }
 static inline void nm_prefetch_far(const volatile void *line) { __builtin_prefetch((const void *)line); }
 static inline void nm_give(uint64_t core, volatile void *far, uint64_t bytes) { (void)core, (void)far, (void)bytes; }
 
-// The file of a binary according to NEARMEMORY_CP: NAME=FILE, separated by commas. Errors in it are reported on standard
-// error, as the command does.
+// The file of a binary according to NEARMEMORY_CP: NAME=FILE, separated by commas. Errors in it are reported on
+// standard error, as the command does.
 static inline FILE *nm_binary_file(const char *name) {
   const char *list = getenv("NEARMEMORY_CP");
   size_t length = strlen(name);
@@ -102,14 +102,15 @@ static void *nm_native_thread(void *argument) {
   struct nm_native_core *core = argument;
   int (*run)(struct nm_native_core *) = (int (*)(struct nm_native_core *))dlsym(core->library, "nm_native_run");
   nm_native_current = core;
-  core->status = sigsetjmp(core->ended, 1) ? -1 : run(core);
+  core->status = sigsetjmp(core->stop_target, 1) ? -1 : run(core);
   nm_native_current = NULL;
   // Releases held requests, which no program would release any more.
   pthread_mutex_lock(&core->mutex);
   memset(core->locks, 0, sizeof core->locks);
   while (core->held) nm_native_release(core, core->held->line, core->held->kind);
   pthread_mutex_unlock(&core->mutex);
-  // Takes the words that other cores have sent or still send to this program, so that its successor does not receive them.
+  // Takes the words that other cores have sent or still send to this program, so that its successor does not receive
+  // them.
   for (int i = 0; i < NM_NATIVE_CORES; i++) {
     struct nm_native_fifo *fifo = &core->from[i];
     uint64_t sent = __atomic_load_n(&fifo->sent, __ATOMIC_ACQUIRE), words = sent & ~NM_NATIVE_END;
@@ -134,17 +135,17 @@ static inline uintptr_t nm_native_pc(void *context) {
 // Signal that stops a program.
 #define NM_NATIVE_SIGNAL (SIGRTMIN + 4)
 
-// Stops this thread's program if it is in its own code: elsewhere it may hold a lock that others need. A program that is
-// elsewhere ends where it leaves its section, or at a later signal.
+// Stops this thread's program if it is in its own code: elsewhere it may hold a lock that others need. A program that
+// is elsewhere ends where it leaves its section, or at a later signal.
 static void nm_native_handle_stop(int signal, siginfo_t *info, void *context) {
   struct nm_native_core *core = nm_native_current;
   uintptr_t pc = nm_native_pc(context);
   (void)signal, (void)info;
-  if (core && !core->busy && pc >= core->code && pc < core->code_end) siglongjmp(core->ended, 1);
+  if (core && !core->busy && pc >= core->code && pc < core->code_end) siglongjmp(core->stop_target, 1);
 }
 
-// Stops the program on a core, if one runs. (On unknown processors, only where it leaves a section; otherwise waits until
-// it ends.)
+// Stops the program on a core, if one runs. (On unknown processors, only where it leaves a section; otherwise waits
+// until it ends.)
 static inline void nm_stop(uint64_t number) {
   struct nm_native_core *core = nm_native_core(number);
   struct sigaction action = {.sa_sigaction = nm_native_handle_stop, .sa_flags = SA_SIGINFO | SA_RESTART};
@@ -179,8 +180,8 @@ static const char *nm_native_binary_error(const void *binary, uint64_t length) {
   memcpy(&header, binary, sizeof header);
   if (!dladdr((const void *)nm_native_handle_stop, &own_info)) return NULL;
   if (header.e_machine == ((const ElfW(Ehdr) *)own_info.dli_fbase)->e_machine) return NULL;
-  return header.e_machine == EM_RISCV ? "it is for the simulator's cores (RISC-V); natively a library of this machine is loaded, see native.flags"
-                                      : "it is for processors of another kind";
+  if (header.e_machine != EM_RISCV) return "it is for processors of another kind";
+  return "it is for the simulator's cores (RISC-V); natively a library of this machine is loaded, see native.flags";
 }
 
 // Loads a library from a private file, so that each load has its own variables. Returns NULL after printing the reason

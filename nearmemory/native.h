@@ -1,13 +1,14 @@
 // Native execution of hosts and channel programs as threads: no simulator, no timing, and no detection of missing cache
-// maintenance, because native caches are coherent. A host is compiled as a program, and a channel program as a library. The
-// environment variable NEARMEMORY_CP defines the binaries, as `--channel-program` does:
+// maintenance, because native caches are coherent. A host is compiled as a program, and a channel program as a library.
+// The environment variable NEARMEMORY_CP defines the binaries, as `--channel-program` does:
 //
 //     cc @nearmemory/native.flags host.c -o host
 //     cc @nearmemory/native.flags -shared sum.c -o sum.so
 //     NEARMEMORY_CP=sum=sum.so ./host
 //
 // A channel program is loaded anew at each start, so that cores share none of its variables. Its declared resources are
-// not enforced. Loads cannot be held: a lock holds a host that reads and writes lines by nm_read_line and nm_write_line.
+// not enforced. Loads cannot be held: a lock holds a host that reads and writes lines by nm_read_line and
+// nm_write_line.
 
 #ifndef NEARMEMORY_NATIVE_H
 #define NEARMEMORY_NATIVE_H
@@ -19,9 +20,10 @@
 #include <string.h>
 #include <time.h>
 
-// Number of cores, lines of a scratchpad, and words of a FIFO.
+// Number of cores, lines of a scratchpad, bytes of a line, and words of a FIFO.
 #define NM_NATIVE_CORES 4
 #define NM_NATIVE_LINES 512
+#define NM_NATIVE_LINE 128
 #define NM_NATIVE_FIFO 1024
 
 // Highest bit of the count of sent words: the stream ends after these words.
@@ -45,14 +47,16 @@ struct nm_native_held {
   struct nm_native_held *next;
 };
 
-// Shared state of a host and a near-memory core, and the core's private state: scratchpad, shared registers, FIFOs by
-// sending core; stamps as in scratchpad.h, last time returned by nm_now, lines per copy (nm_copies), numbers of fetches and
-// stores of the program; array of all cores, number of this core, and argument words.
+// Shared state of a host and a near-memory core, and the core's private state.
 struct nm_native_core {
-  uint64_t lines[NM_NATIVE_LINES][16] __attribute__((aligned(128)));
+  // Scratchpad, registers shared with the host, and FIFOs by sending core.
+  uint64_t lines[NM_NATIVE_LINES][16] __attribute__((aligned(NM_NATIVE_LINE)));
   uint64_t registers[32];
   struct nm_native_fifo from[NM_NATIVE_CORES];
-  uint64_t stamps[NM_NATIVE_LINES * 2], clock, copied, fetches, stores;
+  // Read and write stamp of each line in turn, as in scratchpad.h; last time returned by nm_now; lines per copy
+  // (nm_copies); numbers of fetches and stores of the program.
+  uint64_t stamps[NM_NATIVE_LINES * 2], clock, lines_per_copy, fetches, stores;
+  // Array of all cores, number of this core, and arguments of its program.
   struct nm_native_core *all;
   uint64_t number, words[4];
   // Lines that a stream has sent, as reported to the host.
@@ -66,7 +70,7 @@ struct nm_native_core {
   // stopped, a flag that is 1 once the host stops the program, and the handle of the loaded library.
   pthread_t thread;
   uintptr_t code, code_end;
-  sigjmp_buf ended;
+  sigjmp_buf stop_target;
   volatile int busy, stopping;
   void *library;
 };
@@ -75,7 +79,8 @@ struct nm_native_core {
 static inline uint64_t nm_native_now(struct nm_native_core *core) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
-  uint64_t now = time.tv_sec * 1000000000ull + time.tv_nsec, last = __atomic_load_n(&core->clock, __ATOMIC_RELAXED), next;
+  uint64_t now = time.tv_sec * 1000000000ull + time.tv_nsec, next;
+  uint64_t last = __atomic_load_n(&core->clock, __ATOMIC_RELAXED);
   do
     next = now > last ? now : last + 1;
   while (!__atomic_compare_exchange_n(&core->clock, &last, next, 1, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));

@@ -1,14 +1,15 @@
 // Pipes from one core to another, over memory and registers without hardware coherence.
 //
-// A line pipe is a ring of lines. A line has one writer at a time, and its last word, the tag, is written last: a cache may
-// evict a partially written line, so a line without the expected tag is ignored. Three implementations have one interface:
+// A line pipe is a ring of lines. A line has one writer at a time, and its last word, the tag, is written last: a cache
+// may evict a partially written line, so a line without the expected tag is ignored. Three implementations have one
+// interface:
 //
 //     host-pipe.h     a host of near-memory cores, if host.h is included: no waits for acknowledgements, and prefetches
 //     channel-pipe.h  a near-memory core, if channel.h is included: notices and locks of its scratchpad
 //     this file       any two cores that cache the same memory: both sides flush lines, and poll tags
 //
-// A register pipe is a word and a flag in uncached registers. The hardware cannot delay register accesses, so both sides
-// poll the flag.
+// A register pipe is a word and a flag in uncached registers. The hardware cannot delay register accesses, so both
+// sides poll the flag.
 //
 // A pipe is initially all zeroes. Each side has a private struct.
 
@@ -43,7 +44,8 @@ struct nm_pipe {
 // Full fence: earlier accesses are ordered before later ones.
 static inline void nm_order(void) { __asm__ volatile("fence iorw, iorw" ::: "memory"); }
 
-// Issues a flush of a line without fences; it may complete later. The caller orders earlier stores before it and later accesses after it.
+// Issues a flush of a line without fences; it may complete later. The caller orders earlier stores before it and later
+// accesses after it.
 static inline void nm_flush_now(volatile void *line) {
   __asm__ volatile(".option push\n .option arch, +zicbom\n cbo.flush (%0)\n .option pop" ::"r"(line) : "memory");
 }
@@ -110,7 +112,8 @@ static inline struct nm_sender nm_sender(struct nm_pipe *pipe, uint64_t lines) {
   return (struct nm_sender){pipe, lines, 0, 0};
 }
 
-// Initialises a receiver. Invalidates this core's stale copies of the lines, for example of an earlier pipe at this address.
+// Initialises a receiver. Invalidates this core's stale copies of the lines, for example of an earlier pipe at this
+// address.
 static inline struct nm_receiver nm_receiver(struct nm_pipe *pipe, uint64_t lines) {
   nm_order();
   for (uint64_t i = 0; i < lines; i++) nm_flush_now(&pipe->lines[i]);
@@ -165,8 +168,8 @@ static inline void nm_line_done(struct nm_receiver *receiver) {
   nm_flush(taken);
 }
 
-// Returns the words of the next line, without copying them, and their number; the caller then calls nm_line_done. Without a
-// line, returns a null pointer with the number 0, or -1 at the end of the stream.
+// Returns the words of the next line, without copying them, and their number; the caller then calls nm_line_done.
+// Without a line, returns a null pointer with the number 0, or -1 at the end of the stream.
 static inline const volatile uint64_t *nm_next_line(struct nm_receiver *receiver, int *count) {
   *count = receiver->ended ? -1 : 0;
   if (receiver->ended) return 0;
@@ -185,8 +188,8 @@ static inline const volatile uint64_t *nm_next_line(struct nm_receiver *receiver
   return 0;
 }
 
-// Receives the words of all available lines, and returns their number: 0 if none is available, -1 at the end of the stream.
-// The capacity must be at least one line. All received lines are reported to the sender together.
+// Receives the words of all available lines, and returns their number: 0 if none is available, -1 at the end of the
+// stream. The capacity must be at least one line. All received lines are reported to the sender together.
 static inline int64_t nm_receive_some(struct nm_receiver *receiver, uint64_t *words, uint64_t capacity) {
   uint64_t before = receiver->received, count = 0;
   while (!receiver->ended && receiver->received - before < receiver->lines) {
@@ -218,7 +221,8 @@ static inline int64_t nm_receive_some(struct nm_receiver *receiver, uint64_t *wo
 #include "nearmemory/channel-pipe.h"
 #endif
 
-// Sends all of these words, in as few lines as possible. Waits while the pipe is full; nm_try_send and nm_send_some do not.
+// Sends all of these words, in as few lines as possible. Waits while the pipe is full; nm_try_send and nm_send_some do
+// not.
 static inline void nm_send(struct nm_sender *sender, const uint64_t *words, uint64_t count) {
   while (count > 0) {
     if (!nm_has_room(sender)) {

@@ -1,22 +1,23 @@
-// Streams of whole lines from a near-memory core to its host. The host requests lines in advance: the scratchpad holds a
-// read of a locked line until the core releases it. So lines need no tags, neither side polls, and many requests are
+// Streams of whole lines from a near-memory core to its host. The host requests lines in advance: the scratchpad holds
+// a read of a locked line until the core releases it. So lines need no tags, neither side polls, and many requests are
 // outstanding.
 //
-// A cache may evict a received line before the host has used it; the host then requests it again. So the core changes a line
-// only after the host has reported the line as used, and the host requests the next line in this slot only after the report.
+// A cache may evict a received line before the host has used it; the host then requests it again. So the core changes a
+// line only after the host has reported the line as used, and the host requests the next line in this slot only after
+// the report.
 //
 // Requests of one host to one core stay in order: a report of used lines is written back before the lines are requested
-// again, and arrives before these requests. Otherwise the core would take such a request for one of an evicted line, and
-// would release the old content. The simulated link keeps this order. On a link whose virtual circuits may overtake each
-// other, the host must wait for the acknowledgement of the report: nm_clean_all instead of nm_clean_now.
+// again, and arrives before these requests. Otherwise the core would take such a request for one of an evicted line,
+// and would release the old content. The simulated link keeps this order. On a link whose virtual circuits may overtake
+// each other, the host must wait for the acknowledgement of the report: nm_clean_all instead of nm_clean_now.
 //
-// A core has one stream at a time, which receives all of its notices, and passes on those of line pipes. A new stream may
-// start after its end.
+// A core has one stream at a time, which receives all of its notices, and passes on those of line pipes. A new stream
+// may start after its end.
 //
 // Each requested line that the core has not sent occupies an outstanding miss of the host's last-level cache
-// (host.llc_misses, 64). Two streams of 32 lines occupy all of them: the host can then do nothing else with a core, not even
-// send a word, until one of them sends a line. With several streams, or few outstanding misses, define a smaller NM_STREAM before this
-// header is included, the same for host and core.
+// (host.llc_misses, 64). Two streams of 32 lines occupy all of them: the host can then do nothing else with a core, not
+// even send a word, until one of them sends a line. With several streams, or few outstanding misses, define a smaller
+// NM_STREAM before this header is included, the same for host and core.
 
 #ifndef NEARMEMORY_STREAM_H
 #define NEARMEMORY_STREAM_H
@@ -34,12 +35,14 @@
 
 #ifdef NEARMEMORY_CHANNEL_H
 
+// The core's end of a stream.
 struct nm_stream {
   // First line in the scratchpad, number of lines sent, and number of held requests by slot.
   uint64_t first, sent;
   uint8_t held[NM_STREAM];
 };
 
+// Begins a stream in NM_STREAM + 1 lines from scratchpad line `first` on.
 static inline struct nm_stream nm_stream(uint64_t first) {
   // Clears the host's report of an earlier stream.
   nm_words(first + NM_STREAM)[0] = 0;
@@ -78,7 +81,8 @@ static inline void nm_stream_send(struct nm_stream *stream) {
   for (; stream->held[slot] > 0; stream->held[slot]--) nm_release(stream->first + slot, NM_READ);
 }
 
-// Releases the remaining requests of the host, whose data is not used. The last line sent must identify itself as the last.
+// Releases the remaining requests of the host, whose data is not used. The last line sent must identify itself as the
+// last.
 static inline void nm_stream_end(struct nm_stream *stream) {
   for (uint64_t i = 0; i < NM_STREAM; i++) nm_unlock(stream->first + i, NM_READ);
   uint64_t notice;
@@ -90,13 +94,15 @@ static inline void nm_stream_end(struct nm_stream *stream) {
 
 #ifdef NEARMEMORY_HOST_H
 
+// The host's end of a stream.
 struct nm_stream_in {
   // Host address of the first line, number of lines used, and number of lines reported as used.
   volatile uint64_t *first;
   uint64_t taken, reported;
 };
 
-// Invalidates lines, and requests them again. Only loads are waited for: the scratchpad may hold write-backs of line pipes.
+// Invalidates lines, and requests them again. Only loads are waited for: the scratchpad may hold write-backs of line
+// pipes.
 static inline void nm_stream_request(struct nm_stream_in *in, uint64_t slot, uint64_t lines) {
   nm_order_loads();
   for (uint64_t i = 0; i < lines; i++) nm_flush_now(in->first + (slot + i) * 16);
@@ -137,7 +143,7 @@ struct nm_stream {
 };
 static inline struct nm_stream nm_stream(uint64_t first) {
   nm_words(first + NM_STREAM)[0] = 0;
-  nm_native_own->streamed = 0;
+  nm_native_self->streamed = 0;
   return (struct nm_stream){first, 0};
 }
 static inline void nm_stream_look(struct nm_stream *stream) { (void)stream; }
@@ -147,7 +153,7 @@ static inline volatile uint64_t *nm_stream_next(struct nm_stream *stream) {
   return nm_words(stream->first + stream->sent % NM_STREAM);
 }
 static inline void nm_stream_send(struct nm_stream *stream) {
-  __atomic_store_n(&nm_native_own->streamed, ++stream->sent, __ATOMIC_RELEASE);
+  __atomic_store_n(&nm_native_self->streamed, ++stream->sent, __ATOMIC_RELEASE);
 }
 static inline void nm_stream_end(struct nm_stream *stream) { (void)stream; }
 #endif

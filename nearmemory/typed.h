@@ -12,8 +12,8 @@
 //     points_receive  waits for a value; returns 1, or 0 at the end of the stream
 //
 // If host.h is included first, the variants points_send_to, points_flush_to, points_end_to and points_receive_from are
-// also defined. Their first argument is the core. They return -1 if the program on that core has ended before it received
-// the line or ended the stream, for example after a fault.
+// also defined. Their first argument is the core. They return -1 if the program on that core has ended before it
+// received the line or ended the stream, for example after a fault.
 
 #ifndef NEARMEMORY_TYPED_H
 #define NEARMEMORY_TYPED_H

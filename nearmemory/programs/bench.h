@@ -60,15 +60,16 @@ static inline uint64_t hash(uint64_t x) {
 // Maximum prefetch distance, in lines: ranges of far memory that are prefetched are longer by this.
 #define NM_MAX_PREFETCHES 128
 
-// Prefetch distance, in lines, of a loop that reads a line of far memory for each line that it prefetches: the number of lines
-// that the last-level cache may have in flight. Further prefetches would be dropped, and fewer would leave misses unused.
+// Prefetch distance, in lines, of a loop that reads a line of far memory for each line that it prefetches: the number
+// of misses that the last-level cache may have outstanding. Further prefetches would be dropped, and fewer would leave
+// miss entries unused.
 static inline uint64_t nm_prefetch_distance(void) {
   uint64_t misses = nm_last_cache_misses();
   return misses < NM_MAX_PREFETCHES ? misses : NM_MAX_PREFETCHES;
 }
 
-// Candidate prefetch distances, in eighths of that number: a loop with a shorter latency, or with accesses to the lines
-// between, is best with fewer.
+// Candidate prefetch distances, in eighths of `nm_prefetch_distance`: a loop with a shorter latency, or with accesses
+// to the lines between, is fastest with a shorter distance.
 static const uint64_t nm_prefetch_eighths[] = {1, 2, 3, 4, 6, 8};
 #define NM_PREFETCH_DISTANCES (sizeof nm_prefetch_eighths / sizeof *nm_prefetch_eighths)
 
@@ -77,10 +78,13 @@ static inline uint64_t nm_prefetch_candidate(unsigned index) {
   return (nm_prefetch_eighths[index] * nm_prefetch_distance() + 7) / 8;
 }
 
-// Loads a range of `bytes` bytes into the last-level cache, with prefetches, which reach 48 lines beyond its end.
+// Prefetch distance, in lines, of the loops below, which are not measured; they prefetch as far beyond the range.
+#define NM_WARM_DISTANCE 48
+
+// Loads a range of `bytes` bytes into the last-level cache, with prefetches.
 static inline void warm_cache(volatile uint64_t *far, uint64_t bytes) {
   for (uint64_t i = 0; i < bytes / NM_LINE; i++) {
-    nm_prefetch_far(far + (i + 48) * 16);
+    nm_prefetch_far(far + (i + NM_WARM_DISTANCE) * 16);
     (void)far[i * 16];
   }
 }
@@ -89,7 +93,7 @@ static inline void warm_cache(volatile uint64_t *far, uint64_t bytes) {
 static inline int is_zero(const volatile uint64_t *words, uint64_t bytes) {
   uint64_t bits = 0;
   for (uint64_t i = 0; i < bytes / 8; i += 16) {
-    nm_prefetch_far(words + i + 48 * 16);
+    nm_prefetch_far(words + i + NM_WARM_DISTANCE * 16);
     for (uint64_t j = 0; j < 16; j++) bits |= words[i + j];
   }
   return bits == 0;

@@ -9,6 +9,10 @@
 enum { SET, CLEAR, COPY, INTERLEAVED };
 static const char *const names[] = {"set", "clear", "copy", "interleaved copy"};
 
+// Line pipes in the core's scratchpad, as in bulk.c.
+#define IN 480
+#define OUT 490
+#define PIPE_LINES 2
 // Maximum size, in bytes, of the runs that select the prefetch distance.
 #define MAX_TUNED_BYTES 262144
 
@@ -75,8 +79,8 @@ static void run_on_cores(int operation, struct memory range, uint64_t value, uin
   team_run(work);
 }
 
-// Runs an operation on the host. Returns the time until the last line can be read again and, in far memory, all lines are
-// written back.
+// Runs an operation on the host. Returns the time until the last line can be read again and, in far memory, all lines
+// are written back.
 static uint64_t by_host(int operation, struct memory range, uint64_t value, uint64_t distance, int all_cores) {
   if (range.far) nm_flush_all(range.from, range.bytes);
   uint64_t start = cycles();
@@ -85,12 +89,12 @@ static uint64_t by_host(int operation, struct memory range, uint64_t value, uint
   return cycles() - start;
 }
 
-// Line pipes to and from the near-memory core, with requests and answers.
+// Line pipes to and from the near-memory core, with requests and responses in the formats of bulk.c.
 static struct nm_sender out;
 static struct nm_receiver in;
 
-// Runs an operation on the near-memory core. Returns the time from the request to the response. The host has no copy of the
-// written lines.
+// Runs an operation on the near-memory core. Returns the time from the request to the response. The host has no copy of
+// the written lines.
 static uint64_t by_core(int operation, struct memory range, uint64_t value) {
   uint64_t start = cycles(), words[NM_WORDS];
   uint64_t job[4] = {operation, (uintptr_t)range.to, operation == SET ? value : (uintptr_t)range.from, range.bytes};
@@ -121,7 +125,8 @@ static void overwrite(struct memory range, uint64_t value) {
     fill(range.to, ~value, range.bytes, 0);
 }
 
-// Runs an operation on the near-memory core if `distance` is -1, otherwise on one or all cores of the host. Returns its time.
+// Runs an operation on the near-memory core if `distance` is -1, otherwise on one or all cores of the host with this
+// prefetch distance in lines. Returns its time.
 static uint64_t run(int operation, struct memory range, int64_t distance, int all_cores, uint64_t value) {
   return distance < 0 ? by_core(operation, range, value) : by_host(operation, range, value, distance, all_cores);
 }
@@ -171,8 +176,8 @@ int main(int argc, char **argv) {
   nm_give(0, far.to, bytes);
   nm_give(0, far.from, bytes);
   require(nm_spawn(0, "bulk", NULL) == 0, "the core does not start");
-  out = nm_sender(nm_pipe_of(0, 480), 2);
-  in = nm_receiver(nm_pipe_of(0, 490), 2);
+  out = nm_sender(nm_pipe_of(0, IN), PIPE_LINES);
+  in = nm_receiver(nm_pipe_of(0, OUT), PIPE_LINES);
   for (int operation = SET; operation <= INTERLEAVED; operation++) {
     if (operation != INTERLEAVED) {
       uint64_t distance = best_prefetch_distance(operation, far);

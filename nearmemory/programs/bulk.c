@@ -1,24 +1,33 @@
-// Sets, clears and copies far memory on requests of the host by a pipe: an operation, the destination, the source or value, and the
-// number of bytes, in whole lines. The answer is the last written word, read from far memory.
+// Sets, clears and copies ranges of far memory.
+//
+// A request is one line of four words in the line pipe at scratchpad line IN: the operation, as numbered by the enum
+// below; the destination's address in far memory; the source's address, or the 64-bit value that SET writes; and the
+// number of bytes, a multiple of a line. The response is one word in the line pipe at line OUT: the last word of the
+// destination, read back from far memory after all stores are complete.
 
 #include "nearmemory/channel.h"
 
 NM_CHANNEL(4096, NM_GIVEN)
 
-// Operations, as in bulk-host.c.
+// Operations, as in bulk-host.c. INTERLEAVED copies with overlapping fetches and stores.
 enum { SET, CLEAR, COPY, INTERLEAVED };
 
 // Lines of a transfer of `fill`, its maximum number of outstanding transfers, and lines of a transfer of `copy`.
 #define TRANSFER_LINES 48
 #define TRANSFERS 2
 #define SYNCHRONOUS 384
-// First of the lines that stay zero, and the destination of the read-back of the last line.
+// Scratchpad: copied lines from 0; lines that stay zero; pipes of requests and responses, as in bulk-host.c, with
+// PIPE_LINES data lines each; and the line into which the last line of the destination is read back.
 #define ZEROES 384
+#define IN 480
+#define OUT 490
+#define PIPE_LINES 2
 #define LAST 500
 
 static uint64_t minimum(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-// Stores the same lines repeatedly: several parts at a time, each with lines of its own.
+// Stores the lines from scratchpad line `from` repeatedly to `lines` lines at address `to`, TRANSFERS transfers at a
+// time, each from lines of its own.
 static void fill(uint64_t from, uint64_t to, uint64_t lines) {
   uint64_t stores[TRANSFERS] = {0};
   for (uint64_t slot = 0; lines > 0; slot = (slot + 1) % TRANSFERS) {
@@ -61,7 +70,8 @@ static void copy_interleaved(uint64_t to, uint64_t from, uint64_t lines) {
     uint64_t count = minimum(lines - copied, half_lines), other_half = 1 - current_half, current_fetch = fetched;
     if (copied + half_lines < lines) {
       nm_await_stores(stores[other_half]);
-      nm_fetch(other_half * half_lines, from + (copied + half_lines) * NM_LINE, minimum(lines - copied - half_lines, half_lines));
+      nm_fetch(other_half * half_lines, from + (copied + half_lines) * NM_LINE,
+               minimum(lines - copied - half_lines, half_lines));
       fetched = nm_fetches_begun();
     }
     nm_await_fetches(current_fetch);
@@ -71,9 +81,9 @@ static void copy_interleaved(uint64_t to, uint64_t from, uint64_t lines) {
   nm_await_stores(nm_stores_begun());
 }
 
-int channel(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
-  struct nm_receiver in = nm_receiver(nm_pipe_at(480), 2);
-  struct nm_sender out = nm_sender(nm_pipe_at(490), 2);
+int channel(uint64_t unused_0, uint64_t unused_1, uint64_t unused_2, uint64_t unused_3) {
+  struct nm_receiver in = nm_receiver(nm_pipe_at(IN), PIPE_LINES);
+  struct nm_sender out = nm_sender(nm_pipe_at(OUT), PIPE_LINES);
   uint64_t words[NM_WORDS];
   while (nm_receive(&in, words)) {
     uint64_t to = words[1], from = words[2], lines = words[3] / NM_LINE;
@@ -81,7 +91,7 @@ int channel(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
     case SET: set(to, from, lines); break;
     case CLEAR: fill(ZEROES, to, lines); break;
     case COPY: copy(to, from, lines); break;
-    default: copy_interleaved(to, from, lines);
+    default: copy_interleaved(to, from, lines);  // INTERLEAVED
     }
     nm_fetch(LAST, to + (lines - 1) * NM_LINE, 1);
     nm_await_fetches(nm_fetches_begun());

@@ -1,10 +1,9 @@
-// A Dhrystone-like instruction mix, by the host and by a near-memory core: computation on local data only.
-// Argument: rounds.
+// Benchmark: a Dhrystone-like instruction mix on local data, by the host and by a near-memory core (compute.c).
+// Argument: number of rounds. Prints the time of the same number of rounds on either side.
 
 #include "nearmemory/programs/bench.h"
 #include "nearmemory/programs/mixture.h"
 
-// The output is the time of the same number of rounds on either side.
 int main(int argc, char **argv) {
   uint64_t rounds = argument(argc, argv, 1), sum, word = 0;
   int status = 1;

@@ -1,12 +1,12 @@
-// Runs an instruction mix for the number of rounds that a register pipe delivers; another one returns
-// the checksum. Exit status 0 if the results are correct.
+// Runs the instruction mix of mixture.h. Register pipe 0 delivers one word, the number of rounds; register pipe 1
+// returns one word, the checksum. Exit status 0 if the results are correct.
 
 #include "nearmemory/channel.h"
 #include "nearmemory/programs/mixture.h"
 
 NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1))
 
-int channel(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
+int channel(uint64_t unused_0, uint64_t unused_1, uint64_t unused_2, uint64_t unused_3) {
   uint64_t rounds = 0, sum = 0;
   if (!nm_receive_word(nm_register_pipe(0), &rounds)) return 1;
   long is_wrong = mixture(rounds, &sum);

@@ -1,21 +1,22 @@
 // Generator of graphs of five shapes as adjacency lists. Shape and sizes determine the graph.
 //
-// Two are random graphs with undirected edges: recursive matrices (Kronecker) with randomly permuted node numbers,
-// and uniform ones. The others have the degree distribution of a social network, of web pages with clustered
-// neighbours, and of roads, and the same share of neighbours whose score is in the same line as the previous neighbour's.
+// Two are random graphs with undirected edges: recursive matrices (Kronecker) with randomly permuted node numbers, and
+// uniform ones. The others have the degree distribution of a social network, of web pages with clustered neighbours,
+// and of roads, and the same share of neighbours whose score is in the same line as the previous neighbour's.
 
 #ifndef NEARMEMORY_GRAPH_H
 #define NEARMEMORY_GRAPH_H
 
 #include "nearmemory/programs/bench.h"
 
-// Shapes of graphs, by the number that programs take as their argument.
+// Shapes of graphs, by the number that programs take as their argument, from 0.
 enum shape { KRONECKER, SOCIAL, CLUSTERED, ROADS, UNIFORM };
 
 // A graph as adjacency lists. `degrees[n]` is the number of lists that contain node n.
 struct graph {
+  // Number of nodes, and of entries of all lists: an undirected edge has two.
   uint64_t nodes, edges;
-  // Neighbours of node n are edges[first[n]] to edges[first[n + 1] - 1].
+  // Neighbours of node n are neighbours[first[n]] to neighbours[first[n + 1] - 1].
   uint32_t *first, *neighbours, *degrees;
 };
 
@@ -25,7 +26,8 @@ static inline uint64_t random_word(void) { return hash(graph_random += 0x9e3779b
 // Random number below a 32-bit limit.
 static inline uint32_t random_below(uint64_t limit) { return (random_word() >> 32) * limit >> 32; }
 
-// Draws an edge of a recursive matrix, with the probabilities of Graph 500: 57, 19, 19 and 5 per cent.
+// Draws an edge of a recursive matrix of 2^levels nodes, with the probabilities of Graph 500: 57, 19, 19 and 5 per cent
+// for the quadrants (0, 0), (0, 1), (1, 0) and (1, 1). The limits below are their sums, in units of 1/65536.
 static void kronecker_edge(int levels, uint32_t *from, uint32_t *to) {
   uint32_t a = 0, b = 0;
   for (int i = 0; i < levels; i += 4) {

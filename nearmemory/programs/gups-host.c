@@ -1,5 +1,6 @@
-// Updates random words of a table, each by a number that determines the word: by the host in its own memory and in far memory, with
-// and without prefetches, with prefetches by four cores, and by a near-memory core. Arguments: bytes of the table, updates.
+// Benchmark similar to GUPS: combines random words of a table with random numbers by exclusive or. Variants: the host
+// in its own memory and in far memory, with and without prefetches; four host cores with prefetches; a near-memory core
+// (gups.c). Arguments: bytes of the table, a power of two; number of updates.
 //
 // Repeating the updates undoes them, so a table that is not zero again has lost an update.
 
@@ -48,16 +49,19 @@ static void measure(uint64_t *table, uint64_t words, uint64_t updates, uint64_t 
   print_duration(label, duration);
 }
 
-// Each core updates its own part of the table, so that no word has two writers.
+// Arguments of `update` for each core's own part of the table, so that no word has two writers.
 static struct {
   uint64_t *table, words, updates, distance;
 } shared;
 
-static void work(uint64_t core) { update(shared.table + core * shared.words, shared.words, shared.updates, shared.distance); }
+static void work(uint64_t core) {
+  update(shared.table + core * shared.words, shared.words, shared.updates, shared.distance);
+}
 
-// The same by several cores.
+// Measures the updates by all cores of the team, verifies and prints them.
 static void measure_cores(uint64_t *table, uint64_t words, uint64_t updates, uint64_t distance, const char *label) {
-  shared.table = table, shared.words = words / CORES, shared.updates = updates / CORES, shared.distance = distance / CORES;
+  shared.table = table, shared.words = words / CORES, shared.updates = updates / CORES;
+  shared.distance = distance / CORES;
   uint64_t bytes = words * 8, cache_bytes = nm_last_cache();
   warm_cache(table, bytes < cache_bytes ? bytes : cache_bytes);
   team_begin();

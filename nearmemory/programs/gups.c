@@ -1,5 +1,8 @@
-// Updates random words of a table in far memory, one at a time: fetches the line, changes the word, stores the line. Arguments:
-// the table and its number of words; a register pipe delivers the number of updates, and another one returns the last random number.
+// Updates random words of a table in far memory, one at a time: fetches the line, changes the word, stores the line.
+//
+// Arguments: address of the table, its number of words (a power of two), and the seed of the random numbers, which are
+// those of next_random in bench.h. Register pipe 0 delivers one word, the number of updates; register pipe 1 returns
+// one word, the last random number.
 
 #include "nearmemory/channel.h"
 
@@ -8,8 +11,8 @@ NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1), NM_GIVEN)
 // Line of the scratchpad that holds the current line of the table.
 #define LINE 0
 
-// `words` is a power of two. The random numbers are those of next_random in bench.h.
-int channel(uint64_t table, uint64_t words, uint64_t random, uint64_t d) {
+// Exit status 0, or 1 without a number of updates.
+int channel(uint64_t table, uint64_t words, uint64_t random, uint64_t unused_3) {
   uint64_t updates = 0;
   volatile uint64_t *line = nm_words(LINE);
   if (!nm_receive_word(nm_register_pipe(0), &updates)) return 1;

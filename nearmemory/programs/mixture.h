@@ -1,5 +1,5 @@
-// A Dhrystone-like instruction mix, rewritten because the original's licence is unclear: records that are
-// copied and linked, strings that are copied and compared, calls with few arguments, branches on enumerated values, and arrays of
+// A Dhrystone-like instruction mix, rewritten because the original's licence is unclear: records that are copied and
+// linked, strings that are copied and compared, calls with few arguments, branches on enumerated values, and arrays of
 // one and two indices. It needs no C library, so that every core runs it.
 
 #ifndef NEARMEMORY_MIXTURE_H

@@ -1,10 +1,13 @@
-// PageRank in pull direction: each node's score is computed from its neighbours' scores, by several cores of the host. The nodes'
-// contributions are in the host's own memory or in far memory. The host reads them, with or without prefetches, or near-memory cores
-// sum them, which receive nodes and neighbours by lines or by registers. The graph is in the host's memory. Arguments: shape of the
-// graph, nodes, edges, maximum degree, cores of the host, near-memory cores, a bit mask of methods, and
-// rounds.
+// Benchmark: PageRank in pull direction, in which each node's score is computed from its neighbours' scores, by several
+// cores of the host. The graph is in the host's own memory; the nodes' contributions are there or in far memory. The
+// host reads them, with or without prefetches, or near-memory cores (pagerank.c) sum them, which receive nodes and
+// neighbours by line pipes or register pipes.
 //
-// All methods sum in the same order, so scores are compared bit by bit; those of the first method also with double precision.
+// Arguments: shape of the graph, as numbered in graph.h; nodes; edges; maximum degree; cores of the host, 1 to 4;
+// near-memory cores, 1 to 4; a bit mask of methods, with bit N for method N of the enum below; rounds.
+//
+// All methods sum in the same order, so scores are compared bit by bit; those of the first method also with double
+// precision.
 
 #include "nearmemory/cores.h"
 #include "nearmemory/programs/graph.h"
@@ -22,16 +25,19 @@ static const char *const names[] = {"local", "far", "far with hints", "line pipe
 // Maximum number of near-memory cores.
 #define MCCS 4
 
-// Arguments and derived values: cores on either side; prefetch distance in neighbours; first node of each host core;
-// number of rounds; current method; contribution of each node to each neighbour; sum of each node's neighbours'
-// contributions.
 static struct graph graph;
+// Cores of the host and near-memory cores that take part; prefetch distance in neighbours; first node of each host
+// core, and the number of nodes after them; number of rounds.
 static uint64_t cores, mccs, prefetch_distance, bounds[PIPES + 1], rounds;
+// The method that runs.
 static enum method method;
+// Contribution of each node to each of its neighbours; sum of the contributions of each node's neighbours.
 static float *contributions, *sums;
+// Barrier of the host's cores.
 static struct nm_barrier barrier;
 
-// Output of a host core to a near-memory core: pending messages, and counts of lines sent and received.
+// Output of a host core to a near-memory core: pending messages, and numbers of messages sent, and freed by the
+// receiver.
 struct out {
   struct message batch[BATCH];
   uint64_t pending, sent, taken;
@@ -124,14 +130,14 @@ static inline void send_node(uint64_t core, uint64_t node, const uint32_t *neigh
 }
 
 // Sends ROUND_ENDS or ALL_ENDS to all near-memory cores, with all pending messages.
-static void send_mark(uint64_t core, uint32_t what) {
+static void send_mark(uint64_t core, uint32_t mark) {
   for (uint64_t mcc = 0; mcc < mccs; mcc++) {
     if (method == REGISTERS) {
-      add_word(mcc, (uint64_t)what << 32);
+      add_word(mcc, (uint64_t)mark << 32);
       if (words[mcc].pending) send_words(mcc);
       continue;
     }
-    *next_message(core, mcc) = (struct message){.node = what};
+    *next_message(core, mcc) = (struct message){.node = mark};
     send_lines(core, mcc);
   }
 }
@@ -142,17 +148,19 @@ static void send_nodes(uint64_t core) {
     uint64_t at = graph.first[n], end = graph.first[n + 1];
     // Each block needs at least one message.
     if (at == end && n % BLOCK == 0) send_node(core, n, NULL, 0);
-    for (; at < end; at += NEIGHBOURS) send_node(core, n, graph.neighbours + at, end - at < NEIGHBOURS ? end - at : NEIGHBOURS);
+    for (; at < end; at += NEIGHBOURS)
+      send_node(core, n, graph.neighbours + at, end - at < NEIGHBOURS ? end - at : NEIGHBOURS);
   }
   send_mark(core, ROUND_ENDS);
 }
 
-// Sums the contributions of all neighbours of a range of nodes, on the host.
-static void sum_neighbours(uint64_t from, uint64_t to, uint64_t hints) {
+// Sums the contributions of all neighbours of nodes `from` to `to - 1`, on the host, with this prefetch distance in
+// neighbours; 0: no prefetches.
+static void sum_neighbours(uint64_t from, uint64_t to, uint64_t distance) {
   for (uint64_t n = from; n < to; n++) {
     float sum = 0;
     for (uint64_t i = graph.first[n]; i < graph.first[n + 1]; i++) {
-      if (hints) nm_prefetch_far(&contributions[graph.neighbours[i + hints]]);
+      if (distance) nm_prefetch_far(&contributions[graph.neighbours[i + distance]]);
       sum += *(volatile float *)&contributions[graph.neighbours[i]];
     }
     sums[n] = sum;
@@ -163,14 +171,17 @@ static void sum_neighbours(uint64_t from, uint64_t to, uint64_t hints) {
 static void contribute(uint64_t from, uint64_t to) {
   float base_score = (1 - DAMPING) / graph.nodes;
   for (uint64_t n = from; n < to; n++) {
-    if (method >= HINTS && n % BLOCK == 0) nm_prefetch_far(&sums[n + 32 * BLOCK]), nm_prefetch_far(&contributions[n + 32 * BLOCK]);
+    if (method >= HINTS && n % BLOCK == 0) {
+      nm_prefetch_far(&sums[n + 32 * BLOCK]);
+      nm_prefetch_far(&contributions[n + 32 * BLOCK]);
+    }
     contributions[n] = graph.degrees[n] ? (base_score + DAMPING * sums[n]) / graph.degrees[n] : 0;
   }
 }
 
 static int uses_near_memory(void) { return method == LINES || method == REGISTERS; }
 
-// Runs all rounds for the nodes of one core.
+// Runs all rounds for the nodes of one host core, whose number is the argument.
 static void work(void *argument) {
   uint64_t core = (uintptr_t)argument, from = bounds[core], to = bounds[core + 1], bytes = (to - from) * sizeof *sums;
   for (uint64_t round = 0; round < rounds; round++) {
@@ -234,13 +245,14 @@ static void measure(void) {
   uint64_t link = before[NM_BYTES_TO_DEVICE] + before[NM_BYTES_TO_HOST];
   uint64_t dram = (before[NM_LINES_READ] + before[NM_LINES_WRITTEN]) * NM_LINE;
   print_duration(names[method], duration / rounds);
-  if (method != LOCAL) printf("%s, link: %lu bytes\n%s, DRAM: %lu bytes\n", names[method], link / rounds, names[method], dram / rounds);
+  if (method != LOCAL)
+    printf("%s, link: %lu bytes\n%s, DRAM: %lu bytes\n", names[method], link / rounds, names[method], dram / rounds);
   if (method == FAR) printf("for 1000 scores: %lu lines\n", before[NM_LINES_READ] * 1000 / rounds / graph.edges);
   for (uint64_t mcc = 0; uses_near_memory() && mcc < mccs; mcc++)
     require(nm_wait(mcc, NULL) == NM_EXITED, "a core ends wrongly");
 }
 
-// Finds the best prefetch distance on the first edges.
+// Selects the prefetch distance with the shortest time for the first 1/32 of the edges.
 static void find_prefetch_distance(void) {
   uint64_t best_duration = UINT64_MAX, nodes = 0;
   while (nodes < graph.nodes && graph.first[nodes] < graph.edges / 32) nodes++;
@@ -253,7 +265,8 @@ static void find_prefetch_distance(void) {
   }
 }
 
-// Returns 1 if the same rounds in double precision have these sums up to rounding.
+// Returns 1 if the same rounds in double precision have these sums up to rounding: the absolute differences add up to
+// less than 1e-4, where all scores add up to 1.
 static int match_double_precision(const float *scores) {
   double *before = malloc(graph.nodes * sizeof *before), *now = malloc(graph.nodes * sizeof *now), error = 0;
   require(before && now, "no memory");

@@ -1,6 +1,8 @@
 // Sums the contributions of neighbours, in far memory, for the node of each message, and stores the sums there.
-// Arguments: addresses of contributions and sums, and number of line pipes that deliver messages; 0: register
-// pipes.
+//
+// Arguments: addresses in far memory of the arrays of contributions and of sums, one float a node; and the number of
+// line pipes that deliver messages, or 0 for register pipes. pagerank.h describes the messages. A word in register pipe
+// ROUND_DONE_REGISTER reports that all sums of a round are in far memory.
 
 #include "nearmemory/channel.h"
 #include "nearmemory/programs/pagerank.h"
@@ -10,18 +12,23 @@ NM_CHANNEL(8192, NM_REGISTER_PIPE(0), NM_REGISTER_PIPE(1), NM_REGISTER_PIPE(2), 
            NM_REGISTER_PIPE(10), NM_REGISTER_PIPE(11), NM_REGISTER_PIPE(12), NM_REGISTER_PIPE(13), NM_REGISTER_PIPE(14),
            NM_REGISTER_PIPE(15), NM_GIVEN)
 
-// First of the lines into which contributions are fetched. The next message is fetched while the previous one is summed.
+// First of the scratchpad lines into which contributions are fetched: two buffers of BUFFER_LINES lines, one for the
+// message that is summed and one for the next message.
 #define FETCHED FIRST_LINE(PIPES)
+#define BUFFER_LINES 32
 
 // Addresses of the arrays in far memory.
 static uint64_t contributions, sums;
 
-// A source of messages: number of the pipe, its first line, and messages received; current node and its block
-// (UINT64_MAX: none), index of the block's line among the SUM_LINES lines, numbers of the last stores of these; sum so
-// far.
+// A source of messages: a line pipe, or all register pipes.
 struct source {
+  // Number of the pipe, its first line, and number of messages received.
   uint64_t pipe, first, received;
-  uint64_t node, block, slot, stores[SUM_LINES];
+  // Current node and its block; UINT64_MAX: none.
+  uint64_t node, block;
+  // Index of the block's line among the SUM_LINES lines, and number of the last store of each of these lines.
+  uint64_t slot, stores[SUM_LINES];
+  // Sum of the current node so far.
   float sum;
   int ended;
 };
@@ -34,7 +41,8 @@ struct pending {
   uint64_t node, count, line, earlier_fetches;
 };
 
-// Numbers of fetches begun, and of fetches known to be complete: the copy engine's count is read only if this is too low.
+// Number of fetches begun, and of fetches known to be complete. The copy engine's count of complete fetches is read
+// only if the known number is too low.
 static uint64_t fetches_begun, fetches_complete;
 
 // Waits until all fetches with numbers up to this one are complete.
@@ -124,6 +132,7 @@ static int next_line(struct source *source, struct pending *next) {
 
 // Receives the next message of the register pipes. Returns 0 if none is available.
 static int next_words(struct source *source, struct pending *next) {
+  // The current and the previous message; index of the next register pipe, and of the current message.
   static struct message messages[2];
   static uint64_t words, which;
   uint64_t word = 0;
@@ -145,11 +154,11 @@ static void report_taken(const struct source *source, uint64_t taken) {
   *(volatile uint64_t *)nm_shared(TAKEN_REGISTER(source->pipe)) = taken;
 }
 
-int channel(uint64_t a, uint64_t b, uint64_t pipes, uint64_t d) {
+int channel(uint64_t contributions_address, uint64_t sums_address, uint64_t pipes, uint64_t unused_3) {
   static struct source sources[PIPES];
   struct pending previous = {0}, next;
-  contributions = a;
-  sums = b;
+  contributions = contributions_address;
+  sums = sums_address;
   uint64_t source_count = pipes ? pipes : 1, ended_sources = 0, buffer = 0, ended = 0;
   for (uint64_t i = 0; i < source_count; i++) {
     sources[i] = (struct source){.pipe = i, .first = FIRST_LINE(i), .node = UINT64_MAX, .block = UINT64_MAX};
@@ -160,7 +169,7 @@ int channel(uint64_t a, uint64_t b, uint64_t pipes, uint64_t d) {
     int has_message = pipes ? next_line(source, &next) : next_words(source, &next);
     int ends = has_message && next.node >= ALL_ENDS;
     if (has_message && !ends) {
-      next.line = FETCHED + buffer * 32;
+      next.line = FETCHED + buffer * BUFFER_LINES;
       buffer = !buffer;
       fetch_contributions(&next);
     }

@@ -1,5 +1,6 @@
-// Sends words to a near-memory core, by a line pipe or by register pipes, from one thread or from four; and
-// round trips of single words. Arguments: lines or registers, number of words, and number of threads if four.
+// Benchmark: sends words to a near-memory core (pipes.c), by line pipes or by register pipes, from one thread or from
+// four; and round trips of single words. Arguments: lines or register pipes of each thread; number of words of all
+// threads; number of threads, 1 or 4 (default 1). Round trips are measured with one line and one thread.
 
 #include "nearmemory/programs/bench.h"
 #include "nearmemory/programs/team.h"
@@ -9,14 +10,16 @@ enum { LINES, REGISTERS, LINE_ROUND_TRIP, REGISTER_ROUND_TRIP };
 
 // Number of register pipes for words; the pipe after them returns the sum.
 #define REGISTER_PIPES 15
+// First line of the pipe of returning words, as in pipes.c.
+#define RETURN_LINE 16
 // Words sent together.
 #define BATCH (64 * NM_WORDS)
 // Lines of the scratchpad.
 #define SCRATCHPAD 512
 
-// Starts the program; `count` is the number of lines or registers of each thread.
-static void start(uint64_t kind, uint64_t count, uint64_t threads) {
-  require(nm_spawn(0, "pipes", (uint64_t[4]){kind, count, threads}) == 0, "the core does not start");
+// Starts the program in a mode; `count` is the number of lines or registers of each thread.
+static void start(uint64_t mode, uint64_t count, uint64_t threads) {
+  require(nm_spawn(0, "pipes", (uint64_t[4]){mode, count, threads}) == 0, "the core does not start");
 }
 
 // Returns the sum that the core has computed, after its end.
@@ -27,7 +30,7 @@ static uint64_t receive_sum(void) {
   return word;
 }
 
-// Words of each thread, and its lines or registers.
+// Number of lines or registers of each thread, and of its words; the words, which repeat after BATCH.
 static uint64_t lines, words, batch[BATCH];
 
 // Sends all words of a thread by its line pipe.
@@ -53,13 +56,13 @@ static void send_by_registers(uint64_t thread) {
   nm_end_words(nm_registers_of(0, first + words % lines));
 }
 
-// Measures the time from the first word to the sum, which the core computes of each word or of each line's first word:
-// all lines but the last are full.
-static void measure(int kind, uint64_t threads, const char *label) {
-  void (*send)(uint64_t) = kind == LINES ? send_by_lines : send_by_registers;
-  uint64_t expected = 0, stride = kind == LINES ? NM_WORDS : 1;
+// Measures the time from the first word to the sum, which the core computes of each word, or of each line's first word:
+// all lines of a batch but the last are full.
+static void measure(int mode, uint64_t threads, const char *label) {
+  void (*send)(uint64_t) = mode == LINES ? send_by_lines : send_by_registers;
+  uint64_t expected = 0, stride = mode == LINES ? NM_WORDS : 1;
   for (uint64_t i = 0; i < words; i += stride) expected += batch[i % BATCH] * threads;
-  start(kind, lines, threads);
+  start(mode, lines, threads);
   if (threads > 1) team_begin();
   uint64_t start_time = cycles();
   if (threads > 1)
@@ -76,7 +79,7 @@ static void measure(int kind, uint64_t threads, const char *label) {
 static void measure_line_round_trip(uint64_t round_trips) {
   start(LINE_ROUND_TRIP, 1, 1);
   struct nm_sender out = nm_sender(nm_pipe_of(0, 0), 1);
-  struct nm_receiver in = nm_receiver(nm_pipe_of(0, 16), 1);
+  struct nm_receiver in = nm_receiver(nm_pipe_of(0, RETURN_LINE), 1);
   uint64_t start_time = cycles();
   for (uint64_t i = 0; i < round_trips; i++) {
     uint64_t words[NM_WORDS] = {i};
@@ -109,10 +112,11 @@ int main(int argc, char **argv) {
   lines = argument(argc, argv, 1);
   words = total_words / threads;
   require(threads == 1 || threads == CORES, "1 thread, or 4");
-  require(lines >= 1 && threads * (lines + 1) <= SCRATCHPAD && words > 0, "so many lines that there are, and some words");
+  require(lines >= 1 && threads * (lines + 1) <= SCRATCHPAD && words > 0, "pipes that fit, and at least 1 word a thread");
   for (uint64_t i = 0; i < BATCH; i++) batch[i] = hash(i);
   measure(LINES, threads, threads == 1 ? "lines" : "lines, 4 threads");
-  if (threads * lines <= REGISTER_PIPES) measure(REGISTERS, threads, threads == 1 ? "registers" : "registers, 4 threads");
+  if (threads * lines <= REGISTER_PIPES)
+    measure(REGISTERS, threads, threads == 1 ? "registers" : "registers, 4 threads");
   if (lines == 1 && threads == 1) {
     measure_line_round_trip(words / 16 + 1);
     measure_register_round_trip(words / 16 + 1);

@@ -1,6 +1,9 @@
-// A table of accounts in far memory, whose rows have a number and a balance: sums the balances, or selects the
-// rows below a balance, by the host in its own memory and in far memory, with and without prefetches, with prefetches by four cores,
-// and by a near-memory core. Arguments: bytes of the table, bytes of a row, and, for a selection, selected rows per 1,000.
+// Benchmark: sums the balances of a table of accounts, or selects the rows below a balance. Variants: the host in its
+// own memory and in far memory, with and without prefetches; four host cores with prefetches; a near-memory core, with
+// the program rows.c.
+//
+// Arguments: bytes of the table, a multiple of 64 lines; bytes of a row, a power of two from 8 to 128; and, for a
+// selection, whose rows have 128 bytes, the selected rows per 1,000.
 
 #include "nearmemory/programs/bench.h"
 #include "nearmemory/programs/team.h"
@@ -9,6 +12,8 @@
 // Operations, as in rows.c.
 enum { SUM, COPY, STREAM };
 
+// First scratchpad line of the stream, as in rows.c.
+#define FIRST_OF_STREAM 400
 // Limit of balances, which are 0 to BALANCES - 1.
 #define BALANCES 65536
 
@@ -21,7 +26,7 @@ static uint64_t balance(uint64_t row) { return hash(row) % BALANCES; }
 // First word of a row: its number in the lower half, its balance in the upper half.
 static uint64_t word(uint64_t row) { return row | balance(row) << 32; }
 
-// Returns a table of `bytes` bytes.
+// Returns a table of `bytes` bytes, in far memory if `far` is 1, otherwise in the host's own memory.
 static uint32_t *make_table(uint64_t bytes, int far) {
   uint64_t *table = far ? nm_far_alloc(bytes + NM_MAX_PREFETCHES * NM_LINE) : malloc(bytes);
   require(table != NULL, "no memory");
@@ -35,9 +40,10 @@ static uint32_t *make_table(uint64_t bytes, int far) {
   return (uint32_t *)table;
 }
 
-// Returns the sum and the number of the balances below a limit in a range of rows. Eight rows are loaded before the first is
-// used.
-static uint64_t add(const uint32_t *table, uint64_t from, uint64_t to, uint64_t below, uint64_t distance, uint64_t *count) {
+// Returns the sum of the balances below a limit in rows `from` to `to - 1`, and their number in `count`, with this
+// prefetch distance in lines; 0: no prefetches. Eight rows are loaded before the first is used.
+static uint64_t sum_below(const uint32_t *table, uint64_t from, uint64_t to, uint64_t below, uint64_t distance,
+                          uint64_t *count) {
   uint64_t sum = 0, count_below = 0, prefetch_offset = distance * NM_LINE / 4, step = width / 4;
   for (uint64_t row = from; row < to; row += 8) {
     const volatile uint32_t *at = table + row * step;
@@ -63,7 +69,7 @@ static uint64_t expected, selected, limit = BALANCES;
 // Measures the host with this prefetch distance in lines; 0: no prefetches.
 static void by_host(const uint32_t *table, uint64_t distance, const char *label) {
   uint64_t count, start = cycles();
-  uint64_t sum = add(table, 0, rows, limit, distance, &count), duration = cycles() - start;
+  uint64_t sum = sum_below(table, 0, rows, limit, distance, &count), duration = cycles() - start;
   require(sum == expected && count == selected, label);
   print_duration(label, duration);
 }
@@ -79,9 +85,9 @@ static uint64_t shared_distance;
 
 // Evaluates one core's part of the table.
 static void work(uint64_t core) {
-  // Parts begin with whole groups of eight rows.
+  // Parts are whole groups of eight rows.
   uint64_t each = (rows / 8 + CORES - 1) / CORES * 8, from = core * each, to = from + each < rows ? from + each : rows;
-  parts[core].sum = add(shared, from, to, limit, shared_distance, &parts[core].count);
+  parts[core].sum = sum_below(shared, from, to, limit, shared_distance, &parts[core].count);
 }
 
 // Measures all cores of the host.
@@ -96,7 +102,7 @@ static void by_cores(const uint32_t *table, const char *label) {
   print_duration(label, duration);
 }
 
-// Sends a request to the near-memory core and returns its start time.
+// Sends a request, in the format of rows.c, to the near-memory core and returns its start time.
 static uint64_t send_request(const uint64_t words[5]) {
   uint64_t start = cycles();
   for (int i = 0; i < 5; i++) nm_send_word(nm_registers_of(0, 0), words[i]);
@@ -127,7 +133,7 @@ static void sum(uint64_t table, uint64_t lines) {
 // Measures the selection by the near-memory core into far memory, and verifies each row.
 static void measure_copy(uint64_t table, uint64_t lines, uint64_t *to) {
   uint64_t start = send_request((uint64_t[5]){COPY, table, lines, limit, (uintptr_t)to});
-  require(receive_response() == selected, "how many rows the core has copied");
+  require(receive_response() == selected, "count of rows the core has copied");
   print_duration("core, copied", cycles() - start);
   int right = 1;
   for (uint64_t row = 0, at = 0; row < rows; row++)
@@ -141,7 +147,7 @@ static void measure_copy(uint64_t table, uint64_t lines, uint64_t *to) {
 // Measures the selection by the near-memory core as a stream, and verifies each row.
 static void measure_stream(uint64_t table, uint64_t lines) {
   uint64_t start = send_request((uint64_t[5]){STREAM, table, lines, limit}), sum = 0, count = 0, words = 0;
-  struct nm_stream_in in = nm_stream_from(0, 400);
+  struct nm_stream_in in = nm_stream_from(0, FIRST_OF_STREAM);
   for (;;) {
     volatile uint64_t *line = nm_stream_take(&in);
     uint64_t first = line[0];
@@ -153,7 +159,7 @@ static void measure_stream(uint64_t table, uint64_t lines) {
     count++;
   }
   uint64_t duration = cycles() - start;
-  require(receive_response() == selected && count == selected && sum == expected && words == 0, "the rows that came");
+  require(receive_response() == selected && count == selected && sum == expected && words == 0, "rows of the stream");
   print_duration("core, streamed", duration);
 }
 
@@ -168,7 +174,8 @@ int main(int argc, char **argv) {
   if (selects) limit = argument(argc, argv, 3) * BALANCES / 1000;
   for (uint64_t row = 0; row < rows; row++)
     if (balance(row) < limit) expected += balance(row), selected++;
-  uint32_t *local = make_table(bytes, 0), *far = make_table(bytes, 1), *to = nm_far_alloc(bytes + NM_MAX_PREFETCHES * NM_LINE);
+  uint32_t *local = make_table(bytes, 0), *far = make_table(bytes, 1);
+  uint32_t *to = nm_far_alloc(bytes + NM_MAX_PREFETCHES * NM_LINE);
   require(to != NULL, "no memory");
   by_host(local, 0, "host, local");
   by_host(far, 0, "host, far");

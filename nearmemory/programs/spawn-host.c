@@ -1,11 +1,12 @@
-// Starts a program on a core repeatedly: with the core verifying it first, and without. Prints the mean time of a
-// start and the length of the binary. Argument: number of starts.
+// Benchmark: starts a program (spawn.c) on a core repeatedly. The core first verifies it, then starts it as trusted,
+// without verification. Prints the mean time of a start, up to the acceptance of the program, and the length of the
+// binary. Argument: number of starts of each kind.
 
 #include "nearmemory/programs/bench.h"
 
 int main(int argc, char **argv) {
   uint64_t times = argument(argc, argv, 1);
-  require(times > 0, "once or more");
+  require(times > 0, "a count >= 1");
   static char binary[NM_BINARY];
   long length = nm_binary("spawn", binary, sizeof binary);
   require(length > 0, "no binary");
@@ -16,7 +17,7 @@ int main(int argc, char **argv) {
       require(nm_start(0, binary, length, words, trusted) == 0, "the core does not start");
       all += cycles() - start;
       int status = 0;
-      require(nm_wait(0, &status) == NM_EXITED && status == 1 + (int)i, "what the core ends with");
+      require(nm_wait(0, &status) == NM_EXITED && status == 1 + (int)i, "exit status of the core");
     }
     print_duration(trusted ? "as trusted" : "verified", all / times);
   }

@@ -11,4 +11,4 @@ NM_CHANNEL(1024)
 
 static const volatile char pad[PAD] = {[0 ... PAD - 1] = 1};
 
-int channel(uint64_t a, uint64_t b, uint64_t c, uint64_t d) { return pad[0] + a; }
+int channel(uint64_t a, uint64_t unused_1, uint64_t unused_2, uint64_t unused_3) { return pad[0] + a; }

@@ -9,6 +9,7 @@
 // Number of cores of a team, including the calling one.
 #define CORES 4
 
+// State of the team. All of its cores meet at the barrier before and after each function.
 static struct {
   struct nm_thread threads[CORES];
   struct nm_barrier barrier;
@@ -27,14 +28,16 @@ static void team_member(void *core) {
   }
 }
 
-// Starts the other cores of the team, which poll for work.
+// Starts the other cores of the team, which poll for work. Exits with an error message if the host has too few cores.
 static void team_begin(void) {
   team.barrier = (struct nm_barrier){.cores = CORES};
   for (uint64_t i = 1; i < CORES; i++)
-    require(nm_thread_start(&team.threads[i], i, team_member, (void *)(uintptr_t)i) == 0, "the host has not so many cores");
+    require(nm_thread_start(&team.threads[i], i, team_member, (void *)(uintptr_t)i) == 0,
+            "the host does not have 4 cores");
 }
 
-// Runs a function on all cores, and returns its duration in cycles (in a native program: nanoseconds).
+// Runs a function on all cores; its argument is the number of the core. Returns its duration in cycles (in a native
+// program: nanoseconds).
 static uint64_t team_run(void (*work)(uint64_t core)) {
   uint64_t start = cycles();
   team.work = work;

@@ -1,5 +1,5 @@
-// Trees of the benchmark "unbalanced tree search" (UTS), defined by the hash SHA-1 (FIPS 180). The state of a node is the hash
-// of its parent's state and its index among the siblings; the state determines the number of children.
+// Trees of the benchmark "unbalanced tree search" (UTS), defined by the hash SHA-1 (FIPS 180). The state of a node is
+// the hash of its parent's state and its index among the siblings; the state determines the number of children.
 //
 // Compiles with any C compiler, so that the numbers of nodes can be compared with the published ones.
 
@@ -15,8 +15,9 @@
 
 // Parameters of a tree.
 struct tree {
-  // Geometric trees: `branching` children on average at the root, varying with the depth by `shape`, down to `depth`. Binomial trees:
-  // `branching` children at the root; every other node has `children` children with probability `child_probability`, otherwise none.
+  // Geometric trees: `branching` children on average at the root, varying with the depth by `shape`, down to `depth`.
+  // Binomial trees: `branching` children at the root; every other node has `children` children with probability
+  // `child_probability`, otherwise none.
   enum { TREE_BINOMIAL, TREE_GEOMETRIC } type;
   enum { TREE_LINEAR, TREE_EXPONENTIAL, TREE_CYCLIC, TREE_FIXED } shape;
   int depth;
@@ -30,7 +31,7 @@ struct tree {
 
 static inline uint32_t rotate_left(uint32_t word, int count) { return word << count | word >> (32 - count); }
 
-// Computes the SHA-1 hash of a single block: at most 55 bytes.
+// Computes the SHA-1 hash of `length` bytes, at most 55: a single block with its padding.
 static void tree_hash(const uint8_t *bytes, unsigned length, uint8_t hash[TREE_STATE]) {
   uint32_t words[80], h[5] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};
   uint8_t block[64] = {0};
@@ -56,10 +57,10 @@ static void tree_hash(const uint8_t *bytes, unsigned length, uint8_t hash[TREE_S
 }
 
 // Computes the state of a child: the hash of the parent's state and the child's index.
-static void tree_spawn(const uint8_t state[TREE_STATE], uint32_t number, uint8_t child[TREE_STATE]) {
+static void tree_spawn(const uint8_t state[TREE_STATE], uint32_t index, uint8_t child[TREE_STATE]) {
   uint8_t bytes[TREE_STATE + 4];
   memcpy(bytes, state, TREE_STATE);
-  for (int i = 0; i < 4; i++) bytes[TREE_STATE + i] = number >> (24 - 8 * i);
+  for (int i = 0; i < 4; i++) bytes[TREE_STATE + i] = index >> (24 - 8 * i);
   tree_hash(bytes, sizeof bytes, child);
 }
 
@@ -88,7 +89,8 @@ static double tree_branching(const struct tree *tree, int depth) {
   }
 }
 
-// Returns the number of children of a node.
+// Returns the number of children of a node at this depth. In geometric trees it is geometrically distributed, by
+// inversion of a uniform number, and at most TREE_MAX_CHILDREN.
 static int tree_children(const struct tree *tree, const uint8_t state[TREE_STATE], int depth) {
   double uniform = tree_random(state);
   if (tree->type == TREE_BINOMIAL) {

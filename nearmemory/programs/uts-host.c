@@ -1,13 +1,16 @@
-// Searches an unbalanced tree: by the host in its own memory, in far memory, there with many nodes prefetched, the
-// same by four cores, and by one and four near-memory cores. The tree is built beforehand. Arguments: the fields of `struct tree`,
-// with `child_probability` in millionths, and the maximum number of nodes, beyond which nodes have no children.
+// Benchmark: searches an unbalanced tree (UTS), which is built beforehand. Variants: the host in its own memory and in
+// far memory, with and without prefetches; four host cores with prefetches; one and four near-memory cores (uts.c).
+//
+// Arguments: type, shape, depth, branching, child_probability in millionths, children and seed of `struct tree` in
+// tree.h, with types and shapes as the numbers of their enums; and the maximum number of nodes, beyond which nodes have
+// no children.
 
 #include "nearmemory/cores.h"
 #include "nearmemory/programs/bench.h"
 #include "nearmemory/programs/tree.h"
 #include "nearmemory/programs/uts.h"
 
-// Cores of the host, and near-memory cores, of the parallel searches; ranges of a core's stack.
+// Cores of the host, and near-memory cores, of the parallel searches; capacity of a core's stack in ranges.
 #define CORES 4
 #define MCCS 4
 #define STACK 65536
@@ -46,10 +49,13 @@ static struct node *build_tree(const struct tree *tree, uint64_t max_nodes) {
   return nodes;
 }
 
-// Search state of a core: stack of ranges, and prefetched nodes that were not yet read.
+// Search state of a core.
 struct search {
   const struct node *tree;
-  uint64_t prefetch_distance, height, prefetched, read, pending[NM_MAX_PREFETCHES];
+  // Prefetch distance in nodes, and number of ranges of the stack.
+  uint64_t prefetch_distance, height;
+  // Number of nodes prefetched and read so far, and ring of the nodes between.
+  uint64_t prefetched, read, pending[NM_MAX_PREFETCHES];
   uint64_t *stack;
   struct result result;
 };
@@ -95,7 +101,7 @@ static inline int process_next(struct search *search) {
 
 static struct search searches[CORES];
 
-// Shared pool of work, with its lock and the number of busy cores.
+// Shared pool of work: a lock, 1 while taken; number of ranges; number of busy cores, which may add ranges; the ranges.
 static struct {
   uint64_t lock, height, busy, ranges[POOL];
 } pool;
@@ -140,7 +146,8 @@ static void work(void *argument) {
 }
 
 static void require_result(struct result result, const char *label) {
-  int is_expected = result.nodes == expected.nodes && result.leaves == expected.leaves && result.max_depth == expected.max_depth;
+  int is_expected = result.nodes == expected.nodes && result.leaves == expected.leaves &&
+                    result.max_depth == expected.max_depth;
   require(is_expected, label);
 }
 
@@ -149,7 +156,8 @@ static void by_host(const struct node *tree, uint64_t prefetch_distance, uint64_
   struct nm_thread threads[CORES];
   struct result total = {0};
   for (uint64_t i = 0; i < cores; i++) {
-    searches[i] = (struct search){.tree = tree, .prefetch_distance = prefetch_distance, .stack = malloc(STACK * sizeof(uint64_t))};
+    uint64_t *stack = malloc(STACK * sizeof *stack);
+    searches[i] = (struct search){.tree = tree, .prefetch_distance = prefetch_distance, .stack = stack};
     require(searches[i].stack != NULL, "no memory");
   }
   pool.ranges[0] = RANGE(0, 1);
@@ -198,7 +206,8 @@ static void by_cores(struct node *tree, uint64_t cores, const char *label) {
 }
 
 int main(int argc, char **argv) {
-  struct tree tree = {argument(argc, argv, 1), argument(argc, argv, 2), argument(argc, argv, 3), argument(argc, argv, 4)};
+  struct tree tree = {argument(argc, argv, 1), argument(argc, argv, 2), argument(argc, argv, 3),
+                      argument(argc, argv, 4)};
   tree.child_probability = argument(argc, argv, 5) / 1e6;
   tree.children = argument(argc, argv, 6);
   tree.seed = argument(argc, argv, 7);
@@ -211,7 +220,8 @@ int main(int argc, char **argv) {
     for (uint64_t j = i; j < i + 3; j++) ((volatile uint64_t *)far)[j] = ((uint64_t *)local)[j];
   }
   nm_flush_all(far, bytes);
-  printf("all: %lu nodes\nof these: %lu leaves\ndown to: %lu nodes\n", expected.nodes, expected.leaves, expected.max_depth + 1);
+  printf("all: %lu nodes\nof these: %lu leaves\ndown to: %lu nodes\n", expected.nodes, expected.leaves,
+         expected.max_depth + 1);
   by_host(local, 0, 1, "local");
   by_host(far, 0, 1, "far");
   nm_flush_all(far, bytes);

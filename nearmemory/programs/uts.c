@@ -1,6 +1,8 @@
-// Searches a tree in far memory, alone or with other cores; idle cores request nodes from the others. Counts nodes and leaves,
-// and determines the depth. Arguments: address of the nodes, number of cores, and number of this core; the first
-// core begins at the root. A register pipe returns the three numbers.
+// Searches a tree in far memory, alone or with other cores; idle cores request nodes from the others (uts.h).
+//
+// Arguments: address of the array of nodes in far memory, number of cores, and number of this core. Core 0 begins at
+// the root, node 0. Register pipe 0 returns three words: the nodes and the leaves that this core has searched, and
+// their maximum depth. Exit status 0, or 1 if the tree is too deep for the stack.
 
 #include "nearmemory/channel.h"
 #include "nearmemory/programs/uts.h"
@@ -16,8 +18,12 @@ NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_FIFO(0), NM_FIFO(1), NM_FIFO(2), NM_FIF
 
 // Stack of ranges. The oldest range, usually the largest subtree, is at `bottom`; the newest is below `top`.
 static uint64_t stack[STACK], bottom, top;
-// Arguments; credit held by this core; results so far.
-static uint64_t far, cores, core, credit, nodes, leaves, max_depth;
+// Arguments: address of the nodes, number of cores, number of this core.
+static uint64_t far, cores, core;
+// Credit held by this core.
+static uint64_t credit;
+// Results so far.
+static uint64_t nodes, leaves, max_depth;
 
 // Moves the stack to the start of its array. Returns 0 if it is there already.
 static __attribute__((noinline)) int make_room(void) {
@@ -49,8 +55,8 @@ static inline uint64_t pop(void) {
 // Bit masks of cores: requesters without a response, and cores to which this core has sent a request.
 static uint64_t requesters, requested_cores;
 
-// Sends the oldest range, or half of the only range, to a requester, with 1/32 of the credit. Sends nothing if no node would
-// remain.
+// Sends the oldest range, or half of the only range, to a requester, with 1/32 to 1/64 of the credit. Sends nothing if
+// no node or no credit would remain.
 static __attribute__((noinline)) void send_range(void) {
   uint64_t range = stack[bottom], count = RANGE_COUNT(range);
   if (top == bottom || credit < 2 || (top - bottom == 1 && count == 1)) return;
@@ -66,7 +72,7 @@ static __attribute__((noinline)) void send_range(void) {
   nm_fifo_send(other, WORK(power, RANGE(RANGE_FIRST(range), count)));
 }
 
-// Receives the messages of the next core, round-robin. Returns 1 if the search has ended.
+// Receives all messages of one other core; successive calls take the cores in turn. Returns 1 if the search has ended.
 static __attribute__((noinline)) int receive_messages(void) {
   static uint64_t other;
   do
@@ -88,8 +94,8 @@ static __attribute__((noinline)) int receive_messages(void) {
   return 0;
 }
 
-// Requests nodes from the other cores and returns the credit; with all the credit, the first core announces the end. Returns
-// 1 if the search has ended.
+// Requests nodes from the other cores and returns the credit. If core 0 has all of the credit, it announces the end.
+// Returns 1 if the search has ended.
 static __attribute__((noinline)) int wait_for_work(void) {
   if (core == 0 && credit == CREDIT) {
     for (uint64_t other = 1; other < cores; other++) nm_fifo_send(other, SEARCH_ENDED);
@@ -134,7 +140,7 @@ static int search(void) {
   }
 }
 
-int channel(uint64_t address, uint64_t core_count, uint64_t number, uint64_t d) {
+int channel(uint64_t address, uint64_t core_count, uint64_t number, uint64_t unused_3) {
   far = address, cores = core_count, core = number;
   nm_copies(1);
   if (core == 0) credit = CREDIT, push(0, 1);

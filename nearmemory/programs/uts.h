@@ -1,14 +1,17 @@
-// Definitions of the tree search for host and near-memory cores: layout of nodes in far memory, and messages between cores.
+// Definitions of the tree search for host and near-memory cores: layout of nodes in far memory, and messages between
+// near-memory cores.
 
 #ifndef NEARMEMORY_UTS_H
 #define NEARMEMORY_UTS_H
 
 #include <stdint.h>
 
-// A node, in one line. Its children are consecutive lines.
+// A node, in one line. Its children are consecutive nodes.
 struct node {
+  // Index of the first child; number of children; number of edges from the root.
   uint64_t first;
   uint32_t children, depth;
+  // State of tree.h, from which the tree was built; searches do not use it.
   uint8_t state[20];
 } __attribute__((aligned(128)));
 
@@ -18,12 +21,16 @@ struct node {
 #define RANGE_FIRST(range) ((range) >> RANGE_BITS)
 #define RANGE_COUNT(range) ((range) & ((1 << RANGE_BITS) - 1))
 
-// An idle core requests nodes from all others, which record the request until they have some to give. Credit detects
-// termination: the first core begins with all of it, given nodes carry a part, and an idle core returns its own. The
-// search is over when the first core is idle and has all of the credit again.
+// Messages between cores, by their FIFOs. An idle core requests nodes from all others, which record the request until
+// they have some to give. Termination is detected by credit recovery: core 0 begins with all of the credit, each range
+// that is sent carries a part, and an idle core returns its own to core 0. The search is over when core 0 is idle and
+// has all of the credit again.
 //
-// A word to another core is a range with a part of the credit, encoded as its base-two logarithm in the upper bits; or, with the highest
-// bit, returned credit; the same without credit means the end; or, with the bit below, a request for nodes.
+// A message is one word:
+//   bit 63 set, credit in the lower bits       returned credit (RETURNED_CREDIT | credit)
+//   bit 63 set, no credit                      the search has ended (SEARCH_ENDED)
+//   bit 62 set                                 request for nodes (NODE_REQUEST)
+//   neither: bits 61 to 56, and 55 to 0        base-two logarithm of the credit, and a range (WORK)
 #define CREDIT ((uint64_t)1 << 61)
 #define WORK_BITS 56
 #define WORK(power, range) ((uint64_t)(power) << WORK_BITS | (range))

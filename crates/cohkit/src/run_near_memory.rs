@@ -242,6 +242,7 @@ fn read_platform(options: &options::Run, colour: bool) -> Result<Platform, Failu
     };
     let result = simulation::set_each(&options.set, |name, value| platform.set(name, value));
     result.map_err(|error| crate::sim::failure(error, colour))?;
+    platform.check().map_err(|error| input_error(&error))?;
     Ok(platform)
 }
 

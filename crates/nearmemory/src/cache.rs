@@ -1,7 +1,7 @@
-//! Set-associative caches of the host with LRU replacement; each set is in order of use, the most recent first. A
-//! cache holds the contents of lines of far memory and scratchpads; for the host's own memory, which is coherent, it
-//! only models which lines are present.
+//! Set-associative caches of the host with LRU replacement. A cache holds the contents of lines of far memory and
+//! scratchpads; for the host's own memory, which is coherent, it only models which lines are present.
 
+use crate::lru::{Entry, LruSets};
 use crate::scratchpad::{Data, LINE};
 use cohkit_units::Time;
 
@@ -17,6 +17,13 @@ pub(crate) struct Way {
     pub copy: Option<Box<Copy>>,
 }
 
+impl Entry for Way {
+    #[inline(always)]
+    fn key(&self) -> u64 {
+        self.line
+    }
+}
+
 /// Cached copy of a line that is not kept coherent.
 #[derive(Clone, Debug)]
 pub(crate) struct Copy {
@@ -26,13 +33,10 @@ pub(crate) struct Copy {
     pub dirty: bool,
 }
 
-/// A cache. Sets are selected by a hash of the line number.
+/// A cache.
 #[derive(Clone, Debug)]
 pub(crate) struct Cache {
-    /// Ways of each set, the most recently used first.
-    sets: Vec<Vec<Way>>,
-    /// Maximum number of lines of a set.
-    ways: usize,
+    sets: LruSets<Way>,
     /// Lines with copies, in arbitrary but deterministic order, for random selection.
     copies: Vec<u64>,
     /// True if `copies` is maintained.
@@ -44,39 +48,23 @@ impl Cache {
     /// lines. `tracks_copies` enables [`Cache::copies`].
     pub(crate) fn new(bytes: u64, ways: u64, tracks_copies: bool) -> Cache {
         let ways = ways.min(bytes / LINE as u64).max(1);
-        let sets = (bytes / LINE as u64 / ways).max(1) as usize;
+        let sets = (bytes / LINE as u64 / ways).max(1);
         Cache {
-            sets: vec![Vec::new(); sets],
-            ways: ways as usize,
+            sets: LruSets::new(sets, ways, LINE.trailing_zeros()),
             copies: Vec::new(),
             tracks_copies,
         }
     }
 
-    /// Returns the index of the set of a line address.
-    #[inline(always)]
-    fn set_index(&self, line: u64) -> usize {
-        let number = line / LINE as u64;
-        (number ^ number >> 13 ^ number >> 26) as usize & (self.sets.len() - 1)
-    }
-
     /// Finds a line and makes it the most recently used one of its set.
     #[inline(always)]
     pub(crate) fn find(&mut self, line: u64) -> Option<&mut Way> {
-        let set = self.set_index(line);
-        let set = &mut self.sets[set];
-        let position = set.iter().position(|way| way.line == line)?;
-        if position > 0 {
-            set[..=position].rotate_right(1);
-        }
-        set.first_mut()
+        self.sets.find(line)
     }
 
     /// Returns true if the cache holds the line. Does not change the order of use.
     pub(crate) fn has(&self, line: u64) -> bool {
-        self.sets[self.set_index(line)]
-            .iter()
-            .any(|way| way.line == line)
+        self.sets.get(line).is_some()
     }
 
     /// Inserts a line that is absent. Returns the evicted line, if any.
@@ -84,20 +72,14 @@ impl Cache {
         if self.tracks_copies && way.copy.is_some() {
             self.copies.push(way.line);
         }
-        let (set, ways) = (self.set_index(way.line), self.ways);
-        let set = &mut self.sets[set];
-        let victim = if set.len() >= ways { set.pop() } else { None };
-        set.insert(0, way);
+        let victim = self.sets.put(way);
         self.untrack(victim)
     }
 
     /// Removes a line and returns it, if present. The caller writes a dirty copy back.
     pub(crate) fn remove(&mut self, line: u64) -> Option<Way> {
-        let set = self.set_index(line);
-        let set = &mut self.sets[set];
-        let position = set.iter().position(|way| way.line == line)?;
-        let way = set.remove(position);
-        self.untrack(Some(way))
+        let way = self.sets.remove(line);
+        self.untrack(way)
     }
 
     /// Removes a line that has left the cache from the list of lines with copies, and returns it.
@@ -114,7 +96,7 @@ impl Cache {
 
     /// Returns all lines.
     pub(crate) fn ways(&self) -> impl Iterator<Item = &Way> {
-        self.sets.iter().flatten()
+        self.sets.iter()
     }
 
     /// Returns the addresses of the lines with copies, in deterministic order; empty if copies are not tracked.

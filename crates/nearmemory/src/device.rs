@@ -7,17 +7,16 @@ pub(crate) use port::{CallMemory, MccPort};
 use crate::control;
 use crate::controller::{self, Controller, PRIVATE, SHARES};
 use crate::events::{CoreId, Event, HostMemoryRequest, Request, Response, Wire};
+use crate::far_memory::{AccessKind, Completion, FarMemory};
 use crate::host::{FAR, REGISTERS, REGISTERS_STRIDE, SCRATCHPADS, SCRATCHPAD_STRIDE};
 use crate::platform::Platform;
 use crate::queue::Queue;
 use crate::races::SyncChannel;
 use crate::scratchpad::{Data, HostResponse, Kind, LINE};
-use cohkit_dram::InOrderMemory;
 use cohkit_riscv::channel::{self, Grant, Manifest};
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::{Exception, Extensions, Sandbox, Size};
 use cohkit_units::Time;
-use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -70,18 +69,6 @@ pub struct MccCounters {
     pub words: u64,
 }
 
-/// Far memory, allocated page by page on the first write.
-pub(crate) struct FarMemory {
-    /// Pages by number, counted from [`FAR`]. Absent pages are zero.
-    pages: FxHashMap<u64, Box<[u8; PAGE]>>,
-    /// Timing model of far memory's DRAM.
-    pub(crate) dram: InOrderMemory,
-    /// Accesses that have read a line or an uncached word, by host and copy engines.
-    pub(crate) reads: u64,
-    /// Accesses that have written a line or an uncached word.
-    pub(crate) writes: u64,
-}
-
 /// A slice of the directory in front of far memory: reads of the host take turns at its port to memory.
 #[derive(Default)]
 struct Slice {
@@ -99,42 +86,6 @@ struct FarRead {
     address: u64,
     /// Bytes of an uncached load, or `None` for a line.
     size: Option<Size>,
-}
-
-/// Bytes of a page of [`FarMemory`], a unit of allocation only.
-const PAGE: usize = 4096;
-
-impl FarMemory {
-    /// Returns the page number and the offset in the page of an address.
-    fn page_and_offset(address: u64) -> (u64, usize) {
-        let offset = address - FAR;
-        (offset / PAGE as u64, (offset % PAGE as u64) as usize)
-    }
-
-    /// Reads bytes at an address, which must not cross the end of a page.
-    pub(crate) fn get(&self, address: u64, bytes: &mut [u8]) {
-        let (page, offset) = FarMemory::page_and_offset(address);
-        match self.pages.get(&page) {
-            Some(page) => bytes.copy_from_slice(&page[offset..offset + bytes.len()]),
-            None => bytes.fill(0),
-        }
-    }
-
-    /// Writes bytes at an address, which must not cross the end of a page.
-    pub(crate) fn put(&mut self, address: u64, bytes: &[u8]) {
-        let (page, offset) = FarMemory::page_and_offset(address);
-        let page = self
-            .pages
-            .entry(page)
-            .or_insert_with(|| Box::new([0; PAGE]));
-        page[offset..offset + bytes.len()].copy_from_slice(bytes);
-    }
-
-    /// Returns the completion time of a DRAM operation that starts at `now`.
-    fn access_dram(&mut self, now: Time, address: u64) -> Time {
-        self.dram
-            .operate(now, ((address - FAR) / LINE as u64) as u32)
-    }
 }
 
 /// A program that is ready to start.
@@ -240,12 +191,7 @@ impl Device {
             counters: MccCounters::default(),
         };
         Device {
-            far: FarMemory {
-                pages: FxHashMap::default(),
-                dram: InOrderMemory::new(&platform.dram(), LINE as u32),
-                reads: 0,
-                writes: 0,
-            },
+            far: FarMemory::new(platform),
             slices: (0..platform.slices.value)
                 .map(|_| Slice::default())
                 .collect(),
@@ -332,18 +278,14 @@ impl Device {
             }
             Request::WriteLine(address, data) => {
                 self.far.put(address, &*data);
-                self.far.writes += 1;
                 if let Some(races) = &mut queue.races {
                     races.complete_write_back(number);
                 }
-                let end = self.far.access_dram(now, address);
-                self.send_response(queue, end, number, Response::Written);
+                self.write_far_for_host(queue, now, (address, AccessKind::WriteLine), number);
             }
             Request::WriteWord(address, size, value) if address < REGISTERS => {
                 self.far.put(address, &value.to_le_bytes()[..size as usize]);
-                self.far.writes += 1;
-                let end = self.far.access_dram(now, address);
-                self.send_response(queue, end, number, Response::Written);
+                self.write_far_for_host(queue, now, (address, AccessKind::WriteWord(size)), number);
             }
             Request::ReadWord(address, _) => {
                 if let Some(races) = &mut queue.races {
@@ -381,11 +323,12 @@ impl Device {
         let FarRead {
             number, address, ..
         } = read;
-        let response = match read.size {
+        let (kind, response) = match read.size {
             Some(size) => {
                 let mut word = [0; 8];
                 self.far.get(address, &mut word[..size as usize]);
-                Response::Word(u64::from_le_bytes(word))
+                let response = Response::Word(u64::from_le_bytes(word));
+                (AccessKind::ReadWord(size), response)
             }
             None => {
                 let mut data = Box::new([0; LINE]);
@@ -393,13 +336,73 @@ impl Device {
                 if let Some(races) = &mut queue.races {
                     races.fetch_line(address);
                 }
-                Response::Line(data)
+                (AccessKind::ReadLine, Response::Line(data))
             }
         };
-        self.far.reads += 1;
-        let end = self.far.access_dram(now, address);
-        queue.add(end, Event::FarReadCompletion(slice));
-        self.send_response(queue, end, number, response);
+        let completion = Completion::Response {
+            number,
+            response,
+            slice: Some(slice),
+        };
+        self.access_far(queue, now, (address, kind), completion);
+    }
+
+    /// Performs a write of far memory by the host, whose contents have been written.
+    fn write_far_for_host(
+        &mut self,
+        queue: &mut Queue,
+        now: Time,
+        access: (u64, AccessKind),
+        number: u64,
+    ) {
+        let completion = Completion::Response {
+            number,
+            response: Response::Written,
+            slice: None,
+        };
+        self.access_far(queue, now, access, completion);
+    }
+
+    /// Starts an access to an address of far memory. Its completion is scheduled once its end is known.
+    fn access_far(
+        &mut self,
+        queue: &mut Queue,
+        now: Time,
+        (address, kind): (u64, AccessKind),
+        completion: Completion,
+    ) {
+        self.far.access(now, address, kind, completion);
+        self.schedule_far_completions(queue);
+    }
+
+    /// Lets the DRAM of far memory issue the commands that are due.
+    pub(crate) fn advance_far_memory(&mut self, queue: &mut Queue, now: Time) {
+        self.far.take_turn(now);
+        self.schedule_far_completions(queue);
+    }
+
+    /// Schedules the completions of accesses to far memory whose end is known, and the next turn of its DRAM.
+    fn schedule_far_completions(&mut self, queue: &mut Queue) {
+        while let Some((end, completion)) = self.far.next_end() {
+            match completion {
+                Completion::Response {
+                    number,
+                    response,
+                    slice,
+                } => {
+                    if let Some(slice) = slice {
+                        queue.add(end, Event::FarReadCompletion(slice));
+                    }
+                    self.send_response(queue, end, number, response);
+                }
+                Completion::Copy(mcc, number, data) => {
+                    self.schedule_copy_completion(queue, end, mcc, number, data);
+                }
+            }
+        }
+        if let Some(time) = self.far.request_turn() {
+            queue.add(time, Event::DramTurn);
+        }
     }
 
     /// Ends a read of a slice, and starts the next one that waits there.
@@ -829,15 +832,16 @@ impl Device {
             queue.add(now + (path - path / 2), Event::HostAccessDeparture(request));
             return;
         }
-        if stores {
-            self.far.put(address, &*data);
-            self.far.writes += 1;
-        } else {
-            self.far.get(address, &mut *data);
-            self.far.reads += 1;
+        let kind = match stores {
+            true => AccessKind::WriteLine,
+            false => AccessKind::ReadLine,
+        };
+        match stores {
+            true => self.far.put(address, &*data),
+            false => self.far.get(address, &mut *data),
         }
-        let end = self.far.access_dram(now, address);
-        self.schedule_copy_completion(queue, end, number, access.number, data);
+        let completion = Completion::Copy(number, access.number, data);
+        self.access_far(queue, now, (address, kind), completion);
     }
 
     /// Schedules the notification of a core that a line of its copy engine is complete.

@@ -98,6 +98,8 @@ pub(crate) enum Event {
     RequestArrival(u64, Request),
     /// Far memory answers a read of a slice of the directory.
     FarReadCompletion(usize),
+    /// Far memory's DRAM issues commands, if it has a scheduler.
+    DramTurn,
     /// A response arrives at the device's end of the link.
     ResponseDeparture(u64, Response),
     /// A response arrives at the host.
@@ -119,12 +121,13 @@ pub(crate) enum Event {
 }
 
 impl Event {
-    /// True if the event changes no state that a core may read: turns of cores, and the host's reads.
+    /// True if the event changes no state that a core may read: turns of cores and of DRAM, and the host's reads.
     pub(crate) fn is_read_only(&self) -> bool {
         use Event::*;
         match self {
             CoreTurn(_)
             | FarReadCompletion(_)
+            | DramTurn
             | RequestArrival(_, Request::ReadLine(_) | Request::ReadWord(..)) => true,
             ResponseDeparture(_, response) | ResponseArrival(_, response) => {
                 !matches!(response, Response::Written)

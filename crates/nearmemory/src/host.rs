@@ -2,6 +2,7 @@
 //! scratchpads.
 
 mod port;
+mod prefetcher;
 
 pub(crate) use port::HostPort;
 
@@ -13,7 +14,8 @@ use crate::scratchpad::{Data, LINE};
 use cohkit_riscv::system::Bytes;
 use cohkit_riscv::{FlatMemory, SharedMemory, Size};
 use cohkit_units::Time;
-use std::collections::BTreeMap;
+use prefetcher::Prefetcher;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Base address of far memory, for cached accesses and for the copy engines.
@@ -49,6 +51,12 @@ pub struct HostCounters {
     pub prefetches: u64,
     /// Prefetches dropped because too many misses were outstanding.
     pub dropped: u64,
+    /// Lines requested by hardware prefetchers.
+    pub hardware_prefetches: u64,
+    /// Lines among them that a later access or prefetch instruction has used.
+    pub hardware_used: u64,
+    /// Hardware prefetches dropped because too many misses were outstanding.
+    pub hardware_dropped: u64,
     /// Lines of host memory that copy engines have read and written.
     pub copied_reads: u64,
     /// See [`HostCounters::copied_reads`].
@@ -100,6 +108,11 @@ struct Miss {
     storing_cores: u64,
     /// Bit mask of cores whose own caches allocate the line.
     l1_cores: u64,
+    /// True if a hardware prefetcher has requested the line, and no access has used it.
+    is_unused: bool,
+    /// True if the line is not to be cached when it arrives: see [`Host::drop_unused_prefetches`]. Accesses wait until
+    /// then.
+    is_dropped: bool,
 }
 
 /// An outstanding request to the device.
@@ -169,6 +182,7 @@ struct Core {
     /// Times at which the core may wait for further lines of the host's own memory, one for each line for which its
     /// loads may wait at once. Those in the future and `loaded_lines` together are at most as many.
     main_load_slots: Vec<Time>,
+    prefetcher: Prefetcher,
 }
 
 /// The host of a machine, without its pipelines.
@@ -182,6 +196,8 @@ pub(crate) struct Host {
     llc: Cache,
     /// Outstanding misses of the last-level cache by line address, except those of the host's own memory.
     misses: BTreeMap<u64, Miss>,
+    /// Lines in the last-level cache that hardware has prefetched and no access has used.
+    unused_prefetches: BTreeSet<u64>,
     /// Requests to the device without a response, by number.
     outstanding: BTreeMap<u64, OutstandingRequest>,
     /// Number of requests so far, which is the number of the next one.
@@ -241,11 +257,13 @@ impl Host {
                     misses: 0,
                     loaded_lines: 0,
                     main_load_slots: vec![0; platform.load_misses.value as usize],
+                    prefetcher: Prefetcher::new(platform),
                 };
                 cores
             ],
             llc: Cache::new(platform.llc.value, platform.llc_ways.value, tracks_copies),
             misses: BTreeMap::new(),
+            unused_prefetches: BTreeSet::new(),
             outstanding: BTreeMap::new(),
             request_count: 0,
             uplink: Wire::new(
@@ -380,6 +398,7 @@ impl Host {
         for core in &mut self.cores {
             core.l1.remove(way.line);
         }
+        self.unused_prefetches.remove(&way.line);
         match way.copy {
             Some(copy) if copy.dirty => {
                 self.start_write_back(queue, now, way.line, copy.data, cores, false);
@@ -596,6 +615,12 @@ impl Host {
         let Some(miss) = self.misses.remove(&line) else {
             return Vec::new();
         };
+        if miss.is_dropped {
+            if let Some(races) = &mut queue.races {
+                races.drop_line(line);
+            }
+            return Vec::new();
+        }
         let mut deliveries = Vec::new();
         for (i, waiter) in miss.waiters.iter().enumerate() {
             let is_first = miss.waiters[..i]
@@ -610,6 +635,9 @@ impl Host {
             });
         }
         merge_bytes(&mut data, &miss.stored, miss.mask);
+        if miss.is_unused {
+            self.unused_prefetches.insert(line);
+        }
         let victim = self.llc.put(Way {
             line,
             ready: now,

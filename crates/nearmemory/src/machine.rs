@@ -393,6 +393,7 @@ impl Machine {
         let ends = !window.is_closed()
             && self.running_cores().all(has_recurred)
             && self.queue.is_read_only()
+            && self.device.far.is_read_only()
             && (self.host).evictions_are_invisible(|line| self.device.line_at(line));
         let poll = |(core_id, runner): (CoreId, &Runner)| window.poll(core_id, &runner.hart);
         ends.then(|| self.running_cores().map(poll).collect())
@@ -424,6 +425,7 @@ impl Machine {
                 device.execute_request(queue, now, number, request);
             }
             Event::FarReadCompletion(slice) => device.complete_far_read(queue, now, slice),
+            Event::DramTurn => device.advance_far_memory(queue, now),
             Event::ResponseDeparture(number, response) => {
                 let arrival = device.downlink.carry(now, response.bytes());
                 let arrival = arrival + self.platform.fill.value;
@@ -759,6 +761,7 @@ impl Machine {
     pub fn counters(&self) -> Vec<(String, u64)> {
         let (host, far) = (&self.host.counters, &self.device.far);
         let (uplink, downlink) = (&self.host.uplink, &self.device.downlink);
+        let (row_hits, row_misses) = far.row_hits_and_misses();
         let pages = |count: fn(&Pages) -> u64| self.hosts.iter().map(|r| count(&r.pages)).sum();
         let mut all_counters: Vec<(String, u64)> = [
             ("time in picoseconds", self.now),
@@ -786,11 +789,33 @@ impl Machine {
             ("link: bytes to the host", downlink.bytes),
             ("far memory: lines read", far.reads),
             ("far memory: lines written", far.writes),
-            ("far memory: rows found open", far.dram.row_hits),
-            ("far memory: rows opened", far.dram.row_misses),
+            ("far memory: rows found open", row_hits),
+            ("far memory: rows opened", row_misses),
         ]
         .map(|(name, value)| (name.to_string(), value))
         .into();
+        if self.platform.prefetch_streams.value > 0 {
+            let counters = [
+                (
+                    "host: lines prefetched by hardware",
+                    host.hardware_prefetches,
+                ),
+                (
+                    "host: lines prefetched by hardware and used",
+                    host.hardware_used,
+                ),
+                ("host: hardware prefetches dropped", host.hardware_dropped),
+            ];
+            all_counters.extend(counters.map(|(name, value)| (name.to_string(), value)));
+        }
+        if let Some(cache) = far.cache_counters() {
+            let counters = [
+                ("far memory: cache hits", cache.hits),
+                ("far memory: cache misses", cache.misses),
+                ("far memory: cache write-backs", cache.write_backs),
+            ];
+            all_counters.extend(counters.map(|(name, value)| (name.to_string(), value)));
+        }
         for (number, mcc) in self.device.mccs.iter().enumerate() {
             let (counters, hart) = (&mcc.counters, &self.mccs[number].hart);
             let core_counters = [

@@ -1,33 +1,19 @@
 //! Machines with near-memory cores, described in TOML. Every quantity has a name, a unit and an origin, and a range if
 //! no source states its value, as in the platforms of `sim`.
 
+mod dram;
+mod row;
+
 use crate::scratchpad::LINE;
 use cohkit_base::words::did_you_mean;
-use cohkit_dram::{Dram, Memory};
-use cohkit_platform::{current_name, read_quantities, PlatformError, QuantityKind};
+use cohkit_dram::Memory;
+use cohkit_platform::{current_name, find, read_document, PlatformError, Spanned};
 use cohkit_riscv::{Page, PageSize, Pages};
-use cohkit_units::{self as units, Quantity, Unit};
+use cohkit_units::{Quantity, Unit};
+use row::{Form, Row};
 
 /// The shipped machine: Enzian with four near-memory cores.
 pub const ENZIAN: &str = include_str!("../../../nearmemory/enzian.toml");
-
-/// Properties of a quantity that hold for all machines.
-struct Row {
-    /// Table and key, separated by a dot.
-    name: &'static str,
-    /// Unit of the value.
-    unit: Unit,
-    /// Minimum and maximum supported by the model, in `unit`.
-    limits: (u64, u64),
-    /// Further restriction on the value.
-    form: Form,
-}
-
-/// Restriction on the values between the limits.
-enum Form {
-    Any,
-    PowersOfTwo,
-}
 
 macro_rules! quantities {
     ($($field:ident $table:literal $key:literal $unit:ident ($low:expr, $high:expr) $form:ident $meaning:literal;)*) => {
@@ -37,6 +23,8 @@ macro_rules! quantities {
             /// Name of the machine.
             pub name: String,
             $(#[doc = $meaning] pub $field: Quantity,)*
+            /// DRAM of far memory, with or without the timing of a JEDEC standard.
+            pub memory: Memory,
         }
 
         const ROWS: &[Row] = &[$(Row {
@@ -47,13 +35,20 @@ macro_rules! quantities {
         },)*];
 
         impl Platform {
-            fn from(name: String, mut quantities: impl Iterator<Item = Quantity>) -> Option<Platform> {
-                Some(Platform { name, $($field: quantities.next()?,)* })
+            fn from(
+                name: String,
+                mut quantities: impl Iterator<Item = Quantity>,
+                memory: Memory,
+            ) -> Option<Platform> {
+                Some(Platform { name, $($field: quantities.next()?,)* memory })
             }
 
             /// Returns all quantities with their names, units and meanings.
-            pub fn quantities(&self) -> Vec<(&'static str, Unit, &Quantity, &'static str)> {
-                vec![$((concat!($table, ".", $key), Unit::$unit, &self.$field, $meaning),)*]
+            pub fn quantities(&self) -> Vec<(&'static str, Unit, Quantity, &'static str)> {
+                let mut quantities =
+                    vec![$((concat!($table, ".", $key), Unit::$unit, self.$field.clone(), $meaning),)*];
+                quantities.extend(dram::quantities(&self.memory));
+                quantities
             }
 
             fn quantity(&mut self, name: &str) -> Option<&mut Quantity> {
@@ -85,6 +80,10 @@ quantities! {
     page "host" "page" Bytes (PageSize::LIMITS.0, PageSize::LIMITS.1) PowersOfTwo "A page of the host.";
     tlb "host" "tlb" Count (1, 1 << 16) Any "Translations of a core's buffer, of pages of any size.";
     tlb_walk "host" "tlb_walk" Picoseconds (0, MS) Any "Additional latency of an access that misses in the translation buffer.";
+    prefetch_streams "prefetcher" "streams" Count (0, 64) Any "Streams of lines of far memory that the hardware prefetcher of a host core follows; 0 for no prefetcher.";
+    prefetch_stride "prefetcher" "stride" Count (1, 4096) Any "Largest distance between successive lines of a stream, in lines of 128 bytes; 1 for sequential streams only.";
+    prefetch_distance "prefetcher" "distance" Count (1, 1024) Any "Strides from an access to the first line that it prefetches.";
+    prefetch_degree "prefetcher" "degree" Count (1, 64) Any "Lines of a stream that an access prefetches, one after the other.";
     request "host" "request" Picoseconds (0, MS) Any "From a core to the link, or to the host's memory.";
     fill "host" "fill" Picoseconds (0, MS) Any "From the link or the host's memory to a core.";
     main_latency "host" "memory_latency" Picoseconds (0, MS) Any "The host's own memory.";
@@ -116,15 +115,10 @@ quantities! {
     verify_start "loader" "verify_start" Picoseconds (0, MS) Any "For the resources of a binary that is verified.";
     load_line "loader" "line" Picoseconds (0, MS) Any "For each line of a binary that goes from the scratchpad to private memory.";
     verify_byte "loader" "verify" Picoseconds (0, MS) Any "For each byte of a binary that is verified.";
-    channels "dram" "channels" Count (1, 64) PowersOfTwo "Channels of far memory; lines are interleaved over them.";
-    banks "dram" "banks" Count (1, 1024) PowersOfTwo "Banks of a channel.";
-    row_bytes "dram" "row_bytes" Bytes (128, 1 << 24) PowersOfTwo "A row of a bank.";
-    bandwidth "dram" "bandwidth" BytesPerSecond (1000000, 1 << 50) Any "A channel.";
-    column "dram" "t_cl" Picoseconds (0, MS) Any "Access to a column.";
-    activate "dram" "t_rcd" Picoseconds (0, MS) Any "Opening a row.";
-    precharge "dram" "t_rp" Picoseconds (0, MS) Any "Closing a row.";
-    open_for "dram" "row_idle_timeout" Picoseconds (0, MS) Any "Time after which an idle row is closed.";
-    controller "dram" "controller_latency" Picoseconds (0, MS) Any "Controller and wires, both ways together.";
+    cache_bytes "memory_cache" "size" Bytes (0, 1 << 34) ZeroOrPowersOfTwo "Write-back cache between far memory's DRAM and all its users; 0 for none.";
+    cache_ways "memory_cache" "ways" Count (1, 64) PowersOfTwo "Its ways.";
+    cache_line "memory_cache" "line" Bytes (LINE as u64, 4096) PowersOfTwo "Its lines.";
+    cache_hit "memory_cache" "hit_latency" Picoseconds (0, MS) Any "A look-up; a hit takes no longer, and a miss goes to DRAM afterwards.";
 }
 
 impl Platform {
@@ -136,34 +130,75 @@ impl Platform {
         Platform::read(ENZIAN).expect("the shipped description is valid")
     }
 
-    /// Parses a machine description. No quantity has a silent default.
+    /// Parses a machine description. No quantity has a silent default, except those that the standard of DRAM gives.
     ///
     /// # Errors
     /// All errors of the text, in order of their position: syntax, unknown or missing quantities, and values that are
     /// malformed or not allowed.
     pub fn read(text: &str) -> Result<Platform, Vec<PlatformError>> {
-        let checks: Vec<_> = ROWS
-            .iter()
-            .map(|row| move |value| row.check(value))
-            .collect();
-        let rows = ROWS.iter().zip(&checks);
-        let kinds = rows.map(|(row, check)| QuantityKind {
-            name: row.name,
-            unit: row.unit,
-            check,
-        });
-        let (name, values) = read_quantities(text, &kinds.collect::<Vec<_>>())?;
-        Ok(Platform::from(name, values.into_iter()).expect("one value per row"))
+        read_document(text, dram::requirement, |reader, table| {
+            let name = reader.read_string(table, "name");
+            let mut known = vec!["name".to_string()];
+            let (mut quantities, mut former_names) = (Vec::new(), Vec::new());
+            for row in ROWS {
+                known.push(row.name.to_string());
+                match reader.find_quantity(table, row.name, &mut former_names) {
+                    Some(value) => quantities.push(row.read(reader, value)),
+                    None => {
+                        reader.report_missing(table, row.name);
+                        quantities.push(None);
+                    }
+                }
+            }
+            let memory = dram::read(reader, table, &mut known)?;
+            known.append(&mut former_names);
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            reader.report_unknown_keys(table, "", &known);
+            let quantities: Vec<Quantity> = quantities.into_iter().collect::<Option<_>>()?;
+            let platform = Platform::from(name?, quantities.into_iter(), memory)?;
+            if let Err((table_name, error)) = platform.check_tables() {
+                let span = find(table, table_name).map_or(reader.end.clone(), Spanned::span);
+                reader.report(span, error);
+            }
+            Some(platform)
+        })
+    }
+
+    /// Rejects quantities that contradict each other, which [`Platform::set`] may have set.
+    ///
+    /// # Errors
+    /// A sentence with their names.
+    pub fn check(&self) -> Result<(), String> {
+        self.check_tables().map_err(|(_, error)| error)
+    }
+
+    /// Rejects quantities that contradict each other. The error has the table that they belong to.
+    fn check_tables(&self) -> Result<(), (&'static str, String)> {
+        let (bytes, line) = (self.cache_bytes.value, self.cache_line.value);
+        if bytes != 0 && bytes < line {
+            let error = format!(
+                "memory_cache.size is {bytes} bytes, less than a line of {line} bytes (memory_cache.line)"
+            );
+            return Err(("memory_cache", error));
+        }
+        match &self.memory {
+            Memory::Jedec(dram) => dram.check().map_err(|error| ("dram", error)),
+            _ => Ok(()),
+        }
     }
 
     /// Sets a quantity within the limits of the model; the value may lie outside the quantity's range.
     ///
     /// # Errors
-    /// The name is unknown, or the value is malformed or not allowed.
+    /// The name is unknown, or the value is malformed or not allowed. [`Platform::check`] compares quantities.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         let name = &*current_name(name);
+        if let Some(result) = dram::set(&mut self.memory, name, value) {
+            return result;
+        }
         let Some(row) = ROWS.iter().find(|row| row.name == name) else {
-            let names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
+            let names = ROWS.iter().map(|row| row.name);
+            let names: Vec<&str> = names.chain(dram::names(&self.memory)).collect();
             return Err(format!(
                 "no quantity is named `{name}`; {}there are {}",
                 did_you_mean(name, names.iter().copied()),
@@ -195,50 +230,5 @@ impl Platform {
             .map_run(page, count)
             .expect("the run covers exactly the address space");
         pages
-    }
-
-    /// Returns the parameters of far memory for its timing.
-    pub(crate) fn dram(&self) -> Memory {
-        Memory::Dram(Box::new(Dram {
-            channels: self.channels.clone(),
-            banks: self.banks.clone(),
-            row_bytes: self.row_bytes.clone(),
-            bandwidth: self.bandwidth.clone(),
-            t_cl: self.column.clone(),
-            t_rcd: self.activate.clone(),
-            t_rp: self.precharge.clone(),
-            row_idle_timeout: self.open_for.clone(),
-            controller_latency: self.controller.clone(),
-        }))
-    }
-}
-
-impl Row {
-    /// Parses a value with its unit. The error names the quantity.
-    fn parse(&self, text: &str) -> Result<u64, String> {
-        let name = self.name;
-        let value = units::parse(text, self.unit).map_err(|error| format!("`{name}` {error}"))?;
-        self.check(value).map(|()| value)
-    }
-
-    /// Rejects values outside the limits or of the wrong form.
-    fn check(&self, value: u64) -> Result<(), String> {
-        let (name, (low, high)) = (self.name, self.limits);
-        let format_value = |value| units::show(value, self.unit);
-        if !(low..=high).contains(&value) {
-            let [low, high, value] = [low, high, value].map(format_value);
-            return Err(format!("`{name}` must be {low} to {high}, not {value}"));
-        }
-        let (is_valid, requirement) = match self.form {
-            Form::Any => (true, ""),
-            Form::PowersOfTwo => (value.is_power_of_two(), "a power of two"),
-        };
-        match is_valid {
-            true => Ok(()),
-            false => Err(format!(
-                "`{name}` must be {requirement}, not {}",
-                format_value(value)
-            )),
-        }
     }
 }

@@ -27,35 +27,6 @@ pub struct QuantityKind<'a> {
     pub check: &'a dyn Fn(u64) -> Result<(), String>,
 }
 
-/// Reads a machine that has a name and exactly these quantities.
-///
-/// # Errors
-/// All errors, in the order of the file.
-pub fn read_quantities(
-    text: &str,
-    kinds: &[QuantityKind],
-) -> Result<(String, Vec<Quantity>), Vec<PlatformError>> {
-    read_document(
-        text,
-        |_| None,
-        |reader, table| {
-            let name = reader.read_string(table, "name");
-            let mut quantities = Vec::new();
-            let mut known = Vec::new();
-            for kind in kinds {
-                match reader.find_quantity(table, kind.name, &mut known) {
-                    Some(value) => quantities.push(reader.read_quantity(*kind, value)),
-                    None => reader.report_missing(table, kind.name),
-                }
-            }
-            let former_names = known.iter().map(String::as_str);
-            let known = std::iter::once("name").chain(kinds.iter().map(|kind| kind.name));
-            reader.report_unknown_keys(table, "", &known.chain(former_names).collect::<Vec<_>>());
-            Some((name?, quantities.into_iter().collect::<Option<_>>()?))
-        },
-    )
-}
-
 /// Parses a file and applies `read_table` to it. `requirement` returns a clause for the error of an unknown key, if the
 /// key is known but needs something that the machine lacks.
 ///
@@ -371,16 +342,20 @@ mod tests {
     /// A file that is not TOML has an error in every line, of which only the first are reported.
     #[test]
     fn syntax_errors_are_reported_up_to_a_limit() {
+        let errors_of = |lines: usize| {
+            let text = "no toml\n".repeat(lines);
+            read_document(&text, |_| None, |_, _| Some(())).expect_err("not TOML")
+        };
         for (lines, reported) in [
             (1, 1),
             (MAX_SYNTAX_ERRORS, MAX_SYNTAX_ERRORS),
             (90, MAX_SYNTAX_ERRORS + 1),
         ] {
-            let errors = read_quantities(&"no toml\n".repeat(lines), &[]).unwrap_err();
+            let errors = errors_of(lines);
             assert_eq!(errors.len(), reported, "{lines}");
             assert_eq!(errors[0].message, "key with no value, expected `=`");
         }
-        let errors = read_quantities(&"no toml\n".repeat(90), &[]).unwrap_err();
+        let errors = errors_of(90);
         let last = errors.last().expect("there are some");
         assert_eq!(last.message, "85 more syntax errors in the TOML file");
     }

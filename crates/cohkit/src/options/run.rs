@@ -56,7 +56,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE")]
     pub platform: Option<PathBuf>,
 
-    /// Set a quantity of the machine, such as `link.latency=120ns`; may be repeated.
+    /// Set a quantity of the machine, such as `link.latency=120ns` or `prefetcher.streams=4`; may be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
 

@@ -157,15 +157,19 @@ impl<'a> HostPort<'a> {
         if !self.host.llc.has(line) {
             return None;
         }
+        self.host.use_line(line);
         self.extra_latency = self.host.hit_llc(self.core, line, self.now);
         self.host.llc.find(line)?.copy.as_deref_mut()
     }
 
     /// Returns the outstanding miss of a line; requests the line if there is none. `None` if too many misses are
-    /// outstanding.
+    /// outstanding, or if the line on its way will be dropped.
     fn miss_of(&mut self, line: u64) -> Option<&mut Miss> {
         let (core, host) = (self.core, &mut *self.host);
         let core_bit = 1 << core;
+        if host.misses.get(&line).is_some_and(|miss| miss.is_dropped) {
+            return None;
+        }
         let l1_cores = host.misses.get(&line).map_or(0, |miss| miss.l1_cores);
         if l1_cores & core_bit == 0 {
             if host.cores[core].misses >= host.platform.l1_misses.value {
@@ -180,6 +184,7 @@ impl<'a> HostPort<'a> {
             }
             self.host.cores[core].misses += 1;
         }
+        self.host.use_miss(line);
         let miss = self.host.misses.get_mut(&line)?;
         miss.l1_cores |= core_bit;
         Some(miss)
@@ -193,6 +198,8 @@ impl<'a> HostPort<'a> {
             mask: 0,
             storing_cores: 0,
             l1_cores: 0,
+            is_unused: false,
+            is_dropped: false,
         };
         self.host.misses.insert(line, miss);
         let core = self.core;
@@ -214,7 +221,9 @@ impl<'a> HostPort<'a> {
 
     /// Returns a wait reply if the access must wait, for other events or for room. Otherwise it may evict a line first.
     fn stall_before_access<T>(&mut self, line: u64) -> Option<Reply<T>> {
-        let is_shared = self.host.is_shared() || !self.host.llc.has(line);
+        // An access that hits may start hardware prefetches.
+        let is_shared =
+            self.host.is_shared() || self.host.has_prefetchers() || !self.host.llc.has(line);
         if is_shared && self.stalls_for_event() {
             return Some(Reply::Wait);
         }
@@ -241,6 +250,7 @@ impl<'a> HostPort<'a> {
         if let Some(copy) = self.cached_copy(line) {
             let value = read_word(&copy.data, address, size);
             self.report_load(line);
+            self.train_prefetcher(line);
             return Reply::Done(value);
         }
         let core = self.core;
@@ -264,6 +274,7 @@ impl<'a> HostPort<'a> {
                 self.host.cores[core].loads += 1;
                 self.host.cores[core].loaded_lines += u64::from(!is_waiting);
                 self.report_load(line);
+                self.train_prefetcher(line);
                 Reply::Later
             }
             None => self.stall_access(),
@@ -289,6 +300,7 @@ impl<'a> HostPort<'a> {
                 self.queue.change();
             }
             self.report_store(address, size);
+            self.train_prefetcher(line);
             return Reply::Done(());
         }
         let core = self.core;
@@ -299,6 +311,7 @@ impl<'a> HostPort<'a> {
                 miss.storing_cores |= 1 << core;
                 self.queue.change();
                 self.report_store(address, size);
+                self.train_prefetcher(line);
                 Reply::Done(())
             }
             None => self.stall_access(),
@@ -420,11 +433,13 @@ impl<'a> HostPort<'a> {
         let (core, core_bit) = (self.core, 1 << self.core);
         let l1_is_full = self.host.cores[core].misses >= self.host.platform.l1_misses.value;
         if self.host.llc.has(line) {
+            self.host.use_line(line);
             if into_l1 && self.host.cores[core].l1.find(line).is_none() {
                 self.host.fill_core_cache(core, line, self.now);
             }
             return;
         }
+        self.host.use_miss(line);
         let l1_cores = self.host.misses.get(&line).map(|miss| miss.l1_cores);
         let allocates_l1 = into_l1 && l1_cores.is_none_or(|l1_cores| l1_cores & core_bit == 0);
         if allocates_l1 && l1_is_full || l1_cores.is_none() && self.host.is_full() {
@@ -439,6 +454,32 @@ impl<'a> HostPort<'a> {
             self.host.cores[core].misses += 1;
             if let Some(miss) = self.host.misses.get_mut(&line) {
                 miss.l1_cores |= core_bit;
+            }
+        }
+    }
+}
+
+impl HostPort<'_> {
+    /// Lets the core's hardware prefetcher observe an access to a line, and requests the lines that it proposes.
+    fn train_prefetcher(&mut self, line: u64) {
+        if !self.host.has_prefetchers() || !self.host.is_far(line) {
+            return;
+        }
+        let prefetcher = &mut self.host.cores[self.core].prefetcher;
+        for number in prefetcher.observe(line / LINE_BYTES) {
+            let line = number * LINE_BYTES;
+            let is_known = self.host.llc.has(line) || self.host.misses.contains_key(&line);
+            if is_known || !self.host.is_far(line) {
+                continue;
+            }
+            if self.host.is_full() {
+                self.host.counters.hardware_dropped += 1;
+                continue;
+            }
+            self.host.counters.hardware_prefetches += 1;
+            self.request_line(line);
+            if let Some(miss) = self.host.misses.get_mut(&line) {
+                miss.is_unused = true;
             }
         }
     }
@@ -563,6 +604,13 @@ impl Memory for HostPort<'_> {
             if is_waiting || orders_stores && self.host.misses.values().any(stores) {
                 return self.stall_access();
             }
+        }
+        let orders_later_loads = fence.successors & (fence_bits::READ | fence_bits::INPUT) != 0;
+        if orders_loads && orders_later_loads && self.host.has_unused_prefetches() {
+            if self.stalls_for_event() {
+                return Reply::Wait;
+            }
+            self.host.drop_unused_prefetches(self.queue, self.now);
         }
         if orders_write_backs {
             self.record_fence();

@@ -212,3 +212,109 @@ fn platform_errors_name_their_position() {
         .expect("a valid value");
     assert_eq!(platform.link_latency.value, 120_000);
 }
+
+/// Text of the shipped machine with another table of DRAM.
+fn with_dram(table: &str) -> String {
+    let (rest, _) = ENZIAN.split_once("[dram]").expect("a table");
+    format!("{rest}[dram]{table}")
+}
+
+/// DRAM with and without a standard has the names, values and limits of the simulator's platforms.
+#[test]
+fn dram_has_the_quantities_of_the_simulators_platforms() {
+    let folder = format!("{}/../../platforms", env!("CARGO_MANIFEST_DIR"));
+    let mut kinds = [0; 2];
+    for name in Machine::shipped_names() {
+        let text = fs::read_to_string(format!("{folder}/{name}.toml")).expect("a platform");
+        let mut machine = Machine::shipped(name).expect("a shipped machine");
+        // The table ends with the file or at the next table.
+        let Some((_, table)) = text.split_once("\n[dram]") else {
+            continue;
+        };
+        let (table, _) = table.split_once("\n[").unwrap_or((table, ""));
+        let has_standard = table.contains("standard =");
+        kinds[usize::from(has_standard)] += 1;
+        let errors = |errors| panic!("{name}: {errors:?}");
+        let mut platform = Platform::read(&with_dram(table)).unwrap_or_else(errors);
+        let ours: Values = platform
+            .quantities()
+            .into_iter()
+            .filter(|(name, ..)| name.starts_with("dram."))
+            .map(|(name, _, quantity, _)| (name.to_string(), quantity.value))
+            .collect();
+        let theirs: Values = machine
+            .all_quantities()
+            .into_iter()
+            .filter(|(name, ..)| name.starts_with("dram."))
+            .map(|(name, _, quantity)| (name, quantity.value))
+            .collect();
+        assert_eq!(ours, theirs, "{name}");
+        for (quantity, _) in ours {
+            // Values of all units that are too small, too large, or no power of two.
+            for value in [
+                "0", "3", "5000", "0B", "48B", "1TiB", "100TiB", "2s", "1B/s", "9PB/s",
+            ] {
+                let result = machine.set(&quantity, value);
+                let expected = result.map_err(|error| error.replace('`', ""));
+                let result = platform.set(&quantity, value);
+                let result = result.map_err(|error| error.replace('`', ""));
+                assert_eq!(result, expected, "{name}: {quantity}={value}");
+            }
+        }
+    }
+    assert!(kinds.iter().all(|count| *count > 0), "{kinds:?}");
+}
+
+/// Names that only the other kind of DRAM has, unknown choices, and contradictions are reported.
+#[test]
+fn kinds_of_dram_do_not_mix() {
+    let standard = "\nstandard = \"ddr4-2400\"\nscheduler = \"fr-fcfs\"\n";
+    let message = |text: &str| {
+        let errors = Platform::read(text).expect_err("an invalid machine");
+        let messages: Vec<String> = errors.into_iter().map(|error| error.message).collect();
+        messages.join("; ")
+    };
+    let unknown = message(&with_dram("\nstandard = \"ddr3\"\n"));
+    assert!(
+        unknown.starts_with("`dram.standard` is one of ddr4-2133, "),
+        "{unknown}"
+    );
+    let scheduler = message(&with_dram(&standard.replace("fr-fcfs", "fifo")));
+    assert!(
+        scheduler.contains("`dram.scheduler` is one of fr-fcfs, "),
+        "{scheduler}"
+    );
+    let banks = message(&with_dram(&format!(
+        "{standard}banks = {{ value = 16, origin = \"x\" }}\n"
+    )));
+    assert!(banks.contains("`dram.channels` is missing"), "{banks}");
+    let expected = "unknown key `dram.banks`: it needs DRAM without a `dram.standard`";
+    assert!(banks.contains(expected), "{banks}");
+    assert!(!banks.contains("`dram.t_cl` is missing"), "{banks}");
+    let (_, simple) = ENZIAN.split_once("[dram]").expect("a table");
+    let refresh = message(&with_dram(&format!("{simple}\nscheduler = \"fr-fcfs\"\n")));
+    let expected = "unknown key `dram.scheduler`: it needs DRAM with a `dram.standard`";
+    assert_eq!(refresh, expected);
+    let mut platform = Platform::enzian();
+    for (name, kind) in [("dram.scheduler", "with"), ("dram.t_ras", "with")] {
+        let error = platform.set(name, "1ns").expect_err("another kind");
+        assert_eq!(
+            error,
+            format!("`{name}` needs DRAM {kind} a `dram.standard`")
+        );
+    }
+    platform.set("memory_cache.size", "1KiB").expect("a size");
+    platform.set("memory_cache.line", "4KiB").expect("a line");
+    assert!(platform
+        .check()
+        .is_err_and(|error| error.contains("memory_cache.line")));
+    platform.set("memory_cache.line", "1KiB").expect("a line");
+    assert_eq!(platform.check(), Ok(()));
+    let error = platform
+        .set("memory_cache.size", "96KiB")
+        .expect_err("no power of two");
+    assert_eq!(
+        error,
+        "`memory_cache.size` must be 0 or a power of two, not 96KiB"
+    );
+}

@@ -1,5 +1,6 @@
 // Measures reads of the host, in cycles of its clock, or copies of a near-memory core (rates.c), in cycles of that
-// core. The argument selects the measurement by its number in the enum below; the result is printed.
+// core. The first argument selects the measurement by its number in the enum below; the result is printed. The second
+// argument is the number of lines or runs of the last three measurements.
 
 #include "nearmemory/programs/bench.h"
 
@@ -15,7 +16,14 @@ enum measurement {
   LOCAL_LOAD,       // one load of the host's own memory
   FAR_THEN_LOCAL,   // a load of far memory and one of the host's own memory before the first value is used
   LOCAL_THEN_FAR,   // the same in the other order
+  SEQUENTIAL_LINES, // reads of lines of far memory without prefetches: in order of their addresses,
+  SCATTERED_LINES,  // 59 lines apart,
+  SHORT_RUNS,       // and in runs of three lines at intervals of 16 lines
 };
+
+// Distance of successive scattered lines, and lines between two runs.
+#define SCATTER 59
+#define RUN_INTERVAL 16
 
 // Number of lines that prefetches read.
 #define LINES 512
@@ -67,6 +75,20 @@ int main(int argc, char **argv) {
     loaded[1] = load(far);
     __asm__ volatile("" ::"r"(loaded[0] + loaded[1]));
     break;
+  case SEQUENTIAL_LINES:
+  case SCATTERED_LINES: {
+    uint64_t lines = argument(argc, argv, 2), step = measurement == SCATTERED_LINES ? SCATTER : 1;
+    start = cycles();
+    for (uint64_t i = 0; i < lines; i++) (void)far[i * step % LINES * 16];
+    break;
+  }
+  case SHORT_RUNS: {
+    uint64_t runs = argument(argc, argv, 2);
+    start = cycles();
+    for (uint64_t i = 0; i < runs; i++)
+      for (uint64_t j = 0; j < 3; j++) (void)far[(i * RUN_INTERVAL + j) * 16];
+    break;
+  }
   default: {
     nm_give(0, (uint64_t *)far, 2 * LINES * NM_LINE);
     require(nm_spawn(0, "rates", (uint64_t[4]){(uintptr_t)far, measurement - FETCHES}) == 0, "the core does not start");

@@ -132,8 +132,7 @@ fn elements_across_two_parts_fail_to_compile() {
         }
         for bytes in [3, 12, 96, 256] {
             let output = compile_element(bytes, operation).expect_err("it is refused");
-            let message =
-                "an element has 1, 2, 4 or as many bytes as are a power of two, up to 128";
+            let message = "the size of an element is a power of two, from 1 to 128 bytes";
             assert!(output.contains(message), "{bytes} {operation}: {output}");
         }
     }

@@ -2,9 +2,11 @@
 
 mod arrays;
 mod cores;
+mod dram;
 mod host_copies;
 mod ordered;
 mod pages;
+mod prefetcher;
 mod programs;
 mod races;
 mod rates;

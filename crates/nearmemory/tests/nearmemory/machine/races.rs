@@ -304,7 +304,7 @@ const WAITS: &[(&str, &str, &str, RaceKind, &str)] = &[
         "65536",
         "      nm_await_stores(stores[other_half]);\n",
         RaceKind::Reused,
-        "nm_fetch(other_half * half_lines, from + (copied + half_lines) * NM_LINE, minimum(lines - copied - half_lines, half_lines));",
+        "nm_fetch(other_half * half_lines, from + (copied + half_lines) * NM_LINE,",
     ),
     (
         "gups",
@@ -323,7 +323,7 @@ const WAITS: &[(&str, &str, &str, RaceKind, &str)] = &[
     (
         "rows",
         "24576 64",
-        "  nm_await_fetches(table->numbers[buffer]);\n",
+        "  nm_await_fetches(table->last_fetch[buffer]);\n",
         RaceKind::NotFetched,
         "for (int j = 0; j < 8; j++, row += width / 4) balances[j] = *row;",
     ),

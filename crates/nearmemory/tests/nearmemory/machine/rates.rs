@@ -1,6 +1,7 @@
 //! Rates of the host's reads and of copy engines: formulas on paper.
 
 use super::{compile, run};
+use cohkit_dram::{Dram, Memory};
 use cohkit_nearmemory::{Platform, RunOutcome};
 use cohkit_testing::require;
 
@@ -16,6 +17,14 @@ fn programs() -> Option<[Vec<u8>; 2]> {
     let folder = "crates/nearmemory/tests/programs";
     let host = compile("host", &format!("{folder}/rates-host.c"), &[]);
     Some([host, compile("channel", &format!("{folder}/rates.c"), &[])])
+}
+
+/// DRAM of a machine, which has no standard.
+fn simple_dram(platform: &Platform) -> &Dram {
+    match &platform.memory {
+        Memory::Dram(dram) => dram,
+        memory => panic!("{memory:?}"),
+    }
 }
 
 /// Runs a measurement on a machine with some settings, and returns the machine and the number that the program prints.
@@ -88,9 +97,10 @@ fn reads_in_flight_of_a_slice_bound_the_rate_of_hints() {
     for (slices, reads) in [("1", "1"), ("1", "2"), ("2", "2")] {
         let settings = [("device.slices", slices), ("device.slice_reads", reads)];
         let (platform, cycles) = measure(&programs, 2, &settings);
-        let transfer = 128 * 1_000_000_000_000 / platform.bandwidth.value;
-        let least = platform.controller.value + platform.column.value + transfer;
-        let most = least + platform.activate.value + platform.precharge.value;
+        let dram = simple_dram(&platform);
+        let transfer = 128 * 1_000_000_000_000 / dram.bandwidth.value;
+        let least = dram.controller_latency.value + dram.t_cl.value + transfer;
+        let most = least + dram.t_rcd.value + dram.t_rp.value;
         let in_flight = platform.slices.value * platform.slice_reads.value;
         let measured = cycles * platform.host_cycle.value * in_flight / HINTED_LINES;
         // The loop itself, and the first and the last reads, take a few percent.
@@ -115,7 +125,8 @@ fn channels_of_a_copy_engine_copy_at_once() {
         let [fetches, stores, both] = measured.each_ref().map(|(_, clocks)| *clocks);
         // Each line takes one interval of its channel. The copy path and the controller add their latency once; DRAM
         // and the polls of the completion counts add at most 100 ns.
-        let latency = platform.copy_path.value + platform.controller.value + 100_000;
+        let controller = simple_dram(platform).controller_latency.value;
+        let latency = platform.copy_path.value + controller + 100_000;
         let clock = platform.mcc_cycle.value;
         for (lines, clocks) in [(1, fetches), (1, stores), (in_turn, both)] {
             let issue = lines * COPIED_LINES * platform.copy_line.value;

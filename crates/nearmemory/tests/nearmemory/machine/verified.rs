@@ -182,18 +182,18 @@ const HOST_FAULTS: &[(&str, &str, &str)] = &[
     // One of four cores does nothing, no core does anything, or half of the work is omitted.
     (
         "gups",
-        "{ update(shared.table",
-        "{ if (core != 2) update(shared.table",
+        "  update(shared.table",
+        "  if (core != 2) update(shared.table",
     ),
     (
         "gups",
-        "{ update(shared.table",
-        "{ if (!shared.words) update(shared.table",
+        "  update(shared.table",
+        "  if (!shared.words) update(shared.table",
     ),
     (
         "gups",
-        "shared.words, shared.updates, shared.distance); }",
-        "shared.words, shared.updates / 2, shared.distance); }",
+        "shared.words, shared.updates, shared.distance);\n}",
+        "shared.words, shared.updates / 2, shared.distance);\n}",
     ),
     (
         "gups",

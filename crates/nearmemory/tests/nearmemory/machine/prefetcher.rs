@@ -1,0 +1,264 @@
+//! Hardware prefetchers of host cores: rates by formula, useless lines, and values that they do not change.
+
+use super::{compile, run, run_as, run_watched, RunMode, RunResult};
+use cohkit_nearmemory::{Evictions, Platform, RaceKind, RunOutcome};
+use cohkit_testing::require;
+
+/// Measurements of rates-host.c.
+const ONE_LOAD: u64 = 0;
+const SEQUENTIAL_LINES: u64 = 9;
+const SCATTERED_LINES: u64 = 10;
+const SHORT_RUNS: u64 = 11;
+
+/// Names of counters.
+const REQUESTED: &str = "host: lines prefetched by hardware";
+const USED: &str = "host: lines prefetched by hardware and used";
+const DROPPED: &str = "host: hardware prefetches dropped";
+
+/// The shipped machine with some settings.
+fn platform(settings: &[(&str, &str)]) -> Platform {
+    let mut platform = Platform::enzian();
+    for (name, value) in settings {
+        platform.set(name, value).expect("a valid value");
+    }
+    platform
+}
+
+/// Runs a measurement of rates-host.c. Returns the cycles that it prints, and the result.
+fn measure(host: &[u8], kind: u64, count: u64, settings: &[(&str, &str)]) -> (u64, RunResult) {
+    let command = format!("{kind} {count}");
+    let result = run(&platform(settings), host, &command, &[], None);
+    assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{}", result.text);
+    (result.text.trim().parse().expect("a number"), result)
+}
+
+/// The compiled program of rates-host.c; `None` without a compiler.
+fn rates() -> Option<Vec<u8>> {
+    let source = "crates/nearmemory/tests/programs/rates-host.c";
+    require::require("riscv-gcc").then(|| compile("host", source, &[]))
+}
+
+/// Enough reads in flight in the directory for all prefetches of these tests.
+const WIDE: (&str, &str) = ("device.slice_reads", "32");
+
+/// With a prefetcher D lines ahead, D lines and the loaded one are in flight: a line takes the latency of a load,
+/// divided by D + 1. Without a prefetcher, it takes the latency.
+#[test]
+fn sequential_reads_take_the_latency_over_the_lines_in_flight() {
+    let Some(host) = rates() else {
+        return;
+    };
+    let (latency, _) = measure(&host, ONE_LOAD, 0, &[WIDE]);
+    for (streams, distance) in [("0", "1"), ("1", "1"), ("1", "3"), ("4", "7"), ("1", "15")] {
+        let settings = [
+            WIDE,
+            ("prefetcher.streams", streams),
+            ("prefetcher.distance", distance),
+            ("prefetcher.degree", "1"),
+        ];
+        // The difference has neither the first lines, which are not prefetched, nor the fences around the loop.
+        let [few, many] =
+            [256, 512].map(|lines| measure(&host, SEQUENTIAL_LINES, lines, &settings).0);
+        let in_flight = match streams {
+            "0" => 1,
+            _ => distance.parse::<u64>().expect("a number") + 1,
+        };
+        let expected = 256 * latency / in_flight;
+        let difference = (many - few).abs_diff(expected);
+        assert!(
+            difference <= expected / 20,
+            "{streams} {distance}: {} {expected}",
+            many - few
+        );
+    }
+}
+
+/// The number of outstanding lines of the last-level cache bounds prefetches as it bounds prefetch instructions:
+/// prefetches beyond it are dropped.
+#[test]
+fn prefetches_share_the_misses_in_flight() {
+    let Some(host) = rates() else {
+        return;
+    };
+    let (latency, _) = measure(&host, ONE_LOAD, 0, &[WIDE]);
+    let settings = [
+        WIDE,
+        ("host.llc_misses", "4"),
+        ("prefetcher.streams", "1"),
+        ("prefetcher.distance", "15"),
+        ("prefetcher.degree", "1"),
+    ];
+    let (cycles, result) = measure(&host, SEQUENTIAL_LINES, 512, &settings);
+    assert!(cycles >= 512 * latency / 4, "{cycles} {latency}");
+    assert!(result.counter(DROPPED) > 0);
+}
+
+/// Reads that follow no stream (no nine successive lines are near each other) take the same time to the cycle, and
+/// nothing is prefetched. Streams of three lines cause as many useless prefetches as the degree says.
+#[test]
+fn other_reads_only_cost_useless_lines() {
+    let Some(host) = rates() else {
+        return;
+    };
+    let settings = [
+        ("prefetcher.streams", "8"),
+        ("prefetcher.stride", "8"),
+        ("prefetcher.distance", "5"),
+        ("prefetcher.degree", "2"),
+    ];
+    let (without, _) = measure(&host, SCATTERED_LINES, 512, &[]);
+    let (with, result) = measure(&host, SCATTERED_LINES, 512, &settings);
+    assert_eq!((with, result.counter(REQUESTED)), (without, 0));
+    let (_, result) = measure(&host, SHORT_RUNS, 40, &settings);
+    assert_eq!(
+        (result.counter(REQUESTED), result.counter(USED)),
+        (2 * 40, 0)
+    );
+    // The stride of scattered lines is a stream for a prefetcher with this limit.
+    let wide_stride = [
+        ("prefetcher.streams", "8"),
+        ("prefetcher.stride", "59"),
+        ("prefetcher.distance", "2"),
+    ];
+    let (faster, result) = measure(&host, SCATTERED_LINES, 512, &wide_stride);
+    assert!(
+        faster < without && result.counter(USED) > 0,
+        "{faster} {without}"
+    );
+}
+
+/// A machine without a prefetcher has no counters of it.
+#[test]
+fn counters_belong_to_machines_with_a_prefetcher() {
+    let Some(host) = rates() else {
+        return;
+    };
+    let (_, result) = measure(&host, ONE_LOAD, 0, &[]);
+    let names = result.counters.iter().map(|(name, _)| name);
+    assert!(!names.into_iter().any(|name| name.contains("hardware")));
+}
+
+/// A core stores lines after a prefetcher has read them, and before the host loads them. The host loads what the core
+/// has stored, as without a prefetcher, and no race is reported. A host that does not wait for the core has a race.
+#[test]
+fn prefetched_lines_are_not_stale_after_synchronisation() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let folder = "crates/nearmemory/tests/programs";
+    let channel = compile("channel", &format!("{folder}/prefetched.c"), &[]);
+    let channels: [(&str, &[u8]); 1] = [("prefetched", &channel)];
+    let source = format!("{folder}/prefetched-host.c");
+    let [host, racing_host] =
+        [&[][..], &["-DRACES"]].map(|definitions| compile("host", &source, definitions));
+    for distance in ["0", "1", "4", "16"] {
+        let settings: &[(&str, &str)] = match distance {
+            "0" => &[],
+            _ => &[
+                ("prefetcher.streams", "4"),
+                ("prefetcher.distance", distance),
+                ("prefetcher.degree", "4"),
+            ],
+        };
+        let platform = platform(settings);
+        for mode in [RunMode::InTime, RunMode::Watched, RunMode::FastInterpreter] {
+            let result = run_as(&platform, &host, "", &channels, None, mode);
+            assert_eq!(
+                result.outcomes,
+                [RunOutcome::Exit(0)],
+                "{distance} {mode:?}"
+            );
+            // The sum of 0 to 47.
+            assert_eq!(result.text, "1128\n", "{distance} {mode:?}");
+            if distance != "0" {
+                let useless = result.counter(REQUESTED) - result.counter(USED);
+                assert!(
+                    useless > 0,
+                    "{distance} {mode:?}: no line was prefetched too early"
+                );
+            }
+        }
+        let result = run_watched(&platform, &racing_host, "", &channels, None);
+        let is_race = |outcome: &RunOutcome| match outcome {
+            RunOutcome::Race(race) => race.kind == RaceKind::UnorderedRead,
+            _ => false,
+        };
+        assert!(result.outcomes.iter().any(is_race), "{distance}");
+    }
+}
+
+/// A core stores lines and notifies the host while prefetches that have read the old lines are on their way to the host.
+/// The path from far memory is long for that, and the path of registers short.
+#[test]
+fn prefetches_in_flight_are_not_stale_after_synchronisation() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let folder = "crates/nearmemory/tests/programs";
+    let host = compile("host", &format!("{folder}/prefetched-host.c"), &[]);
+    let platform = platform(&[
+        WIDE,
+        ("device.path", "60us"),
+        ("prefetcher.streams", "4"),
+        ("prefetcher.distance", "16"),
+        ("prefetcher.degree", "4"),
+    ]);
+    // The host reads 18 lines one after the other, each in 60 us: the last prefetches are on their way after 324,000
+    // clocks of the core, for 9,000 clocks from far memory to the host.
+    for wait in (310_000..350_000).step_by(2_500) {
+        let source = format!("{folder}/prefetched.c");
+        let channel = compile("channel", &source, &[&format!("-DWAIT={wait}")]);
+        let channels: [(&str, &[u8]); 1] = [("prefetched", &channel)];
+        let result = run_watched(&platform, &host, "", &channels, None);
+        assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{wait}");
+        assert_eq!(result.text, "1128\n", "{wait}");
+    }
+}
+
+/// The shipped programs verify their results and have no race with prefetchers of several kinds, with and without
+/// evictions.
+#[test]
+fn shipped_programs_are_correct_with_prefetchers() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let programs = [
+        ("bulk", "65536"),
+        ("gups", "65536 300"),
+        ("pagerank", "2 128 1500 60 1 3 31 2"),
+        ("pipes", "7 1000"),
+        ("rows", "24576 128 1000"),
+        ("uts", "1 3 4 4 0 0 29 10000"),
+    ];
+    for (program, arguments) in programs {
+        let host = compile(
+            "host",
+            &format!("nearmemory/programs/{program}-host.c"),
+            &[],
+        );
+        let channel = compile("channel", &format!("nearmemory/programs/{program}.c"), &[]);
+        for (stride, distance, interval) in [("1", "4", None), ("64", "16", Some(50))] {
+            let platform = platform(&[
+                ("host.cores", "4"),
+                ("prefetcher.streams", "8"),
+                ("prefetcher.stride", stride),
+                ("prefetcher.distance", distance),
+                ("prefetcher.degree", "4"),
+            ]);
+            let evictions = interval.map(|mean_interval| Evictions {
+                mean_interval,
+                seed: 1,
+            });
+            let channels: [(&str, &[u8]); 1] = [(program, &channel)];
+            let result = run_watched(&platform, &host, arguments, &channels, evictions);
+            let context = format!("{program} {stride} {distance}: {}", result.text);
+            assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{context}");
+            // Pipes are in scratchpads, which are not prefetched.
+            assert_eq!(
+                result.counter(REQUESTED) > 0,
+                program != "pipes",
+                "{context}"
+            );
+        }
+    }
+}

@@ -1,0 +1,28 @@
+// Host of prefetched.c: reads the first half of some lines of far memory in order, while a near-memory core stores the
+// second half, and then the second half. A hardware prefetcher that follows the first half reads lines of the second
+// half before they are stored. Prints the sum of the first words of all lines: of the lines' numbers, if none is stale.
+// Compile-time macro:
+//   RACES  reads the second half without waiting for the core
+
+#include "nearmemory/programs/bench.h"
+
+// Lines of each half.
+#define LINES 24
+
+int main(void) {
+  volatile uint64_t *far = nm_far_alloc(2 * LINES * NM_LINE);
+  for (uint64_t i = 0; i < LINES; i++) far[i * 16] = i;
+  nm_flush_all(far, LINES * NM_LINE);
+  nm_give(0, (uint64_t *)far, 2 * LINES * NM_LINE);
+  struct nm_registers *registers = nm_registers_of(0, 0);
+  uint64_t word, sum = 0;
+  require(nm_spawn(0, "prefetched", (uint64_t[4]){(uintptr_t)far + LINES * NM_LINE, LINES}) == 0, "no start");
+  require(nm_receive_word(registers, &word), "the core sends nothing");
+  for (uint64_t i = 0; i < LINES; i++) sum += far[i * 16];
+#ifndef RACES
+  require(nm_receive_word(registers, &word), "the core sends nothing");
+#endif
+  for (uint64_t i = LINES; i < 2 * LINES; i++) sum += far[i * 16];  // loads
+  printf("%lu\n", (unsigned long)sum);
+  return nm_wait(0, NULL) == NM_EXITED ? 0 : 1;
+}
