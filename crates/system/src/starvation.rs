@@ -11,7 +11,7 @@
 use crate::data::{Data, Extent};
 use crate::state::{Endpoint, Order, Step, StepError, System, SystemState};
 use cohkit_base::exploration::{Exploration, Limits, Stop};
-use cohkit_base::fair_cycles::Graph;
+use cohkit_base::fair_cycles::{CycleStep, Graph, Transition};
 use cohkit_protocol::protocol::MessageId;
 use rustc_hash::FxHashMap;
 
@@ -138,23 +138,23 @@ fn class<D: Data>(state: &SystemState<D>, step: Step) -> Option<Class> {
     })
 }
 
-/// Searches for a transaction that never ends, on a path that is fair.
+/// Searches for a transaction that never ends, on a path that is fair: first on paths of steps that must happen.
 pub fn search(system: &System, fairness: Fairness, mut limits: Limits) -> Search {
     let mut executor = system;
     let mut exploration = Exploration::new(SystemState::<NoData>::new(system));
-    let mut graph = Graph::default();
-    let mut steps: Vec<Step> = Vec::new();
+    // Paths of steps that must happen, and paths of all steps.
+    let mut paths = [Paths::default(), Paths::default()];
     let mut classes: FxHashMap<Class, u32> = FxHashMap::default();
+    let counts = |exploration: &Exploration<_>, paths: &[Paths; 2]| {
+        (exploration.states().len(), paths[1].graph.transitions())
+    };
     loop {
         let number = match exploration.next(&mut limits) {
             Ok(Some(number)) => number,
             Ok(None) => break,
             Err(stop) => {
-                return (
-                    Answer::Stopped(stop),
-                    exploration.states().len(),
-                    graph.transitions(),
-                )
+                let (states, transitions) = counts(&exploration, &paths);
+                return (Answer::Stopped(stop), states, transitions);
             }
         };
         let state = exploration.states()[number].clone();
@@ -165,48 +165,65 @@ pub fn search(system: &System, fairness: Fairness, mut limits: Limits) -> Search
                     let next = classes.len() as u32;
                     *classes.entry(class).or_insert(next)
                 });
-                transitions.push((class, to));
-                steps.push(step);
+                transitions.push((step, (class, to)));
             }
             Err(error) => failure = failure.take().or(Some(error)),
         });
-        graph.add_state(transitions);
+        let forced = transitions.iter().filter(|(_, (class, _))| class.is_some());
+        paths[0].add_state(forced.copied());
+        paths[1].add_state(transitions.iter().copied());
         if let Some(error) = failure {
-            return (
-                Answer::Unsound(error),
-                exploration.states().len(),
-                graph.transitions(),
-            );
+            let (states, transitions) = counts(&exploration, &paths);
+            return (Answer::Unsound(error), states, transitions);
         }
     }
     let remotes = (0..system.remotes).map(Waiting::Remote);
     let agents: Vec<Waiting> = remotes.chain([Waiting::Home]).collect();
-    let counts = (exploration.states().len(), graph.transitions());
-    for line in 0..system.lines {
-        for &agent in &agents {
+    let (states, transitions) = counts(&exploration, &paths);
+    for paths in &paths {
+        for (line, &agent) in
+            (0..system.lines).flat_map(|line| agents.iter().map(move |agent| (line, agent)))
+        {
             let waits = |number: u32| waits(system, &exploration.states()[number], agent, line);
-            let Some(cycle) = graph.fair_cycle(fairness, waits) else {
+            let Some(cycle) = paths.graph.fair_cycle(fairness, waits) else {
                 continue;
             };
             let begin = cycle.first().map_or(0, |&(state, _)| state);
             let prefix = exploration.path_to(&mut executor, begin).into_iter();
-            // Transitions are numbered as steps are.
-            let first = |state: u32| match state {
-                0 => 0,
-                _ => graph.end_of(state - 1),
-            };
             let lasso = Lasso {
                 prefix: prefix.map(|(_, step)| step).collect(),
-                cycle: cycle
-                    .iter()
-                    .map(|&(state, place)| steps[first(state) + place])
-                    .collect(),
+                cycle: cycle.iter().map(|&step| paths.step(step)).collect(),
             };
             let starvation = Starvation { agent, line, lasso };
-            return (Answer::Starves(starvation), counts.0, counts.1);
+            return (Answer::Starves(starvation), states, transitions);
         }
     }
-    (Answer::None, counts.0, counts.1)
+    (Answer::None, states, transitions)
+}
+
+/// The graph of states, and the step of each transition.
+#[derive(Default)]
+struct Paths {
+    graph: Graph,
+    steps: Vec<Step>,
+}
+
+impl Paths {
+    /// Adds the next state with its transitions and their steps.
+    fn add_state(&mut self, transitions: impl Iterator<Item = (Step, Transition)>) {
+        let mut edges = Vec::new();
+        for (step, transition) in transitions {
+            self.steps.push(step);
+            edges.push(transition);
+        }
+        self.graph.add_state(edges);
+    }
+
+    /// Step of a part of a cycle.
+    fn step(&self, (state, place): CycleStep) -> Step {
+        let end = self.graph.end_of(state);
+        self.steps[end - self.graph.of(state).len() + place]
+    }
 }
 
 /// True if an agent has a transaction on a line.
