@@ -31,10 +31,10 @@ mod shipped;
 mod simulation;
 
 use cohkit_api::any_number::AnyNumberVerdict;
-use cohkit_api::starvation::StarvationVerdict;
 use cohkit_api::controller_table::{construction_json, tabulate, Agent, Table};
 use cohkit_api::model_check::{judge_model, model_diagnostics_json, ModelReadOptions};
 use cohkit_api::protocol_check::{judge, simulation, Listener, Request, Systems};
+use cohkit_api::starvation::StarvationVerdict;
 use cohkit_api::{
     diagnostics_json, Checkpoints, Failure, GuaranteeVerdict, InputError, Source, Verdict,
 };

@@ -3,6 +3,7 @@
 mod added_lines;
 mod any_number;
 mod compositions;
+mod fairness;
 mod guarantees;
 mod limits;
 mod outputs;
