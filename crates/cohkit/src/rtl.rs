@@ -6,6 +6,7 @@ mod lockstep;
 mod measure;
 mod platform;
 mod synth;
+mod systems;
 
 use crate::console::Console;
 use crate::options::{self, RtlCommand};
@@ -30,7 +31,9 @@ use std::path::{Path, PathBuf};
 pub(crate) fn run(options: &options::Rtl, console: &mut Console) -> Result<ExitStatus, Failure> {
     match &options.command {
         RtlCommand::Emit(options) if !options.agents.is_empty() => agents::emit(options, console),
+        RtlCommand::Emit(options) if !options.system.is_empty() => systems::emit(options, console),
         RtlCommand::Emit(options) => emit(options, console),
+        RtlCommand::Test(options) if !options.system.is_empty() => systems::test(options, console),
         RtlCommand::Test(options) => lockstep::test(options, console),
         RtlCommand::Synth(options) => synth::synth(options, console),
         RtlCommand::Measure(options) => measure::measure(options, console),

@@ -4,6 +4,7 @@
 //! controller ([`rom`]): the reaction to each event in each state, and some properties of messages.
 //! Both are printed as readable SystemVerilog ([`print`]).
 //! A controller that the hardware does not support is rejected with the reason ([`rom::Refusal`]).
+//! For other protocols, [`agents`] prints the rows of each agent, and [`systems`] whole coherent memory systems.
 //!
 //! The Verilated home can replace the simulated one in a machine ([`verilated`]).
 //!
@@ -50,6 +51,7 @@ pub mod registers;
 pub mod rom;
 pub mod sources;
 pub mod synth;
+pub mod systems;
 pub mod tool;
 pub mod tools;
 pub mod verilated;

@@ -172,6 +172,62 @@ const SHELL: &[Source] = &[
     ),
 ];
 
+/// Hand-written units of coherent systems, which know no protocol.
+pub const SYSTEM_UNITS: &[Source] = &[
+    (
+        "cohkit_coherent_pkg.sv",
+        include_str!("../../../hardware/coherent/cohkit_coherent_pkg.sv"),
+    ),
+    (
+        "cohkit_pick.sv",
+        include_str!("../../../hardware/coherent/cohkit_pick.sv"),
+    ),
+    (
+        "cohkit_outbox.sv",
+        include_str!("../../../hardware/coherent/cohkit_outbox.sv"),
+    ),
+    (
+        "cohkit_channel.sv",
+        include_str!("../../../hardware/coherent/cohkit_channel.sv"),
+    ),
+    (
+        "cohkit_cache.sv",
+        include_str!("../../../hardware/coherent/cohkit_cache.sv"),
+    ),
+    (
+        "cohkit_axi_port.sv",
+        include_str!("../../../hardware/coherent/cohkit_axi_port.sv"),
+    ),
+    (
+        "cohkit_home.sv",
+        include_str!("../../../hardware/coherent/cohkit_home.sv"),
+    ),
+];
+
+/// Test bench of coherent systems.
+pub const SYSTEM_BENCH: &[Source] = &[
+    (
+        "monitors.sv",
+        include_str!("../../../hardware/coherent/bench/monitors.sv"),
+    ),
+    (
+        "random_channel.sv",
+        include_str!("../../../hardware/coherent/bench/random_channel.sv"),
+    ),
+    (
+        "random_memory.sv",
+        include_str!("../../../hardware/coherent/bench/random_memory.sv"),
+    ),
+    (
+        "bench.sv",
+        include_str!("../../../hardware/coherent/bench/bench.sv"),
+    ),
+    (
+        "main.cpp",
+        include_str!("../../../hardware/coherent/bench/main.cpp"),
+    ),
+];
+
 /// All files.
 pub const SOURCES: &[Source] =
     &join_sources::<{ HOME.len() + ENDPOINTS.len() + SHELL.len() }>([HOME, ENDPOINTS, SHELL]);

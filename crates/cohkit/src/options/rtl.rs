@@ -35,6 +35,10 @@ pub(crate) enum RtlCommand {
 /// With `--agent`, writes step functions instead: for each agent a combinational module that maps state, variables,
 /// event, sender and fields of the message to the effect of the row. Homes and caching agents of almost any file have
 /// one; a row without hardware is rejected with its construct.
+///
+/// With `--system`, writes a whole memory system: caches with processor ports, the home with a memory port, and the
+/// queues between them. `PROTOCOL_system.f` lists the files, and the top module is `PROTOCOL_system`. A construct that
+/// the units cannot serve is rejected.
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit rtl emit protocols/eci.coh --out out/rtl"))]
 pub(crate) struct Emit {
@@ -43,8 +47,14 @@ pub(crate) struct Emit {
 
     /// Folder for `PROTOCOL_pkg.sv`, `PROTOCOL.mem`, `PROTOCOL_home.sv`, `PROTOCOL.f` and the RTL; created if needed.
     /// With `--agent`, folder for `PROTOCOL_agents_pkg.sv`, `PROTOCOL_AGENT_step.sv` and `PROTOCOL_agents.f`.
-    #[arg(long, value_name = "DIR")]
+    /// With `--system`, folder for these, `PROTOCOL_system.sv`, `PROTOCOL_system.f` and the units.
+    #[arg(long, short, value_name = "DIR")]
     pub out: PathBuf,
+
+    /// Write a coherent memory system with this number of caches instead of the home: for several kinds of caching agents,
+    /// one number for each, in the order of the file.
+    #[arg(long, value_name = "CACHES", value_delimiter = ',', conflicts_with_all = ["agents", "remotes"])]
+    pub system: Vec<u16>,
 
     /// Write the step function of this agent: `home`, or a kind of caching agents of the file. May be repeated, or list
     /// several agents. Kinds with the same rows share one module, named after the first of them.
@@ -68,6 +78,10 @@ pub(crate) struct Emit {
 /// with the last write. Home and directory are small, so that lines conflict. Three of eight runs add illegal traffic:
 /// messages, local operations and lines that the protocol does not allow. The home must reject and count each without
 /// disturbing other traffic. The seed determines all random choices. A mismatch is drawn as a message sequence chart.
+///
+/// With `--system`, a coherent memory system is tested. All caches access a few lines at random, and each step of caches
+/// and home is compared with the rows of the protocol. The first difference is printed with the command that repeats the
+/// run.
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit rtl test protocols/eci.coh --shape small --seeds 2"))]
 pub(crate) struct RtlTest {
@@ -86,6 +100,12 @@ pub(crate) struct RtlTest {
     /// Number of messages of each seed's run, in both directions together.
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..))]
     pub messages: u64,
+
+    /// Test a coherent memory system with this number of caches instead of the home, as `cohkit rtl emit --system` writes
+    /// it. The caches have two sets of two ways, and all access six lines of 8 bytes.
+    #[arg(long, value_name = "CACHES", value_delimiter = ',',
+        conflicts_with_all = ["shape", "mutate_rows", "trace"])]
+    pub system: Vec<u16>,
 
     /// Shape (sizes) of the home for all seeds. By default, seeds use the shapes of this list in turn, and each shape
     /// is built for its first seed. `small` builds fastest; `shipped` has the default sizes of the home.
@@ -106,7 +126,7 @@ pub(crate) struct RtlTest {
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
 
-    /// List the rows of the ROM that were not executed.
+    /// List the rows that were not executed.
     #[arg(long, alias = "unused")]
     pub uncovered_rows: bool,
 

@@ -10,7 +10,7 @@ use cohkit_base::words::counted;
 use cohkit_chart::Text;
 use cohkit_diagnostics::suggestion;
 use cohkit_protocol::construct;
-use cohkit_protocol::controller::Effect;
+use cohkit_protocol::controller::{Controller, Effect};
 use cohkit_protocol::remotes::{KindId, Remotes};
 use cohkit_rtl::agents::layout::{Agent, Agents};
 use cohkit_rtl::agents::package::package;
@@ -22,25 +22,12 @@ use std::path::{Path, PathBuf};
 
 /// Writes the package of the agents, the step function of each requested agent, and the file list into a folder.
 pub(super) fn emit(options: &options::Emit, console: &mut Console) -> Result<ExitStatus, Failure> {
-    let colour = console.terminal.colour;
-    let source = Source::read(&options.file, colour)?;
+    let source = Source::read(&options.file, console.terminal.colour)?;
     let protocol = &source.protocol;
-    let remotes = remotes(&source, &options.remotes)?;
-    let rejected = |refusal: Refusal| {
-        let title = format!("no step function: {}", refusal.feature);
-        let help = refusal.help.as_deref();
-        let message = source.error(&title, refusal.span, help, colour);
-        Failure::new(ExitStatus::BadInput, message)
-    };
-    // Homes of many agents take long to construct.
-    check_count(protocol, remotes.total()).map_err(rejected)?;
-    let charts = Text {
-        width: console.terminal.width,
-        ascii: false,
-    };
-    let home = construct::home(protocol, remotes.total())
-        .map_err(|error| source.no_home(&error, &charts, colour))?;
-    let agents = supported_agents(protocol, &home, remotes).map_err(rejected)?;
+    let remotes = remotes(&source, "--remotes", &options.remotes)?;
+    let home = home(&source, remotes, console)?;
+    let agents = supported_agents(protocol, &home, remotes)
+        .map_err(|refusal| rejected(&source, "step function", &refusal, console))?;
     let mut requested: Vec<&Agent> = Vec::new();
     for name in &options.agents {
         let agent = find(&agents, name)?;
@@ -80,8 +67,39 @@ pub(super) fn emit(options: &options::Emit, console: &mut Console) -> Result<Exi
     Ok(ExitStatus::Success)
 }
 
+/// Failure for a construct without hardware.
+pub(super) fn rejected(
+    source: &Source,
+    wanted: &str,
+    refusal: &Refusal,
+    console: &Console,
+) -> Failure {
+    let title = format!("no {wanted}: {}", refusal.feature);
+    let help = refusal.help.as_deref();
+    let message = source.error(&title, refusal.span, help, console.terminal.colour);
+    Failure::new(ExitStatus::BadInput, message)
+}
+
+/// Returns the table of the home for a number of remotes.
+pub(super) fn home(
+    source: &Source,
+    remotes: Remotes,
+    console: &Console,
+) -> Result<Controller, Failure> {
+    let protocol = &source.protocol;
+    // Homes of many agents take long to construct.
+    check_count(protocol, remotes.total())
+        .map_err(|refusal| rejected(source, "step function", &refusal, console))?;
+    let charts = Text {
+        width: console.terminal.width,
+        ascii: false,
+    };
+    construct::home(protocol, remotes.total())
+        .map_err(|error| source.no_home(&error, &charts, console.terminal.colour))
+}
+
 /// Returns the number of remotes of each kind: those of the options, or of the file's first system, or 1.
-fn remotes(source: &Source, counts: &[u16]) -> Result<Remotes, Failure> {
+pub(super) fn remotes(source: &Source, option: &str, counts: &[u16]) -> Result<Remotes, Failure> {
     let protocol = &source.protocol;
     let kinds = protocol.kinds.len();
     let counts = match (counts, protocol.systems.first()) {
@@ -94,7 +112,7 @@ fn remotes(source: &Source, counts: &[u16]) -> Result<Remotes, Failure> {
         let names: Vec<&str> = protocol.kinds.iter().map(|kind| kind.name.as_str()).collect();
         let example = vec!["1"; kinds].join(",");
         let message = format!(
-            "error: `--remotes` has {}, but the file has {}\n  help: give one number for each of {}: `--remotes {example}`",
+            "error: `{option}` has {}, but the file has {}\n  help: give one number for each of {}: `{option} {example}`",
             counted(counts.len() as u64, "number"),
             counted(kinds as u64, "kind"),
             names.join(", "),

@@ -55,6 +55,9 @@ fn documented_commands_print_the_documented_output() {
         if needs_compiler && !require::require("riscv-gcc") {
             continue;
         }
+        if path.ends_with("docs/first-system.md") && !require::require("verilator") {
+            continue;
+        }
         let text = std::fs::read_to_string(&path).expect("the document can be read");
         let mut rewritten = String::new();
         let mut lines = text.lines().peekable();

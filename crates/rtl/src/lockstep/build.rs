@@ -118,18 +118,35 @@ pub fn build_from(
     waveforms: bool,
     stop: &AtomicBool,
 ) -> Result<PathBuf, BuildError> {
+    let key = (sources, DRIVER, printed.package, shape, waveforms);
+    build_cached(cache, printed.protocol, key, LIBRARY, |folder| {
+        verilate(sources, folder, printed, shape, waveforms, stop)
+    })
+}
+
+/// Builds a file in a folder of its own below `cache`, unless it exists there. The folder's name has `name` and the hash
+/// of `key`, which stands for everything that determines the file. Returns the path of the file.
+///
+/// # Errors
+/// [`BuildError`].
+pub(crate) fn build_cached(
+    cache: &Path,
+    name: &str,
+    key: impl Hash,
+    file: &str,
+    make: impl FnOnce(&Path) -> Result<(), BuildError>,
+) -> Result<PathBuf, BuildError> {
     let version = verilator()?;
-    let protocol = printed.protocol;
     let mut hasher = rustc_hash::FxHasher::default();
-    (sources, DRIVER, printed.package, shape, waveforms, version).hash(&mut hasher);
-    let folder = cache.join(format!("{protocol}-{:016x}", hasher.finish()));
-    let library = folder.join(LIBRARY);
+    (key, version).hash(&mut hasher);
+    let folder = cache.join(format!("{name}-{:016x}", hasher.finish()));
+    let library = folder.join(file);
     if is_intact(&library) {
         return Ok(library);
     }
-    // Built under a temporary name and renamed when complete, so that an interrupted build never counts as a library.
+    // Built under a temporary name and renamed when complete, so that an interrupted build never counts as built.
     let temporary = cache.join(format!(
-        "{protocol}-{:016x}.{}",
+        "{name}-{:016x}.{}",
         hasher.finish(),
         std::process::id()
     ));
@@ -137,9 +154,9 @@ pub fn build_from(
         |error: std::io::Error| BuildError::Folder(temporary.clone(), error.to_string());
     let build = || {
         fs::create_dir_all(&temporary).map_err(folder_error)?;
-        verilate(sources, &temporary, printed, shape, waveforms, stop)?;
-        seal(&temporary.join(LIBRARY)).map_err(folder_error)?;
-        // Another process may have built the same library meanwhile; a damaged one is removed.
+        make(&temporary)?;
+        seal(&temporary.join(file)).map_err(folder_error)?;
+        // Another process may have built the same file meanwhile; a damaged one is removed.
         if folder.exists() && !is_intact(&library) {
             fs::remove_dir_all(&folder)
                 .map_err(|error| BuildError::Folder(folder.clone(), error.to_string()))?;
@@ -153,6 +170,28 @@ pub fn build_from(
     // Remove the files of a failed build.
     let _ = fs::remove_dir_all(&temporary);
     built.map(|()| library)
+}
+
+/// Writes files into a folder and runs Verilator there, with the programs that it starts.
+///
+/// # Errors
+/// [`BuildError`].
+pub(crate) fn run_verilator(
+    files: &[(String, String)],
+    command: &mut Command,
+    folder: &Path,
+    stop: &AtomicBool,
+) -> Result<(), BuildError> {
+    let folder_error = |error: std::io::Error| BuildError::Folder(folder.into(), error.to_string());
+    for (name, text) in files {
+        fs::write(folder.join(name), text).map_err(folder_error)?;
+    }
+    command.env("PATH", tool::search_path());
+    match tool::run(command, folder, stop).map_err(folder_error)? {
+        None => Err(BuildError::Stopped),
+        Some(output) if output.status.success() => Ok(()),
+        Some(output) => Err(build_error(output, folder)),
+    }
 }
 
 /// Maximum number of units per slice for which the C++ code of the home is compiled as one piece.
@@ -190,23 +229,14 @@ fn verilate(
     waveforms: bool,
     stop: &AtomicBool,
 ) -> Result<(), BuildError> {
-    let folder_error = |error: std::io::Error| BuildError::Folder(folder.into(), error.to_string());
     let package_file = format!("{}_pkg.sv", printed.protocol);
-    for (name, text) in sources
-        .iter()
-        .chain(DRIVER)
-        .chain(&[(package_file.as_str(), printed.package)])
-    {
-        fs::write(folder.join(name), text).map_err(folder_error)?;
-    }
+    let package = [(package_file.as_str(), printed.package)];
+    let files = sources.iter().chain(DRIVER).chain(&package);
+    let files: Vec<(String, String)> = files
+        .map(|(name, text)| (name.to_string(), text.to_string()))
+        .collect();
     let mut command = command(sources, &package_file, printed, shape, waveforms);
-    let Some(output) = tool::run(&mut command, folder, stop).map_err(folder_error)? else {
-        return Err(BuildError::Stopped);
-    };
-    if output.status.success() {
-        return Ok(());
-    }
-    Err(build_error(output, folder))
+    run_verilator(&files, &mut command, folder, stop)
 }
 
 /// Returns the build command, for sources in its working folder.
@@ -218,7 +248,6 @@ fn command(
     waveforms: bool,
 ) -> Command {
     let mut command = Command::new("verilator");
-    command.env("PATH", tool::search_path());
     command.args(["--cc", "--exe", "--build", "-j", "2", "--assert", "-Wall"]);
     // Small homes run faster as one piece; for large homes the piece would be too large for the C++ compiler.
     if shape.units <= MAX_UNSPLIT_UNITS {

@@ -13,4 +13,5 @@ mod registers;
 mod rom;
 mod sources;
 mod synth;
+mod systems;
 mod verilated;

@@ -300,3 +300,69 @@ fn agents_without_a_step_function_are_rejected() {
         &["--agent", "home", "--remotes", "17"],
     ));
 }
+
+/// The system of a protocol is complete: Verilator reads its file list, and the command in its header prints it again.
+#[test]
+fn emitted_systems_are_complete() {
+    if !require("verilator") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let emit = |protocol: &str| {
+        let mut command = cohkit([
+            "rtl", "emit", protocol, "--system", "2", "--json", "-o", ".",
+        ]);
+        let output = command.current_dir(folder.path()).output();
+        let output = output.expect("the command starts");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        serde_json::from_str::<serde_json::Value>(&text(&output.stdout)).expect("the text is JSON")
+    };
+    let value = emit("msi");
+    assert_eq!(
+        (&value["caches"], &value["module"]),
+        (&2.into(), &"msi_system".into())
+    );
+    let list = value["run"]["file_list"].as_str().expect("a JSON string");
+    let mut command = std::process::Command::new("verilator");
+    command.args([
+        "--lint-only",
+        "-Wall",
+        "--top-module",
+        "msi_system",
+        "-F",
+        list,
+    ]);
+    let output = command.current_dir(folder.path()).output();
+    let output = output.expect("Verilator starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let top = folder.path().join("msi_system.sv");
+    let printed = fs::read_to_string(&top).expect("the file can be read");
+    assert!(
+        printed.contains("`cohkit rtl emit msi --system 2 --out .`"),
+        "{printed}"
+    );
+}
+
+/// A construct that the units cannot serve is rejected with its place, and so is a wrong number of kinds.
+#[test]
+fn systems_without_units_are_rejected() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().to_str().expect("a path of characters");
+    let refuse = |protocol: &str| {
+        let output = cohkit(["rtl", "emit", protocol, "--system", "2", "--out", out]).output();
+        let output = output.expect("the command starts");
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stdout));
+        text(&output.stderr)
+    };
+    let message = refuse("token");
+    assert!(
+        message.contains("no system: `FwdData` may bring a line that the cache has not requested")
+            && message.contains("token:95:3"),
+        "{message}"
+    );
+    let message = refuse("ccix");
+    assert!(
+        message.contains("`--system` has 1 number, but the file has 2 kinds"),
+        "{message}"
+    );
+}

@@ -48,14 +48,14 @@ const SHIPPED: [(&str, &[u16]); 17] = [
 pub struct Printed {
     file: String,
     text: String,
-    protocol: Protocol,
+    pub protocol: Protocol,
     home: Controller,
     remotes: Remotes,
 }
 
 impl Printed {
     /// Reads a protocol and its home.
-    fn new(file: &str, text: &str, remotes: &[u16]) -> Printed {
+    pub fn new(file: &str, text: &str, remotes: &[u16]) -> Printed {
         let protocol = text::parse(text).expect("protocol without errors");
         let remotes = Remotes::new(remotes).expect("few remotes");
         let home = construct::home(&protocol, remotes.total()).expect("protocol with a home");
@@ -69,19 +69,19 @@ impl Printed {
     }
 
     /// Reads a shipped protocol.
-    fn shipped(name: &str, remotes: &[u16]) -> Printed {
+    pub fn shipped(name: &str, remotes: &[u16]) -> Printed {
         let file = format!("{name}.coh");
         let text = std::fs::read_to_string(root().join("protocols").join(&file));
         Printed::new(&file, &text.expect("readable protocol file"), remotes)
     }
 
     /// Returns the agents.
-    fn agents(&self) -> Result<Agents<'_>, Refusal> {
+    pub fn agents(&self) -> Result<Agents<'_>, Refusal> {
         supported_agents(&self.protocol, &self.home, self.remotes)
     }
 
     /// Returns the origin of printed files.
-    fn origin(&self) -> Origin<'_> {
+    pub fn origin(&self) -> Origin<'_> {
         Origin {
             file: &self.file,
             text: &self.text,
@@ -101,7 +101,7 @@ impl Printed {
 }
 
 /// Root folder of the repository.
-fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     folder
         .ancestors()
@@ -217,18 +217,7 @@ fn step_functions_have_neither_latches_nor_registers() {
             tops.join(" "),
             files.join(" ")
         );
-        write("check.ys", &script);
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let venv = root().join(".venv/bin");
-        let folders = std::iter::once(venv).chain(std::env::split_paths(&path));
-        let path = std::env::join_paths(folders).expect("no folder's name has a colon");
-        let yosys = yosys_program(&path);
-        let mut command = std::process::Command::new(yosys);
-        command
-            .env("PATH", path)
-            .args(["-q", "check.ys"])
-            .current_dir(folder.path());
-        command.output().expect("Yosys starts")
+        yosys(folder.path(), &script)
     };
     let output = check(&files, &tops);
     assert!(
@@ -245,6 +234,22 @@ fn step_functions_have_neither_latches_nor_registers() {
         !output.status.success(),
         "Yosys finds the latch of the control"
     );
+}
+
+/// Runs a script of Yosys in a folder.
+pub fn yosys(folder: &Path, script: &str) -> std::process::Output {
+    std::fs::write(folder.join("check.ys"), script).expect("writable file");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let venv = root().join(".venv/bin");
+    let folders = std::iter::once(venv).chain(std::env::split_paths(&path));
+    let path = std::env::join_paths(folders).expect("no folder's name has a colon");
+    let yosys = yosys_program(&path);
+    let mut command = std::process::Command::new(yosys);
+    command
+        .env("PATH", path)
+        .args(["-q", "check.ys"])
+        .current_dir(folder);
+    command.output().expect("Yosys starts")
 }
 
 /// Name of the installed Yosys.

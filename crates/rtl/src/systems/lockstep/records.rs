@@ -1,0 +1,204 @@
+//! Records that the test bench prints, one a line.
+
+/// A record. Numbers of agents: caches first, then the home.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Record {
+    /// An agent has executed a row.
+    Step(StepRecord),
+    /// A cache has performed an access that needs no row.
+    Hit {
+        /// The cache.
+        agent: usize,
+        /// Data at the processor port.
+        result: u64,
+    },
+    /// A processor port has taken an access.
+    Request {
+        /// The cache.
+        agent: usize,
+        /// The access.
+        access: PortAccess,
+    },
+    /// Memory has answered.
+    Memory {
+        /// True for a write.
+        write: bool,
+        /// Line of the access.
+        line: usize,
+        /// Bytes of a write.
+        bytes: Bytes,
+        /// Data of a read.
+        result: u64,
+    },
+    /// An agent has no row for a message.
+    Unexpected {
+        /// The agent.
+        agent: usize,
+        /// Line of the message.
+        line: usize,
+        /// Number of the event.
+        event: usize,
+    },
+    /// An access makes no progress.
+    NoProgress(usize),
+    /// Everything is quiescent.
+    End,
+}
+
+/// Data with the bytes that count, one bit each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Bytes {
+    /// The data.
+    pub data: u64,
+    /// Bytes that count; bit 0 is that of the lowest byte.
+    pub strobe: u8,
+}
+
+impl Bytes {
+    /// Returns `base` with these bytes replaced.
+    pub fn merge(self, base: u64) -> u64 {
+        let bytes = (0..8).filter(|byte| self.strobe >> byte & 1 == 1);
+        let mask = bytes.fold(0u64, |mask, byte| mask | 0xff << (8 * byte));
+        base & !mask | self.data & mask
+    }
+}
+
+/// An access at a processor port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PortAccess {
+    /// True for a write.
+    pub write: bool,
+    /// True if the cache need not keep the line.
+    pub uncached: bool,
+    /// Number of the line.
+    pub line: usize,
+    /// Bytes of a write.
+    pub bytes: Bytes,
+}
+
+/// A row that an agent has executed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StepRecord {
+    /// The agent.
+    pub agent: usize,
+    /// Number of the line.
+    pub line: usize,
+    /// Number of the event in the printed package.
+    pub event: usize,
+    /// Sender of the message, encoded as a remote.
+    pub sender: u16,
+    /// Fields of the message.
+    pub fields: Bits,
+    /// Data of the message.
+    pub bytes: Bytes,
+    /// State after the row, as the printed package numbers it.
+    pub state: u16,
+    /// Variables after the row.
+    pub variables: Bits,
+    /// Sends of the row, as the step function prints them.
+    pub sends: Bits,
+    /// Messages of these sends.
+    pub messages: Bits,
+    /// True if the row performs the outstanding access in the cache's copy.
+    pub perform: bool,
+    /// True if the row's message completes the outstanding access.
+    pub done: bool,
+    /// Data at the processor port.
+    pub result: u64,
+}
+
+/// Bits of a packed value, read from the lowest.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Bits {
+    /// Bits, from the lowest.
+    bits: Vec<bool>,
+    /// Number of bits that were read.
+    offset: usize,
+}
+
+impl Bits {
+    /// Reads hexadecimal digits; `None` for other characters.
+    fn new(digits: &str) -> Option<Bits> {
+        let digits: Option<Vec<u32>> = digits
+            .chars()
+            .rev()
+            .map(|digit| digit.to_digit(16))
+            .collect();
+        let bits = digits?
+            .into_iter()
+            .flat_map(|digit| (0..4).map(move |bit| digit >> bit & 1 == 1));
+        Some(Bits {
+            bits: bits.collect(),
+            offset: 0,
+        })
+    }
+
+    /// Returns the next bits, at most 64, as a number.
+    pub fn read(&mut self, width: u32) -> u64 {
+        let value = (0..width as usize).fold(0, |value, bit| {
+            let is_set = self.bits.get(self.offset + bit).copied().unwrap_or(false);
+            value | u64::from(is_set) << bit
+        });
+        self.offset += width as usize;
+        value
+    }
+}
+
+/// Reads a record; `None` if the line is none.
+pub fn record(line: &str) -> Option<Record> {
+    let mut words = line.split(' ').filter(|word| !word.is_empty());
+    let kind = words.next()?;
+    let words: Vec<&str> = words.collect();
+    let number = |index: usize| u64::from_str_radix(words.get(index)?, 16).ok();
+    let bits = |index: usize| Bits::new(words.get(index)?);
+    let bytes = |index: usize| {
+        Some(Bytes {
+            data: number(index)?,
+            strobe: number(index + 1)? as u8,
+        })
+    };
+    Some(match kind {
+        "S" => Record::Step(StepRecord {
+            agent: number(0)? as usize,
+            line: number(1)? as usize,
+            event: number(2)? as usize,
+            sender: number(3)? as u16,
+            fields: bits(4)?,
+            bytes: bytes(5)?,
+            state: number(7)? as u16,
+            variables: bits(8)?,
+            sends: bits(9)?,
+            messages: bits(10)?,
+            perform: number(11)? == 1,
+            done: number(12)? == 1,
+            result: number(13)?,
+        }),
+        "H" => Record::Hit {
+            agent: number(0)? as usize,
+            result: number(1)?,
+        },
+        "Q" => Record::Request {
+            agent: number(0)? as usize,
+            access: PortAccess {
+                write: number(1)? == 1,
+                uncached: number(2)? == 1,
+                line: number(3)? as usize,
+                bytes: bytes(4)?,
+            },
+        },
+        "M" => Record::Memory {
+            write: number(0)? == 1,
+            line: number(1)? as usize,
+            bytes: bytes(2)?,
+            result: number(4)?,
+        },
+        "U" => Record::Unexpected {
+            agent: number(0)? as usize,
+            line: number(1)? as usize,
+            event: number(2)? as usize,
+        },
+        "T" => Record::NoProgress(number(0)? as usize),
+        "E" => Record::End,
+        _ => return None,
+    })
+}

@@ -1,0 +1,16 @@
+//! Coherent memory systems as hardware: caches, a home and the network between them, for the rows of one protocol.
+//!
+//! The units `cohkit_*` are written by hand and know no protocol. Printed are the package and the step functions of the
+//! agents ([`crate::agents`]), and a flat top that connects the units ([`top()`]). A channel, or the channels of one
+//! order, is a queue from each sender to each receiver ([`queues`]).
+//!
+//! [`check()`] rejects constructs that the units cannot serve. [`lockstep`] compares each step of a system under random
+//! traffic with the executor of rows.
+
+mod checks;
+pub mod lockstep;
+pub mod queues;
+mod top;
+
+pub use checks::check;
+pub use top::{file_list, top};

@@ -1,0 +1,378 @@
+//! Coherent systems: lockstep with the rows, seeded faults, lint, and refused constructs.
+
+use crate::agents::{root, yosys, Printed};
+use cohkit_rtl::agents::package::package;
+use cohkit_rtl::agents::step::step;
+use cohkit_rtl::lockstep::build::BuildError;
+use cohkit_rtl::sources::SYSTEM_UNITS;
+use cohkit_rtl::systems::lockstep::run::{build_from, run, File, Report, Run, RunError};
+use cohkit_rtl::systems::{check, file_list, top};
+use cohkit_testing::require::require;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+
+/// Number of messages of a run.
+const MESSAGES: u64 = 50_000;
+
+/// Systems that are compared in every test: the name of the protocol, and the number of caches.
+const COMPARED: &[(&str, &[u16])] = &[("msi", &[3]), ("mesi", &[3]), ("moesi", &[3])];
+
+/// Systems of a protocol: its name, and the numbers of caches of a small and of a large system.
+type Systems = (&'static str, [&'static [u16]; 2]);
+
+/// Protocols that print, with homes that are written as rows.
+const WRITTEN: &[Systems] = &[
+    ("ccix", [&[1, 1], &[2, 2]]),
+    ("cxl-bias", [&[2], &[4]]),
+    ("cxl-cache", [&[1, 1], &[2, 2]]),
+    ("cxl-mem", [&[2], &[4]]),
+    ("mesi", [&[2], &[4]]),
+    ("mesi-l1", [&[2], &[4]]),
+    ("moesi", [&[2], &[4]]),
+    ("msi", [&[2], &[4]]),
+    ("token-recall", [&[2], &[4]]),
+    ("write-through", [&[2], &[4]]),
+    ("write-through-two-step", [&[2], &[4]]),
+];
+
+/// Protocols that print, with constructed homes, which are large.
+const CONSTRUCTED: &[Systems] = &[
+    ("back-invalidate", [&[1], &[2]]),
+    ("eci", [&[1], &[2]]),
+    ("eci-near", [&[1, 1], &[1, 2]]),
+    ("msi-policy", [&[2], &[4]]),
+];
+
+/// Folder of built programs.
+fn build_folder() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("systems");
+    std::fs::create_dir_all(&folder).expect("writable folder");
+    folder
+}
+
+/// Printed files of a system: package, step functions and top.
+fn printed_files(printed: &Printed) -> Vec<File> {
+    let agents = printed.agents().expect("every row has hardware");
+    let name = &printed.protocol.name;
+    let origin = printed.origin();
+    let mut files = vec![(format!("{name}_agents_pkg.sv"), package(&agents, &origin))];
+    for agent in &agents.agents {
+        let file = format!("{name}_{}_step.sv", agent.name);
+        files.push((file, step(&agents, agent, &origin)));
+    }
+    files.push((format!("{name}_system.sv"), top(&agents, &origin)));
+    files
+}
+
+/// Files of the units.
+fn units() -> Vec<File> {
+    let units = SYSTEM_UNITS.iter();
+    units
+        .map(|(name, text)| (name.to_string(), text.to_string()))
+        .collect()
+}
+
+/// Builds the program of a system.
+fn program(printed: &Printed, units: &[File], files: &[File]) -> PathBuf {
+    let agents = printed.agents().expect("every row has hardware");
+    let stop = AtomicBool::new(false);
+    match build_from(&build_folder(), &agents, units, files, false, &stop) {
+        Ok(program) => program,
+        Err(BuildError::Failed(output)) => panic!("{output}"),
+        Err(error) => panic!("{error:?}"),
+    }
+}
+
+/// Runs a program with a fault; 0 for none.
+fn run_with(printed: &Printed, program: &Path, seed: u64, fault: u32) -> Result<Report, RunError> {
+    let agents = printed.agents().expect("every row has hardware");
+    let options = Run {
+        seed,
+        messages: MESSAGES,
+        waveform: None,
+        fault,
+    };
+    run(program, &agents, options, &AtomicBool::new(false))
+}
+
+/// Command that repeats a run.
+fn command(name: &str, caches: &[u16], seed: u64) -> String {
+    let caches: Vec<String> = caches.iter().map(u16::to_string).collect();
+    format!(
+        "cohkit rtl test protocols/{name}.coh --system {} --messages {MESSAGES} --seed {seed} --seeds 1",
+        caches.join(",")
+    )
+}
+
+/// Every step of these systems is that of the rows, with all variables, messages, bytes and operations of memory.
+#[test]
+fn systems_follow_the_rows_in_lockstep() {
+    if !require("verilator") {
+        return;
+    }
+    for (name, caches) in COMPARED {
+        let printed = Printed::shipped(name, caches);
+        let program = program(&printed, &units(), &printed_files(&printed));
+        let seed = 51;
+        match run_with(&printed, &program, seed, 0) {
+            Ok(report) => assert!(report.messages >= MESSAGES, "{name}: {report:?}"),
+            Err(error) => panic!("{name}: {error:?}\n{}", command(name, caches, seed)),
+        }
+    }
+}
+
+/// A fault: a description, a file, its text, and the text with the fault, which is active where `FAULT` holds.
+const FAULTS: &[(&str, &str, &str, &str)] = &[
+    (
+        "wrong state",
+        "msi_cache_step.sv",
+        "state_o = msi_cache_IS_D;",
+        "state_o = FAULT ? msi_cache_IM_AD : msi_cache_IS_D;",
+    ),
+    (
+        "lost assignment of a variable",
+        "msi_cache_step.sv",
+        "v.early = ",
+        "if (!FAULT) v.early = ",
+    ),
+    (
+        "wrong guard",
+        "msi_home_step.sv",
+        "if (msi_count(v.sharers) == 2'd0) begin",
+        "if ((msi_count(v.sharers) == 2'd0) != FAULT) begin",
+    ),
+    (
+        "lost send",
+        "cohkit_outbox.sv",
+        "receivers_q[slot] <= receivers_i[slot];",
+        "receivers_q[slot] <= FAULT && slot == 1 ? '0 : receivers_i[slot];",
+    ),
+    (
+        "swapped messages of an order",
+        "cohkit_channel.sv",
+        "assign rotate    = !Ordered && stall_i",
+        "assign rotate    = (!Ordered || FAULT) && (stall_i || FAULT)",
+    ),
+    (
+        "early memory answer",
+        "cohkit_home.sv",
+        "phase_q == Read ? mem_done_i :",
+        "phase_q == Read ? mem_done_i || FAULT :",
+    ),
+    (
+        "lost write to memory",
+        "cohkit_home.sv",
+        "if (execute && writes) phase_q <= Write;",
+        "if (execute && writes && !FAULT) phase_q <= Write;",
+    ),
+    (
+        "wrong sender",
+        "cohkit_cache.sv",
+        "sender:  self_i,",
+        "sender:  FAULT ? remote_t'(1) : self_i,",
+    ),
+    (
+        "ignored byte enable",
+        "cohkit_cache.sv",
+        "if (strobe_q[i]) stored",
+        "if (strobe_q[i] || FAULT && i == 3) stored",
+    ),
+    (
+        "stale data in a cache",
+        "cohkit_cache.sv",
+        "if (step_copy_i == Received) data_q",
+        "if (step_copy_i == Received && !FAULT) data_q",
+    ),
+    (
+        "hit without permission",
+        "cohkit_cache.sv",
+        "(write_q ? access_writes_i : access_reads_i)",
+        "(write_q && !FAULT ? access_writes_i : access_reads_i)",
+    ),
+    (
+        "victim without an eviction",
+        "cohkit_cache.sv",
+        "assign occupied    = access_hits == '0",
+        "assign occupied    = !FAULT && access_hits == '0",
+    ),
+    (
+        "stalled message is dropped",
+        "cohkit_cache.sv",
+        "in_take_o[index]  = take && source == Message",
+        "in_take_o[index]  = (take || FAULT && step_effect_i == Stall) && source == Message",
+    ),
+    (
+        "message taken twice",
+        "cohkit_home.sv",
+        "in_take_o[index]  = execute && !completion",
+        "in_take_o[index]  = execute && !completion && !(FAULT && reads)",
+    ),
+];
+
+/// Each of these faults, in printed and hand-written parts, is found in a run of the regular length.
+#[test]
+fn seeded_faults_are_found() {
+    if !require("verilator") {
+        return;
+    }
+    let printed = Printed::shipped("msi", &[3]);
+    let (mut files, mut units) = (printed_files(&printed), units());
+    for (number, (description, file, original, fault)) in FAULTS.iter().enumerate() {
+        let fault = fault.replace("FAULT", &format!("(monitor_pkg::fault == {})", number + 1));
+        let mut texts = files.iter_mut().chain(units.iter_mut());
+        let (_, text) = texts
+            .find(|(name, _)| name == file)
+            .expect("file of the system");
+        assert!(text.contains(original), "{description}: {original}");
+        *text = text.replacen(original, &fault, 1);
+    }
+    let program = program(&printed, &units, &files);
+    let control = run_with(&printed, &program, 0, 0);
+    assert!(control.is_ok(), "{control:?}");
+    for (number, (description, ..)) in FAULTS.iter().enumerate() {
+        match run_with(&printed, &program, 0, number as u32 + 1) {
+            Err(RunError::Difference(record, text)) => println!("{description}: {record}: {text}"),
+            other => panic!("{description} is not found: {other:?}"),
+        }
+    }
+}
+
+/// Writes all files of a system into a folder. Returns their names in the order of the file list.
+fn write_system(printed: &Printed, folder: &Path) -> Vec<String> {
+    for (name, text) in printed_files(printed).into_iter().chain(units()) {
+        std::fs::write(folder.join(name), text).expect("writable file");
+    }
+    let agents = printed.agents().expect("every row has hardware");
+    file_list(&agents).lines().map(str::to_string).collect()
+}
+
+/// Lints systems with Verilator. Warnings are errors.
+fn lint(systems: &[Systems]) {
+    for (name, caches) in systems
+        .iter()
+        .flat_map(|(name, all)| all.iter().map(move |c| (name, c)))
+    {
+        let printed = Printed::shipped(name, caches);
+        let agents = printed.agents().expect("every row has hardware");
+        if let Err(refusal) = check(&agents) {
+            panic!("{name}: {}", refusal.feature);
+        }
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let files = write_system(&printed, folder.path());
+        let mut command = Command::new("verilator");
+        command.args(["--lint-only", "-Wall", "--top-module"]);
+        command.arg(format!("{}_system", printed.protocol.name));
+        let output = command.args(files).current_dir(folder.path()).output();
+        let output = output.expect("Verilator starts");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && text.is_empty(), "{name}: {text}");
+    }
+}
+
+/// Elaborates the small systems with slang in Yosys. Warnings and latches are errors.
+fn elaborate(systems: &[Systems]) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (mut files, mut tops): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    for (name, [caches, _]) in systems {
+        let printed = Printed::shipped(name, caches);
+        for file in write_system(&printed, folder.path()) {
+            if !files.contains(&file) {
+                files.push(file);
+            }
+        }
+        tops.push(format!("--top {}_system", printed.protocol.name));
+    }
+    let script = format!(
+        "read_slang --threads 1 -G LineWidth=3 -G DataWidth=64 {} {}\nproc\n\
+         select -assert-none t:$dlatch* t:$adlatch*\n",
+        tops.join(" "),
+        files.join(" ")
+    );
+    let output = yosys(folder.path(), &script);
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    assert!(
+        output.status.success() && !text.contains("warning:"),
+        "{text}"
+    );
+}
+
+/// Verilator has no warning about systems whose home is written as rows.
+#[test]
+fn systems_have_no_lint_warnings() {
+    if require("verilator") {
+        lint(WRITTEN);
+    }
+}
+
+/// Slang has no warning about these systems, and Yosys infers no latch.
+#[test]
+fn systems_elaborate_in_yosys_without_latches() {
+    if require("yosys") {
+        elaborate(WRITTEN);
+    }
+}
+
+/// The same for constructed homes.
+#[test]
+#[ignore = "minutes of Verilator and Yosys"]
+fn constructed_homes_have_neither_warnings_nor_latches() {
+    if require("verilator") && require("yosys") {
+        lint(CONSTRUCTED);
+        elaborate(CONSTRUCTED);
+    }
+}
+
+/// Constructs that the units cannot serve: a file, changes of its text, the reason, and the row of the feature list.
+const REFUSED: &[(&str, &[(&str, &str)], &str, &str)] = &[
+    (
+        "token",
+        &[],
+        "`FwdData` may bring a line that the cache has not requested",
+        "a message that brings a line which the cache has not requested",
+    ),
+    (
+        "self-invalidate",
+        &[],
+        "a row that changes every line of a cache",
+        "rows that change every line of a cache",
+    ),
+    (
+        "write-through",
+        &[("  V           | evict               |                | I        # silent\n", "")],
+        "`V` has no row for `evict`",
+        "states without a row for `evict`",
+    ),
+    (
+        "msi",
+        &[("  I              | store                   | send GetM                                      | IM_AD\n", "")],
+        "`I` has no row for `store`",
+        "initial states without a row for `load` or `store`",
+    ),
+];
+
+/// Each construct is refused with its reason, and `docs/features.md` lists it.
+#[test]
+fn constructs_without_systems_are_refused_and_listed() {
+    let page = std::fs::read_to_string(root().join("docs/features.md")).expect("readable page");
+    for (name, changes, reason, listed) in REFUSED {
+        let file = format!("{name}.coh");
+        let text = std::fs::read_to_string(root().join("protocols").join(&file));
+        let text =
+            changes
+                .iter()
+                .fold(text.expect("readable file"), |text, (original, changed)| {
+                    assert!(text.contains(original), "{name}: {original}");
+                    text.replace(original, changed)
+                });
+        let printed = Printed::new(&file, &text, &[2]);
+        let agents = printed.agents().expect("every row has hardware");
+        let refusal = check(&agents).expect_err(reason);
+        assert_eq!(refusal.feature, *reason);
+        assert!(
+            page.contains(&format!("| {listed} |")),
+            "`docs/features.md` lacks {listed}"
+        );
+    }
+}

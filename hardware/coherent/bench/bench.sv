@@ -1,0 +1,117 @@
+// Random accesses to the processor ports of a system, and its memory, with random delays.
+//
+// Lines printed: those of `monitors.sv`; `T AGENT` for an access without progress, and `E` when everything is quiescent
+// after the requested number of messages.
+
+module bench #(
+  parameter int unsigned Caches     = 2,
+  parameter int unsigned LineWidth  = 3,
+  parameter int unsigned Lines      = 6,
+  parameter int unsigned DataWidth  = 64
+) (
+  input logic    clk_i,
+  input logic    rst_ni,
+  input longint  messages_i
+);
+  localparam int unsigned StrobeWidth = DataWidth / 8;
+  localparam int unsigned AddrWidth   = LineWidth + $clog2(StrobeWidth);
+  // Cycles without progress of an access, and without a step at the end.
+  localparam int unsigned Timeout = 20_000;
+  localparam int unsigned Quiet   = 200;
+
+  typedef logic [DataWidth-1:0] data_t;
+
+  logic [Caches-1:0]                  req_valid, req_ready, req_write, req_uncached, rsp_valid;
+  logic [Caches-1:0][LineWidth-1:0]   req_line;
+  logic [Caches-1:0][DataWidth-1:0]   req_data, rsp_data;
+  logic [Caches-1:0][StrobeWidth-1:0] req_strobe;
+  logic                               aw_valid, aw_ready, w_valid, w_ready, b_valid, b_ready;
+  logic                               ar_valid, ar_ready, r_valid, r_ready, memory_error;
+  logic [AddrWidth-1:0]               aw_addr, ar_addr;
+  data_t                              w_data, r_data;
+  logic [StrobeWidth-1:0]             w_strb;
+  logic [Caches:0]                    unexpected;
+
+  `SYSTEM #(.LineWidth(LineWidth), .DataWidth(DataWidth), .SetWidth(1), .Ways(2)) u_system (
+    .clk_i, .rst_ni,
+    .req_valid_i(req_valid), .req_ready_o(req_ready), .req_write_i(req_write), .req_uncached_i(req_uncached),
+    .req_line_i(req_line), .req_data_i(req_data), .req_strobe_i(req_strobe),
+    .rsp_valid_o(rsp_valid), .rsp_data_o(rsp_data),
+    .axi_aw_valid_o(aw_valid),
+    .axi_aw_ready_i(aw_ready),
+    .axi_aw_addr_o(aw_addr),
+    .axi_w_valid_o(w_valid),
+    .axi_w_ready_i(w_ready),
+    .axi_w_data_o(w_data),
+    .axi_w_strb_o(w_strb),
+    .axi_b_valid_i(b_valid),
+    .axi_b_ready_o(b_ready),
+    .axi_ar_valid_o(ar_valid),
+    .axi_ar_ready_i(ar_ready),
+    .axi_ar_addr_o(ar_addr),
+    .axi_r_valid_i(r_valid),
+    .axi_r_ready_o(r_ready),
+    .axi_r_data_i(r_data),
+    .axi_b_resp_i(2'b00), .axi_r_resp_i(2'b00), .error_o(memory_error), .unexpected_o(unexpected)
+  );
+
+  initial if (!$value$plusargs("fault+%d", monitor_pkg::fault)) monitor_pkg::fault = 0;
+
+  random_memory #(.LineWidth(LineWidth), .DataWidth(DataWidth)) u_memory (
+    .clk_i, .rst_ni,
+    .aw_valid_i(aw_valid),
+    .aw_ready_o(aw_ready),
+    .aw_addr_i(aw_addr),
+    .w_valid_i(w_valid),
+    .w_ready_o(w_ready),
+    .w_data_i(w_data),
+    .w_strb_i(w_strb),
+    .b_valid_o(b_valid),
+    .b_ready_i(b_ready),
+    .ar_valid_i(ar_valid),
+    .ar_ready_o(ar_ready),
+    .ar_addr_i(ar_addr),
+    .r_valid_o(r_valid),
+    .r_ready_i(r_ready),
+    .r_data_o(r_data)
+  );
+
+  // Accesses of each processor port, one at a time.
+  logic [Caches-1:0]       outstanding;
+  logic [Caches-1:0][31:0] since;
+  int unsigned             quiet;
+  longint                  messages_before;
+  always @(posedge clk_i) begin
+    messages_before <= monitor_pkg::messages;
+    quiet           <= monitor_pkg::messages != messages_before || outstanding != '0 || req_valid != '0 ? 0 : quiet + 1;
+    for (int unsigned i = 0; i < Caches; i++) begin
+      since[i] <= since[i] + 1;
+      if (req_valid[i] && req_ready[i]) begin
+        req_valid[i]   <= 1'b0;
+        outstanding[i] <= 1'b1;
+        since[i]       <= '0;
+      end
+      if (rsp_valid[i]) outstanding[i] <= 1'b0;
+      if (outstanding[i] && since[i] == Timeout) begin
+        $display("T %h", i);
+        $finish;
+      end
+      if (!req_valid[i] && !outstanding[i] && monitor_pkg::messages < messages_i && $urandom_range(2) == 0) begin
+        req_valid[i]    <= 1'b1;
+        req_write[i]    <= $urandom_range(1) == 1;
+        req_uncached[i] <= $urandom_range(3) == 0;
+        req_line[i]     <= LineWidth'($urandom_range(Lines - 1));
+        req_data[i]     <= {$urandom, $urandom};
+        req_strobe[i]   <= $urandom_range(2) == 0 ? '1 : StrobeWidth'($urandom);
+      end
+    end
+    if (!rst_ni) begin
+      req_valid   <= '0;
+      outstanding <= '0;
+      quiet       <= 0;
+    end else if (monitor_pkg::messages >= messages_i && quiet == Quiet) begin
+      $display("E");
+      $finish;
+    end
+  end
+endmodule : bench

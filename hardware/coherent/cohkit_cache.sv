@@ -1,0 +1,295 @@
+// Set-associative cache of any table of a caching agent: tags with the state of each line, data, and a processor port
+// with one outstanding access.
+//
+// The entry of a line exists while its state or a variable differs from the initial one. An access that has its
+// permission is performed before any message of the line, so that it cannot lose the permission again. Otherwise
+// messages and the start of the access take turns. An access without an entry evicts another line of its set, by the
+// rows of the protocol. An access that can neither be performed nor started in a stable state evicts its own line.
+
+module cohkit_cache #(
+  parameter type         message_t   = logic,   // message, sender, line, fields, data, strobe
+  parameter type         event_e     = logic,
+  parameter type         remote_t    = logic,
+  parameter type         fields_t    = logic,
+  parameter type         state_e     = logic,
+  parameter type         variables_t = logic,
+  parameter type         send_t      = logic,
+  parameter int unsigned LineWidth   = 4,
+  parameter int unsigned DataWidth   = 64,
+  parameter int unsigned SetWidth    = 1,
+  parameter int unsigned Ways        = 2,
+  parameter int unsigned Agents      = 3,
+  parameter int unsigned Queues      = 3,
+  parameter int unsigned Sends       = 1,
+
+  localparam int unsigned Inputs      = Agents * Queues,
+  localparam int unsigned QueueWidth  = Queues > 1 ? $clog2(Queues) : 1,
+  localparam int unsigned StrobeWidth = DataWidth / 8
+) (
+  input  logic                             clk_i,
+  input  logic                             rst_ni,
+
+  // Queues to the cache, and room in the queues from it.
+  input  logic [Inputs-1:0]                in_valid_i,
+  input  message_t [Inputs-1:0]            in_message_i,
+  output logic [Inputs-1:0]                in_take_o,
+  output logic [Inputs-1:0]                in_stall_o,
+  output message_t                         out_message_o,
+  output logic [Agents-1:0][Queues-1:0]    out_push_o,
+  input  logic [Agents-1:0][Queues-1:0]    room_i,
+
+  // Step function, and properties of its message and next state.
+  input  remote_t                          self_i,
+  input  event_e                           evict_i,
+  input  state_e                           initial_state_i,
+  input  variables_t                       initial_variables_i,
+  output state_e                           step_state_o,
+  output variables_t                       step_variables_o,
+  output event_e                           step_event_o,
+  output remote_t                          step_sender_o,
+  output fields_t                          step_fields_o,
+  input  logic                             step_carries_line_i,
+  input  logic                             step_reads_i,
+  input  logic [1:0]                       step_effect_i,
+  input  state_e                           step_state_i,
+  input  variables_t                       step_variables_i,
+  input  send_t [Sends-1:0]                step_sends_i,
+  input  logic [Sends-1:0][QueueWidth-1:0] step_queues_i,
+  input  logic [1:0]                       step_copy_i,
+  input  logic [1:0]                       step_done_i,
+  input  logic                             step_perform_i,
+
+  // Event of the outstanding access, and properties of the state of the entry that it uses.
+  output logic                             access_write_o,
+  output logic                             access_uncached_o,
+  output logic                             access_whole_o,     // a write of all bytes
+  input  event_e                           access_event_i,
+  input  logic                             access_in_place_i,  // the access needs no row where the state permits it
+  output state_e                           access_state_o,
+  input  logic                             access_reads_i,
+  input  logic                             access_writes_i,
+  input  logic                             access_waits_i,
+
+  // Processor port.
+  input  logic                             req_valid_i,
+  output logic                             req_ready_o,
+  input  logic                             req_write_i,
+  input  logic                             req_uncached_i,   // do not keep the line, if the protocol has such an access
+  input  logic [LineWidth-1:0]             req_line_i,
+  input  logic [DataWidth-1:0]             req_data_i,
+  input  logic [StrobeWidth-1:0]           req_strobe_i,
+  output logic                             rsp_valid_o,
+  output logic [DataWidth-1:0]             rsp_data_o,       // of a read
+
+  output logic                             step_o,           // a row is executed
+  output logic                             unexpected_o      // a message has no row, or needs an entry that it has not
+);
+  import cohkit_coherent_pkg::*;
+
+  localparam int unsigned Sets     = 1 << SetWidth;
+  localparam int unsigned WayWidth = Ways > 1 ? $clog2(Ways) : 1;
+
+  typedef logic [LineWidth-1:0] line_t;
+  typedef logic [SetWidth-1:0]  set_t;
+  typedef logic [WayWidth-1:0]  way_t;
+  typedef enum logic [1:0] {Nothing, Message, Access, Eviction} source_e;
+
+  line_t [Sets-1:0][Ways-1:0]                tags_q;
+  state_e [Sets-1:0][Ways-1:0]               states_q;
+  variables_t [Sets-1:0][Ways-1:0]           variables_q;
+  logic [Sets-1:0][Ways-1:0][DataWidth-1:0]  data_q;
+  way_t [Sets-1:0]                           victims_q;
+
+  logic                         pending_q, write_q, uncached_q, turn_q, denied_q, evict_own_q;
+  line_t                        line_q;
+  logic [DataWidth-1:0]         store_q;
+  logic [StrobeWidth-1:0]       strobe_q;
+
+  source_e                      source;
+  logic                         valid, permitted, startable, occupied;
+  logic [$clog2(Inputs)-1:0]    index;
+  message_t                     current;
+  set_t                         access_set, message_set, set;
+  logic [Ways-1:0]              access_used, access_hits, access_free, message_hits;
+  way_t                         access_way, message_way, way;
+  logic                         present, room, outbox_empty, take, done, perform;
+  line_t                        line;
+  message_t [Sends-1:0]         messages;
+  logic [Sends-1:0][Agents-1:0] receivers;
+  logic [DataWidth-1:0]         copy, stored;
+  logic                         unused;
+
+  // Writes in messages go to the home.
+  assign unused = ^current.strobe;
+
+  // Number of the lowest way of a set of ways.
+  function automatic way_t lowest(input logic [Ways-1:0] ways);
+    lowest = '0;
+    for (int unsigned i = 0; i < Ways; i++) begin
+      if (ways[Ways-1-i]) lowest = way_t'(Ways - 1 - i);
+    end
+  endfunction
+
+  cohkit_pick #(.Inputs(Inputs)) u_pick (
+    .clk_i, .rst_ni,
+    .valid_i(in_valid_i),
+    .hold_i (source != Message || step_effect_i == Take && !outbox_empty),
+    .valid_o(valid),
+    .index_o(index)
+  );
+
+  // Entries of the message and of the outstanding access. Without an entry, an access uses a free one, or that of a
+  // victim.
+  assign current     = in_message_i[index];
+  assign message_set = set_t'(current.line);
+  assign access_set  = set_t'(line_q);
+  always_comb begin
+    for (int unsigned i = 0; i < Ways; i++) begin
+      access_used[i]  = states_q[access_set][i] != initial_state_i
+                        || variables_q[access_set][i] != initial_variables_i;
+      access_hits[i]  = access_used[i] && tags_q[access_set][i] == line_q;
+      access_free[i]  = !access_used[i];
+      message_hits[i] = tags_q[message_set][i] == current.line
+                        && (states_q[message_set][i] != initial_state_i
+                            || variables_q[message_set][i] != initial_variables_i);
+    end
+  end
+  assign message_way = lowest(message_hits);
+  assign access_way  = access_hits != '0 ? lowest(access_hits)
+                       : access_free != '0 ? lowest(access_free) : victims_q[access_set];
+  assign occupied    = access_hits == '0 && access_free == '0;
+
+  assign access_write_o    = write_q;
+  assign access_uncached_o = uncached_q;
+  assign access_whole_o    = strobe_q == '1;
+  assign access_state_o    = states_q[access_set][access_way];
+  assign permitted = pending_q && access_hits != '0 && (write_q ? access_writes_i : access_reads_i);
+  assign startable = pending_q && (access_hits == '0 && !occupied || !access_waits_i);
+
+  always_comb begin
+    if (permitted && !denied_q) source = Access;
+    else if (valid && !(turn_q && startable)) source = Message;
+    else if (startable && (occupied || evict_own_q)) source = Eviction;
+    else if (startable) source = Access;
+    else source = Nothing;
+  end
+
+  always_comb begin
+    set              = source == Message ? message_set : access_set;
+    way              = source == Message ? message_way : access_way;
+    present          = source == Message ? message_hits != '0 : access_hits != '0 || source == Eviction;
+    line             = source == Message ? current.line : source == Eviction ? tags_q[set][way] : line_q;
+    step_state_o     = present ? states_q[set][way] : initial_state_i;
+    step_variables_o = present ? variables_q[set][way] : initial_variables_i;
+    step_sender_o    = source == Message ? current.sender : '0;
+    step_fields_o    = source == Message ? current.fields : '0;
+    unique case (source)
+      Message:  step_event_o = current.message;
+      Eviction: step_event_o = evict_i;
+      Access, Nothing: step_event_o = access_event_i;
+    endcase
+  end
+
+  // The current copy of the line, and the same with the bytes of the access.
+  always_comb begin
+    copy   = source == Message && step_carries_line_i ? current.data : data_q[set][way];
+    stored = copy;
+    for (int unsigned i = 0; i < StrobeWidth; i++) begin
+      if (strobe_q[i]) stored[8*i +: 8] = store_q[8*i +: 8];
+    end
+  end
+
+  always_comb begin
+    room = 1'b1;
+    for (int unsigned slot = 0; slot < Sends; slot++) begin
+      receivers[slot] = {step_sends_i[slot].to_home, step_sends_i[slot].to_remotes};
+      messages[slot]  = '{
+        message: step_sends_i[slot].message,
+        sender:  self_i,
+        line:    line,
+        fields:  step_sends_i[slot].fields,
+        data:    step_sends_i[slot].after_write ? stored : copy,
+        strobe:  '1
+      };
+      if (step_sends_i[slot].data == Store) begin
+        messages[slot].data   = store_q;
+        messages[slot].strobe = strobe_q;
+      end
+      for (int unsigned agent = 0; agent < Agents; agent++) begin
+        if (receivers[slot][agent] && !room_i[agent][step_queues_i[slot]]) room = 1'b0;
+      end
+    end
+  end
+
+  assign take    = source != Nothing && step_effect_i == Take && room && outbox_empty;
+  assign done    = take && source == Message && step_done_i != NotDone;
+  assign perform = source == Access && permitted
+                   && (step_effect_i == NoRow && access_in_place_i
+                       || take && (write_q ? step_perform_i : step_reads_i));
+  assign step_o       = take;
+  assign unexpected_o = source == Message
+                        && (step_effect_i == NoRow
+                            || take && !present
+                               && (step_state_i != initial_state_i || step_variables_i != initial_variables_i));
+
+  always_comb begin
+    in_take_o  = '0;
+    in_stall_o = '0;
+    in_take_o[index]  = take && source == Message;
+    in_stall_o[index] = source == Message && step_effect_i == Stall;
+  end
+
+  assign req_ready_o = !pending_q;
+  assign rsp_valid_o = perform || done;
+  assign rsp_data_o  = copy;
+
+  cohkit_outbox #(.message_t(message_t), .Sends(Sends), .Agents(Agents), .Queues(Queues)) u_outbox (
+    .clk_i, .rst_ni,
+    .load_i     (take),
+    .messages_i (messages),
+    .receivers_i(receivers),
+    .queues_i   (step_queues_i),
+    .empty_o    (outbox_empty),
+    .message_o  (out_message_o),
+    .push_o     (out_push_o)
+  );
+
+  always_ff @(posedge clk_i) begin
+    turn_q      <= !turn_q;
+    denied_q    <= permitted && source == Access && !take && !perform;
+    if (source == Eviction) evict_own_q <= 1'b0;
+    else if (source == Access && step_effect_i == NoRow && !perform && !access_waits_i) evict_own_q <= 1'b1;
+    if (take && (present || source == Access)) begin
+      tags_q[set][way]      <= line;
+      states_q[set][way]    <= step_state_i;
+      variables_q[set][way] <= step_variables_i;
+      if (step_copy_i == Received) data_q[set][way] <= current.data;
+    end
+    if (perform && write_q || done && step_done_i == WriteDone) data_q[set][way] <= stored;
+    if (take && source == Access && !present) begin
+      victims_q[access_set] <= victims_q[access_set] == way_t'(Ways - 1) ? '0 : way_t'(victims_q[access_set] + 1'b1);
+    end
+    if (rsp_valid_o) pending_q <= 1'b0;
+    if (req_valid_i && req_ready_o) begin
+      pending_q  <= 1'b1;
+      write_q    <= req_write_i;
+      uncached_q <= req_uncached_i;
+      line_q     <= req_line_i;
+      store_q    <= req_data_i;
+      strobe_q   <= req_strobe_i;
+    end
+    if (!rst_ni) begin
+      pending_q   <= 1'b0;
+      turn_q      <= 1'b0;
+      denied_q    <= 1'b0;
+      evict_own_q <= 1'b0;
+      victims_q   <= '0;
+      for (int unsigned i = 0; i < Sets; i++) begin
+        for (int unsigned j = 0; j < Ways; j++) begin
+          states_q[i][j]    <= initial_state_i;
+          variables_q[i][j] <= initial_variables_i;
+        end
+      end
+    end
+  end
+endmodule : cohkit_cache

@@ -1,0 +1,55 @@
+// Queue of the messages from one sender to one receiver that share an order, or of one channel without an order.
+//
+// `room_o` is high if `Sends` further messages fit, so that a step of the sender never overflows the queue.
+// Without an order, a first message that stalls goes to the end of the queue, so that it holds up no message of another
+// line.
+
+module cohkit_channel #(
+  parameter type         message_t = logic,
+  parameter bit          Ordered   = 1'b0,
+  parameter int unsigned Depth     = 16,
+  parameter int unsigned Sends     = 1   // messages that one step of the sender may put into the queue
+) (
+  input  logic     clk_i,
+  input  logic     rst_ni,
+
+  input  logic     push_i,
+  input  message_t message_i,
+  output logic     room_o,
+
+  output logic     valid_o,
+  output message_t message_o,
+  input  logic     take_i,
+  input  logic     stall_i    // the receiver cannot take the first message
+);
+  localparam int unsigned PointerWidth = $clog2(Depth);
+  localparam int unsigned CountWidth   = $clog2(Depth + 1);
+
+  message_t [Depth-1:0]    messages_q;
+  logic [PointerWidth-1:0] read_q, write_q;
+  logic [CountWidth-1:0]   count_q;
+  logic                    rotate;
+
+  function automatic logic [PointerWidth-1:0] next(input logic [PointerWidth-1:0] pointer);
+    next = pointer == PointerWidth'(Depth - 1) ? '0 : PointerWidth'(pointer + 1'b1);
+  endfunction
+
+  assign room_o    = count_q <= CountWidth'(Depth - Sends);
+  assign valid_o   = count_q != '0;
+  assign message_o = messages_q[read_q];
+  assign rotate    = !Ordered && stall_i && valid_o && !push_i && !take_i;
+
+  always_ff @(posedge clk_i) begin
+    if (push_i) messages_q[write_q] <= message_i;
+    else if (rotate) messages_q[write_q] <= message_o;
+    if (!rst_ni) begin
+      read_q  <= '0;
+      write_q <= '0;
+      count_q <= '0;
+    end else begin
+      if (push_i || rotate) write_q <= next(write_q);
+      if (take_i || rotate) read_q <= next(read_q);
+      count_q <= CountWidth'(count_q + CountWidth'(push_i) - CountWidth'(take_i));
+    end
+  end
+endmodule : cohkit_channel
