@@ -31,6 +31,7 @@
 mod deadlock;
 mod lift;
 mod obstacle;
+mod one_remote;
 mod representatives;
 mod restrictions;
 mod search;
@@ -45,7 +46,8 @@ use cohkit_system::state::SystemState;
 use deadlock::deadlock;
 use lift::LiftedHome;
 pub use obstacle::Obstacle;
-use search::{check_one_remote, Search};
+use one_remote::check_one_remote;
+use search::Search;
 
 /// Verdict for every number of remotes.
 pub enum Verdict {
@@ -70,7 +72,8 @@ pub struct Proof {
 pub struct Limits<'l> {
     /// Maximum number of pairs of remotes.
     pub max_extensions: u64,
-    /// Returns false to cancel the search, if there is a function. It is called every 256 pairs.
+    /// Returns false to cancel the search, if there is a function. It is called every 256 pairs, and every 256 states of
+    /// one remote with its home.
     pub should_continue: Option<&'l mut dyn FnMut() -> bool>,
 }
 
@@ -99,13 +102,20 @@ pub fn verify(protocol: &Protocol, limits: &mut Limits) -> Verdict {
 fn prove(protocol: &Protocol, limits: &mut Limits) -> Result<Proof, Obstacle> {
     let home = restrictions::supported_home(protocol)?;
     let lifted = lift::lift(protocol, home, false)?;
-    check_one_remote(protocol, home)?;
-    let first_attempt = find_views(protocol, lifted, limits);
+    check_one_remote(protocol, home, limits)?;
     // Most homes need no ghost, and have fewer views without it.
-    first_attempt.or_else(|obstacle| {
-        let lifted = lift::lift(protocol, home, true)?;
-        find_views(protocol, lifted, limits).map_err(|_| obstacle)
-    })
+    match find_views(protocol, lifted, limits) {
+        Ok(proof) => Ok(proof),
+        Err(obstacle) if obstacle == Obstacle::interrupted() => Err(obstacle),
+        Err(obstacle) => {
+            let lifted = lift::lift(protocol, home, true)?;
+            let second_attempt = find_views(protocol, lifted, limits);
+            second_attempt.map_err(|second| match second == Obstacle::interrupted() {
+                true => second,
+                false => obstacle,
+            })
+        }
+    }
 }
 
 /// Finds all views of a protocol with a translated home, and checks them.

@@ -29,6 +29,8 @@ pub(crate) struct LiftedHome {
     pub(crate) uses_all: bool,
     /// Flag of each variable that was a count: it is 1 once the set no longer has the size that the count had.
     pub(crate) obligations: Vec<(VariableId, Obstacle)>,
+    /// The requester, if it was added.
+    pub(crate) requester: Option<VariableId>,
 }
 
 /// Translates a home; `with_requester` adds the requester.
@@ -70,13 +72,18 @@ pub(crate) fn lift(
     let choice = usize::from(home.rules.iter().any(Rule::chooses));
     Ok(LiftedHome {
         controller: Controller {
+            name: home.name.clone(),
+            states: home.states.clone(),
             variables: lifter.variables,
+            tables: home.tables.clone(),
             rules,
-            ..home.clone()
+            locals: home.locals.clone(),
+            span: home.span,
         },
         saturation: lifter.saturation + choice,
         uses_all: lifter.uses_all,
         obligations: lifter.obligations,
+        requester: lifter.requester,
     })
 }
 
@@ -170,10 +177,11 @@ impl Lifter<'_> {
         self.variables.push(Variable {
             name: ghost_name,
             ty: ghost_type,
+            register: false,
             initial: Initial::Number(0),
             labels: Vec::new(),
             internal: true,
-            ..variable.clone()
+            span: variable.span,
         });
         Ok(())
     }
@@ -202,9 +210,11 @@ impl Lifter<'_> {
             Effect::Never => Effect::Never,
         };
         Ok(Rule {
+            state: rule.state,
+            event: rule.event,
             guard,
             effect,
-            ..rule.clone()
+            span: rule.span,
         })
     }
 
@@ -215,7 +225,7 @@ impl Lifter<'_> {
         let value = match (is_stable(rule.state), is_stable(next), rule.event) {
             (true, false, Event::Message(_)) => Expression::Sender,
             (false, true, _) => Expression::None,
-            _ => return None,
+            (true, false, _) | (true, true, _) | (false, false, _) => return None,
         };
         Some(Statement::Assign(requester, value))
     }

@@ -6,9 +6,7 @@ use cohkit_protocol::controller::{Controller, Effect, Event, Statement};
 use cohkit_protocol::execute::{Configuration, Machine, Outcome, Trigger};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_system::data::Current;
-use cohkit_system::state::{
-    explore, Found, Line, Step, StepError, System, SystemState, DEFAULT_CHANNEL_CAPACITY,
-};
+use cohkit_system::state::{Line, Step, StepError, System, DEFAULT_CHANNEL_CAPACITY};
 
 use crate::deadlock::DeadlockCandidate;
 use crate::lift::LiftedHome;
@@ -57,7 +55,7 @@ impl<'p> Search<'p> {
             )
         };
         let systems: Vec<System> = (usize::from(CELLS)..=MAX_REMOTES).map(system).collect();
-        let layout = Layout::new(&home.controller, &systems[0]);
+        let layout = Layout::new(home, &systems[0]);
         let is_deferral = |statement: &Statement| *statement == Statement::DeferStore;
         let mut rules = home.controller.rules.iter();
         let defers = rules.any(|rule| rule.has_statement(&is_deferral));
@@ -136,7 +134,7 @@ impl<'p> Search<'p> {
         }
         if let Some(should_continue) = &mut limits.should_continue {
             if self.extensions.is_multiple_of(POLL_INTERVAL) && !should_continue() {
-                return Err(Obstacle::general("interrupted"));
+                return Err(Obstacle::interrupted());
             }
         }
         self.extensions += 1;
@@ -155,6 +153,14 @@ impl<'p> Search<'p> {
             if is_step_of_cell(extension, step) {
                 is_forced |= self.take(extension, step, remotes)?;
             }
+        }
+        // Which remotes are outside matters only if the home can take a step.
+        let candidates = extension.steps_without_remotes(self.system(remotes));
+        if candidates
+            .iter()
+            .all(|&step| is_step_of_cell(extension, step))
+        {
+            return Ok(!is_forced);
         }
         let mut is_blocked = false;
         for state in resolutions(&self.projection, extension, self.home) {
@@ -320,38 +326,5 @@ fn row_span(
     match row {
         Some(rule) => rule.span,
         None => controller.states[usize::from(configuration.state)].span,
-    }
-}
-
-/// Explores the configurations of one remote, which views of pairs do not cover.
-///
-/// # Errors
-/// A violation, a state from which quiescence is not reachable, or too many states.
-pub(crate) fn check_one_remote(protocol: &Protocol, home: &Controller) -> Result<(), Obstacle> {
-    /// Maximum number of states of one remote with its home.
-    const MAX_STATES: usize = 1_000_000;
-    let system = System::new(protocol, home, 1u16, 1, DEFAULT_CHANNEL_CAPACITY);
-    match explore(&system, SystemState::new(&system) as State, MAX_STATES) {
-        Found::Safe {
-            stuck_path: None, ..
-        } => Ok(()),
-        Found::Safe { .. } => Err(Obstacle::general(
-            "one remote: quiescence is not always reachable",
-        )),
-        Found::Violated { errors, .. } => {
-            let reason = match &errors[0] {
-                StepError::Violated(violation) => {
-                    format!(
-                        "one remote: {}: {}",
-                        violation.property, violation.description
-                    )
-                }
-                StepError::Exceeded(limit) => format!("one remote: {limit}"),
-            };
-            Err(Obstacle::general(reason))
-        }
-        Found::LimitReached { states } => Err(Obstacle::general(format!(
-            "one remote has more than {states} states"
-        ))),
     }
 }

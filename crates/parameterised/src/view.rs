@@ -6,12 +6,14 @@
 //!
 //! An *extension* is the same for two cells, with remote 2 for the others.
 
-use cohkit_protocol::controller::Controller;
+use cohkit_protocol::execute::Configuration;
 use cohkit_protocol::protocol::{Protocol, Type};
 use cohkit_system::data::Current;
 use cohkit_system::state::{
-    CopyOnWrite, InFlightMessage, Line, Network, Remote, System, SystemState,
+    CopyOnWrite, DeferredStore, InFlightMessage, Line, Network, Remote, System, SystemState,
 };
+
+use crate::lift::LiftedHome;
 
 /// A configuration, view or extension.
 pub(crate) type State = SystemState<Current>;
@@ -22,19 +24,22 @@ pub(crate) struct Layout {
     pub(crate) pointers: Vec<usize>,
     /// Slots of sets of remotes.
     pub(crate) sets: Vec<usize>,
+    /// Slot of the ghost pointer to the requester, if there is one. It is among the pointers.
+    pub(crate) requester: Option<usize>,
 }
 
 impl Layout {
     /// Finds the pointers and sets of a home. Up to 16 remotes, each variable has one slot.
-    pub(crate) fn new(home: &Controller, system: &System) -> Layout {
+    pub(crate) fn new(home: &LiftedHome, system: &System) -> Layout {
         let slots_of = |ty: Type| {
-            let variables = (0..).zip(&home.variables);
+            let variables = (0..).zip(&home.controller.variables);
             let variables = variables.filter(move |(_, variable)| variable.ty == ty);
             variables.map(|(index, _)| system.slots_of_home(index).start)
         };
         Layout {
             pointers: slots_of(Type::Remote).collect(),
             sets: slots_of(Type::RemoteSet).collect(),
+            requester: (home.requester).map(|requester| system.slots_of_home(requester.0).start),
         }
     }
 }
@@ -42,6 +47,28 @@ impl Layout {
 /// Slot value of a pointer to a remote.
 pub(crate) fn pointer_to(remote: u8) -> u16 {
     u16::from(remote) + 1
+}
+
+/// A line with other parts that name remotes, and with the parts of `line` that name none. All parts are listed, so that
+/// a new one does not compile before it is decided whether it names remotes.
+pub(crate) fn with_home(
+    line: &Line<Current>,
+    home: Configuration,
+    deferred_store: Option<DeferredStore<Current>>,
+    remotes: Vec<Remote<Current>>,
+) -> Line<Current> {
+    Line {
+        home,
+        memory: line.memory,
+        backing_permission: line.backing_permission,
+        remotes,
+        operation: line.operation.clone(),
+        deferred_store,
+        consumed_value: line.consumed_value,
+        requested: line.requested,
+        accepted: line.accepted,
+        lock: line.lock,
+    }
 }
 
 /// Cuts views out of configurations, and joins them.
@@ -86,14 +113,15 @@ impl Projection<'_> {
         if let Some(deferred) = &mut deferred_store {
             deferred.from = number(deferred.from);
         }
+        let remotes = remotes.chain([self.idle.clone()]).collect();
         SystemState {
             data: Current,
-            lines: vec![CopyOnWrite::new(Line {
+            lines: vec![CopyOnWrite::new(with_home(
+                line,
                 home,
-                remotes: remotes.chain([self.idle.clone()]).collect(),
                 deferred_store,
-                ..Line::clone(line)
-            })],
+                remotes,
+            ))],
             network,
         }
     }
@@ -106,40 +134,48 @@ impl Projection<'_> {
         number: impl Fn(u8) -> u8,
     ) {
         let flight = InFlightMessage {
+            line: flight.line,
+            message: flight.message,
             from: flight.from.map(&number),
             to: flight.to.map(&number),
-            ..flight.clone()
+            home: flight.home,
+            // No field names a remote.
+            fields: flight.fields.clone(),
+            early: flight.early,
+            first: flight.first,
+            carried: flight.carried.clone(),
         };
         network.insert_keeping_marks(self.protocol, CopyOnWrite::new(flight));
     }
 
     /// The home of a view without its references to remotes. Only views with equal homes in this sense can be joined.
     pub(crate) fn home_without_references(&self, view: &State) -> Line<Current> {
-        let mut line = Line::clone(&view.lines[0]);
-        line.remotes.clear();
+        let line = &view.lines[0];
+        let (mut home, mut deferred_store) = (line.home.clone(), line.deferred_store.clone());
         for &slot in self.layout.pointers.iter().chain(&self.layout.sets) {
-            line.home.slots[slot] = 0;
+            home.slots[slot] = 0;
         }
-        if let Some(deferred) = &mut line.deferred_store {
+        if let Some(deferred) = &mut deferred_store {
             deferred.from = 0;
         }
-        line
+        with_home(line, home, deferred_store, Vec::new())
     }
 
     /// All extensions whose first cell has the view `first` and whose second cell has the view `second`. The views have
     /// equal homes, except for references.
     pub(crate) fn join(&self, first: &State, second: &State) -> Vec<State> {
         let lines = [&first.lines[0], &second.lines[0]];
-        let mut line = Line::clone(lines[0]);
-        line.remotes = vec![
+        let remotes = vec![
             lines[0].remotes[0].clone(),
             lines[1].remotes[0].clone(),
             self.idle.clone(),
         ];
+        let (mut home, mut deferred_store) =
+            (lines[0].home.clone(), lines[0].deferred_store.clone());
         let numbers = |slot: usize| lines.map(|line| line.home.slots[slot]);
         for &slot in &self.layout.pointers {
             let [one, other] = numbers(slot).map(|value| value.checked_sub(1));
-            line.home.slots[slot] = match (one, other) {
+            home.slots[slot] = match (one, other) {
                 (None, None) => 0,
                 (Some(one), Some(other)) => match joined_reference(one as u8, other as u8) {
                     Some(remote) => pointer_to(remote),
@@ -148,8 +184,7 @@ impl Projection<'_> {
                 (None, Some(_)) | (Some(_), None) => return Vec::new(),
             };
         }
-        if let (Some(deferred), Some(other)) = (&mut line.deferred_store, &lines[1].deferred_store)
-        {
+        if let (Some(deferred), Some(other)) = (&mut deferred_store, &lines[1].deferred_store) {
             match joined_reference(deferred.from, other.from) {
                 Some(remote) => deferred.from = remote,
                 None => return Vec::new(),
@@ -161,7 +196,12 @@ impl Projection<'_> {
         }
         let mut extensions = vec![SystemState {
             data: Current,
-            lines: vec![CopyOnWrite::new(line)],
+            lines: vec![CopyOnWrite::new(with_home(
+                lines[0],
+                home,
+                deferred_store,
+                remotes,
+            ))],
             network: Network::new(),
         }];
         for &slot in &self.layout.sets {

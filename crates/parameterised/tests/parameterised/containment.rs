@@ -13,10 +13,10 @@ use std::collections::BTreeSet;
 const MAX_STATES: usize = 20_000;
 
 /// The first reachable states of a system without violations.
-fn reachable(system: &System) -> Vec<SystemState<Current>> {
+fn reachable(system: &System, max_states: usize) -> Vec<SystemState<Current>> {
     let mut exploration = Exploration::new(SystemState::new(system));
     let mut limits = Limits {
-        max_states: MAX_STATES,
+        max_states,
         should_continue: &mut || true,
     };
     while let Ok(Some(_)) = exploration.next(&mut limits) {
@@ -33,11 +33,12 @@ fn concrete_views(
     controller: &Controller,
     variables: &Controller,
     remotes: u16,
+    max_states: usize,
 ) -> BTreeSet<String> {
     let mut keys = BTreeSet::new();
     for remotes in 2..=remotes {
         let system = system(protocol, controller, remotes);
-        for state in &reachable(&system) {
+        for state in &reachable(&system, max_states) {
             let cells = 0..remotes as u8;
             keys.extend(cells.map(|cell| view_key(&system, variables, state, cell)));
         }
@@ -51,6 +52,19 @@ fn abstract_views(protocol: &Protocol, proof: &Proof, variables: &Controller) ->
     let keys = proof.views.iter();
     keys.map(|view| view_key(&system, variables, view, 0))
         .collect()
+}
+
+/// A view of a system of 2 to `remotes` remotes with the home of the file that is not among those of a proof, if any.
+pub fn missing_view(
+    protocol: &Protocol,
+    proof: &Proof,
+    remotes: u16,
+    max_states: usize,
+) -> Option<String> {
+    let home = home(protocol);
+    let found = abstract_views(protocol, proof, home);
+    let mut concrete = concrete_views(protocol, home, home, remotes, max_states).into_iter();
+    concrete.find(|view| !found.contains(view))
 }
 
 /// Numbers of remotes up to which each protocol is explored.
@@ -72,7 +86,7 @@ fn views_of_small_systems_are_abstract_views() {
         // With the ghosts, from the translated home; without them and the counts, from the home of the file.
         for (controller, variables) in [(&proof.home, &proof.home), (home, home)] {
             let found = abstract_views(&protocol, &proof, variables);
-            let concrete = concrete_views(&protocol, controller, variables, remotes);
+            let concrete = concrete_views(&protocol, controller, variables, remotes, MAX_STATES);
             let mut missing = concrete.difference(&found);
             assert_eq!(missing.next(), None, "{name}");
             let (found, concrete) = (found.len(), concrete.len());
@@ -90,7 +104,7 @@ fn containment_fails_without_rest_bits() {
     let protocol = parsed(text);
     let home = home(&protocol);
     let mut proof = proof(name, &protocol);
-    let concrete = concrete_views(&protocol, home, home, 3);
+    let concrete = concrete_views(&protocol, home, home, 3, MAX_STATES);
     let slot = system(&protocol, &proof.home, 2).slots_of_home(0).start;
     for view in &mut proof.views {
         view.lines[0].home.slots[slot] &= 1;

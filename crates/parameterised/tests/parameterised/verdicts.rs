@@ -154,3 +154,69 @@ fn limit_of_pairs_gives_no_verdict() {
     };
     assert_eq!(obstacle.reason, "more than 400 pairs of remotes");
 }
+
+#[test]
+fn search_of_one_remote_can_be_cancelled() {
+    let (_, text) = VERIFIED[5];
+    let mut calls = 0;
+    let mut should_continue = || {
+        calls += 1;
+        false
+    };
+    let mut limits = Limits {
+        should_continue: Some(&mut should_continue),
+        ..Limits::default()
+    };
+    let Verdict::Undecided(obstacle) = verify(&parsed(text), &mut limits) else {
+        panic!("verified by a cancelled search");
+    };
+    // One call, from the search of one remote: the searches of pairs have not begun.
+    assert_eq!((obstacle.reason.as_str(), calls), ("interrupted", 1));
+}
+
+#[test]
+fn cancelled_search_of_pairs_gives_no_verdict() {
+    let (_, text) = VERIFIED[1];
+    for calls in 2..5 {
+        let mut left = calls;
+        let mut should_continue = || {
+            left -= 1;
+            left > 0
+        };
+        let mut limits = Limits {
+            should_continue: Some(&mut should_continue),
+            ..Limits::default()
+        };
+        let Verdict::Undecided(obstacle) = verify(&parsed(text), &mut limits) else {
+            panic!("verified by a cancelled search");
+        };
+        assert_eq!(obstacle.reason, "interrupted");
+    }
+}
+
+/// Requests that cannot be served at once are refused, so that the set of sharers is the only record of the home.
+const REFUSING_HOME: &str = include_str!("texts/refusing_home.coh");
+
+#[test]
+fn fault_among_sharers_only_is_not_verified() {
+    let verdict = verify(&parsed(REFUSING_HOME), &mut Limits::default());
+    assert!(matches!(verdict, Verdict::Verified(_)));
+    // The home grants write permission to a sharer if all remotes are sharers, and there are at least three. Every pair
+    // of remotes with this row is a pair of sharers, with a third one outside: only joins that keep the outside member
+    // of two sharers show the fault.
+    let row = "  V | GetM if count(sharers - { sender }) == 0 |";
+    let fault = "  V | GetM if sender in sharers and count(cache - sharers) == 0 and count(sharers) >= 3 | send DataM, sharers := { sender }, excl := true | stay\n";
+    assert!(REFUSING_HOME.contains(row));
+    let protocol = parsed(&REFUSING_HOME.replace(row, &format!("{fault}{row}")));
+    assert_eq!(explored(&protocol, 2, 30_000), SmallVerdict::Holds);
+    let found = explored(&protocol, 3, 30_000);
+    assert!(matches!(found, SmallVerdict::Violated(_)), "{found:?}");
+    let Verdict::Undecided(obstacle) = verify(&protocol, &mut Limits::default()) else {
+        panic!("verified");
+    };
+    assert!(
+        obstacle.reason.starts_with("single writer"),
+        "{}",
+        obstacle.reason
+    );
+}
