@@ -28,18 +28,21 @@
 //! assert!(matches!(verify(&msi, &mut Limits::default()), Verdict::Undecided(_)));
 //! ```
 
+mod constructed;
 mod deadlock;
+mod homes;
 mod lift;
 mod obstacle;
 mod one_remote;
 mod representatives;
 mod restrictions;
 mod search;
+mod supports;
 mod view;
 mod witnesses;
 
 use cohkit_protocol::controller::Controller;
-use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::protocol::{Home, Protocol};
 use cohkit_system::data::Current;
 use cohkit_system::state::SystemState;
 
@@ -63,7 +66,13 @@ pub struct Proof {
     /// ghosts follow.
     pub home: Controller,
     /// Views of one remote. Remote 0 is the cell, and remote 1 stands for all others.
+    ///
+    /// If the home is constructed, its slots have another form: all variables except the knowledge of remotes, then the
+    /// knowledge index of the cell, and then a bit for each block that contains the index of some other remote, 16 bits
+    /// a slot. Its pointer is 0 for none, 1 for the cell, and 2 plus the block of the other remote that it names.
     pub views: Vec<SystemState<Current>>,
+    /// Block of each knowledge index of a constructed home; empty for a home written as rows.
+    pub blocks: Vec<u16>,
     /// Number of pairs of remotes whose steps were taken.
     pub extensions: u64,
 }
@@ -72,8 +81,8 @@ pub struct Proof {
 pub struct Limits<'l> {
     /// Maximum number of pairs of remotes.
     pub max_extensions: u64,
-    /// Returns false to cancel the search, if there is a function. It is called every 256 pairs, and every 256 states of
-    /// one remote with its home.
+    /// Returns false to cancel the search, if there is a function. It is called every 256 pairs, every 256 states of
+    /// one remote with its home, and during the construction of a home.
     pub should_continue: Option<&'l mut dyn FnMut() -> bool>,
 }
 
@@ -100,13 +109,19 @@ pub fn verify(protocol: &Protocol, limits: &mut Limits) -> Verdict {
 /// # Errors
 /// The reason for which the abstraction does not decide.
 fn prove(protocol: &Protocol, limits: &mut Limits) -> Result<Proof, Obstacle> {
-    let home = restrictions::supported_home(protocol)?;
-    let lifted = lift::lift(protocol, home, false)?;
-    check_one_remote(protocol, home, limits)?;
+    restrictions::check_protocol(protocol)?;
+    let homes = homes::homes(protocol, limits)?;
+    let home = &homes.several_remotes;
+    let is_constructed = matches!(protocol.home, Home::Policy(_));
+    let lifted = match is_constructed {
+        true => constructed::lift_constructed(home)?,
+        false => lift::lift(protocol, home, false)?,
+    };
+    check_one_remote(protocol, &homes.one_remote, limits)?;
     // Most homes need no ghost, and have fewer views without it.
     match find_views(protocol, lifted, limits) {
         Ok(proof) => Ok(proof),
-        Err(obstacle) if obstacle == Obstacle::interrupted() => Err(obstacle),
+        Err(obstacle) if is_constructed || obstacle == Obstacle::interrupted() => Err(obstacle),
         Err(obstacle) => {
             let lifted = lift::lift(protocol, home, true)?;
             let second_attempt = find_views(protocol, lifted, limits);
@@ -149,6 +164,7 @@ fn find_views(
     Ok(Proof {
         home: lifted.controller,
         views,
+        blocks: lifted.blocks.map_or(Vec::new(), |blocks| blocks.block_of),
         extensions,
     })
 }

@@ -5,12 +5,15 @@
 //! for each remote that a pointer names, and for each combination of memberships as many as the row can count.
 //! [`Representatives::all`] lists every way to choose them that agrees with the rest bits.
 
+use cohkit_protocol::execute::Configuration;
 use cohkit_system::data::Current;
 use cohkit_system::state::{CopyOnWrite, SystemState};
 use cohkit_system::stores::Ticket;
 
+use crate::constructed::Blocks;
 use crate::lift::LiftedHome;
-use crate::view::{pointer_to, with_home, Projection, State};
+use crate::obstacle::Obstacle;
+use crate::view::{pointer_to, with_home, Form, Projection, State};
 
 /// Number of cells of an extension. Its remote with this number stands for all others.
 pub(crate) const CELLS: u8 = 2;
@@ -79,7 +82,81 @@ impl Representatives {
 }
 
 /// All states in which representatives take the place of the remote that stands for the others.
+///
+/// # Errors
+/// There are too many representatives.
 pub(crate) fn resolutions(
+    projection: &Projection,
+    extension: &State,
+    home: &LiftedHome,
+) -> Result<Vec<State>, Obstacle> {
+    match &projection.layout.blocks {
+        Some(blocks) => resolutions_by_blocks(projection, blocks, extension, home),
+        None => Ok(resolutions_by_sets(projection, extension, home)),
+    }
+}
+
+/// As [`resolutions`], for a constructed home: one representative for each block that occurs outside. The remote that a
+/// pointer names outside may be the only one of its block, or one of several.
+///
+/// # Errors
+/// There are too many representatives.
+fn resolutions_by_blocks(
+    projection: &Projection,
+    blocks: &Blocks,
+    extension: &State,
+    home: &LiftedHome,
+) -> Result<Vec<State>, Obstacle> {
+    let (layout, line) = (&projection.layout, &extension.lines[0]);
+    let parts = layout.parts(line, Form::Summarised);
+    let occurs = |&block: &usize| parts.outside >> block & 1 != 0;
+    let outside: Vec<usize> = (0..blocks.first.len()).filter(occurs).collect();
+    // A pointer to a remote outside has the block of this remote.
+    let mut pointers = layout.pointers.iter().copied();
+    let outside_pointer = pointers.find(|&slot| parts.scalars[slot] >= pointer_to(CELLS));
+    let target = outside_pointer.map(|slot| usize::from(parts.scalars[slot] - pointer_to(CELLS)));
+    let choices = match target {
+        None => vec![outside],
+        Some(target) => {
+            let others = outside.iter().copied().filter(|&other| other != target);
+            let alone: Vec<usize> = [target].into_iter().chain(others).collect();
+            let with_others = alone.iter().copied().chain([target]).collect();
+            vec![alone, with_others]
+        }
+    };
+    if choices
+        .iter()
+        .any(|chosen| usize::from(CELLS) + chosen.len() > MAX_REMOTES)
+    {
+        let reason = "remotes outside a pair have too many kinds of knowledge at once";
+        return Err(Obstacle::at(home.controller.span, reason));
+    }
+    let resolve = |chosen: &Vec<usize>| {
+        let mut scalars = parts.scalars.clone();
+        if let Some(slot) = outside_pointer {
+            scalars[slot] = pointer_to(CELLS);
+        }
+        let mut slots = parts.knowledge.clone();
+        slots.extend(chosen.iter().map(|&block| blocks.first[block]));
+        slots.extend(scalars);
+        let home = Configuration {
+            state: line.home.state,
+            slots,
+        };
+        let mut remotes = line.remotes[..usize::from(CELLS)].to_vec();
+        remotes.extend(chosen.iter().map(|_| projection.idle.clone()));
+        let line = with_home(line, home, line.deferred_store.clone(), remotes);
+        SystemState {
+            data: Current,
+            lines: vec![CopyOnWrite::new(line)],
+            network: extension.network.clone(),
+        }
+    };
+    Ok(choices.iter().map(resolve).collect())
+}
+
+/// As [`resolutions`], for a home written as rows.
+fn resolutions_by_sets(
     projection: &Projection,
     extension: &State,
     home: &LiftedHome,
