@@ -14,26 +14,12 @@ use cohkit_protocol::controller::{
 use cohkit_protocol::terms::{Element, IndexDomain, Type, VariableId};
 use std::collections::BTreeSet;
 
+use crate::blocks::{Blocks, MAX_BLOCKS};
 use crate::lift::LiftedHome;
 use crate::obstacle::Obstacle;
 
-/// Maximum number of blocks.
-pub(crate) const MAX_BLOCKS: usize = 48;
-
 /// The array with the knowledge of each remote: the first variable of a constructed home.
 const KNOWLEDGE: VariableId = VariableId(0);
-
-/// A set of blocks, as one bit for each.
-pub(crate) type BlockSet = u64;
-
-/// Blocks of knowledge indices.
-#[derive(Clone, Debug)]
-pub(crate) struct Blocks {
-    /// Block of each index.
-    pub(crate) block_of: Vec<u16>,
-    /// First index of each block.
-    pub(crate) first: Vec<u16>,
-}
 
 /// Prepares a constructed home for the search.
 ///

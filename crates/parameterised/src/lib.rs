@@ -2,9 +2,10 @@
 //!
 //! [`verify`] decides whether the properties hold for one line and every number of remotes. It computes all *views* of
 //! one cell that any configuration may have: the home, one remote with its messages, and for each set of the home
-//! whether some other remote is in it. Two views at a time are joined, and the pair takes each possible step in the
-//! executor of ordinary systems ([`cohkit_system::state`]). When no step gives a new view, the properties hold for
-//! every number of remotes.
+//! whether some other remote is in it. Homes written as goals are constructed; a view of theirs has the knowledge of
+//! the cell, and the kinds of knowledge that occur of other remotes. Two views at a time are joined, and the pair takes
+//! each possible step in the executor of ordinary systems ([`cohkit_system::state`]). When no step gives a new view,
+//! the properties hold for every number of remotes.
 //!
 //! The verdict is [`Verdict::Verified`] or [`Verdict::Undecided`], never "violated": a view that no configuration has
 //! may be a false alarm. A construct that views do not model is refused, with its place in the file.
@@ -28,6 +29,7 @@
 //! assert!(matches!(verify(&msi, &mut Limits::default()), Verdict::Undecided(_)));
 //! ```
 
+mod blocks;
 mod constructed;
 mod deadlock;
 mod homes;
@@ -61,6 +63,7 @@ pub enum Verdict {
 }
 
 /// Evidence for a verdict: a set of views that contains the initial one, and that no step of a pair leaves.
+#[derive(Clone)]
 pub struct Proof {
     /// Home whose variables the views have. Its first variables are those of the file, with sets in place of counts;
     /// ghosts follow.
@@ -75,6 +78,23 @@ pub struct Proof {
     pub blocks: Vec<u16>,
     /// Number of pairs of remotes whose steps were taken.
     pub extensions: u64,
+    /// The home as the search used it.
+    lifted: Box<LiftedHome>,
+}
+
+impl Proof {
+    /// Returns true if the views contain the initial one, no step of a pair leaves them, and no pair violates a
+    /// property. This search begins with all views, in whatever order they were found.
+    pub fn is_closed(&self, protocol: &Protocol) -> bool {
+        let Ok(mut search) = Search::new(protocol, &self.lifted) else {
+            return false;
+        };
+        for view in &self.views {
+            search.add_view(view.clone());
+        }
+        let result = search.run(&mut Limits::default());
+        result.is_ok() && search.views.len() == self.views.len()
+    }
 }
 
 /// Limits of a search.
@@ -161,10 +181,12 @@ fn find_views(
         return Err(Obstacle::at(home_state.span, reason));
     }
     let (views, extensions) = (search.views.into_values(), search.extensions);
+    let blocks = lifted.blocks.as_ref();
     Ok(Proof {
-        home: lifted.controller,
+        home: lifted.controller.clone(),
         views,
-        blocks: lifted.blocks.map_or(Vec::new(), |blocks| blocks.block_of),
+        blocks: blocks.map_or(Vec::new(), |blocks| blocks.block_of.clone()),
         extensions,
+        lifted: Box::new(lifted),
     })
 }

@@ -17,7 +17,7 @@ use cohkit_protocol::controller::{
 };
 use cohkit_protocol::protocol::{MessageId, Protocol, StateId, Type, VariableId};
 
-use crate::constructed::Blocks;
+use crate::blocks::Blocks;
 use crate::obstacle::Obstacle;
 
 /// A translated home.

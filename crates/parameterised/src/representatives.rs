@@ -10,7 +10,7 @@ use cohkit_system::data::Current;
 use cohkit_system::state::{CopyOnWrite, SystemState};
 use cohkit_system::stores::Ticket;
 
-use crate::constructed::Blocks;
+use crate::blocks::Blocks;
 use crate::lift::LiftedHome;
 use crate::obstacle::Obstacle;
 use crate::view::{pointer_to, with_home, Form, Projection, State};

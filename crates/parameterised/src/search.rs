@@ -149,7 +149,7 @@ impl<'p> Search<'p> {
     }
 
     /// Adds a view, if it is new.
-    fn add_view(&mut self, view: State) {
+    pub(crate) fn add_view(&mut self, view: State) {
         let (number, is_new) = self.views.add(view);
         if !is_new {
             return;

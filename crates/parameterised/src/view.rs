@@ -14,7 +14,7 @@ use cohkit_system::state::{
     CopyOnWrite, DeferredStore, InFlightMessage, Line, Network, Remote, System, SystemState,
 };
 
-use crate::constructed::{BlockSet, Blocks, MAX_BLOCKS};
+use crate::blocks::{BlockSet, Blocks, MAX_BLOCKS};
 use crate::lift::LiftedHome;
 
 /// A configuration, view or extension.

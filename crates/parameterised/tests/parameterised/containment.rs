@@ -75,6 +75,7 @@ pub fn missing_view(
 fn check_containment(name: &str, text: &str, remotes: u16, max_states: usize) {
     let protocol = parsed(text);
     let proof = proof(name, &protocol);
+    assert!(proof.is_closed(&protocol), "{name}");
     let home = home(&protocol, 2).expect("a home");
     // With the ghosts, from the translated home; without them and the counts, from the home of the file.
     let mut homes = vec![(&proof.home, &proof.home)];
@@ -137,12 +138,8 @@ fn containment_fails_without_blocks() {
             let word = view.lines[0].home.slots[slots + usize::from(block) / 16];
             word >> (block % 16) & 1 == 0
         });
-        let without = Proof {
-            home: proof.home.clone(),
-            views: views.cloned().collect(),
-            blocks: proof.blocks.clone(),
-            extensions: 0,
-        };
+        let mut without = proof.clone();
+        without.views = views.cloned().collect();
         if without.views.len() == proof.views.len() {
             continue;
         }
@@ -151,4 +148,18 @@ fn containment_fails_without_blocks() {
         assert!(missing.is_some(), "block {block}");
     }
     assert!(controls > 3, "{controls}");
+}
+
+/// Control: no view of a proof can be left out.
+#[test]
+fn proof_without_one_view_is_not_closed() {
+    for (name, step) in [("german", 1), ("msi-policy", 97)] {
+        let protocol = parsed(text_of(name));
+        let proof = proof(name, &protocol);
+        for left_out in (0..proof.views.len()).step_by(step) {
+            let mut without = proof.clone();
+            without.views.remove(left_out);
+            assert!(!without.is_closed(&protocol), "{name}, view {left_out}");
+        }
+    }
 }
