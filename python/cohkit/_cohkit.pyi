@@ -103,13 +103,15 @@ def check_composition(
     composition: Composition, *, systems: list[str] | None, capacity: int | None, search_options: NativeSearchOptions
 ) -> str: ...
 
-# `size` is the number of remotes and lines of one system to check instead of `systems`.
+# `size` is the number of remotes and lines of one system to check instead of `systems`. `any_number` adds a verdict for
+# every number of remotes.
 def check(
     protocol: Protocol,
     *,
     systems: list[str] | None,
     size: tuple[int, int] | None,
     capacity: int | None,
+    any_number: bool,
     search_options: NativeSearchOptions,
 ) -> str: ...
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    from cohkit.search_options import SearchOptions
+    from cohkit.search_options import CheckOptions, SearchOptions
 
 _FOLDER = "protocols/"
 _MAX_REMOTES, _MAX_LINES = 8, 4
@@ -302,7 +302,7 @@ def check(
     remotes: int | None = None,
     lines: int | None = None,
     capacity: int | None = None,
-    **options: Unpack[SearchOptions],
+    **options: Unpack[CheckOptions],
 ) -> Records[types.Verdict]:
     """Explore every reachable state of the systems of a protocol, and check its properties.
 
@@ -316,23 +316,32 @@ def check(
         lines: cache lines of that system, 1 to 4; 1 if only `remotes` is given.
         capacity: maximum number of equal messages in an unordered channel, and of messages per line in an ordered one,
             1 to 255; 7 if not given. If it is exceeded, the verdict is undecided.
-        **options: search options: :class:`cohkit.search_options.SearchOptions`.
+        **options: `any_number` adds a verdict for one line and every number of caching agents, a
+            :class:`cohkit.types.AnyNumberVerdict`, after all others; search options are those of
+            :class:`cohkit.search_options.SearchOptions`.
 
     Raises:
-        InputError: a system does not exist, or a size is out of range.
+        InputError: a system does not exist, a size is out of range, or `any_number` does not apply.
         TextError: no home can be constructed from a policy of this form.
 
     >>> import cohkit
     >>> [verdict] = cohkit.check(cohkit.shipped("msi"), systems=["three_caches"])
     >>> verdict["outcome"], verdict["states"], verdict["transitions"]
     ('verified', 4348, 14821)
+    >>> verdicts = cohkit.check("write-through", remotes=2, any_number=True)
+    >>> [(verdict.system, verdict.outcome) for verdict in verdicts]
+    [('remotes_2_lines_1', 'verified'), ('any_number', 'verified')]
 
     """
     protocol = load_executable(protocol)
     if isinstance(systems, str):
         systems = [systems]
     names = None if systems is None else list(systems)
-    search_options = native_search_options(options, caller_options=("systems", "remotes", "lines", "capacity"))
+    any_number = options.pop("any_number", False)
+    caller_options = ("systems", "remotes", "lines", "capacity", "any_number")
+    search_options = native_search_options(options, caller_options=caller_options)
+    if any_number:
+        _validate_any_number(protocol, capacity, options)
     size = validate_size(protocol, systems=names, remotes=remotes, lines=lines, capacity=capacity)
     if isinstance(protocol, Composition):
         parts = call(
@@ -352,10 +361,27 @@ def check(
             systems=names,
             size=size,
             capacity=capacity,
+            any_number=any_number,
             search_options=search_options,
         )
     )
-    return records(types.Verdict.of, map(whole_numbers, verdicts))
+    return records(_verdict, map(whole_numbers, verdicts))
+
+
+def _verdict(entry: Mapping[str, Any]) -> types.Verdict:
+    """Return the record of a verdict on a system, or for every number of caching agents."""
+    kind = types.AnyNumberVerdict if "views" in entry else types.Verdict
+    return kind.of(entry)
+
+
+def _validate_any_number(protocol: Protocol | Composition, capacity: int | None, options: SearchOptions) -> None:
+    """Reject what a verdict for every number of caching agents excludes."""
+    if isinstance(protocol, Composition):
+        raise InputError("`any_number` applies to one protocol, but this specification composes several")
+    if capacity is not None:
+        raise InputError("`any_number` has a fixed channel capacity: leave out `capacity`")
+    if options.get("simulate_steps") is not None:
+        raise InputError("`any_number` applies to searches: leave out `simulate_steps`")
 
 
 def validate_size(

@@ -51,6 +51,17 @@ class SearchOptions(TypedDict, total=False):
     checkpoint_every_seconds: int
 
 
+class CheckOptions(SearchOptions, total=False):
+    """Options of :func:`cohkit.check`.
+
+    Attributes:
+        any_number: add a verdict for one line and every number of caching agents.
+
+    """
+
+    any_number: bool
+
+
 def native_search_options(options: SearchOptions, *, caller_options: Sequence[str] = ()) -> NativeSearchOptions:
     """Validate options before a long search, and convert them for the compiled module.
 

@@ -58,6 +58,37 @@ def test_search_options_match_the_command(
         assert set(model["coverage"]["rules"][0]) == set(get_type_hints(types.RuleCoverage))
 
 
+@pytest.mark.parametrize(("name", "outcome"), [("write-through", "verified"), ("msi", "undecided")])
+def test_verdict_for_any_number_matches_the_command(name: str, outcome: str, cohkit_command: Command) -> None:
+    arguments = ["check", f"protocols/{name}.coh", "--remotes", 2, "--any-number", "--json"]
+    printed = json.loads(cohkit_command(*arguments).stdout)
+    system, any_number = cohkit.check(cohkit.shipped(name), remotes=2, any_number=True)
+    assert list(map(without_run, (system, any_number))) == list(map(without_run, printed))
+    assert type(system) is types.Verdict
+    assert isinstance(any_number, types.AnyNumberVerdict)
+    extra = {"bounds", "coverage", "omission_probability", "programs", "undecided_progress", "walks"}
+    assert set(any_number) == set(get_type_hints(types.AnyNumberVerdict)) - extra
+    decides = outcome == "verified"
+    assert any_number.outcome == outcome
+    assert (any_number.views is not None, any_number.pairs is not None) == (decides, decides)
+    assert (any_number.reason is None, any_number.position is None) == (decides, decides)
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "expected_message"),
+    [
+        ("msi", {"capacity": 3}, "leave out `capacity`"),
+        ("msi", {"simulate_steps": 5}, "leave out `simulate_steps`"),
+        ("two-level", {}, "applies to one protocol"),
+    ],
+)
+def test_invalid_options_beside_any_number_are_rejected(
+    source: str, options: dict[str, Any], expected_message: str
+) -> None:
+    with pytest.raises(cohkit.InputError, match=expected_message):
+        cohkit.check(source, any_number=True, **options)
+
+
 def test_symmetry_reduces_states() -> None:
     msi = cohkit.shipped("msi")
     [orbits], [states] = (cohkit.check(msi, remotes=3, symmetry=symmetry) for symmetry in (True, False))

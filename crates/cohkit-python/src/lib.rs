@@ -267,18 +267,20 @@ impl SearchOptions {
 
 /// Verdicts on the systems of a protocol, as JSON text like that of `cohkit check --json`. `size` (numbers of remotes
 /// and lines) selects one system instead of the declared ones, and `capacity` is the channel capacity in messages.
+/// `any_number` is true to add a verdict for every number of remotes.
 ///
 /// # Errors
 /// A system does not exist or cannot be checked, or the user interrupts the check. A fault of the constructed home is
 /// a verdict, not an error.
 #[pyfunction]
-#[pyo3(signature = (protocol, *, systems, size, capacity, search_options))]
+#[pyo3(signature = (protocol, *, systems, size, capacity, any_number, search_options))]
 fn check(
     py: Python<'_>,
     protocol: &Protocol,
     systems: Option<Vec<String>>,
     size: Option<(u16, u8)>,
     capacity: Option<u8>,
+    any_number: bool,
     search_options: SearchOptions,
 ) -> PyResult<String> {
     let source = Arc::clone(&protocol.source);
@@ -288,7 +290,10 @@ fn check(
         (None, None) => Systems::Declared,
     };
     let result = interruptible(py, move |cancel| -> Result<String, InputError> {
-        let request = search_options.request(systems, capacity, cancel);
+        let request = Request {
+            any_number,
+            ..search_options.request(systems, capacity, cancel)
+        };
         let mut verdicts = Verdicts {
             values: Vec::new(),
             checkpoints: search_options.checkpoints()?,

@@ -7,9 +7,10 @@
 use cohkit_system::state::System;
 
 use crate::representatives::CELLS;
-use crate::view::{pointer_to, Layout, State};
+use crate::view::{pointer_to, Form, Layout, State};
 
-/// References of a home to one remote, as one bit for each pointer, each set, and the deferred store.
+/// References of a home to one remote, as one bit for each pointer, each set, the deferred store, and each block of
+/// knowledge.
 type References = u64;
 
 /// An extension in which no forced step may be possible.
@@ -37,15 +38,27 @@ impl DeadlockCandidate {
 /// References of the home of an extension to one of its remotes.
 fn references(layout: &Layout, state: &State, remote: u8) -> References {
     let line = &state.lines[0];
-    let slots = &line.home.slots;
+    let parts = layout.parts(line, Form::Summarised);
+    let slots = &parts.scalars;
     let pointers = layout.pointers.iter();
-    let pointers = pointers.map(|&slot| slots[slot] == pointer_to(remote));
+    let pointers = pointers.map(|&slot| match remote {
+        CELLS => slots[slot] >= pointer_to(CELLS),
+        _ => slots[slot] == pointer_to(remote),
+    });
     let sets = layout.sets.iter();
     let sets = sets.map(|&slot| slots[slot] >> remote & 1 != 0);
     let deferred = line.deferred_store.as_ref();
     let deferred = deferred.is_some_and(|deferred| deferred.from == remote);
-    let bits = pointers.chain(sets).chain([deferred]).enumerate();
-    bits.fold(0, |all, (index, bit)| all | References::from(bit) << index)
+    let bits = pointers.chain(sets).chain([deferred]);
+    let bits: Vec<bool> = bits.collect();
+    let blocks = match parts.knowledge.get(usize::from(remote)) {
+        Some(&index) => layout.block(index),
+        None => parts.outside,
+    };
+    let numbered = bits.iter().enumerate();
+    numbered.fold(blocks << bits.len(), |all, (index, &bit)| {
+        all | References::from(bit) << index
+    })
 }
 
 /// Returns an extension that may belong to a deadlock, if there is one. `views` is the number of all views.

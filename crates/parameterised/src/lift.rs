@@ -1,8 +1,9 @@
 //! Translation of a home to one whose variables hold no numbers of remotes.
 //!
 //! * A variable of type `count` becomes the set of the remotes that it counts. `x := count(S)` becomes `x := S`, and
-//!   `x := x + 1` and `x := x - 1` in a row for a message add and remove the sender. This is exact as long as the
-//!   sender is not yet, or already, in the set: an *obligation*, recorded in a flag that no row resets.
+//!   `x := x + 1` and `x := x - 1` in a row for a message add and remove the sender. `x := 1` in a row that sends a
+//!   message to one remote becomes the set of this remote. This is exact as long as the sender is not yet, or already,
+//!   in the set, and the receiver is a remote: an *obligation*, recorded in a flag that no row resets.
 //! * Beside each pointer, *provenance*: the message whose sender the pointer names. It is a ghost that no guard reads.
 //! * On request, the *requester*: a ghost pointer to the sender of the message with which the home left its last stable
 //!   state. A home that waits for this remote need not name it in a variable of its own.
@@ -16,6 +17,7 @@ use cohkit_protocol::controller::{
 };
 use cohkit_protocol::protocol::{MessageId, Protocol, StateId, Type, VariableId};
 
+use crate::blocks::Blocks;
 use crate::obstacle::Obstacle;
 
 /// A translated home.
@@ -29,6 +31,10 @@ pub(crate) struct LiftedHome {
     pub(crate) uses_all: bool,
     /// Flag of each variable that was a count: it is 1 once the set no longer has the size that the count had.
     pub(crate) obligations: Vec<(VariableId, Obstacle)>,
+    /// The requester, if it was added.
+    pub(crate) requester: Option<VariableId>,
+    /// Blocks of knowledge indices, if the home is constructed from a policy.
+    pub(crate) blocks: Option<Blocks>,
 }
 
 /// Translates a home; `with_requester` adds the requester.
@@ -60,6 +66,7 @@ pub(crate) fn lift(
         saturation: 1,
         uses_all: false,
         rule: Span::default(),
+        receiver: None,
     };
     for (index, variable) in home.variables.iter().enumerate() {
         lifter.lift_variable(protocol, index, variable)?;
@@ -70,14 +77,44 @@ pub(crate) fn lift(
     let choice = usize::from(home.rules.iter().any(Rule::chooses));
     Ok(LiftedHome {
         controller: Controller {
+            name: home.name.clone(),
+            states: home.states.clone(),
             variables: lifter.variables,
+            tables: home.tables.clone(),
             rules,
-            ..home.clone()
+            locals: home.locals.clone(),
+            span: home.span,
         },
         saturation: lifter.saturation + choice,
         uses_all: lifter.uses_all,
         obligations: lifter.obligations,
+        requester: lifter.requester,
+        blocks: None,
     })
+}
+
+/// Statement that records a violated obligation in its flag.
+fn violated_if(condition: Expression, flag: VariableId) -> Statement {
+    Statement::If {
+        condition,
+        then: vec![Statement::Assign(flag, Expression::Constant(1))],
+        otherwise: Vec::new(),
+    }
+}
+
+/// The first remote to which a row sends a message that no set of remotes receives.
+fn receiver_of(rule: &Rule) -> Option<Expression> {
+    let mut receiver = None;
+    rule.visit(&mut |statement| {
+        if let Statement::Send {
+            to: Target::Remote(remote),
+            ..
+        } = statement
+        {
+            receiver.get_or_insert_with(|| remote.clone());
+        }
+    });
+    receiver
 }
 
 /// Translation in progress.
@@ -99,6 +136,8 @@ struct Lifter<'h> {
     uses_all: bool,
     /// Span of the current row.
     rule: Span,
+    /// See [`receiver_of`], for the current row.
+    receiver: Option<Expression>,
 }
 
 impl Lifter<'_> {
@@ -170,10 +209,11 @@ impl Lifter<'_> {
         self.variables.push(Variable {
             name: ghost_name,
             ty: ghost_type,
+            register: false,
             initial: Initial::Number(0),
             labels: Vec::new(),
             internal: true,
-            ..variable.clone()
+            span: variable.span,
         });
         Ok(())
     }
@@ -181,6 +221,7 @@ impl Lifter<'_> {
     /// Translates a row.
     fn rule(&mut self, rule: &Rule) -> Result<Rule, Obstacle> {
         self.rule = rule.span;
+        self.receiver = receiver_of(rule);
         match rule.event {
             Event::Access(_) => return Err(self.unsupported("an access")),
             Event::Message(_)
@@ -202,9 +243,11 @@ impl Lifter<'_> {
             Effect::Never => Effect::Never,
         };
         Ok(Rule {
+            state: rule.state,
+            event: rule.event,
             guard,
             effect,
-            ..rule.clone()
+            span: rule.span,
         })
     }
 
@@ -215,7 +258,7 @@ impl Lifter<'_> {
         let value = match (is_stable(rule.state), is_stable(next), rule.event) {
             (true, false, Event::Message(_)) => Expression::Sender,
             (false, true, _) => Expression::None,
-            _ => return None,
+            (true, false, _) | (true, true, _) | (false, false, _) => return None,
         };
         Some(Statement::Assign(requester, value))
     }
@@ -348,6 +391,20 @@ impl Lifter<'_> {
             lifted.push(Statement::AssignSet(variable, set));
             return Ok(());
         }
+        if let (Expression::Constant(1), Some(receiver), Some(ghost)) =
+            (value, self.receiver.clone(), self.ghosts[variable.index()])
+        {
+            let receiver = self.expression(&receiver)?;
+            let is_none = Expression::Binary(
+                Operator::Equal,
+                Box::new(receiver.clone()),
+                Box::new(Expression::None),
+            );
+            lifted.push(violated_if(is_none, ghost));
+            let set = Set::Singleton(Box::new(receiver));
+            lifted.push(Statement::AssignSet(variable, set));
+            return Ok(());
+        }
         let (ghost, own_set) = (self.ghosts[variable.index()], Set::Variable(variable));
         let (Expression::Binary(operator, base, step), Event::Message(_), Some(ghost)) =
             (value, event, ghost)
@@ -374,11 +431,7 @@ impl Lifter<'_> {
             | Operator::And
             | Operator::Or => return Err(self.uncounted(variable)),
         };
-        lifted.push(Statement::If {
-            condition: is_wrong,
-            then: vec![Statement::Assign(ghost, Expression::Constant(1))],
-            otherwise: Vec::new(),
-        });
+        lifted.push(violated_if(is_wrong, ghost));
         lifted.push(Statement::AssignSet(variable, set));
         Ok(())
     }

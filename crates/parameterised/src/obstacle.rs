@@ -20,6 +20,11 @@ impl Obstacle {
         }
     }
 
+    /// Obstacle: the caller has cancelled the search.
+    pub(crate) fn interrupted() -> Obstacle {
+        Obstacle::general("interrupted")
+    }
+
     /// Creates an obstacle without a place.
     pub fn general(reason: impl Into<String>) -> Obstacle {
         Obstacle {

@@ -5,11 +5,15 @@
 //! for each remote that a pointer names, and for each combination of memberships as many as the row can count.
 //! [`Representatives::all`] lists every way to choose them that agrees with the rest bits.
 
-use cohkit_system::state::{CopyOnWrite, Line, SystemState};
+use cohkit_protocol::execute::Configuration;
+use cohkit_system::data::Current;
+use cohkit_system::state::{CopyOnWrite, SystemState};
 use cohkit_system::stores::Ticket;
 
+use crate::blocks::Blocks;
 use crate::lift::LiftedHome;
-use crate::view::{pointer_to, Projection, State};
+use crate::obstacle::Obstacle;
+use crate::view::{pointer_to, with_home, Form, Projection, State};
 
 /// Number of cells of an extension. Its remote with this number stands for all others.
 pub(crate) const CELLS: u8 = 2;
@@ -78,16 +82,92 @@ impl Representatives {
 }
 
 /// All states in which representatives take the place of the remote that stands for the others.
+///
+/// # Errors
+/// There are too many representatives.
 pub(crate) fn resolutions(
+    projection: &Projection,
+    extension: &State,
+    home: &LiftedHome,
+) -> Result<Vec<State>, Obstacle> {
+    match &projection.layout.blocks {
+        Some(blocks) => resolutions_by_blocks(projection, blocks, extension, home),
+        None => Ok(resolutions_by_sets(projection, extension, home)),
+    }
+}
+
+/// As [`resolutions`], for a constructed home: one representative for each block that occurs outside. The remote that a
+/// pointer names outside may be the only one of its block, or one of several.
+///
+/// # Errors
+/// There are too many representatives.
+fn resolutions_by_blocks(
+    projection: &Projection,
+    blocks: &Blocks,
+    extension: &State,
+    home: &LiftedHome,
+) -> Result<Vec<State>, Obstacle> {
+    let (layout, line) = (&projection.layout, &extension.lines[0]);
+    let parts = layout.parts(line, Form::Summarised);
+    let occurs = |&block: &usize| parts.outside >> block & 1 != 0;
+    let outside: Vec<usize> = (0..blocks.first.len()).filter(occurs).collect();
+    // A pointer to a remote outside has the block of this remote.
+    let mut pointers = layout.pointers.iter().copied();
+    let outside_pointer = pointers.find(|&slot| parts.scalars[slot] >= pointer_to(CELLS));
+    let target = outside_pointer.map(|slot| usize::from(parts.scalars[slot] - pointer_to(CELLS)));
+    let choices = match target {
+        None => vec![outside],
+        Some(target) => {
+            let others = outside.iter().copied().filter(|&other| other != target);
+            let alone: Vec<usize> = [target].into_iter().chain(others).collect();
+            let with_others = alone.iter().copied().chain([target]).collect();
+            vec![alone, with_others]
+        }
+    };
+    if choices
+        .iter()
+        .any(|chosen| usize::from(CELLS) + chosen.len() > MAX_REMOTES)
+    {
+        let reason = "remotes outside a pair have too many kinds of knowledge at once";
+        return Err(Obstacle::at(home.controller.span, reason));
+    }
+    let resolve = |chosen: &Vec<usize>| {
+        let mut scalars = parts.scalars.clone();
+        if let Some(slot) = outside_pointer {
+            scalars[slot] = pointer_to(CELLS);
+        }
+        let mut slots = parts.knowledge.clone();
+        slots.extend(chosen.iter().map(|&block| blocks.first[block]));
+        slots.extend(scalars);
+        let home = Configuration {
+            state: line.home.state,
+            slots,
+        };
+        let mut remotes = line.remotes[..usize::from(CELLS)].to_vec();
+        remotes.extend(chosen.iter().map(|_| projection.idle.clone()));
+        let line = with_home(line, home, line.deferred_store.clone(), remotes);
+        SystemState {
+            data: Current,
+            lines: vec![CopyOnWrite::new(line)],
+            network: extension.network.clone(),
+        }
+    };
+    Ok(choices.iter().map(resolve).collect())
+}
+
+/// As [`resolutions`], for a home written as rows.
+fn resolutions_by_sets(
     projection: &Projection,
     extension: &State,
     home: &LiftedHome,
 ) -> Vec<State> {
     let (layout, line) = (&projection.layout, &extension.lines[0]);
     let slots = &line.home.slots;
+    // No guard reads the requester, so that a remote of its own in no set serves, unless such remotes matter.
+    let ghost = layout.requester.filter(|_| !home.uses_all);
     let outside_pointers = layout.pointers.iter().copied();
     let outside_pointers: Vec<usize> = outside_pointers
-        .filter(|&slot| slots[slot] == pointer_to(CELLS))
+        .filter(|&slot| slots[slot] == pointer_to(CELLS) && Some(slot) != ghost)
         .collect();
     let deferred = line.deferred_store.as_ref();
     let deferred = deferred.filter(|deferred| deferred.from == CELLS);
@@ -97,33 +177,38 @@ pub(crate) fn resolutions(
     let rest = rest.fold(0, |rest, (index, _)| rest | 1 << index);
     let choices = Representatives::all(pointers, rest, home.saturation, home.uses_all);
     let resolve = |chosen: &Representatives| {
-        let mut line = Line::clone(line);
-        line.remotes.truncate(usize::from(CELLS));
-        line.remotes
-            .extend(chosen.memberships.iter().map(|_| projection.idle.clone()));
+        let (mut home, mut deferred_store) = (line.home.clone(), line.deferred_store.clone());
+        let mut remotes = line.remotes[..usize::from(CELLS)].to_vec();
+        remotes.extend(chosen.memberships.iter().map(|_| projection.idle.clone()));
         for (index, &slot) in layout.sets.iter().enumerate() {
-            let mut set = line.home.slots[slot] & ((1 << CELLS) - 1);
+            let mut set = home.slots[slot] & ((1 << CELLS) - 1);
             for (number, membership) in (CELLS..).zip(&chosen.memberships) {
                 set |= (membership >> index & 1) << number;
             }
-            line.home.slots[slot] = set;
+            home.slots[slot] = set;
         }
         for (&slot, &target) in outside_pointers.iter().zip(&chosen.targets) {
-            line.home.slots[slot] = pointer_to(CELLS + target as u8);
+            home.slots[slot] = pointer_to(CELLS + target as u8);
         }
         if let (Some(deferred), true, Some(&target)) = (
-            &mut line.deferred_store,
+            &mut deferred_store,
             deferred.is_some(),
             chosen.targets.last(),
         ) {
             deferred.from = CELLS + target as u8;
             // Its remote counts the deferred store among the pending ones.
-            line.remotes[usize::from(deferred.from)].stores.posted =
+            remotes[usize::from(deferred.from)].stores.posted =
                 u8::from(deferred.ticket >= Ticket::POSTED);
         }
+        if let Some(slot) = ghost.filter(|&slot| slots[slot] == pointer_to(CELLS)) {
+            home.slots[slot] = pointer_to(remotes.len() as u8);
+            remotes.push(projection.idle.clone());
+        }
+        let line = with_home(line, home, deferred_store, remotes);
         SystemState {
+            data: Current,
             lines: vec![CopyOnWrite::new(line)],
-            ..extension.clone()
+            network: extension.network.clone(),
         }
     };
     choices.iter().map(resolve).collect()

@@ -7,23 +7,16 @@ use cohkit_diagnostics::Span;
 use cohkit_protocol::controller::{
     Controller, Effect, Event, Expression, Rule, Statement, Target, Value,
 };
-use cohkit_protocol::protocol::{Home, Permission, Protocol, Type};
+use cohkit_protocol::protocol::{Permission, Protocol, Type};
 
 use crate::obstacle::Obstacle;
 use crate::witnesses::violation_shown_by_pair;
 
-/// Returns the home of a protocol that the abstraction models, except for the home's own rows and variables.
+/// Checks everything of a protocol except the home.
 ///
 /// # Errors
 /// The first construct that the abstraction does not model.
-pub(crate) fn supported_home(protocol: &Protocol) -> Result<&Controller, Obstacle> {
-    let home = match &protocol.home {
-        Home::Controller(home) => home,
-        Home::Policy(_) => {
-            let reason = "a home written as goals is constructed for a fixed number of remotes";
-            return Err(Obstacle::general(reason));
-        }
-    };
+pub(crate) fn check_protocol(protocol: &Protocol) -> Result<(), Obstacle> {
     check_agents(protocol)?;
     for message in &protocol.messages {
         for field in &message.fields {
@@ -38,8 +31,7 @@ pub(crate) fn supported_home(protocol: &Protocol) -> Result<&Controller, Obstacl
             return Err(Obstacle::at(invariant.span, reason));
         }
     }
-    check_remote(&protocol.remote)?;
-    Ok(home)
+    check_remote(&protocol.remote)
 }
 
 /// Checks the numbers and kinds of agents, and that lines are independent.

@@ -6,19 +6,40 @@ use cohkit_protocol::controller::{Controller, Effect, Event, Statement};
 use cohkit_protocol::execute::{Configuration, Machine, Outcome, Trigger};
 use cohkit_protocol::protocol::Protocol;
 use cohkit_system::data::Current;
-use cohkit_system::state::{
-    explore, Found, Line, Step, StepError, System, SystemState, DEFAULT_CHANNEL_CAPACITY,
-};
+use cohkit_system::state::{Line, Step, StepError, System, DEFAULT_CHANNEL_CAPACITY};
 
 use crate::deadlock::DeadlockCandidate;
 use crate::lift::LiftedHome;
 use crate::obstacle::Obstacle;
 use crate::representatives::{max_representatives, resolutions, CELLS, MAX_REMOTES};
-use crate::view::{Layout, Projection, State};
+use crate::supports::{Resolved, Supports, ViewKind};
+use crate::view::{Form, Layout, Projection, State};
 use crate::Limits;
 
 /// Number of extensions between two calls of [`Limits::should_continue`].
 const POLL_INTERVAL: u64 = 256;
+
+/// Steps of the cell of a view.
+#[derive(Clone, Copy)]
+enum OwnSteps {
+    /// All steps have been taken, for whatever other remotes.
+    Taken {
+        /// True if one of them is forced.
+        has_forced: bool,
+    },
+    /// Some step writes the line, so that the steps are taken in each extension.
+    WithWrites,
+}
+
+impl OwnSteps {
+    /// Adds a step that has been taken.
+    fn add(&mut self, is_forced: bool) {
+        match self {
+            OwnSteps::Taken { has_forced } => *has_forced |= is_forced,
+            OwnSteps::WithWrites => {}
+        }
+    }
+}
 
 /// Search in progress, with the views found so far.
 pub(crate) struct Search<'p> {
@@ -32,8 +53,14 @@ pub(crate) struct Search<'p> {
     pub(crate) views: Interner<State>,
     /// Homes of the views, without references.
     homes: Interner<Line<Current>>,
+    /// For each view, the number of its home.
+    home_of_view: Vec<u32>,
     /// Expanded views with each of these homes.
     views_by_home: Vec<Vec<u32>>,
+    /// For each view, the steps of its cell, once they have been tried.
+    own_steps: Vec<Option<OwnSteps>>,
+    /// Extensions of constructed homes that wait for views.
+    supports: Supports,
     /// Number of extensions.
     pub(crate) extensions: u64,
     /// Extensions in which no forced step may be possible.
@@ -57,7 +84,7 @@ impl<'p> Search<'p> {
             )
         };
         let systems: Vec<System> = (usize::from(CELLS)..=MAX_REMOTES).map(system).collect();
-        let layout = Layout::new(&home.controller, &systems[0]);
+        let layout = Layout::new(home, &systems[0]);
         let is_deferral = |statement: &Statement| *statement == Statement::DeferStore;
         let mut rules = home.controller.rules.iter();
         let defers = rules.any(|rule| rule.has_statement(&is_deferral));
@@ -81,7 +108,10 @@ impl<'p> Search<'p> {
             },
             views: Interner::default(),
             homes: Interner::default(),
+            home_of_view: Vec::new(),
             views_by_home: Vec::new(),
+            own_steps: Vec::new(),
+            supports: Supports::default(),
             extensions: 0,
             blocked: Vec::new(),
         })
@@ -98,31 +128,46 @@ impl<'p> Search<'p> {
     /// A step of an extension that may violate a property or exceed a capacity, or a limit of the search.
     pub(crate) fn run(&mut self, limits: &mut Limits) -> Result<(), Obstacle> {
         let initial = State::new(self.system(usize::from(CELLS)));
-        self.views.add(self.projection.cut(&initial, &[0]));
+        self.add_view(self.projection.cut(&initial, Form::Explicit, &[0]));
         let mut next = 0;
         while next < self.views.len() as u32 {
             let view = self.views[next].clone();
-            let home = self.projection.home_without_references(&view);
-            let (home, is_new) = self.homes.add(home);
-            if is_new {
-                self.views_by_home.push(Vec::new());
-            }
+            let home = self.home_of_view[next as usize];
             self.views_by_home[home as usize].push(next);
             for other in self.views_by_home[home as usize].clone() {
                 for extension in self.projection.join(&view, &self.views[other]) {
                     self.count_extension(limits)?;
-                    if self.expand(&extension)? {
-                        self.blocked.push(DeadlockCandidate::new(
-                            &self.projection.layout,
-                            [next, other],
-                            extension,
-                        ));
-                    }
+                    self.expand([next, other], home, extension)?;
+                }
+                while let Some(resolved) = self.supports.next_ready() {
+                    self.expand_resolved(resolved)?;
                 }
             }
             next += 1;
         }
         Ok(())
+    }
+
+    /// Adds a view, if it is new.
+    pub(crate) fn add_view(&mut self, view: State) {
+        let (number, is_new) = self.views.add(view);
+        if !is_new {
+            return;
+        }
+        let view = &self.views[number];
+        let (home, is_new) = self
+            .homes
+            .add(self.projection.home_without_references(view));
+        if is_new {
+            self.views_by_home.push(Vec::new());
+        }
+        self.home_of_view.push(home);
+        self.own_steps.push(None);
+        let layout = &self.projection.layout;
+        if layout.blocks.is_some() {
+            let kind = ViewKind::of(layout, home, &view.lines[0]);
+            self.supports.add_found(layout, kind);
+        }
     }
 
     /// Counts an extension.
@@ -136,38 +181,162 @@ impl<'p> Search<'p> {
         }
         if let Some(should_continue) = &mut limits.should_continue {
             if self.extensions.is_multiple_of(POLL_INTERVAL) && !should_continue() {
-                return Err(Obstacle::general("interrupted"));
+                return Err(Obstacle::interrupted());
             }
         }
         self.extensions += 1;
         Ok(())
     }
 
-    /// Checks an extension, and adds the views of its successors. Returns true if no forced step may be possible.
+    /// Checks an extension, and adds the views of its successors. An extension of a constructed home waits for views of
+    /// the remotes outside.
     ///
     /// # Errors
     /// A violation or an exceeded capacity.
-    fn expand(&mut self, extension: &State) -> Result<bool, Obstacle> {
-        self.check_properties(extension)?;
-        let remotes = usize::from(CELLS) + 1;
-        let mut is_forced = false;
-        for step in extension.steps(self.system(remotes)) {
-            if is_step_of_cell(extension, step) {
-                is_forced |= self.take(extension, step, remotes)?;
+    fn expand(&mut self, views: [u32; 2], home: u32, extension: State) -> Result<(), Obstacle> {
+        if self.projection.layout.blocks.is_some() {
+            for state in resolutions(&self.projection, &extension, self.home)? {
+                let resolved = Resolved {
+                    views,
+                    home,
+                    extension: extension.clone(),
+                    state,
+                };
+                self.supports.add(&self.projection.layout, resolved);
+            }
+            return Ok(());
+        }
+        self.check_properties(&extension)?;
+        let is_forced = self.take_steps_of_cells(views, &extension)?;
+        // Which remotes are outside matters only if the home can take a step.
+        let remotes = extension.lines[0].remotes.len();
+        let mut candidates = extension
+            .steps_without_remotes(self.system(remotes))
+            .into_iter();
+        let mut is_blocked = !is_forced;
+        if candidates.any(|step| !is_step_of_cell(&extension, step)) {
+            is_blocked = false;
+            for state in resolutions(&self.projection, &extension, self.home)? {
+                let is_forced_here = self.take_steps_of_home(&state)?;
+                is_blocked |= !is_forced && !is_forced_here;
             }
         }
-        let mut is_blocked = false;
-        for state in resolutions(&self.projection, extension, self.home) {
-            let remotes = state.lines[0].remotes.len();
-            let mut is_forced_here = is_forced;
-            for step in state.steps_without_remotes(self.system(remotes)) {
-                if !is_step_of_cell(&state, step) {
-                    is_forced_here |= self.take(&state, step, remotes)?;
+        if is_blocked {
+            let layout = &self.projection.layout;
+            let candidate = DeadlockCandidate::new(layout, views, extension);
+            self.blocked.push(candidate);
+        }
+        Ok(())
+    }
+
+    /// As [`Search::expand`], for an extension whose remotes outside have views.
+    ///
+    /// # Errors
+    /// A violation or an exceeded capacity.
+    fn expand_resolved(&mut self, resolved: Resolved) -> Result<(), Obstacle> {
+        let Resolved {
+            views,
+            home: _,
+            extension,
+            state,
+        } = resolved;
+        self.check_properties(&extension)?;
+        let is_forced = self.take_steps_of_cells(views, &extension)?;
+        if !self.take_steps_of_home(&state)? && !is_forced {
+            let layout = &self.projection.layout;
+            let candidate = DeadlockCandidate::new(layout, views, extension);
+            self.blocked.push(candidate);
+        }
+        Ok(())
+    }
+
+    /// Takes the steps of the cells of an extension. Returns true if one is forced.
+    ///
+    /// # Errors
+    /// A violation or an exceeded capacity.
+    fn take_steps_of_cells(
+        &mut self,
+        views: [u32; 2],
+        extension: &State,
+    ) -> Result<bool, Obstacle> {
+        let mut is_forced = false;
+        for (cell, view) in (0..).zip(views) {
+            let own_steps = match self.own_steps[view as usize] {
+                Some(own_steps) => own_steps,
+                None => self.take_own_steps(view)?,
+            };
+            match own_steps {
+                OwnSteps::Taken { has_forced } => is_forced |= has_forced,
+                OwnSteps::WithWrites => {
+                    is_forced |= self.take_steps_of_cell(extension, cell)?;
                 }
             }
-            is_blocked |= !is_forced_here;
         }
-        Ok(is_blocked)
+        Ok(is_forced)
+    }
+
+    /// Takes the steps of one cell of an extension. Returns true if one is forced.
+    ///
+    /// # Errors
+    /// A violation or an exceeded capacity.
+    fn take_steps_of_cell(&mut self, extension: &State, cell: u8) -> Result<bool, Obstacle> {
+        let remotes = extension.lines[0].remotes.len();
+        let mut is_forced = false;
+        for step in extension.steps(self.system(remotes)) {
+            if executing_remote(extension, step) == Some(cell) {
+                is_forced |= self.take(extension, Form::Summarised, step)?;
+            }
+        }
+        Ok(is_forced)
+    }
+
+    /// Takes the steps of the cell of a view, unless one of them writes the line: it makes the copies of other remotes
+    /// stale. Any other step changes the cell alone, whatever the other remotes are.
+    ///
+    /// # Errors
+    /// A violation or an exceeded capacity.
+    fn take_own_steps(&mut self, view: u32) -> Result<OwnSteps, Obstacle> {
+        let mut state = self.views[view].clone();
+        let remotes = state.lines[0].remotes.len();
+        // The copy of the remote that stands for all others shows whether a step writes the line.
+        state.lines[0].remotes[1].copy = true;
+        let mut successors = Vec::new();
+        let mut own_steps = OwnSteps::Taken { has_forced: false };
+        for step in state.steps(self.system(remotes)) {
+            if executing_remote(&state, step) != Some(0) {
+                continue;
+            }
+            let Some(successor) = self.successor(&state, step)? else {
+                continue;
+            };
+            if !successor.lines[0].remotes[1].copy {
+                own_steps = OwnSteps::WithWrites;
+                successors.clear();
+                break;
+            }
+            own_steps.add(!step.spontaneous());
+            successors.push(self.projection.cut(&successor, Form::Summarised, &[0]));
+        }
+        for successor in successors {
+            self.add_view(successor);
+        }
+        self.own_steps[view as usize] = Some(own_steps);
+        Ok(own_steps)
+    }
+
+    /// Takes the steps of the home of an extension with representatives. Returns true if one is forced.
+    ///
+    /// # Errors
+    /// A violation or an exceeded capacity.
+    fn take_steps_of_home(&mut self, state: &State) -> Result<bool, Obstacle> {
+        let remotes = state.lines[0].remotes.len();
+        let mut is_forced = false;
+        for step in state.steps_without_remotes(self.system(remotes)) {
+            if !is_step_of_cell(state, step) {
+                is_forced |= self.take(state, Form::Explicit, step)?;
+            }
+        }
+        Ok(is_forced)
     }
 
     /// Checks the properties of each pair of remotes.
@@ -194,14 +363,31 @@ impl<'p> Search<'p> {
         })
     }
 
-    /// Takes a step, and adds the views of the successor. Returns true if the step is possible and forced.
+    /// Takes a step of a state in a form, and adds the views of the successor. Returns true if the step is possible and
+    /// forced.
     ///
     /// # Errors
     /// A violation or an exceeded capacity.
-    fn take(&mut self, state: &State, step: Step, remotes: usize) -> Result<bool, Obstacle> {
+    fn take(&mut self, state: &State, form: Form, step: Step) -> Result<bool, Obstacle> {
+        let Some(successor) = self.successor(state, step)? else {
+            return Ok(false);
+        };
+        for cell in 0..CELLS {
+            let view = self.projection.cut(&successor, form, &[cell]);
+            self.add_view(view);
+        }
+        Ok(!step.spontaneous())
+    }
+
+    /// Successor of a state by a step; `None` if the step is not possible.
+    ///
+    /// # Errors
+    /// A violation or an exceeded capacity.
+    fn successor(&self, state: &State, step: Step) -> Result<Option<State>, Obstacle> {
+        let remotes = state.lines[0].remotes.len();
         let mut successor = state.clone();
         match successor.take(self.system(remotes), step) {
-            Ok(false) => return Ok(false),
+            Ok(false) => return Ok(None),
             Ok(true) => {}
             Err(error) => {
                 let reason = match error {
@@ -221,11 +407,7 @@ impl<'p> Search<'p> {
                 return Err(Obstacle { reason, span });
             }
         }
-        for cell in 0..CELLS {
-            let view = self.projection.cut(&successor, &[cell]);
-            self.views.add(view);
-        }
-        Ok(!step.spontaneous())
+        Ok(Some(successor))
     }
 
     /// Span of the row that a step runs, or of the state in which no row applies.
@@ -277,11 +459,15 @@ impl<'p> Search<'p> {
 
 /// True if a cell executes the step; false for the steps of the home and of the remote that stands for the others.
 fn is_step_of_cell(state: &State, step: Step) -> bool {
+    executing_remote(state, step).is_some_and(|remote| remote < CELLS)
+}
+
+/// The remote that executes a step; `None` for the home, memory and the device.
+fn executing_remote(state: &State, step: Step) -> Option<u8> {
     match step {
-        Step::Access(_, remote, _) | Step::Hit(_, remote) => remote < CELLS,
+        Step::Access(_, remote, _) | Step::Hit(_, remote) => Some(remote),
         Step::Deliver(arrival) | Step::DeliverChoosing(arrival, _) => {
-            let flight = state.network.at(arrival);
-            flight.is_some_and(|flight| flight.to.is_some())
+            state.network.at(arrival).and_then(|flight| flight.to)
         }
         Step::StallAtHead(_)
         | Step::MemoryOperation(_)
@@ -293,7 +479,7 @@ fn is_step_of_cell(state: &State, step: Step) -> bool {
         | Step::DeviceWrite(_)
         | Step::RaiseBacking(..)
         | Step::LowerBacking(..)
-        | Step::ExternalWrite(_) => false,
+        | Step::ExternalWrite(_) => None,
     }
 }
 
@@ -320,38 +506,5 @@ fn row_span(
     match row {
         Some(rule) => rule.span,
         None => controller.states[usize::from(configuration.state)].span,
-    }
-}
-
-/// Explores the configurations of one remote, which views of pairs do not cover.
-///
-/// # Errors
-/// A violation, a state from which quiescence is not reachable, or too many states.
-pub(crate) fn check_one_remote(protocol: &Protocol, home: &Controller) -> Result<(), Obstacle> {
-    /// Maximum number of states of one remote with its home.
-    const MAX_STATES: usize = 1_000_000;
-    let system = System::new(protocol, home, 1u16, 1, DEFAULT_CHANNEL_CAPACITY);
-    match explore(&system, SystemState::new(&system) as State, MAX_STATES) {
-        Found::Safe {
-            stuck_path: None, ..
-        } => Ok(()),
-        Found::Safe { .. } => Err(Obstacle::general(
-            "one remote: quiescence is not always reachable",
-        )),
-        Found::Violated { errors, .. } => {
-            let reason = match &errors[0] {
-                StepError::Violated(violation) => {
-                    format!(
-                        "one remote: {}: {}",
-                        violation.property, violation.description
-                    )
-                }
-                StepError::Exceeded(limit) => format!("one remote: {limit}"),
-            };
-            Err(Obstacle::general(reason))
-        }
-        Found::LimitReached { states } => Err(Obstacle::general(format!(
-            "one remote has more than {states} states"
-        ))),
     }
 }

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from cohkit.old_names import resolver
 from cohkit.types.checking import (
+    AnyNumberVerdict,
     Counterexample,
     Coverage,
     ModelVerdict,
     Mutant,
+    Position,
     ProgramBounds,
     Property,
     RandomWalks,
@@ -81,6 +83,7 @@ from cohkit.types.simulation import (
 __all__ = [
     "AccessStep",
     "Action",
+    "AnyNumberVerdict",
     "Bottleneck",
     "BouncingLine",
     "Construction",
@@ -111,6 +114,7 @@ __all__ = [
     "PartLatency",
     "Platform",
     "Play",
+    "Position",
     "ProgramBounds",
     "Property",
     "Quantity",

@@ -207,6 +207,36 @@ class Verdict(Record):
     run: dict[str, Any]
 
 
+class Position(Record):
+    """A place in a file.
+
+    Attributes:
+        line, column: from 1; columns count characters.
+
+    """
+
+    line: int
+    column: int
+
+
+class AnyNumberVerdict(Verdict):
+    """The verdict for one line and every number of caching agents.
+
+    The keys of a system's search are `None`: `remotes`, `states`, `transitions`, `depth`, `symmetric`, `components` and
+    `counterexample`.
+
+    Attributes:
+        reason: row, variable, construct or limit that stands in the way; `None` if verified.
+        position: place of the obstacle in the file; `None` if verified, or if no single place causes it.
+        views, pairs: size of the search: views of one agent, and pairs of views; `None` if undecided.
+
+    """
+
+    position: Position | None
+    views: int | None
+    pairs: int | None
+
+
 class ModelVerdict(Record):
     """The verdict on a Murphi model.
 

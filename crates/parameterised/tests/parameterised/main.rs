@@ -2,5 +2,6 @@
 
 mod containment;
 mod mutants;
+mod random_protocols;
 mod support;
 mod verdicts;

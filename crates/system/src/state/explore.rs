@@ -163,9 +163,9 @@ pub fn explore<S: Clone + Eq + Hash, T: CheckedSystem<S>>(
     explore_within(&mut system, begin, limits)
 }
 
-/// Explores from `begin`, one level of the breadth-first search at a time, to collect all violations at the same
-/// distance.
-pub(super) fn explore_within<S: Clone + Eq + Hash, T: CheckedSystem<S>>(
+/// As [`explore`], within limits. Explores one level of the breadth-first search at a time, to collect all violations at
+/// the same distance.
+pub fn explore_within<S: Clone + Eq + Hash, T: CheckedSystem<S>>(
     system: &mut T,
     begin: S,
     mut limits: Limits,

@@ -31,7 +31,7 @@ use crate::stores::{AtomicRead, Stores, Ticket};
 
 pub use backing_permission::{EXCEEDS_BACKING_PERMISSION, WRITE_WITHOUT_PERMISSION};
 pub use copy_on_write::CopyOnWrite;
-pub use explore::{explore, CheckedSystem, Found};
+pub use explore::{explore, explore_within, CheckedSystem, Found};
 pub use levels::{Clusters, LevelStep, Levels};
 pub use network::{Arrival, Endpoint, InFlightMessage, Network, Order, Payload};
 pub use product_search::{explore_levels, Search};
