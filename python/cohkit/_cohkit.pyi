@@ -104,7 +104,7 @@ def check_composition(
 ) -> str: ...
 
 # `size` is the number of remotes and lines of one system to check instead of `systems`. `any_number` adds a verdict for
-# every number of remotes.
+# every number of remotes; `fairness` is `weak` or `strong`, and adds verdicts on transactions that never end.
 def check(
     protocol: Protocol,
     *,
@@ -112,6 +112,7 @@ def check(
     size: tuple[int, int] | None,
     capacity: int | None,
     any_number: bool,
+    fairness: str | None,
     search_options: NativeSearchOptions,
 ) -> str: ...
 

@@ -317,11 +317,12 @@ def check(
         capacity: maximum number of equal messages in an unordered channel, and of messages per line in an ordered one,
             1 to 255; 7 if not given. If it is exceeded, the verdict is undecided.
         **options: `any_number` adds a verdict for one line and every number of caching agents, a
-            :class:`cohkit.types.AnyNumberVerdict`, after all others; search options are those of
+            :class:`cohkit.types.AnyNumberVerdict`, after all others; `fairness`, which is `"weak"` or `"strong"`, adds
+            a :class:`cohkit.types.StarvationVerdict` for each system; search options are those of
             :class:`cohkit.search_options.SearchOptions`.
 
     Raises:
-        InputError: a system does not exist, a size is out of range, or `any_number` does not apply.
+        InputError: a system does not exist, a size is out of range, or `any_number` or `fairness` does not apply.
         TextError: no home can be constructed from a policy of this form.
 
     >>> import cohkit
@@ -337,11 +338,15 @@ def check(
     if isinstance(systems, str):
         systems = [systems]
     names = None if systems is None else list(systems)
-    any_number = options.pop("any_number", False)
-    caller_options = ("systems", "remotes", "lines", "capacity", "any_number")
+    any_number, fairness = options.pop("any_number", False), options.pop("fairness", None)
+    caller_options = ("systems", "remotes", "lines", "capacity", "any_number", "fairness")
     search_options = native_search_options(options, caller_options=caller_options)
     if any_number:
-        _validate_any_number(protocol, capacity, options)
+        _validate_added_verdict("any_number", protocol, capacity, options)
+    if fairness is not None:
+        _validate_added_verdict("fairness", protocol, capacity, options)
+        if fairness not in ("weak", "strong"):
+            raise InputError(f"no fairness `{fairness}`: it is weak or strong")
     size = validate_size(protocol, systems=names, remotes=remotes, lines=lines, capacity=capacity)
     if isinstance(protocol, Composition):
         parts = call(
@@ -362,6 +367,7 @@ def check(
             size=size,
             capacity=capacity,
             any_number=any_number,
+            fairness=fairness,
             search_options=search_options,
         )
     )
@@ -369,19 +375,22 @@ def check(
 
 
 def _verdict(entry: Mapping[str, Any]) -> types.Verdict:
-    """Return the record of a verdict on a system, or for every number of caching agents."""
-    kind = types.AnyNumberVerdict if "views" in entry else types.Verdict
-    return kind.of(entry)
+    """Return the record of a verdict on a system, on its transactions, or for every number of caching agents."""
+    if "views" in entry:
+        return types.AnyNumberVerdict.of(entry)
+    return (types.StarvationVerdict if "fairness" in entry else types.Verdict).of(entry)
 
 
-def _validate_any_number(protocol: Protocol | Composition, capacity: int | None, options: SearchOptions) -> None:
-    """Reject what a verdict for every number of caching agents excludes."""
+def _validate_added_verdict(
+    option: str, protocol: Protocol | Composition, capacity: int | None, options: SearchOptions
+) -> None:
+    """Reject what the option for an additional verdict excludes."""
     if isinstance(protocol, Composition):
-        raise InputError("`any_number` applies to one protocol, but this specification composes several")
+        raise InputError(f"`{option}` applies to one protocol, but this specification composes several")
     if capacity is not None:
-        raise InputError("`any_number` has a fixed channel capacity: leave out `capacity`")
+        raise InputError(f"`{option}` has a fixed channel capacity: leave out `capacity`")
     if options.get("simulate_steps") is not None:
-        raise InputError("`any_number` applies to searches: leave out `simulate_steps`")
+        raise InputError(f"`{option}` applies to searches: leave out `simulate_steps`")
 
 
 def validate_size(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from cohkit.errors import InputError, suggestion
 
@@ -56,10 +56,12 @@ class CheckOptions(SearchOptions, total=False):
 
     Attributes:
         any_number: add a verdict for one line and every number of caching agents.
+        fairness: add a verdict on transactions that never end, under this assumption.
 
     """
 
     any_number: bool
+    fairness: Literal["weak", "strong"] | None
 
 
 def native_search_options(options: SearchOptions, *, caller_options: Sequence[str] = ()) -> NativeSearchOptions:

@@ -74,6 +74,23 @@ def test_verdict_for_any_number_matches_the_command(name: str, outcome: str, coh
     assert (any_number.reason is None, any_number.position is None) == (decides, decides)
 
 
+def test_verdict_under_fairness_matches_the_command(cohkit_command: Command) -> None:
+    arguments = ["check", "protocols/ccix.coh", "--remotes", 2, "--fairness", "weak", "--json"]
+    printed = json.loads(cohkit_command(*arguments).stdout)
+    system, transactions = cohkit.check("ccix", remotes=2, fairness="weak")
+    assert [without_run(system)["outcome"], printed[0]["outcome"]] == ["verified", "verified"]
+    assert isinstance(transactions, types.StarvationVerdict)
+    assert without_run(transactions) == without_run(printed[1])
+    found = transactions.counterexample
+    assert found is not None
+    assert found.repeats_from is not None
+    assert found.steps is not None
+    assert 0 <= found.repeats_from < len(found.steps)
+    with pytest.raises(cohkit.InputError, match="no fairness `fair`: it is weak or strong"):
+        cohkit.check("ccix", fairness="fair")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("option", [{"any_number": True}, {"fairness": "weak"}])
 @pytest.mark.parametrize(
     ("source", "options", "expected_message"),
     [
@@ -82,11 +99,11 @@ def test_verdict_for_any_number_matches_the_command(name: str, outcome: str, coh
         ("two-level", {}, "applies to one protocol"),
     ],
 )
-def test_invalid_options_beside_any_number_are_rejected(
-    source: str, options: dict[str, Any], expected_message: str
+def test_invalid_options_beside_added_verdicts_are_rejected(
+    source: str, options: dict[str, Any], expected_message: str, option: dict[str, Any]
 ) -> None:
     with pytest.raises(cohkit.InputError, match=expected_message):
-        cohkit.check(source, any_number=True, **options)
+        cohkit.check(source, **option, **options)
 
 
 def test_symmetry_reduces_states() -> None:

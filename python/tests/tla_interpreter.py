@@ -228,14 +228,10 @@ class Module:
             case "Function":
                 (declaration,) = node.declaration
                 name, members, body = self.bound(declaration, node.value)
-                return lambda n, s, f: Function(
-                    (key, body({**n, name: key}, s, f)) for key in members(n, s, f)
-                )
+                return lambda n, s, f: Function((key, body({**n, name: key}, s, f)) for key in members(n, s, f))
             case "SetSlice":
                 name, members, body = self.bound(node.declaration, node.predicate)
-                return lambda n, s, f: tuple(
-                    key for key in members(n, s, f) if truth(body({**n, name: key}, s, f))
-                )
+                return lambda n, s, f: tuple(key for key in members(n, s, f) if truth(body({**n, name: key}, s, f)))
             case "Quantification":
                 (declaration,) = node.declarations
                 name, members, body = self.bound(declaration, node.predicate)
@@ -365,9 +361,7 @@ class Module:
                 (declaration,) = node.declarations
                 name, members, _ = self.bound(declaration, node.predicate)
                 body = self.action(node.predicate, first=first)
-                return lambda n, s, f: (
-                    after for key in members(n, s, {}) for after in body({**n, name: key}, s, f)
-                )
+                return lambda n, s, f: (after for key in members(n, s, {}) for after in body({**n, name: key}, s, f))
             case "OperatorApplication" if node.operator == "UNCHANGED":
                 (kept,) = node.arguments
                 variables = [name.operator for name in (kept.items if node_type(kept) == "Tuple" else [kept])]

@@ -8,7 +8,7 @@ use crate::guarantee::{self, GuaranteeVerdict, Sizes};
 use crate::outcome::Failure;
 use crate::size;
 use crate::source::{InputError, Source};
-use crate::starvation::StarvationVerdict;
+use crate::starvation::{Fairness, StarvationVerdict};
 use crate::verdict::{Evidence, Verdict};
 use cohkit_base::words::counted;
 use cohkit_check::progress::{progress, UndecidedSearch, PROGRESS};
@@ -25,7 +25,7 @@ use cohkit_protocol::construct::fault::Fault;
 use cohkit_protocol::construct::{construct_until, Construction, ConstructionError, Extent};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::{Home, Protocol, System};
-use cohkit_system::starvation::Fairness;
+
 use serde_json::{json, Value};
 use std::borrow::Cow;
 use std::path::Path;

@@ -10,11 +10,13 @@ use cohkit_chart::Text;
 use cohkit_engine::report::Status;
 use cohkit_protocol::construct::home;
 use cohkit_protocol::protocol::System as DeclaredSystem;
-use cohkit_system::starvation::{search, Answer, Fairness, NoData, Starvation, Waiting};
+use cohkit_system::starvation::{search, Answer, NoData, Starvation, Waiting};
 use cohkit_system::state::{StepError, System, SystemState, DEFAULT_CHANNEL_CAPACITY};
 use serde_json::{json, Value};
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+pub use cohkit_system::starvation::Fairness;
 
 /// Default limit on states: the executor takes some kilobytes for a state.
 pub const DEFAULT_MAX_STATES: u64 = 500_000;

@@ -34,7 +34,7 @@ use cohkit_api::any_number::AnyNumberVerdict;
 use cohkit_api::controller_table::{construction_json, tabulate, Agent, Table};
 use cohkit_api::model_check::{judge_model, model_diagnostics_json, ModelReadOptions};
 use cohkit_api::protocol_check::{judge, simulation, Listener, Request, Systems};
-use cohkit_api::starvation::StarvationVerdict;
+use cohkit_api::starvation::{Fairness, StarvationVerdict};
 use cohkit_api::{
     diagnostics_json, Checkpoints, Failure, GuaranteeVerdict, InputError, Source, Verdict,
 };
@@ -267,13 +267,18 @@ impl SearchOptions {
 
 /// Verdicts on the systems of a protocol, as JSON text like that of `cohkit check --json`. `size` (numbers of remotes
 /// and lines) selects one system instead of the declared ones, and `capacity` is the channel capacity in messages.
-/// `any_number` is true to add a verdict for every number of remotes.
+/// `any_number` is true to add a verdict for every number of remotes; `fairness` is `weak` or `strong` to add verdicts on
+/// transactions that never end.
 ///
 /// # Errors
 /// A system does not exist or cannot be checked, or the user interrupts the check. A fault of the constructed home is
 /// a verdict, not an error.
 #[pyfunction]
-#[pyo3(signature = (protocol, *, systems, size, capacity, any_number, search_options))]
+#[pyo3(signature = (protocol, *, systems, size, capacity, any_number, fairness, search_options))]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "they are keyword arguments of a Python function"
+)]
 fn check(
     py: Python<'_>,
     protocol: &Protocol,
@@ -281,8 +286,14 @@ fn check(
     size: Option<(u16, u8)>,
     capacity: Option<u8>,
     any_number: bool,
+    fairness: Option<&str>,
     search_options: SearchOptions,
 ) -> PyResult<String> {
+    // The caller has rejected other words.
+    let fairness = fairness.map(|kind| match kind {
+        "weak" => Fairness::Weak,
+        _ => Fairness::Strong,
+    });
     let source = Arc::clone(&protocol.source);
     let systems = match (systems, size) {
         (_, Some((remotes, lines))) => Systems::Sized { remotes, lines },
@@ -292,6 +303,7 @@ fn check(
     let result = interruptible(py, move |cancel| -> Result<String, InputError> {
         let request = Request {
             any_number,
+            fairness,
             ..search_options.request(systems, capacity, cancel)
         };
         let mut verdicts = Verdicts {

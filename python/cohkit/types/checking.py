@@ -31,7 +31,8 @@ class Counterexample(Record):
             everything that the home has received.
         trace: the steps with their rules and changes of variables, if a search found the error.
         explanation: the agents that wait for each other, for a deadlock or a missing completion.
-        steps: sentences in place of charts and trace, for two levels only.
+        steps: sentences in place of charts and trace for two levels, and in place of a trace under fairness.
+        repeats_from: position of the first step that repeats for ever, from 0; under fairness only.
 
     """
 
@@ -42,6 +43,7 @@ class Counterexample(Record):
     trace: dict[str, Any] | None
     explanation: dict[str, Any] | None
     steps: list[str] | None = None
+    repeats_from: int | None = None
 
 
 class RuleCoverage(Record):
@@ -235,6 +237,19 @@ class AnyNumberVerdict(Verdict):
     position: Position | None
     views: int | None
     pairs: int | None
+
+
+class StarvationVerdict(Verdict):
+    """The verdict on transactions that never end, for one system.
+
+    `depth` and `components` are `None`.
+
+    Attributes:
+        fairness: assumption on the steps that must happen.
+
+    """
+
+    fairness: Literal["weak", "strong"]
 
 
 class ModelVerdict(Record):

@@ -3,8 +3,8 @@
 use super::{example, Output};
 use clap::{Args, ValueEnum};
 use cohkit_api::size;
+use cohkit_api::starvation::Fairness;
 use cohkit_protocol::protocol::System;
-use cohkit_system::starvation::Fairness;
 use std::path::PathBuf;
 
 /// Explores every reachable state of the systems of a protocol file, or of a Murphi model.
