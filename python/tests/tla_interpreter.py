@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator as op
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import tla
 
@@ -160,7 +160,7 @@ class Module:
         self.actions: dict[tuple[int, bool], Action] = {}
         self.assigning: dict[str, bool] = {}
         self.tree = tla.parse(text)
-        check_names(self.tree)
+        check_definitions(self.tree.units, set())
         for unit in self.tree.units:
             match node_type(unit):
                 case "Constants":
@@ -185,70 +185,132 @@ class Module:
 
     def compile(self, node: Any) -> Code:
         """Make the function that evaluates an expression."""
-        match node_type(node):
-            case "IntegralNumeral":
-                return constant(int(node.value))
-            case "BooleanLiteral":
-                return constant(node.value == "TRUE")
-            case "StringLiteral":
-                return constant(node.value[1:-1])
-            case "SetOfBooleans":
-                return constant((False, True))
-            case "SetOfStrings":
-                return constant(Strings())
-            case "Parentheses":
-                return self.code(node.expression)
-            case "If":
-                condition, then, other = map(self.code, (node.predicate, node.then, node.else_))
-                return lambda n, s, f: then(n, s, f) if truth(condition(n, s, f)) else other(n, s, f)
-            case "Cases":
-                return self.cases([(self.code(case.predicate), self.code(case.expression)) for case in node.cases])
-            case "Let":
-                body, definitions = self.code(node.expression), node.definitions
-                return lambda n, s, f: body(self.local(definitions, n, s, f), s, f)
-            case "VerticalList":
-                parts = [self.code(item.expression) for item in node.arguments]
-                decide = all if node.operator == "/\\" else any
-                return lambda n, s, f: decide(truth(part(n, s, f)) for part in parts)
-            case "Tuple":
-                parts = list(map(self.code, node.items))
-                return lambda n, s, f: Function(enumerate((part(n, s, f) for part in parts), start=1))
-            case "SetEnumeration":
-                parts = list(map(self.code, node.items))
-                return lambda n, s, f: tuple(part(n, s, f) for part in parts)
-            case "Record":
-                fields = [(name, self.code(part)) for name, part in node.key_values]
-                return lambda n, s, f: Function((name, part(n, s, f)) for name, part in fields)
-            case "SetOfRecords":
-                fields = [(bound.name, self.code(bound.bound)) for bound in node.key_bounds]
-                return lambda n, s, f: Functions(tuple((name, part(n, s, f)) for name, part in fields))
-            case "SetOfFunctions":
-                domain, codomain = self.code(node.domain), self.code(node.codomain)
-                return lambda n, s, f: Functions(tuple((key, codomain(n, s, f)) for key in domain(n, s, f)))
-            case "Function":
-                (declaration,) = node.declaration
-                name, members, body = self.bound(declaration, node.value)
-                return lambda n, s, f: Function((key, body({**n, name: key}, s, f)) for key in members(n, s, f))
-            case "SetSlice":
-                name, members, body = self.bound(node.declaration, node.predicate)
-                return lambda n, s, f: tuple(key for key in members(n, s, f) if truth(body({**n, name: key}, s, f)))
-            case "Quantification":
-                (declaration,) = node.declarations
-                name, members, body = self.bound(declaration, node.predicate)
-                decide = all if node.quantifier == "\\A" else any
-                return lambda n, s, f: decide(truth(body({**n, name: key}, s, f)) for key in members(n, s, f))
-            case "FunctionApplication":
-                function, key = self.code(node.function), self.code(node.arguments[0])
-                return lambda n, s, f: element(function(n, s, f), key(n, s, f))
-            case "Field":
-                function, name = self.code(node.expression), node.name
-                return lambda n, s, f: element(function(n, s, f), name)
-            case "Except":
-                return self.change(node)
-            case "OperatorApplication":
-                return self.application(node)
-            case other:
-                raise EvaluationError(f"{other} is not supported")
+        make = getattr(self, f"compile_{node.symbol.name.lower()}", None)
+        if make is None:
+            raise EvaluationError(f"{node_type(node)} is not supported")
+        code: Code = make(node)
+        return code
+
+    def compile_integral_numeral(self, node: Any) -> Code:
+        """Make the function of a number."""
+        return constant(int(node.value))
+
+    def compile_boolean_literal(self, node: Any) -> Code:
+        """Make the function of a truth value."""
+        return constant(node.value == "TRUE")
+
+    def compile_string_literal(self, node: Any) -> Code:
+        """Make the function of a string."""
+        return constant(node.value[1:-1])
+
+    def compile_set_of_booleans(self, _node: Any) -> Code:
+        """Make the function of the truth values."""
+        return constant((False, True))
+
+    def compile_set_of_strings(self, _node: Any) -> Code:
+        """Make the function of the set of all strings."""
+        return constant(Strings())
+
+    def compile_parentheses(self, node: Any) -> Code:
+        """Make the function of an expression in parentheses."""
+        return self.code(node.expression)
+
+    def compile_if(self, node: Any) -> Code:
+        """Make the function of a choice."""
+        condition, then, other = map(self.code, (node.predicate, node.then, node.else_))
+        return lambda n, s, f: then(n, s, f) if truth(condition(n, s, f)) else other(n, s, f)
+
+    def compile_cases(self, node: Any) -> Code:
+        """Make the function of a choice between cases."""
+        return self.cases([(self.code(case.predicate), self.code(case.expression)) for case in node.cases])
+
+    def compile_let(self, node: Any) -> Code:
+        """Make the function of an expression with definitions."""
+        body, definitions = self.code(node.expression), node.definitions
+        return lambda n, s, f: body(self.local(definitions, n, s, f), s, f)
+
+    def compile_vertical_list(self, node: Any) -> Code:
+        """Make the function of a list of conjuncts or disjuncts."""
+        parts = [self.code(item.expression) for item in node.arguments]
+        decide = all if node.operator == "/\\" else any
+        return lambda n, s, f: decide(truth(part(n, s, f)) for part in parts)
+
+    def compile_tuple(self, node: Any) -> Code:
+        """Make the function of a tuple."""
+        parts = list(map(self.code, node.items))
+        return lambda n, s, f: Function(enumerate((part(n, s, f) for part in parts), start=1))
+
+    def compile_set_enumeration(self, node: Any) -> Code:
+        """Make the function of a set of listed values."""
+        parts = list(map(self.code, node.items))
+        return lambda n, s, f: tuple(part(n, s, f) for part in parts)
+
+    def compile_record(self, node: Any) -> Code:
+        """Make the function of a record."""
+        fields = [(name, self.code(part)) for name, part in node.key_values]
+        return lambda n, s, f: Function((name, part(n, s, f)) for name, part in fields)
+
+    def compile_set_of_records(self, node: Any) -> Code:
+        """Make the function of a set of records."""
+        fields = [(bound.name, self.code(bound.bound)) for bound in node.key_bounds]
+        return lambda n, s, f: Functions(tuple((name, part(n, s, f)) for name, part in fields))
+
+    def compile_set_of_functions(self, node: Any) -> Code:
+        """Make the function of a set of functions."""
+        domain, codomain = self.code(node.domain), self.code(node.codomain)
+        return lambda n, s, f: Functions(tuple((key, codomain(n, s, f)) for key in domain(n, s, f)))
+
+    def compile_function(self, node: Any) -> Code:
+        """Make the function of a function of TLA+."""
+        (declaration,) = node.declaration
+        name, members, body = self.bound(declaration, node.value)
+        return lambda n, s, f: Function((key, body({**n, name: key}, s, f)) for key in members(n, s, f))
+
+    def compile_set_slice(self, node: Any) -> Code:
+        """Make the function of the members of a set that satisfy a claim."""
+        name, members, body = self.bound(node.declaration, node.predicate)
+        return lambda n, s, f: tuple(key for key in members(n, s, f) if truth(body({**n, name: key}, s, f)))
+
+    def compile_quantification(self, node: Any) -> Code:
+        """Make the function of a claim about all or some members of a set."""
+        (declaration,) = node.declarations
+        name, members, body = self.bound(declaration, node.predicate)
+        decide = all if node.quantifier == "\\A" else any
+        return lambda n, s, f: decide(truth(body({**n, name: key}, s, f)) for key in members(n, s, f))
+
+    def compile_function_application(self, node: Any) -> Code:
+        """Make the function of an element of a function."""
+        function, key = self.code(node.function), self.code(node.arguments[0])
+        return lambda n, s, f: element(function(n, s, f), key(n, s, f))
+
+    def compile_field(self, node: Any) -> Code:
+        """Make the function of a field of a record."""
+        function, name = self.code(node.expression), node.name
+        return lambda n, s, f: element(function(n, s, f), name)
+
+    def compile_except(self, node: Any) -> Code:
+        """Make the function of a function with one changed element."""
+        function, (change,) = self.code(node.function), node.changes
+        steps = [constant(step) if isinstance(step, str) else self.code(step[0]) for step in change.item]
+        value = self.code(change.expression)
+        return lambda n, s, f: changed(function(n, s, f), [step(n, s, f) for step in steps], value(n, s, f))
+
+    def compile_operator_application(self, node: Any) -> Code:
+        """Make the function of an operator applied to its arguments."""
+        name, arguments = node.operator, node.arguments or []
+        if name in self.variables:
+            return lambda _n, s, _f: s[name]
+        if name in self.constants:
+            return constant(self.constants[name])
+        if name == "ENABLED":
+            # The argument is `<<Next>>_vars`.
+            action = self.action(arguments[0].action, first=False)
+            return lambda _n, s, _f: any(after != s for after in action({}, s, {}))
+        parts = list(map(self.code, arguments))
+        make = OPERATORS.get((name, len(parts)))
+        if make is not None:
+            return make(*parts)
+        return on_numbers(name, parts) if name in ON_NUMBERS else self.use(name, parts)
 
     @staticmethod
     def cases(cases: list[tuple[Code, Code]]) -> Code:
@@ -267,13 +329,6 @@ class Module:
         name, members = declaration.arguments
         return name.operator, self.code(members), self.code(body)
 
-    def change(self, node: Any) -> Code:
-        """Make the function of an `EXCEPT`."""
-        function, (change,) = self.code(node.function), node.changes
-        steps = [constant(step) if isinstance(step, str) else self.code(step[0]) for step in change.item]
-        value = self.code(change.expression)
-        return lambda n, s, f: changed(function(n, s, f), [step(n, s, f) for step in steps], value(n, s, f))
-
     def local(self, definitions: list[Any], names: dict[str, Any], state: State, following: State) -> dict[str, Any]:
         """Return the names inside a `LET`."""
         inner = dict(names)
@@ -285,45 +340,6 @@ class Module:
             else:
                 inner[unit.name] = Lazy(self.code(unit.definiens), inner, state, following)
         return inner
-
-    def application(self, node: Any) -> Code:
-        """Make the function of an operator applied to its arguments."""
-        name, arguments = node.operator, node.arguments or []
-        if name in self.variables:
-            return lambda n, s, f: s[name]
-        if name in self.constants:
-            return constant(self.constants[name])
-        parts = [] if name == "ENABLED" else list(map(self.code, arguments))
-        match name, parts:
-            case "ENABLED", _:
-                # The argument is `<<Next>>_vars`.
-                action = self.action(arguments[0].action, first=False)
-                return lambda _n, s, _f: any(after != s for after in action({}, s, {}))
-            case "/\\", [a, b]:
-                return lambda n, s, f: truth(a(n, s, f)) and truth(b(n, s, f))
-            case "\\/", [a, b]:
-                return lambda n, s, f: truth(a(n, s, f)) or truth(b(n, s, f))
-            case "=>", [a, b]:
-                return lambda n, s, f: not truth(a(n, s, f)) or truth(b(n, s, f))
-            case "~", [a]:
-                return lambda n, s, f: not truth(a(n, s, f))
-            case "'", [a]:
-                return lambda n, _s, f: a(n, f, {})
-            case "-", [a]:
-                return lambda n, s, f: -a(n, s, f)
-            case "..", [a, b]:
-                return lambda n, s, f: range(a(n, s, f), b(n, s, f) + 1)
-            case "\\cup", [a, b]:
-                return lambda n, s, f: (*a(n, s, f), *b(n, s, f))
-            case "\\in", [a, b]:
-                return lambda n, s, f: member(a(n, s, f), b(n, s, f))
-            case "=", [a, b]:
-                return lambda n, s, f: equal(a(n, s, f), b(n, s, f))
-            case "#", [a, b]:
-                return lambda n, s, f: not equal(a(n, s, f), b(n, s, f))
-        if name in ON_NUMBERS:
-            return on_numbers(name, parts)
-        return self.use(name, parts)
 
     def use(self, name: str, parts: list[Code]) -> Code:
         """Make the function of a defined name with arguments."""
@@ -350,35 +366,50 @@ class Module:
 
     def compile_action(self, node: Any, *, first: bool) -> Action:
         """Make the function of an action: it yields the values of variables with which the action holds."""
-        match node_type(node):
-            case "VerticalList":
-                parts = [self.action(item.expression, first=first) for item in node.arguments]
-                return every(parts) if node.operator == "/\\" else either(parts)
-            case "Let":
-                body, definitions = self.action(node.expression, first=first), node.definitions
-                return lambda n, s, f: body(self.local(definitions, n, s, {}), s, f)
-            case "Quantification" if node.quantifier == "\\E":
-                (declaration,) = node.declarations
-                name, members, _ = self.bound(declaration, node.predicate)
-                body = self.action(node.predicate, first=first)
-                return lambda n, s, f: (after for key in members(n, s, {}) for after in body({**n, name: key}, s, f))
-            case "OperatorApplication" if node.operator == "UNCHANGED":
-                (kept,) = node.arguments
-                variables = [name.operator for name in (kept.items if node_type(kept) == "Tuple" else [kept])]
-                return lambda _n, s, f: iter([{**f, **{name: s[name] for name in variables}}])
-            case "OperatorApplication" if node.operator == "=":
-                target = self.target(node.arguments[0], first=first)
-                if target is not None:
-                    value = self.code(node.arguments[1])
-                    return lambda n, s, f: iter([{**f, target: value(n, s, {})}])
-            case "OperatorApplication" if node.operator in self.operators and self.assigns(node.operator):
-                meaning, parts = self.operators[node.operator], list(map(self.code, node.arguments or []))
-                body = self.action(meaning.body, first=first)
-                return lambda n, s, f: body(inside(meaning, parts, n, s, f), s, f)
+        make = getattr(self, f"act_{node.symbol.name.lower()}", None)
+        action: Action | None = make and make(node, first=first)
+        if action is not None:
+            return action
         claim = self.code(node)
         if first:
             return lambda n, _s, f: iter([f] if truth(claim(n, f, {})) else [])
         return lambda n, s, f: iter([f] if truth(claim(n, s, f)) else [])
+
+    def act_vertical_list(self, node: Any, *, first: bool) -> Action:
+        """Make the function of a conjunction or disjunction of actions."""
+        parts = [self.action(item.expression, first=first) for item in node.arguments]
+        return every(parts) if node.operator == "/\\" else either(parts)
+
+    def act_let(self, node: Any, *, first: bool) -> Action:
+        """Make the function of an action with definitions."""
+        body, definitions = self.action(node.expression, first=first), node.definitions
+        return lambda n, s, f: body(self.local(definitions, n, s, {}), s, f)
+
+    def act_quantification(self, node: Any, *, first: bool) -> Action | None:
+        """Make the function of an action for some member of a set; `None` for a claim about all."""
+        if node.quantifier != "\\E":
+            return None
+        (declaration,) = node.declarations
+        name, members, _ = self.bound(declaration, node.predicate)
+        body = self.action(node.predicate, first=first)
+        return lambda n, s, f: (after for key in members(n, s, {}) for after in body({**n, name: key}, s, f))
+
+    def act_operator_application(self, node: Any, *, first: bool) -> Action | None:
+        """Make the function of an operator that gives variables a value; `None` if it is a claim."""
+        arguments = node.arguments or []
+        if node.operator == "UNCHANGED":
+            (kept,) = arguments
+            variables = [name.operator for name in (kept.items if node_type(kept) == "Tuple" else [kept])]
+            return lambda _n, s, f: iter([{**f, **{name: s[name] for name in variables}}])
+        target = self.target(arguments[0], first=first) if node.operator == "=" else None
+        if target is not None:
+            value = self.code(arguments[1])
+            return lambda n, s, f: iter([{**f, target: value(n, s, {})}])
+        if node.operator in self.operators and self.assigns(node.operator):
+            meaning, parts = self.operators[node.operator], list(map(self.code, arguments))
+            body = self.action(meaning.body, first=first)
+            return lambda n, s, f: body(inside(meaning, parts, n, s, f), s, f)
+        return None
 
     def assigns(self, name: str) -> bool:
         """Return whether a definition of the module gives variables a value, itself or through others."""
@@ -425,61 +456,76 @@ class Module:
             queue.append(known)
 
 
-def check_names(tree: Any) -> None:
+def declare(name: str, scope: set[str]) -> None:
+    """Add a name to a scope in which it has no meaning yet."""
+    if name in scope:
+        raise EvaluationError(f"{name} is declared twice")
+    scope.add(name)
+
+
+def check_names(node: Any, scope: set[str]) -> None:
     """Raise an error if a name has two meanings in one scope, which TLA+ forbids."""
-    outer: set[str] = set()
+    if not isinstance(node, (tuple, list)):
+        return
+    kind, part = node_type(node), cast("Any", node)
+    if kind == "Let":
+        inner = set(scope)
+        check_definitions(part.definitions, inner)
+        check_names(part.expression, inner)
+    elif kind in ("Function", "SetSlice", "Quantification"):
+        declarations = part.declarations if kind == "Quantification" else part.declaration
+        inner = set(scope)
+        for declaration in declarations if isinstance(declarations, list) else [declarations]:
+            name, members = declaration.arguments
+            check_names(members, scope)
+            declare(name.operator, inner)
+        check_names(part.value if kind == "Function" else part.predicate, inner)
+    else:
+        for inner_node in node:
+            check_names(inner_node, scope)
 
-    def declare(name: str, scope: set[str]) -> None:
-        if name in scope:
-            raise EvaluationError(f"{name} is declared twice")
-        scope.add(name)
 
-    def check(node: Any, scope: set[str]) -> None:
-        if not isinstance(node, (tuple, list)):
-            return
-        if node_type(node) in ("Function", "SetSlice", "Quantification"):
-            declarations = getattr(node, "declarations", None) or node.declaration
-            inner = set(scope)
-            for declaration in declarations if isinstance(declarations, list) else [declarations]:
-                name, members = declaration.arguments
-                check(members, scope)
-                declare(name.operator, inner)
-            check(node.value if node_type(node) == "Function" else node.predicate, inner)
-        elif node_type(node) == "Let":
-            inner = set(scope)
-            define(node.definitions, inner)
-            check(node.expression, inner)
-        else:
-            for part in node:
-                check(part, scope)
-
-    def define(units: list[Any], scope: set[str]) -> None:
-        recursive: set[str] = set()
-        for unit in units:
-            if node_type(unit) in ("Constants", "Variables", "RecursiveOperators"):
-                names = {name.operator for name in unit.names}
-                if node_type(unit) == "RecursiveOperators":
-                    recursive |= names
-                for name in sorted(names):
-                    declare(name, scope)
-                continue
-            if unit.name not in recursive:
-                declare(unit.name, scope)
-            inner = set(scope)
-            for parameter in unit.arity or []:
-                declare(parameter.operator, inner)
-            check(unit.definiens, inner)
-
-    define(tree.units, outer)
+def check_definitions(units: list[Any], scope: set[str]) -> None:
+    """Check the names of definitions, and add them to the scope."""
+    recursive: set[str] = set()
+    for unit in units:
+        if node_type(unit) in ("Constants", "Variables", "RecursiveOperators"):
+            for name in unit.names:
+                declare(name.operator, scope)
+                recursive.add(name.operator)
+            continue
+        if unit.name not in recursive:
+            declare(unit.name, scope)
+        inner = set(scope)
+        for parameter in unit.arity or []:
+            declare(parameter.operator, inner)
+        check_names(unit.definiens, inner)
 
 
 def operators(node: Any) -> Iterator[str]:
     """Return the operators that an expression applies."""
     if isinstance(node, (tuple, list)):
         if node_type(node) == "OperatorApplication":
-            yield node.operator
+            yield cast("Any", node).operator
         for part in node:
             yield from operators(part)
+
+
+# Operators by name and number of arguments. The second operand of a logical operator is evaluated only if the first
+# does not decide.
+OPERATORS: dict[tuple[str, int], Callable[..., Code]] = {
+    ("/\\", 2): lambda a, b: lambda n, s, f: truth(a(n, s, f)) and truth(b(n, s, f)),
+    ("\\/", 2): lambda a, b: lambda n, s, f: truth(a(n, s, f)) or truth(b(n, s, f)),
+    ("=>", 2): lambda a, b: lambda n, s, f: not truth(a(n, s, f)) or truth(b(n, s, f)),
+    ("~", 1): lambda a: lambda n, s, f: not truth(a(n, s, f)),
+    ("'", 1): lambda a: lambda n, _s, f: a(n, f, {}),
+    ("-", 1): lambda a: lambda n, s, f: -a(n, s, f),
+    ("..", 2): lambda a, b: lambda n, s, f: range(a(n, s, f), b(n, s, f) + 1),
+    ("\\cup", 2): lambda a, b: lambda n, s, f: (*a(n, s, f), *b(n, s, f)),
+    ("\\in", 2): lambda a, b: lambda n, s, f: member(a(n, s, f), b(n, s, f)),
+    ("=", 2): lambda a, b: lambda n, s, f: equal(a(n, s, f), b(n, s, f)),
+    ("#", 2): lambda a, b: lambda n, s, f: not equal(a(n, s, f), b(n, s, f)),
+}
 
 
 def constant(value: Any) -> Code:

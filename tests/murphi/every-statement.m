@@ -1,8 +1,8 @@
 -- verdict: verified
--- states: 11455
+-- states: 3507
 --
 -- Every operator and every kind of statement, on small numbers of both signs.
-const limit: 4;
+const limit: 2;
 type
   small: -limit .. limit;
   node: scalarset(2);
