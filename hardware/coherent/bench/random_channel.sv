@@ -19,10 +19,17 @@ module cohkit_channel #(
   input  logic     take_i,
   input  logic     stall_i
 );
-  localparam int unsigned MaxDelay = 12;
+  // Delay of a message in cycles: mostly none, often short, and sometimes so long that accesses of others pass.
+  localparam int unsigned ShortDelay = 12;
+  localparam int unsigned LongDelay  = 120;
 
   logic       valid, room, stall, open_q, rotate_q;
-  logic [3:0] wait_q;
+  logic [6:0] wait_q;
+
+  function automatic logic [6:0] delay();
+    automatic int unsigned choice = $urandom_range(15);
+    delay = choice == 0 ? 7'($urandom_range(LongDelay)) : choice < 5 ? 7'($urandom_range(ShortDelay)) : '0;
+  endfunction
 
   // A message that waits moves to the end of the queue at random; a message that is offered stays until it is taken.
   assign stall   = stall_i || rotate_q && wait_q != '0;
@@ -39,7 +46,7 @@ module cohkit_channel #(
   always_ff @(posedge clk_i) begin
     open_q   <= $urandom_range(7) != 0;
     rotate_q <= $urandom_range(3) == 0;
-    if (!rst_ni || take_i || stall_i) wait_q <= 4'($urandom_range(3) == 0 ? $urandom_range(MaxDelay) : 0);
+    if (!rst_ni || take_i || stall_i) wait_q <= delay();
     else if (valid && wait_q != '0) wait_q <= wait_q - 1'b1;
   end
 endmodule : cohkit_channel
