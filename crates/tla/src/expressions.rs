@@ -14,102 +14,82 @@ impl Translator<'_> {
     /// # Errors
     /// A construct that has no counterpart, in words.
     pub(crate) fn term(&mut self, e: &Expr) -> Result<Term, String> {
-        use Binding::{Atom, Compare, Open};
-        Ok(match e {
-            Expr::Int(n) => Term::new(number(*n), Atom),
-            Expr::Bool(value) => Term::new(self.value(TypeId::BOOL, (*value).into()), Atom),
-            Expr::Label(ty, n) => Term::new(self.value(*ty, (*n).into()), Atom),
-            Expr::Read(place) => self.read(place, true)?,
-            Expr::Peek(place) => self.read(place, false)?,
-            Expr::Undefined(_) => Term::new("undefined", Atom),
+        use Binding::Atom;
+        match e {
+            Expr::Int(n) => Ok(Term::new(number(*n), Atom)),
+            Expr::Bool(value) => {
+                let value = (*value).into();
+                Ok(Term::new(self.sets.value(TypeId::BOOL, value), Atom))
+            }
+            Expr::Label(ty, n) => Ok(Term::new(self.sets.value(*ty, (*n).into()), Atom)),
+            Expr::Read(place) => self.read(place, true),
+            Expr::Peek(place) => self.read(place, false),
+            Expr::Undefined(_) => Ok(Term::new("undefined", Atom)),
             Expr::IsUndefined(place) => {
                 let term = self.read(place, false)?;
-                Term {
-                    text: format!("{} = undefined", term.text),
-                    binding: Compare,
-                    ..term
-                }
+                let text = format!("{} = undefined", term.text);
+                Ok(term.with(text, Binding::Compare))
             }
             Expr::Table(id, index) => {
-                let ty = self.model.tables[id.index()].index;
-                let mut index = self.index(index, ty)?;
-                index.text = format!("{}({})", self.names.tables[id.index()], index.text);
-                Term {
-                    binding: Atom,
-                    ..index
-                }
+                let index = self.index(index, self.model.tables[id.index()].index)?;
+                let text = format!("{}({})", self.names.tables[id.index()], index.text);
+                Ok(index.with(text, Atom))
             }
             Expr::Not(e) => {
                 let term = self.term(e)?;
-                Term {
-                    text: format!("~{}", term.within(Atom)),
-                    binding: Binding::Logic,
-                    ..term
-                }
+                let text = format!("~{}", term.within(Atom));
+                Ok(term.with(text, Binding::Logic))
             }
-            Expr::Negate(e) => {
-                let term = self.term(e)?;
+            Expr::Negate(operand) => {
+                let term = self.term(operand)?;
                 let text = format!("(-{})", term.within(Atom));
-                let negated = Term {
-                    text,
-                    binding: Atom,
-                    ..term
-                };
-                self.checked(negated, bounds(self.model, &Expr::Negate(e.clone())))
+                Ok(self.checked(term.with(text, Atom), bounds(self.model, e)))
             }
-            Expr::Binary(op, a, b) => self.binary(*op, a, b)?,
-            Expr::If(c, a, b) => self.choice(c, a, b)?,
-            Expr::Forall(id, claim) => self.quantified("\\A", *id, None, claim)?,
-            Expr::Exists(id, claim) => self.quantified("\\E", *id, None, claim)?,
-            Expr::ForallSteps(id, steps, claim) => {
-                self.quantified("\\A", *id, Some(steps), claim)?
-            }
-            Expr::ExistsSteps(id, steps, claim) => {
-                self.quantified("\\E", *id, Some(steps), claim)?
-            }
-            Expr::Call(id, arguments) => self.call_in_expression(*id, arguments)?,
-            Expr::Alias(id, place, e) => {
-                let (place, defined) = self.bind(place)?;
-                self.scope.aliases.insert(*id, place);
-                let term = self.term(e)?;
-                self.scope.aliases.remove(id);
-                Term {
-                    defined: both(defined, term.defined),
-                    ..term
-                }
-            }
-            Expr::Let(id, value, e) => {
-                let (value, name) = (
-                    self.term(value)?,
-                    self.fresh(&self.base(Cell::Variable(*id))),
-                );
-                self.scope.cells.insert(Cell::Variable(*id), name.clone());
-                let term = self.term(e)?;
-                self.scope.cells.remove(&Cell::Variable(*id));
-                let with_value = |text: String| format!("LET {name} == {} IN {text}", value.text);
-                Term {
-                    text: with_value(term.text),
-                    binding: Open,
-                    defined: both(
-                        value.defined.clone(),
-                        term.defined
-                            .map(|defined| format!("({})", with_value(defined))),
-                    ),
-                }
-            }
-            Expr::Convert(ty, e) => self.convert(*ty, e)?,
+            Expr::Binary(op, a, b) => self.binary(*op, a, b),
+            Expr::If(c, a, b) => self.choice(c, a, b),
+            Expr::Forall(id, claim) => self.quantified("\\A", *id, None, claim),
+            Expr::Exists(id, claim) => self.quantified("\\E", *id, None, claim),
+            Expr::ForallSteps(id, steps, claim) => self.quantified("\\A", *id, Some(steps), claim),
+            Expr::ExistsSteps(id, steps, claim) => self.quantified("\\E", *id, Some(steps), claim),
+            Expr::Call(id, arguments) => self.call_in_expression(*id, arguments),
+            Expr::Alias(id, place, e) => self.with_alias(*id, place, e),
+            Expr::Let(id, value, e) => self.with_local(*id, value, e),
+            Expr::Convert(ty, e) => self.convert(*ty, e),
             Expr::IsMember(e, ty) => {
-                let (term, set) = (self.term(e)?, self.simple_set(*ty));
-                Term {
-                    text: format!("{} \\in {set}", term.within(Binding::Arithmetic)),
-                    binding: Compare,
-                    ..term
-                }
+                let (term, set) = (self.term(e)?, self.sets.simple(*ty));
+                let text = format!("{} \\in {set}", term.within(Binding::Arithmetic));
+                Ok(term.with(text, Binding::Compare))
             }
-            Expr::Present(place, _) | Expr::Count(_, place, _) => {
-                return Err(self.multiset_refusal(place));
-            }
-            Expr::Line(_, e) => self.term(e)?,
+            Expr::Present(place, _) | Expr::Count(_, place, _) => Err(self.multiset_refusal(place)),
+            Expr::Line(_, e) => self.term(e),
+        }
+    }
+
+    /// Translates an expression in which a name is an alias of a place.
+    fn with_alias(&mut self, id: VariableId, place: &Place, e: &Expr) -> Result<Term, String> {
+        let (place, defined) = self.bind(place)?;
+        self.scope.aliases.insert(id, place);
+        let term = self.term(e)?;
+        self.scope.aliases.remove(&id);
+        Ok(Term {
+            defined: both(defined, term.defined),
+            ..term
+        })
+    }
+
+    /// Translates an expression in which a local variable has a value.
+    fn with_local(&mut self, id: VariableId, value: &Expr, e: &Expr) -> Result<Term, String> {
+        let cell = Cell::Variable(id);
+        let (value, name) = (self.term(value)?, self.fresh(&self.base(cell)));
+        self.scope.cells.insert(cell, name.clone());
+        let term = self.term(e)?;
+        self.scope.cells.remove(&cell);
+        let with_value = |text: String| format!("LET {name} == {} IN {text}", value.text);
+        let defined = (term.defined).map(|defined| format!("({})", with_value(defined)));
+        Ok(Term {
+            text: with_value(term.text),
+            binding: Binding::Open,
+            defined: both(value.defined.clone(), defined),
         })
     }
 
@@ -185,7 +165,7 @@ impl Translator<'_> {
         if i128::from(lo) <= bounds.lo && bounds.hi <= i128::from(hi) {
             return term;
         }
-        let set = self.simple_set(ty);
+        let set = self.sets.simple(ty);
         let check = match self.may_be_undefined(e) {
             true => format!(
                 "{} \\in {set} \\cup {{undefined}}",
@@ -354,7 +334,7 @@ impl Translator<'_> {
     ) -> Result<Term, String> {
         let (set, outer) = match steps {
             Some(steps) => self.steps_set(steps)?,
-            None => (self.simple_set(self.model.variable(id).ty), None),
+            None => (self.sets.simple(self.model.variable(id).ty), None),
         };
         let term = self.term(claim)?;
         let name = &self.names.variables[id.index()];
@@ -433,7 +413,7 @@ impl Translator<'_> {
         if always_fits {
             return Ok(term);
         }
-        let set = self.simple_set(to);
+        let set = self.sets.simple(to);
         let check = match self.may_be_undefined(e) {
             true => format!(
                 "{} \\in {set} \\cup {{undefined}}",

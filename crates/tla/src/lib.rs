@@ -34,9 +34,10 @@ mod statements;
 mod translator;
 
 use cohkit_engine::model::{Model, Type};
+use module::ModulePrinter;
 use names::Names;
 use rustc_hash::FxHashSet;
-use translator::{Scope, Translator};
+use translator::Translator;
 
 /// A model as TLA+.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -60,17 +61,8 @@ pub fn print(model: &Model, name: &str) -> Result<Export, String> {
     model.with_enough_stack(|| {
         reject_unprintable(model)?;
         let names = Names::new(model);
-        let mut translator = Translator {
-            model,
-            names: &names,
-            scope: Scope::default(),
-            used_sets: Default::default(),
-            used_orders: Default::default(),
-            used_operators: Default::default(),
-            inlined: Vec::new(),
-            last_number: 0,
-        };
-        translator.print(name)
+        let translator = Translator::new(model, &names);
+        ModulePrinter { translator }.print(name)
     })
 }
 

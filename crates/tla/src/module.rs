@@ -50,13 +50,18 @@ const OPERATORS: &[(&str, &str)] = &[
     ),
 ];
 
-impl Translator<'_> {
+/// Printer of a module.
+pub(crate) struct ModulePrinter<'a> {
+    pub translator: Translator<'a>,
+}
+
+impl ModulePrinter<'_> {
     /// Prints the module of a model and its configuration.
     ///
     /// # Errors
     /// A construct that has no counterpart, in words.
     pub(crate) fn print(&mut self, name: &str) -> Result<Export, String> {
-        let model = self.model;
+        let model = self.translator.model;
         let mut behaviour = self.assumptions()?;
         self.print_start(&mut behaviour)?;
         for (index, rule) in model.rules.iter().enumerate() {
@@ -81,7 +86,7 @@ impl Translator<'_> {
 
     /// Module header, comments, constants and variables.
     fn header(&self, name: &str) -> String {
-        let model = self.model;
+        let model = self.translator.model;
         let dashes = "-".repeat((66 - name.len().min(60)) / 2);
         let mut text = format!("{dashes} MODULE {name} {dashes}\n");
         let title: String = model
@@ -129,15 +134,20 @@ impl Translator<'_> {
 
     /// Names of the state variables.
     fn state_names(&self) -> Vec<String> {
-        let variables = self.model.variables.iter().zip(&self.names.variables);
+        let variables = self
+            .translator
+            .model
+            .variables
+            .iter()
+            .zip(&self.translator.names.variables);
         let states = variables.filter(|(variable, _)| variable.role == Role::State);
         states.map(|(_, name)| name.clone()).collect()
     }
 
     /// State variables, in order.
     fn state_variables(&self) -> Vec<VariableId> {
-        let ids = (0..self.model.variables.len() as u32).map(VariableId);
-        ids.filter(|id| self.model.variable(*id).role == Role::State)
+        let ids = (0..self.translator.model.variables.len() as u32).map(VariableId);
+        ids.filter(|id| self.translator.model.variable(*id).role == Role::State)
             .collect()
     }
 
@@ -145,41 +155,45 @@ impl Translator<'_> {
     fn definitions(&mut self) -> String {
         let mut text = String::new();
         // A union's members need no sets of their own: it lists their values.
-        let used: Vec<usize> = self.used_sets.iter().copied().collect();
+        let used: Vec<usize> = self.translator.sets.used.iter().copied().collect();
         let mut printed: Vec<String> = vec!["BOOLEAN".into()];
         for index in used {
             let ty = cohkit_engine::model::TypeId(index as u32);
-            let name = self.names.set(ty).to_string();
+            let name = self.translator.names.set(ty).to_string();
             if printed.contains(&name) {
                 continue;
             }
-            let _ = writeln!(text, "{name} == {}", self.members(ty));
+            let _ = writeln!(text, "{name} == {}", self.translator.sets.members(ty));
             printed.push(name);
         }
-        let orders: Vec<usize> = self.used_orders.iter().copied().collect();
+        let orders: Vec<usize> = self.translator.sets.used_orders.iter().copied().collect();
         let mut printed: Vec<String> = Vec::new();
         for index in orders {
             let ty = cohkit_engine::model::TypeId(index as u32);
-            let name = self.order(ty);
+            let name = self.translator.sets.order(ty);
             if !printed.contains(&name) {
-                let _ = writeln!(text, "{name} == <<{}>>", self.values(ty).join(", "));
+                let _ = writeln!(
+                    text,
+                    "{name} == <<{}>>",
+                    self.translator.sets.values(ty).join(", ")
+                );
                 printed.push(name);
             }
         }
         if !text.is_empty() {
             text.push('\n');
         }
-        if self.used_operators.contains("Remainder") {
-            self.used_operators.insert("Quotient");
+        if self.translator.used_operators.contains("Remainder") {
+            self.translator.used_operators.insert("Quotient");
         }
         if ["BitOr", "BitXor"]
             .iter()
-            .any(|operator| self.used_operators.contains(operator))
+            .any(|operator| self.translator.used_operators.contains(operator))
         {
-            self.used_operators.insert("BitAnd");
+            self.translator.used_operators.insert("BitAnd");
         }
         for (operator, definition) in OPERATORS {
-            if self.used_operators.contains(operator) {
+            if self.translator.used_operators.contains(operator) {
                 let _ = writeln!(text, "{definition}");
             }
         }
@@ -189,10 +203,22 @@ impl Translator<'_> {
     /// Definitions of the constant tables: one case for each result.
     fn tables(&mut self) -> String {
         let mut text = String::new();
-        for (table, name) in self.model.tables.iter().zip(&self.names.tables) {
+        for (table, name) in self
+            .translator
+            .model
+            .tables
+            .iter()
+            .zip(&self.translator.names.tables)
+        {
             let mut cases: Vec<(String, Vec<String>)> = Vec::new();
-            for (index, &result) in self.values(table.index).into_iter().zip(&table.values) {
-                let result = self.value(table.result, result.into());
+            for (index, &result) in self
+                .translator
+                .sets
+                .values(table.index)
+                .into_iter()
+                .zip(&table.values)
+            {
+                let result = self.translator.sets.value(table.result, result.into());
                 match cases.iter_mut().find(|case| case.0 == result) {
                     Some(case) => case.1.push(index),
                     None => cases.push((result, vec![index])),
@@ -219,11 +245,14 @@ impl Translator<'_> {
     fn type_invariant(&mut self) -> String {
         let mut text = "TypeOK ==\n".to_string();
         for id in self.state_variables() {
-            let set = self.set(self.model.variable(id).ty, true);
+            let set = self
+                .translator
+                .sets
+                .set(self.translator.model.variable(id).ty, true);
             let _ = writeln!(
                 text,
                 "  /\\ {} \\in {set}",
-                self.names.variables[id.index()]
+                self.translator.names.variables[id.index()]
             );
         }
         text.push_str("  /\\ violation \\in STRING\n\n");
@@ -233,7 +262,7 @@ impl Translator<'_> {
     /// Prints the initial predicate.
     fn print_start(&mut self, text: &mut String) -> Result<(), String> {
         let mut starts = Vec::new();
-        for start in &self.model.starts {
+        for start in &self.translator.model.starts {
             starts.push(self.start(start)?);
         }
         match &starts[..] {
@@ -253,25 +282,42 @@ impl Translator<'_> {
 
     /// Returns the predicate of one start.
     fn start(&mut self, start: &Start) -> Result<String, String> {
-        self.begin();
+        self.translator.begin();
         let states = self.state_variables();
         for &id in &states {
-            let value = self.initial_value(self.model.variable(id).ty);
-            self.scope.cells.insert(Cell::Variable(id), value);
+            let value = self
+                .translator
+                .sets
+                .initial_value(self.translator.model.variable(id).ty);
+            self.translator
+                .scope
+                .cells
+                .insert(Cell::Variable(id), value);
         }
         let mut definitions = Vec::new();
-        self.block(&start.body, &mut definitions)?;
+        self.translator.block(&start.body, &mut definitions)?;
         let mut conjuncts = Vec::new();
-        let enabled = self.current(Cell::Enabled);
+        let enabled = self.translator.current(Cell::Enabled);
         if enabled != "TRUE" {
             conjuncts.push(enabled);
         }
         for id in states {
-            let value = self.current(Cell::Variable(id));
-            conjuncts.push(format!("{} = {value}", self.names.variables[id.index()]));
+            let value = self.translator.current(Cell::Variable(id));
+            conjuncts.push(format!(
+                "{} = {value}",
+                self.translator.names.variables[id.index()]
+            ));
         }
-        conjuncts.push(format!("violation = {}", self.current(Cell::Violation)));
-        let assumptions = self.model.assumptions.iter().zip(&self.names.assumptions);
+        conjuncts.push(format!(
+            "violation = {}",
+            self.translator.current(Cell::Violation)
+        ));
+        let assumptions = self
+            .translator
+            .model
+            .assumptions
+            .iter()
+            .zip(&self.translator.names.assumptions);
         conjuncts.extend(assumptions.map(|(_, name)| name.clone()));
         let body = let_in(&definitions, &list(&conjuncts));
         Ok(self.for_parameters("\\E", &start.parameters, &body))
@@ -281,11 +327,14 @@ impl Translator<'_> {
     fn for_parameters(&mut self, sign: &str, parameters: &[VariableId], text: &str) -> String {
         let mut prefix = String::new();
         for id in parameters {
-            let set = self.simple_set(self.model.variable(*id).ty);
+            let set = self
+                .translator
+                .sets
+                .simple(self.translator.model.variable(*id).ty);
             let _ = write!(
                 prefix,
                 "{sign} {} \\in {set} : ",
-                self.names.variables[id.index()]
+                self.translator.names.variables[id.index()]
             );
         }
         match text.contains('\n') && !prefix.is_empty() {
@@ -298,7 +347,7 @@ impl Translator<'_> {
     fn head(&self, name: &str, parameters: &[VariableId]) -> String {
         let parameters: Vec<&str> = parameters
             .iter()
-            .map(|id| self.names.variables[id.index()].as_str())
+            .map(|id| self.translator.names.variables[id.index()].as_str())
             .collect();
         match parameters.is_empty() {
             true => name.into(),
@@ -308,7 +357,7 @@ impl Translator<'_> {
 
     /// Prints the action of a rule.
     fn print_rule(&mut self, index: usize, rule: &Rule, text: &mut String) -> Result<(), String> {
-        self.begin();
+        self.translator.begin();
         let guard = self.conjuncts(&rule.guard)?;
         let mut definitions = Vec::new();
         let mut conjuncts: Vec<String> = Vec::new();
@@ -328,12 +377,12 @@ impl Translator<'_> {
                 defined,
                 ..Term::new("", Binding::Atom)
             };
-            self.require(&term, &mut definitions);
+            self.translator.require(&term, &mut definitions);
         }
-        self.block(&rule.body, &mut definitions)?;
+        self.translator.block(&rule.body, &mut definitions)?;
         let effects = self.effects();
         conjuncts.push(let_in(&definitions, &effects));
-        let name = self.head(&self.names.rules[index], &rule.parameters);
+        let name = self.head(&self.translator.names.rules[index], &rule.parameters);
         let comment = comment(&rule.name);
         let kind = if rule.spontaneous {
             " (spontaneous)"
@@ -353,23 +402,23 @@ impl Translator<'_> {
                 terms.extend(self.conjuncts(b)?);
                 Ok(terms)
             }
-            e => Ok(vec![self.term(e)?]),
+            e => Ok(vec![self.translator.term(e)?]),
         }
     }
 
     /// Conjuncts that give the next value of each variable.
     fn effects(&mut self) -> String {
-        let violation = self.current(Cell::Violation);
+        let violation = self.translator.current(Cell::Violation);
         let mut conjuncts = Vec::new();
-        let enabled = self.current(Cell::Enabled);
+        let enabled = self.translator.current(Cell::Enabled);
         if enabled != "TRUE" {
             conjuncts.push(enabled);
         }
         let mut unchanged = Vec::new();
         for id in self.state_variables() {
             let (name, value) = (
-                &self.names.variables[id.index()],
-                self.current(Cell::Variable(id)),
+                &self.translator.names.variables[id.index()],
+                self.translator.current(Cell::Variable(id)),
             );
             match (value == *name, violation == "\"\"") {
                 (true, _) => unchanged.push(name.clone()),
@@ -397,14 +446,14 @@ impl Translator<'_> {
     /// `Next`, but counts as progress.
     fn print_next(&mut self, text: &mut String) {
         let _ = writeln!(text, "{} ==", self.step());
-        for (index, rule) in self.model.rules.iter().enumerate() {
-            let action = self.head(&self.names.rules[index], &rule.parameters);
+        for (index, rule) in self.translator.model.rules.iter().enumerate() {
+            let action = self.head(&self.translator.names.rules[index], &rule.parameters);
             let action = self.for_parameters("\\E", &rule.parameters, &action);
             let _ = writeln!(text, "  \\/ {action}");
         }
-        if !self.names.assumptions.is_empty() {
+        if !self.translator.names.assumptions.is_empty() {
             text.push_str("\nNext ==\n  /\\ Step\n");
-            for assumption in &self.names.assumptions {
+            for assumption in &self.translator.names.assumptions {
                 let _ = writeln!(text, "  /\\ {assumption}'");
             }
         }
@@ -413,7 +462,7 @@ impl Translator<'_> {
 
     /// Name of the disjunction of all actions.
     fn step(&self) -> &'static str {
-        match self.names.assumptions.is_empty() {
+        match self.translator.names.assumptions.is_empty() {
             true => "Next",
             false => "Step",
         }
@@ -421,10 +470,14 @@ impl Translator<'_> {
 
     /// Prints the claims. Returns the names of the invariants.
     fn print_properties(&mut self, text: &mut String) -> Result<Vec<String>, String> {
-        let model = self.model;
+        let model = self.translator.model;
         let mut names = vec!["TypeOK".to_string(), "NoViolation".to_string()];
         text.push_str("NoViolation == violation = \"\"\n\n");
-        for (invariant, name) in model.invariants.iter().zip(&self.names.invariants) {
+        for (invariant, name) in model
+            .invariants
+            .iter()
+            .zip(&self.translator.names.invariants)
+        {
             let claim = self.claim(invariant)?;
             let reason = match invariant.reason.is_empty() {
                 true => String::new(),
@@ -435,8 +488,8 @@ impl Translator<'_> {
             names.push(name.clone());
         }
         if let Some(quiescent) = &model.quiescent {
-            self.begin();
-            let claim = self.term(quiescent)?;
+            self.translator.begin();
+            let claim = self.translator.term(quiescent)?;
             let _ = writeln!(text, "Quiescent ==\n  {}\n", claim.text);
         }
         let unless_quiescent = match model.deadlock {
@@ -454,7 +507,7 @@ impl Translator<'_> {
             );
             names.push("NoDeadlock".into());
         }
-        for (cover, name) in model.covers.iter().zip(&self.names.covers) {
+        for (cover, name) in model.covers.iter().zip(&self.translator.names.covers) {
             self.print_cover(cover, name, text)?;
         }
         Ok(names)
@@ -462,8 +515,8 @@ impl Translator<'_> {
 
     /// Returns the text of a claim about all values of its parameters. Without a value it does not hold.
     fn claim(&mut self, claim: &Invariant) -> Result<String, String> {
-        self.begin();
-        let term = self.term(&claim.holds)?;
+        self.translator.begin();
+        let term = self.translator.term(&claim.holds)?;
         let text = match &term.defined {
             Some(defined) => format!("{defined} /\\ {}", term.within(Binding::Compare)),
             None => term.text,
@@ -476,8 +529,8 @@ impl Translator<'_> {
         let Some(condition) = &cover.holds else {
             return Ok(());
         };
-        self.begin();
-        let condition = self.term(condition)?;
+        self.translator.begin();
+        let condition = self.translator.term(condition)?;
         let _ = writeln!(
             text,
             "\\* Some reachable state satisfies this: {}",
@@ -490,7 +543,13 @@ impl Translator<'_> {
     /// Prints the assumptions of a model.
     fn assumptions(&mut self) -> Result<String, String> {
         let mut text = String::new();
-        for (assumption, name) in self.model.assumptions.iter().zip(&self.names.assumptions) {
+        for (assumption, name) in self
+            .translator
+            .model
+            .assumptions
+            .iter()
+            .zip(&self.translator.names.assumptions)
+        {
             let claim = self.claim(assumption)?;
             let _ = writeln!(
                 text,

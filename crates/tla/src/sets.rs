@@ -1,16 +1,42 @@
 //! Sets of values and single values: types, first values, literals.
 
-use crate::names::field_names;
-use crate::translator::Translator;
-use cohkit_engine::model::{Number, Type, TypeId};
+use crate::names::{field_names, Names};
+use cohkit_engine::model::{Model, Number, Type, TypeId};
+use std::collections::BTreeSet;
 
-impl Translator<'_> {
+/// Sets and values of a module, and those of them that the module has to define.
+pub(crate) struct Sets<'a> {
+    model: &'a Model,
+    names: &'a Names,
+    /// Types whose sets have been named, by index.
+    pub used: BTreeSet<usize>,
+    /// Types whose values have been used in their order, by index.
+    pub used_orders: BTreeSet<usize>,
+}
+
+impl<'a> Sets<'a> {
+    /// Creates the sets of a model, none of which has been used.
+    pub fn new(model: &'a Model, names: &'a Names) -> Sets<'a> {
+        Sets {
+            model,
+            names,
+            used: BTreeSet::new(),
+            used_orders: BTreeSet::new(),
+        }
+    }
+
+    /// Name of the sequence of a simple type's values.
+    pub fn order(&mut self, ty: TypeId) -> String {
+        self.used_orders.insert(ty.index());
+        format!("{}_in_order", self.names.set(ty))
+    }
+
     /// Returns the set of a type's values. In models with undefined values, sets inside arrays and records, and those
     /// of variables, contain `undefined` if `or_undefined` is true.
-    pub(crate) fn set(&mut self, ty: TypeId, or_undefined: bool) -> String {
+    pub fn set(&mut self, ty: TypeId, or_undefined: bool) -> String {
         match self.model.ty(ty) {
             Type::Array { index, element } => {
-                let (index, element) = (self.simple_set(*index), self.set(*element, or_undefined));
+                let (index, element) = (self.simple(*index), self.set(*element, or_undefined));
                 format!("[{index} -> {element}]")
             }
             Type::Record(fields) => {
@@ -23,7 +49,7 @@ impl Translator<'_> {
                 format!("[{}]", members.join(", "))
             }
             _ => {
-                let set = self.simple_set(ty);
+                let set = self.simple(ty);
                 match or_undefined && self.model.undefined {
                     true => format!("({set} \\cup {{undefined}})"),
                     false => set,
@@ -33,13 +59,13 @@ impl Translator<'_> {
     }
 
     /// Returns the name of the set of a simple type's values, and notes that the module has to define it.
-    pub(crate) fn simple_set(&mut self, ty: TypeId) -> String {
-        self.used_sets.insert(ty.index());
+    pub fn simple(&mut self, ty: TypeId) -> String {
+        self.used.insert(ty.index());
         self.names.set(ty).to_string()
     }
 
     /// Returns the definition of a simple type's set: its members.
-    pub(crate) fn members(&self, ty: TypeId) -> String {
+    pub fn members(&self, ty: TypeId) -> String {
         match self.model.ty(ty) {
             Type::Range { lo, hi } => format!("{lo} .. {hi}"),
             _ => format!("{{{}}}", self.values(ty).join(", ")),
@@ -47,13 +73,13 @@ impl Translator<'_> {
     }
 
     /// Returns all values of a simple type, in order.
-    pub(crate) fn values(&self, ty: TypeId) -> Vec<String> {
+    pub fn values(&self, ty: TypeId) -> Vec<String> {
         let (lo, hi) = self.model.bounds(ty).unwrap_or((0, -1));
         (lo..=hi).map(|value| self.value(ty, value)).collect()
     }
 
     /// Returns a value of a simple type.
-    pub(crate) fn value(&self, ty: TypeId, value: Number) -> String {
+    pub fn value(&self, ty: TypeId, value: Number) -> String {
         match self.model.ty(ty) {
             Type::Bool if value == 0 => "FALSE".into(),
             Type::Bool => "TRUE".into(),
@@ -63,37 +89,44 @@ impl Translator<'_> {
     }
 
     /// Returns the value with which a variable of this type begins.
-    pub(crate) fn initial_value(&mut self, ty: TypeId) -> String {
+    pub fn initial_value(&mut self, ty: TypeId) -> String {
         match self.model.undefined {
-            true => self.uniform_value(ty, &|_, _| "undefined".into()),
+            true => self.undefined_value(ty),
             false => self.first_value(ty),
         }
     }
 
+    /// Returns the value of a type in which every scalar is undefined.
+    pub fn undefined_value(&mut self, ty: TypeId) -> String {
+        self.uniform_value(ty, 0, &|_, _| "undefined".into())
+    }
+
     /// Returns the first value of a type.
-    pub(crate) fn first_value(&mut self, ty: TypeId) -> String {
-        self.uniform_value(ty, &|translator, ty| {
-            let lo = translator.model.bounds(ty).map_or(0, |bounds| bounds.0);
-            translator.value(ty, lo)
+    pub fn first_value(&mut self, ty: TypeId) -> String {
+        self.uniform_value(ty, 0, &|sets, ty| {
+            let lo = sets.model.bounds(ty).map_or(0, |bounds| bounds.0);
+            sets.value(ty, lo)
         })
     }
 
-    /// Returns the value of a type in which every scalar has the value that `scalar` returns for its type.
-    pub(crate) fn uniform_value(
+    /// Returns the value of a type in which every scalar has the value that `scalar` returns for its type. `depth` is
+    /// the number of functions around it, which names the bound variable.
+    fn uniform_value(
         &mut self,
         ty: TypeId,
-        scalar: &dyn Fn(&Translator, TypeId) -> String,
+        depth: u32,
+        scalar: &dyn Fn(&Sets, TypeId) -> String,
     ) -> String {
         match self.model.ty(ty) {
             Type::Array { index, element } => {
-                let (index, name) = (self.simple_set(*index), self.fresh("i"));
-                let element = self.uniform_value(*element, scalar);
-                format!("[{name} \\in {index} |-> {element}]")
+                let index = self.simple(*index);
+                let element = self.uniform_value(*element, depth + 1, scalar);
+                format!("[i{depth}_ \\in {index} |-> {element}]")
             }
             Type::Record(fields) => {
                 let names = field_names(fields);
                 let values = names.iter().zip(fields).map(|(name, (_, ty))| {
-                    let value = self.uniform_value(*ty, scalar);
+                    let value = self.uniform_value(*ty, depth, scalar);
                     format!("{name} |-> {value}")
                 });
                 let values: Vec<String> = values.collect();

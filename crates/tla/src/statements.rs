@@ -57,17 +57,17 @@ impl Translator<'_> {
             Stmt::Assign(place, value) => self.assign(place, value, definitions),
             Stmt::Let(id, Some(value)) => self.assign(&(*id).into(), value, definitions),
             Stmt::Let(id, None) => {
-                let value = self.initial_value(self.model.variable(*id).ty);
+                let value = self.sets.initial_value(self.model.variable(*id).ty);
                 self.define(Cell::Variable(*id), &value, definitions);
                 Ok(())
             }
             Stmt::Clear(place) => {
-                let value = self.first_value(self.model.type_of_place(place));
+                let value = self.sets.first_value(self.model.type_of_place(place));
                 self.store_constant(place, &value, definitions)
             }
             Stmt::Undefine(place) => {
                 let ty = self.model.type_of_place(place);
-                let value = self.uniform_value(ty, &|_, _| "undefined".into());
+                let value = self.sets.undefined_value(ty);
                 self.store_constant(place, &value, definitions)
             }
             Stmt::Alias(id, place, body) => {
@@ -460,7 +460,7 @@ impl Translator<'_> {
         definitions: &mut Vec<String>,
     ) -> Result<(), String> {
         let ty = self.model.variable(id).ty;
-        let values = self.values(ty);
+        let values = self.sets.values(ty);
         if let [value] = &values[..] {
             self.scope.cells.insert(Cell::Variable(id), value.clone());
             self.inner_block(body, definitions)?;
@@ -477,9 +477,8 @@ impl Translator<'_> {
                 variable: None,
             },
             _ => {
-                self.used_orders.insert(ty.index());
-                self.simple_set(ty);
-                let (counter, order) = (self.fresh("place"), self.order(ty));
+                self.sets.simple(ty);
+                let (counter, order) = (self.fresh("place"), self.sets.order(ty));
                 Loop {
                     first: "1".into(),
                     next: format!("{counter} + 1"),
@@ -490,11 +489,6 @@ impl Translator<'_> {
             }
         };
         self.iterate(iteration, None, body, definitions)
-    }
-
-    /// Name of the sequence of a simple type's values.
-    pub(crate) fn order(&self, ty: TypeId) -> String {
-        format!("{}_in_order", self.names.set(ty))
     }
 
     /// Translates a loop over the numbers of an arithmetic sequence.

@@ -1,6 +1,7 @@
 //! State of a translation: names of the current values, and helpers to build texts.
 
 use crate::names::Names;
+use crate::sets::Sets;
 use cohkit_engine::model::{FunctionId, Model, Place, TypeId, VariableId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,10 +42,7 @@ pub(crate) struct Translator<'a> {
     pub model: &'a Model,
     pub names: &'a Names,
     pub scope: Scope,
-    /// Types whose sets have been named, by index.
-    pub used_sets: BTreeSet<usize>,
-    /// Types whose values have been used in their order, by index.
-    pub used_orders: BTreeSet<usize>,
+    pub sets: Sets<'a>,
     /// Operators of [`crate::module`] that have been used.
     pub used_operators: BTreeSet<&'static str>,
     /// Functions whose body is being translated.
@@ -87,6 +85,15 @@ impl Term {
         }
     }
 
+    /// The term with another text, which has a value under the same condition.
+    pub fn with(self, text: String, binding: Binding) -> Term {
+        Term {
+            text,
+            binding,
+            defined: self.defined,
+        }
+    }
+
     /// Text for a position that requires this binding.
     pub fn within(&self, binding: Binding) -> String {
         match self.binding < binding {
@@ -122,7 +129,20 @@ pub(crate) fn let_in(definitions: &[String], result: &str) -> String {
     )
 }
 
-impl Translator<'_> {
+impl<'a> Translator<'a> {
+    /// Creates a translator that has not begun an action.
+    pub fn new(model: &'a Model, names: &'a Names) -> Translator<'a> {
+        Translator {
+            model,
+            names,
+            scope: Scope::default(),
+            sets: Sets::new(model, names),
+            used_operators: BTreeSet::new(),
+            inlined: Vec::new(),
+            last_number: 0,
+        }
+    }
+
     /// Begins an action, an initial predicate, or a claim: state variables have their own names.
     pub fn begin(&mut self) {
         self.last_number = 0;

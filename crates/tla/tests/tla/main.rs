@@ -57,17 +57,17 @@ fn statements_become_definitions_and_violations_a_variable() {
           /\ violation \in STRING
 
         Init ==
-          LET RECURSIVE loop_3(_, _)
-              loop_3(place_2, used_4) ==
-                IF place_2 > 2
-                THEN used_4
-                ELSE LET c == client_in_order[place_2]
-                         used_5 == [used_4 EXCEPT ![c] = 0]
-                     IN  loop_3(place_2 + 1, used_5)
-              used_6 == loop_3(1, [i_1 \in client |-> undefined])
-              total_7 == 0
-          IN  /\ used = used_6
-              /\ total = total_7
+          LET RECURSIVE loop_2(_, _)
+              loop_2(place_1, used_3) ==
+                IF place_1 > 2
+                THEN used_3
+                ELSE LET c == client_in_order[place_1]
+                         used_4 == [used_3 EXCEPT ![c] = 0]
+                     IN  loop_2(place_1 + 1, used_4)
+              used_5 == loop_2(1, [i0_ \in client |-> undefined])
+              total_6 == 0
+          IN  /\ used = used_5
+              /\ total = total_6
               /\ violation = ""
 
         \* take
