@@ -27,8 +27,8 @@ enum OwnSteps {
         /// True if one of them is forced.
         has_forced: bool,
     },
-    /// Some step writes the line, so that the steps are taken in each extension.
-    WithWrites,
+    /// Some step changes more than the cell, so that the steps are taken in each extension.
+    BeyondCell,
 }
 
 impl OwnSteps {
@@ -36,7 +36,7 @@ impl OwnSteps {
     fn add(&mut self, is_forced: bool) {
         match self {
             OwnSteps::Taken { has_forced } => *has_forced |= is_forced,
-            OwnSteps::WithWrites => {}
+            OwnSteps::BeyondCell => {}
         }
     }
 }
@@ -267,7 +267,7 @@ impl<'p> Search<'p> {
             };
             match own_steps {
                 OwnSteps::Taken { has_forced } => is_forced |= has_forced,
-                OwnSteps::WithWrites => {
+                OwnSteps::BeyondCell => {
                     is_forced |= self.take_steps_of_cell(extension, cell)?;
                 }
             }
@@ -290,8 +290,9 @@ impl<'p> Search<'p> {
         Ok(is_forced)
     }
 
-    /// Takes the steps of the cell of a view, unless one of them writes the line: it makes the copies of other remotes
-    /// stale. Any other step changes the cell alone, whatever the other remotes are.
+    /// Takes the steps of the cell of a view, unless one of them changes more than the cell and its messages: a write of
+    /// the line makes the copies of other remotes stale, and a store that the cell gives up may be one that the home
+    /// has kept. Any other step changes the cell alone, whatever the other remotes are.
     ///
     /// # Errors
     /// A violation or an exceeded capacity.
@@ -309,8 +310,8 @@ impl<'p> Search<'p> {
             let Some(successor) = self.successor(&state, step)? else {
                 continue;
             };
-            if !successor.lines[0].remotes[1].copy {
-                own_steps = OwnSteps::WithWrites;
+            if outside_cell(&successor) != outside_cell(&state) {
+                own_steps = OwnSteps::BeyondCell;
                 successors.clear();
                 break;
             }
@@ -460,6 +461,13 @@ impl<'p> Search<'p> {
 /// True if a cell executes the step; false for the steps of the home and of the remote that stands for the others.
 fn is_step_of_cell(state: &State, step: Step) -> bool {
     executing_remote(state, step).is_some_and(|remote| remote < CELLS)
+}
+
+/// The line without its first remote: home, memory and the other remotes.
+fn outside_cell(state: &State) -> Line<Current> {
+    let mut line = Line::clone(&state.lines[0]);
+    line.remotes.remove(0);
+    line
 }
 
 /// The remote that executes a step; `None` for the home, memory and the device.

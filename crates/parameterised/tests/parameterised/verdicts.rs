@@ -235,3 +235,42 @@ fn fault_among_sharers_only_is_not_verified() {
         obstacle.reason
     );
 }
+
+/// A home that keeps a store, refuses it when the readers have answered, and writes it nevertheless when the writer has
+/// given it up. The writer's own row changes what the home has kept.
+fn refused_and_written() -> String {
+    let changes = [
+        ("  answer:  InvAck\n", "  answer:  InvAck, NackAck\n"),
+        ("DataOnce (line), Ack\n", "DataOnce (line), Ack, Nack\n"),
+        ("IW  waits Ack    ", "IW  waits Ack Nack"),
+        (
+            "  V           | Inv  ",
+            "  IW          | Nack                | send NackAck   | I\n  V           | Inv  ",
+        ),
+        (
+            "    W  waits InvAck",
+            "    N  waits NackAck\n    W  waits InvAck",
+        ),
+        (
+            "  W       | InvAck                                              | write deferred, send Ack to writer, writer := none, owed := 0  | R\n",
+            "  W       | InvAck                                              | send Nack to writer, owed := 0  | N\n  \
+             N       | NackAck | write deferred, writer := none | R\n  \
+             N       | Read ReadOnce Write WriteLine | stall |\n",
+        ),
+    ];
+    changes.iter().fold(
+        text_of("write-through").to_string(),
+        |text: String, (from, to)| {
+            assert!(text.contains(from), "{from}");
+            text.replacen(from, to, 1)
+        },
+    )
+}
+
+#[test]
+fn row_of_a_cell_that_changes_a_kept_store_concerns_all_remotes() {
+    let text = refused_and_written();
+    let verdict = explored(&parsed(&text), 2, 10_000);
+    assert!(matches!(&verdict, SmallVerdict::Violated(words) if words.contains("store")));
+    obstacle(&text);
+}
