@@ -76,12 +76,13 @@ impl StarvationVerdict {
             verdict.result = Outcome::Undecided("the home cannot be constructed".into());
             return verdict;
         };
+        if declared.parent_any {
+            let reason = "an outer level may revoke a permission before it is used";
+            verdict.result = Outcome::Undecided(reason.into());
+            return verdict;
+        }
         let (remotes, lines) = (declared.remotes, declared.lines);
         let system = System::new(protocol, &home, remotes, lines, DEFAULT_CHANNEL_CAPACITY);
-        let system = match declared.parent_any {
-            true => system.with_backing_permission(),
-            false => system,
-        };
         let limits = Limits {
             max_states: max_states.unwrap_or(DEFAULT_MAX_STATES) as usize,
             should_continue: &mut || !cancel.load(Ordering::Relaxed),
@@ -89,14 +90,14 @@ impl StarvationVerdict {
         let (answer, states, transitions) = search(&system, fairness, limits);
         (verdict.states, verdict.transitions) = (states, transitions);
         verdict.result = match answer {
-            Answer::None => Outcome::Verified,
+            Answer::NoStarvation => Outcome::Verified,
             Answer::Starves(starvation) => {
                 Outcome::Violated(Box::new(counterexample(&system, &starvation)))
             }
-            Answer::Unsound(StepError::Violated(_)) => {
+            Answer::StepFailed(StepError::Violated(_)) => {
                 Outcome::Undecided("a step violates another property".into())
             }
-            Answer::Unsound(StepError::Exceeded(capacity)) => Outcome::Undecided(capacity),
+            Answer::StepFailed(StepError::Exceeded(capacity)) => Outcome::Undecided(capacity),
             Answer::Stopped(Stop::StateLimit) => {
                 Outcome::Undecided("the limit on states was reached".into())
             }
@@ -218,16 +219,29 @@ fn counterexample(system: &System, starvation: &Starvation) -> Counterexample {
     let mut state = SystemState::<NoData>::new(system);
     let (mut steps, mut message) = (Vec::new(), String::new());
     let lasso = &starvation.lasso;
-    for (number, &step) in lasso.prefix.iter().chain(&lasso.cycle).enumerate() {
+    let steps_of_lasso = lasso.prefix.iter().chain(&lasso.cycle).copied().map(Some);
+    for (number, step) in steps_of_lasso.chain([None]).enumerate() {
         if number == lasso.prefix.len() {
             let (name, waits_in) = builder.agent_and_state(agent, starvation.line, &state);
-            let kind = match starvation.is_livelock() {
-                true => "livelock: messages circulate, and",
-                false => "starvation:",
+            let (kind, remark) = if starvation.is_deadlock() {
+                (
+                    "deadlock: nothing must happen, and",
+                    "nothing happens below",
+                )
+            } else if starvation.is_livelock() {
+                (
+                    "livelock: messages circulate, and",
+                    "the steps below repeat",
+                )
+            } else {
+                ("starvation:", "the steps below repeat")
             };
             message = format!("{kind} the transaction of {name} in state `{waits_in}` never ends");
-            builder.append_remark(agent, starvation.line, "the steps below repeat");
+            builder.append_remark(agent, starvation.line, remark);
         }
+        let Some(step) = step else {
+            break;
+        };
         steps.push(state.words(system, step));
         let before = state.clone();
         // The search has taken the same step.

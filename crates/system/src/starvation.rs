@@ -2,17 +2,20 @@
 //!
 //! A transaction of a remote lasts while the remote is in a state that waits for messages, and one of the home while the
 //! home is in such a state. Steps that must happen are assumed to be fair: arrivals of each message type at each pair of
-//! sender and receiver, memory operations, and the home's local operations. Nothing is assumed of accesses and of the
-//! device's requests, which may start again and again or never.
+//! sender and receiver, each part of a memory operation, the home's local operations and unlocks, and grants of each
+//! permission by an outer level. A message that stalls at the head of an input queue has arrived. Nothing is assumed of
+//! accesses and of the device's requests, which may start again and again or never; so a path may also end in a state
+//! in which nothing must happen.
 //!
 //! A transaction that ends without performing its access counts as ended, so a remote that returns to a stable state
-//! and tries again does not starve by this definition.
+//! and tries again does not starve by this definition. A home may serve one request after the other without a stable
+//! state in between, so a home's transaction counts only on paths on which no agent begins anything.
 
 use crate::data::{Data, Extent};
-use crate::state::{Endpoint, Order, Step, StepError, System, SystemState};
+use crate::state::{Arrival, Endpoint, Step, StepError, System, SystemState};
 use cohkit_base::exploration::{Exploration, Limits, Stop};
 use cohkit_base::fair_cycles::{CycleStep, Graph, Transition};
-use cohkit_protocol::protocol::MessageId;
+use cohkit_protocol::protocol::{MessageId, Permission};
 use rustc_hash::FxHashMap;
 
 pub use cohkit_base::fair_cycles::Fairness;
@@ -56,7 +59,7 @@ pub enum Waiting {
 pub struct Lasso {
     /// Steps before the cycle.
     pub prefix: Vec<Step>,
-    /// Steps that repeat.
+    /// Steps that repeat; empty if nothing happens any more.
     pub cycle: Vec<Step>,
 }
 
@@ -72,9 +75,14 @@ pub struct Starvation {
 }
 
 impl Starvation {
+    /// True if nothing happens any more.
+    pub fn is_deadlock(&self) -> bool {
+        self.lasso.cycle.is_empty()
+    }
+
     /// True if the steps that repeat start nothing: messages circulate, and no agent makes progress by itself.
     pub fn is_livelock(&self) -> bool {
-        !self.lasso.cycle.iter().any(|step| step.spontaneous())
+        !self.is_deadlock() && !self.lasso.cycle.iter().any(|step| step.spontaneous())
     }
 }
 
@@ -82,11 +90,11 @@ impl Starvation {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
     /// Every transaction ends.
-    None,
+    NoStarvation,
     /// A transaction does not.
     Starves(Starvation),
     /// A step violates a property or exceeds a capacity, so that the paths are not known.
-    Unsound(StepError),
+    StepFailed(StepError),
     /// A limit ended the search.
     Stopped(Stop),
 }
@@ -99,14 +107,12 @@ pub type Search = (Answer, usize, usize);
 enum Class {
     /// Arrivals of messages of a type about a line, from a sender to a receiver; the last number is the sending home.
     Arrival(MessageId, u8, Endpoint, Endpoint, u8),
-    /// A message becomes the first of an input queue and stalls there.
-    Stall(Order),
     /// A memory operation, or the home's consumption of its result, on a line.
     Memory(u8, u8),
     /// A local operation or an unlock of a line.
     Local(u8, u8),
-    /// The outer level grants a permission to a line.
-    Backing(u8),
+    /// The outer level grants this permission to a line.
+    Backing(u8, Permission),
 }
 
 /// Class of a step in a state; `None` for steps that may never happen.
@@ -118,7 +124,12 @@ fn class<D: Data>(state: &SystemState<D>, step: Step) -> Option<Class> {
         | Step::DeviceWrite(_)
         | Step::LowerBacking(..)
         | Step::ExternalWrite(_) => return None,
-        Step::Deliver(arrival) | Step::DeliverChoosing(arrival, _) => {
+        Step::Deliver(_) | Step::DeliverChoosing(..) | Step::StallAtHead(_) => {
+            let arrival = match step {
+                Step::Deliver(arrival) | Step::DeliverChoosing(arrival, _) => arrival,
+                Step::StallAtHead(order) => Arrival::Ordered(order),
+                _ => return None,
+            };
             let message = state.network.at(arrival)?;
             Class::Arrival(
                 message.message,
@@ -128,13 +139,12 @@ fn class<D: Data>(state: &SystemState<D>, step: Step) -> Option<Class> {
                 message.home,
             )
         }
-        Step::StallAtHead(order) => Class::Stall(order),
         Step::MemoryOperation(line) => Class::Memory(line, 0),
         Step::MemoryData(line, _) => Class::Memory(line, 1),
         Step::MemoryDone(line) => Class::Memory(line, 2),
         Step::Local(line) => Class::Local(line, 0),
         Step::Unlock(line) => Class::Local(line, 1),
-        Step::RaiseBacking(line, _) => Class::Backing(line),
+        Step::RaiseBacking(line, permission) => Class::Backing(line, permission),
     })
 }
 
@@ -165,24 +175,32 @@ pub fn search(system: &System, fairness: Fairness, mut limits: Limits) -> Search
                     let next = classes.len() as u32;
                     *classes.entry(class).or_insert(next)
                 });
-                transitions.push((step, (class, to)));
+                transitions.push((Some(step), (class, to)));
             }
             Err(error) => failure = failure.take().or(Some(error)),
         });
-        let forced = transitions.iter().filter(|(_, (class, _))| class.is_some());
+        // Where nothing must happen, a path may stay for ever.
+        if transitions.iter().all(|(_, (class, _))| class.is_none()) {
+            transitions.push((None, (None, number)));
+        }
+        let forced =
+            (transitions.iter()).filter(|(step, (class, _))| class.is_some() || step.is_none());
         paths[0].add_state(forced.copied());
         paths[1].add_state(transitions.iter().copied());
         if let Some(error) = failure {
             let (states, transitions) = counts(&exploration, &paths);
-            return (Answer::Unsound(error), states, transitions);
+            return (Answer::StepFailed(error), states, transitions);
         }
     }
     let remotes = (0..system.remotes).map(Waiting::Remote);
     let agents: Vec<Waiting> = remotes.chain([Waiting::Home]).collect();
     let (states, transitions) = counts(&exploration, &paths);
-    for paths in &paths {
+    for (is_complete, paths) in [(false, &paths[0]), (true, &paths[1])] {
+        let agents = agents
+            .iter()
+            .filter(|&&agent| !is_complete || agent != Waiting::Home);
         for (line, &agent) in
-            (0..system.lines).flat_map(|line| agents.iter().map(move |agent| (line, agent)))
+            (0..system.lines).flat_map(|line| agents.clone().map(move |agent| (line, agent)))
         {
             let waits = |number: u32| waits(system, &exploration.states()[number], agent, line);
             let Some(cycle) = paths.graph.fair_cycle(fairness, waits) else {
@@ -192,25 +210,25 @@ pub fn search(system: &System, fairness: Fairness, mut limits: Limits) -> Search
             let prefix = exploration.path_to(&mut executor, begin).into_iter();
             let lasso = Lasso {
                 prefix: prefix.map(|(_, step)| step).collect(),
-                cycle: cycle.iter().map(|&step| paths.step(step)).collect(),
+                cycle: cycle.iter().filter_map(|&step| paths.step(step)).collect(),
             };
             let starvation = Starvation { agent, line, lasso };
             return (Answer::Starves(starvation), states, transitions);
         }
     }
-    (Answer::None, states, transitions)
+    (Answer::NoStarvation, states, transitions)
 }
 
-/// The graph of states, and the step of each transition.
+/// The graph of states, and the step of each transition; `None` if nothing happens.
 #[derive(Default)]
 struct Paths {
     graph: Graph,
-    steps: Vec<Step>,
+    steps: Vec<Option<Step>>,
 }
 
 impl Paths {
     /// Adds the next state with its transitions and their steps.
-    fn add_state(&mut self, transitions: impl Iterator<Item = (Step, Transition)>) {
+    fn add_state(&mut self, transitions: impl Iterator<Item = (Option<Step>, Transition)>) {
         let mut edges = Vec::new();
         for (step, transition) in transitions {
             self.steps.push(step);
@@ -220,7 +238,7 @@ impl Paths {
     }
 
     /// Step of a part of a cycle.
-    fn step(&self, (state, place): CycleStep) -> Step {
+    fn step(&self, (state, place): CycleStep) -> Option<Step> {
         let end = self.graph.end_of(state);
         self.steps[end - self.graph.of(state).len() + place]
     }

@@ -93,7 +93,7 @@ impl Translator<'_> {
         })
     }
 
-    /// Words that refuse a multiset.
+    /// Error message for a multiset.
     pub(crate) fn multiset_refusal(&self, place: &Place) -> String {
         format!(
             "`{}` is a multiset, which is not exported to TLA+",
@@ -152,7 +152,11 @@ impl Translator<'_> {
 
     /// Translates an index of an array or table. It has no value outside the index type.
     fn index(&mut self, e: &Expr, ty: TypeId) -> Result<Term, String> {
-        let term = self.term(e)?;
+        let mut term = self.term(e)?;
+        if self.may_be_undefined(e) {
+            let check = format!("{} # undefined", term.within(Binding::Arithmetic));
+            term.defined = both(term.defined, Some(check));
+        }
         Ok(self.within_type(term, e, ty))
     }
 
@@ -336,8 +340,11 @@ impl Translator<'_> {
             Some(steps) => self.steps_set(steps)?,
             None => (self.sets.simple(self.model.variable(id).ty), None),
         };
+        // A name of its own for each use: the text may be inside another claim about the same variable.
+        let name = self.fresh(&self.base(Cell::Variable(id)));
+        self.scope.cells.insert(Cell::Variable(id), name.clone());
         let term = self.term(claim)?;
-        let name = &self.names.variables[id.index()];
+        self.scope.cells.remove(&Cell::Variable(id));
         let every = |sign: &str, claim: &str| format!("{sign} {name} \\in {set} : {claim}");
         let inner = term
             .defined

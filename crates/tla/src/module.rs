@@ -1,10 +1,10 @@
 //! The printed module and its configuration.
 
 use crate::sets::quote;
-use crate::translator::{both, indent, let_in, Binding, Cell, Term, Translator};
+use crate::translator::{indent, let_in, Binding, Cell, Scope, Translator};
 use crate::Export;
 use cohkit_engine::model::{
-    Cover, Deadlock, Expr, Invariant, Model, Role, Rule, Start, Type, VariableId,
+    Cover, Deadlock, Invariant, Model, Role, Rule, Start, Type, VariableId,
 };
 use std::fmt::Write;
 
@@ -50,6 +50,9 @@ const OPERATORS: &[(&str, &str)] = &[
     ),
 ];
 
+/// Name of the values after a step, or of a first state.
+const AFTER: &str = "after_";
+
 /// Printer of a module.
 pub(crate) struct ModulePrinter<'a> {
     pub translator: Translator<'a>,
@@ -87,7 +90,7 @@ impl ModulePrinter<'_> {
     /// Module header, comments, constants and variables.
     fn header(&self, name: &str) -> String {
         let model = self.translator.model;
-        let dashes = "-".repeat((66 - name.len().min(60)) / 2);
+        let dashes = "-".repeat((66 - name.len().min(58)) / 2);
         let mut text = format!("{dashes} MODULE {name} {dashes}\n");
         let title: String = model
             .name
@@ -126,9 +129,10 @@ impl ModulePrinter<'_> {
         if model.undefined {
             text.push_str("\\* The value of a variable that has none.\nCONSTANT undefined\n\n");
         }
-        let names = self.state_names();
-        let _ = writeln!(text, "VARIABLES\n  {},\n  violation\n", names.join(",\n  "));
-        let _ = writeln!(text, "vars == <<{}, violation>>\n", names.join(", "));
+        let mut names = self.state_names();
+        names.push("violation".into());
+        let _ = writeln!(text, "VARIABLES\n  {}\n", names.join(",\n  "));
+        let _ = writeln!(text, "vars == <<{}>>\n", names.join(", "));
         text
     }
 
@@ -280,47 +284,64 @@ impl ModulePrinter<'_> {
         Ok(())
     }
 
-    /// Returns the predicate of one start.
+    /// Returns the predicate of one start. A state in which a violation has been found is a first state too.
     fn start(&mut self, start: &Start) -> Result<String, String> {
         self.translator.begin();
-        let states = self.state_variables();
-        for &id in &states {
-            let value = self
-                .translator
-                .sets
-                .initial_value(self.translator.model.variable(id).ty);
+        for id in self.state_variables() {
+            let value = (self.translator.sets).initial_value(self.translator.model.variable(id).ty);
             self.translator
                 .scope
                 .cells
                 .insert(Cell::Variable(id), value);
         }
+        let before = self.translator.scope.clone();
         let mut definitions = Vec::new();
         self.translator.block(&start.body, &mut definitions)?;
-        let mut conjuncts = Vec::new();
-        let enabled = self.translator.current(Cell::Enabled);
-        if enabled != "TRUE" {
-            conjuncts.push(enabled);
+        let mut cells: Vec<Cell> = self
+            .state_variables()
+            .into_iter()
+            .map(Cell::Variable)
+            .collect();
+        cells.push(Cell::Violation);
+        let set = self.states_after(&before, &cells, &definitions);
+        let mut conjuncts = self.equations(&cells, "");
+        for name in &self.translator.names.assumptions {
+            // A violation is found before the assumptions are.
+            conjuncts.push(format!("IF violation = \"\" THEN {name} ELSE TRUE"));
         }
-        for id in states {
-            let value = self.translator.current(Cell::Variable(id));
-            conjuncts.push(format!(
-                "{} = {value}",
-                self.translator.names.variables[id.index()]
-            ));
-        }
-        conjuncts.push(format!(
-            "violation = {}",
-            self.translator.current(Cell::Violation)
-        ));
-        let assumptions = self
-            .translator
-            .model
-            .assumptions
-            .iter()
-            .zip(&self.translator.names.assumptions);
-        conjuncts.extend(assumptions.map(|(_, name)| name.clone()));
-        let body = let_in(&definitions, &list(&conjuncts));
+        let body = format!(
+            "\\E {AFTER} \\in\n    {} :\n  {}",
+            indent(&set, 4),
+            indent(&list(&conjuncts), 2)
+        );
         Ok(self.for_parameters("\\E", &start.parameters, &body))
+    }
+
+    /// Returns a set with the values of cells after a body, which is empty if the step does not happen.
+    fn states_after(&mut self, before: &Scope, cells: &[Cell], definitions: &[String]) -> String {
+        let enabled = self.translator.current(Cell::Enabled);
+        let after = std::mem::replace(&mut self.translator.scope, before.clone());
+        let values = self.translator.tuple_after(cells, &after);
+        self.translator.scope = after;
+        let set = match enabled == "TRUE" {
+            true => format!("{{{values}}}"),
+            false => format!("IF {enabled} THEN {{{values}}} ELSE {{}}"),
+        };
+        let_in(definitions, &set)
+    }
+
+    /// Equations of variables with their values among those of [`AFTER`]. `prime` follows each variable.
+    fn equations(&self, cells: &[Cell], prime: &str) -> Vec<String> {
+        let name = |cell: Cell| match cell {
+            Cell::Variable(id) => self.translator.names.variables[id.index()].clone(),
+            _ => "violation".into(),
+        };
+        match cells {
+            [cell] => vec![format!("{}{prime} = {AFTER}", name(*cell))],
+            _ => (cells.iter().zip(1..))
+                .map(|(cell, place)| format!("{}{prime} = {AFTER}[{place}]", name(*cell)))
+                .collect(),
+        }
     }
 
     /// Puts quantifiers over parameters before a text, each on a line of its own.
@@ -355,91 +376,60 @@ impl ModulePrinter<'_> {
         }
     }
 
-    /// Prints the action of a rule.
+    /// Prints the action of a rule. It takes its values from an expression: a model checker evaluates each definition of
+    /// an expression once, and only the operands that decide it.
     fn print_rule(&mut self, index: usize, rule: &Rule, text: &mut String) -> Result<(), String> {
         self.translator.begin();
-        let guard = self.conjuncts(&rule.guard)?;
+        let before = self.translator.scope.clone();
+        let guard = self.translator.term(&rule.guard)?;
         let mut definitions = Vec::new();
-        let mut conjuncts: Vec<String> = Vec::new();
-        let mut defined = None;
-        for term in guard {
-            let claim = term.within(Binding::Compare);
-            // A guard without a value is a violation. Later conjuncts are evaluated only if the earlier ones hold.
-            conjuncts.push(match &term.defined {
-                Some(condition) => format!("~({condition}) \\/ {claim}"),
-                None => claim,
-            });
-            defined = both(defined, term.defined);
-        }
-        conjuncts.retain(|claim| claim != "TRUE");
-        if defined.is_some() {
-            let term = Term {
-                defined,
-                ..Term::new("", Binding::Atom)
-            };
-            self.translator.require(&term, &mut definitions);
-        }
+        self.translator.require(&guard, &mut definitions);
         self.translator.block(&rule.body, &mut definitions)?;
-        let effects = self.effects();
-        conjuncts.push(let_in(&definitions, &effects));
+        let mut cells: Vec<Cell> = self
+            .state_variables()
+            .into_iter()
+            .map(Cell::Variable)
+            .collect();
+        cells.push(Cell::Violation);
+        let after = &self.translator.scope.cells;
+        let (changed, kept): (Vec<Cell>, Vec<Cell>) = cells
+            .into_iter()
+            .partition(|cell| after.get(cell) != before.cells.get(cell));
+        let may_not_happen = self.translator.current(Cell::Enabled) != "TRUE";
+        let effects = match changed.is_empty() && !may_not_happen {
+            true => "{TRUE}".into(),
+            false => self.states_after(&before, &changed, &definitions),
+        };
+        let guard = match guard.defined {
+            // A guard without a value is a violation.
+            Some(defined) => format!("IF {defined} THEN {} ELSE TRUE", guard.text),
+            None => guard.text,
+        };
+        let mut conjuncts = self.equations(&changed, "'");
+        let kept: Vec<String> = kept
+            .iter()
+            .map(|cell| self.translator.base(*cell))
+            .collect();
+        match &kept[..] {
+            [] => {}
+            [name] => conjuncts.push(format!("UNCHANGED {name}")),
+            _ => conjuncts.push(format!("UNCHANGED <<{}>>", kept.join(", "))),
+        }
         let name = self.head(&self.translator.names.rules[index], &rule.parameters);
-        let comment = comment(&rule.name);
         let kind = if rule.spontaneous {
             " (spontaneous)"
         } else {
             ""
         };
-        let _ = writeln!(text, "\\* {comment}{kind}");
-        let _ = writeln!(text, "{name} ==\n  {}\n", indent(&list(&conjuncts), 2));
+        let _ = writeln!(text, "\\* {}{kind}", comment(&rule.name));
+        let set = format!("IF {guard}\nTHEN {}\nELSE {{}}", indent(&effects, 5));
+        let _ = writeln!(
+            text,
+            "{name} ==\n  \\E {AFTER} \\in\n    {} :\n    {}\n",
+            indent(&set, 4),
+            indent(&list(&conjuncts), 4)
+        );
         Ok(())
-    }
-
-    /// Splits a condition into its conjuncts.
-    fn conjuncts(&mut self, e: &Expr) -> Result<Vec<Term>, String> {
-        match e.without_line() {
-            Expr::Binary(cohkit_engine::model::Operator::And, a, b) => {
-                let mut terms = self.conjuncts(a)?;
-                terms.extend(self.conjuncts(b)?);
-                Ok(terms)
-            }
-            e => Ok(vec![self.translator.term(e)?]),
-        }
-    }
-
-    /// Conjuncts that give the next value of each variable.
-    fn effects(&mut self) -> String {
-        let violation = self.translator.current(Cell::Violation);
-        let mut conjuncts = Vec::new();
-        let enabled = self.translator.current(Cell::Enabled);
-        if enabled != "TRUE" {
-            conjuncts.push(enabled);
-        }
-        let mut unchanged = Vec::new();
-        for id in self.state_variables() {
-            let (name, value) = (
-                &self.translator.names.variables[id.index()],
-                self.translator.current(Cell::Variable(id)),
-            );
-            match (value == *name, violation == "\"\"") {
-                (true, _) => unchanged.push(name.clone()),
-                (false, true) => conjuncts.push(format!("{name}' = {value}")),
-                (false, false) => {
-                    conjuncts.push(format!(
-                        "{name}' = IF {violation} = \"\" THEN {value} ELSE {name}"
-                    ));
-                }
-            }
-        }
-        match violation == "\"\"" {
-            true => unchanged.push("violation".into()),
-            false => conjuncts.push(format!("violation' = {violation}")),
-        }
-        match &unchanged[..] {
-            [] => {}
-            [name] => conjuncts.push(format!("UNCHANGED {name}")),
-            _ => conjuncts.push(format!("UNCHANGED <<{}>>", unchanged.join(", "))),
-        }
-        list(&conjuncts)
     }
 
     /// Prints the next-state relation and the specification. A step to a state that an assumption excludes is not in
@@ -450,6 +440,9 @@ impl ModulePrinter<'_> {
             let action = self.head(&self.translator.names.rules[index], &rule.parameters);
             let action = self.for_parameters("\\E", &rule.parameters, &action);
             let _ = writeln!(text, "  \\/ {action}");
+        }
+        if self.translator.model.rules.is_empty() {
+            text.push_str("  FALSE\n");
         }
         if !self.translator.names.assumptions.is_empty() {
             text.push_str("\nNext ==\n  /\\ Step\n");
@@ -471,7 +464,7 @@ impl ModulePrinter<'_> {
     /// Prints the claims. Returns the names of the invariants.
     fn print_properties(&mut self, text: &mut String) -> Result<Vec<String>, String> {
         let model = self.translator.model;
-        let mut names = vec!["TypeOK".to_string(), "NoViolation".to_string()];
+        let mut names = vec!["NoViolation".to_string(), "TypeOK".to_string()];
         text.push_str("NoViolation == violation = \"\"\n\n");
         for (invariant, name) in model
             .invariants

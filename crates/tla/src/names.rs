@@ -3,8 +3,10 @@
 use cohkit_engine::model::{Model, Role, Type, TypeId};
 use rustc_hash::FxHashSet;
 
-/// Words that TLA+ reserves, operators of the modules that a printed module extends, and its own names.
-const RESERVED: &str = "ACTION ASSUME ASSUMPTION AXIOM BOOLEAN BY CASE CHOOSE CONSTANT CONSTANTS COROLLARY DEF DEFINE \
+/// Words that TLA+ and configurations of TLC reserve, operators of the modules that a printed module extends, and its own
+/// names.
+const RESERVED: &str = "ACTION_CONSTRAINT ACTION_CONSTRAINTS ALIAS CHECK_DEADLOCK CONSTRAINT CONSTRAINTS INIT INVARIANT \
+    INVARIANTS NEXT POSTCONDITION PROPERTIES PROPERTY SPECIFICATION SYMMETRY TYPE TYPE_CONSTRAINT VIEW ACTION ASSUME ASSUMPTION AXIOM BOOLEAN BY CASE CHOOSE CONSTANT CONSTANTS COROLLARY DEF DEFINE \
     DEFS DOMAIN ELSE ENABLED EXCEPT EXTENDS FALSE HAVE HIDE IF IN INSTANCE LAMBDA LEMMA LET LOCAL MODULE NEW OBVIOUS \
     OMITTED ONLY OTHER PICK PROOF PROPOSITION PROVE QED RECURSIVE SF_ STATE STRING SUBSET SUFFICES TAKE TEMPORAL THEN \
     THEOREM TRUE UNCHANGED UNION USE VARIABLE VARIABLES WF_ WITH WITNESS Append Head Int Len Nat Seq SelectSeq SubSeq \
@@ -15,6 +17,8 @@ const RESERVED: &str = "ACTION ASSUME ASSUMPTION AXIOM BOOLEAN BY CASE CHOOSE CO
 pub(crate) struct Names {
     /// Names of the sets of values of simple types. Types with equal names and values share a set.
     pub sets: Vec<String>,
+    /// Names of the sequences of these values, in order.
+    pub orders: Vec<String>,
     /// Names of variables. State variables keep their own names if possible.
     pub variables: Vec<String>,
     /// Names of the operators that print tables.
@@ -88,6 +92,10 @@ impl Names {
                 (_, None) => unique(&named.name, &mut used),
             });
         }
+        let orders = sets
+            .iter()
+            .map(|name| unique(&format!("{name} in order"), &mut used));
+        let orders = orders.collect();
         let mut all = |texts: Vec<&str>| -> Vec<String> {
             texts.iter().map(|text| unique(text, &mut used)).collect()
         };
@@ -103,6 +111,7 @@ impl Names {
         }
         Names {
             sets,
+            orders,
             variables,
             tables,
             rules,

@@ -28,7 +28,7 @@ impl<'a> Sets<'a> {
     /// Name of the sequence of a simple type's values.
     pub fn order(&mut self, ty: TypeId) -> String {
         self.used_orders.insert(ty.index());
-        format!("{}_in_order", self.names.set(ty))
+        self.names.orders[ty.index()].clone()
     }
 
     /// Returns the set of a type's values. In models with undefined values, sets inside arrays and records, and those

@@ -1,8 +1,8 @@
 //! Translation of statements: each assignment defines a new value of its variable.
 //!
-//! A body becomes a list of definitions. A choice or a loop defines the values that it changes together, as a tuple.
-//! Once a violation has been found, later choices and loops change nothing, so that no operation without a value is
-//! evaluated.
+//! A body becomes a list of definitions, which are evaluated when they are used. A choice or a loop defines the values
+//! that it changes together, as a tuple; after a violation these are the values before it. So no operation without a
+//! value is evaluated.
 
 use crate::sets::quote;
 use crate::translator::{both, indent, let_in, Binding, BoundPlace, Cell, Scope, Term, Translator};
@@ -12,6 +12,17 @@ use cohkit_engine::model::{
 
 /// Property that an operation without a value violates.
 const ILL_DEFINED: &str = "values in range";
+
+/// Value of a function that has not returned.
+const NO_RESULT: &str = "\"no result\"";
+
+/// One text, or several as a tuple.
+pub(crate) fn one_or_tuple(texts: &[String]) -> String {
+    match texts {
+        [text] => text.clone(),
+        _ => format!("<<{}>>", texts.join(", ")),
+    }
+}
 
 /// A loop: the text of its variable, of the end, and of the next iteration.
 struct Loop {
@@ -93,40 +104,9 @@ impl Translator<'_> {
             Stmt::While(condition, body, limit) => {
                 self.while_holds(condition, body, *limit, definitions)
             }
-            Stmt::Return(value) => {
-                if let Some(value) = value {
-                    let mut term = self.term(value)?;
-                    let function = self.inlined.last();
-                    let result = function.and_then(|id| self.model.functions[id.index()].result);
-                    if let Some(ty) = result {
-                        term = self.within_type(term, value, ty);
-                    }
-                    self.require(&term, definitions);
-                    self.scope
-                        .cells
-                        .insert(Cell::Result, term.within(Binding::Atom));
-                }
-                self.scope.cells.insert(Cell::Returned, "TRUE".into());
-                Ok(())
-            }
+            Stmt::Return(value) => self.leave(value.as_ref(), definitions),
             Stmt::Call(id, arguments) => self.call(*id, arguments, definitions).map(drop),
-            Stmt::Assume(condition) => {
-                let condition = self.term(condition)?;
-                self.require(&condition, definitions);
-                let violation = self.current(Cell::Violation);
-                let holds = condition.within(Binding::Compare);
-                let enabled = match violation == "\"\"" {
-                    true => holds,
-                    false => format!("{violation} # \"\" \\/ {holds}"),
-                };
-                let before = self.current(Cell::Enabled);
-                let enabled = match before == "TRUE" {
-                    true => enabled,
-                    false => format!("{before} /\\ ({enabled})"),
-                };
-                self.define(Cell::Enabled, &enabled, definitions);
-                Ok(())
-            }
+            Stmt::Assume(condition) => self.assume(condition, definitions),
             Stmt::Error(violation) => {
                 self.violate("TRUE", &violation.property, definitions);
                 Ok(())
@@ -137,6 +117,43 @@ impl Translator<'_> {
             }
             Stmt::Cover(_) | Stmt::Line(_) | Stmt::Note(_) => Ok(()),
         }
+    }
+
+    /// Leaves the function, rule or start.
+    fn leave(&mut self, value: Option<&Expr>, definitions: &mut Vec<String>) -> Result<(), String> {
+        if let Some(value) = value {
+            let mut term = self.term(value)?;
+            let function = self.inlined.last();
+            let result = function.and_then(|id| self.model.functions[id.index()].result);
+            if let Some(ty) = result {
+                term = self.within_type(term, value, ty);
+            }
+            self.require(&term, definitions);
+            self.scope
+                .cells
+                .insert(Cell::Result, term.within(Binding::Atom));
+        }
+        self.scope.cells.insert(Cell::Returned, "TRUE".into());
+        Ok(())
+    }
+
+    /// Lets the step happen only if a condition holds.
+    fn assume(&mut self, condition: &Expr, definitions: &mut Vec<String>) -> Result<(), String> {
+        let condition = self.term(condition)?;
+        self.require(&condition, definitions);
+        let violation = self.current(Cell::Violation);
+        let holds = condition.within(Binding::Compare);
+        let enabled = match violation == "\"\"" {
+            true => holds,
+            false => format!("IF {violation} # \"\" THEN TRUE ELSE {holds}"),
+        };
+        let before = self.current(Cell::Enabled);
+        let enabled = match before == "TRUE" {
+            true => enabled,
+            false => format!("IF {before} THEN {enabled} ELSE FALSE"),
+        };
+        self.define(Cell::Enabled, &enabled, definitions);
+        Ok(())
     }
 
     /// Notes the violation of a property if a condition holds, unless one has been noted already.
@@ -175,7 +192,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Evaluates the indices of a place. Their texts denote the values of now, whatever later statements change.
+    /// Evaluates the indices of a place. Their texts refer to the values at this point.
     fn bind_once(
         &mut self,
         place: &Place,
@@ -195,16 +212,18 @@ impl Translator<'_> {
         value: &Expr,
         definitions: &mut Vec<String>,
     ) -> Result<(), String> {
+        // A call comes before the indices of the place, which it may change.
+        let result = match value.without_line() {
+            Expr::Call(id, arguments) => Some(self.call(*id, arguments, definitions)?),
+            _ => None,
+        };
         let (target, place_defined) = self.bind(place)?;
         if let Some(defined) = place_defined {
             self.violate(&format!("~({defined})"), ILL_DEFINED, definitions);
         }
-        let term = match value.without_line() {
-            Expr::Call(id, arguments) => {
-                let text = self.call(*id, arguments, definitions)?;
-                Term::new(text, Binding::Open)
-            }
-            _ => self.term(value)?,
+        let term = match result {
+            Some(text) => Term::new(text, Binding::Open),
+            None => self.term(value)?,
         };
         let term = match self.model.bounds(target.ty) {
             Some(_) => self.within_type(term, value, target.ty),
@@ -313,13 +332,10 @@ impl Translator<'_> {
             .map(|cell| match self.scope.cells.get(cell) {
                 Some(text) => text.clone(),
                 // A function that has not returned.
-                None => "\"no result\"".into(),
+                None => NO_RESULT.into(),
             })
             .collect();
-        match &texts[..] {
-            [text] => text.clone(),
-            _ => format!("<<{}>>", texts.join(", ")),
-        }
+        one_or_tuple(&texts)
     }
 
     /// Defines cells by an expression that gives their values.
@@ -380,9 +396,8 @@ impl Translator<'_> {
         }
         let mut texts = Vec::new();
         for (inner, after) in branches {
-            let before = std::mem::replace(&mut self.scope, after);
-            texts.push(let_in(&inner, &self.tuple(&cells)));
-            self.scope = before;
+            let result = self.tuple_after(&cells, &after);
+            texts.push(let_in(&inner, &result));
         }
         let unless = self.unless_violated(&cells);
         let value = format!(
@@ -391,6 +406,35 @@ impl Translator<'_> {
             indent(&texts[1], 5)
         );
         self.define_all(&cells, "branch", &value, definitions);
+    }
+
+    /// Text of the values of cells after a part; those before it if a violation has been noted in it.
+    pub(crate) fn tuple_after(&mut self, cells: &[Cell], after: &Scope) -> String {
+        let stay = self.after_violation(cells, after);
+        let before = std::mem::replace(&mut self.scope, after.clone());
+        let changed = self.tuple(cells);
+        self.scope = before;
+        match stay {
+            Some((violation, stay)) if stay != changed => {
+                format!("IF {violation} # \"\" THEN {stay} ELSE {changed}")
+            }
+            _ => changed,
+        }
+    }
+
+    /// Text of a violation that a part may have noted, and of the values before the part with this violation.
+    fn after_violation(&self, cells: &[Cell], after: &Scope) -> Option<(String, String)> {
+        let violation = after.cells.get(&Cell::Violation)?;
+        if self.scope.cells.get(&Cell::Violation) == Some(violation) {
+            return None;
+        }
+        let texts: Vec<String> = (cells.iter())
+            .map(|cell| match cell {
+                Cell::Violation => violation.clone(),
+                cell => self.current_or_none(*cell),
+            })
+            .collect();
+        Some((violation.clone(), one_or_tuple(&texts)))
     }
 
     /// Begins an expression that leaves all cells as they are if a violation has been noted.
@@ -467,7 +511,9 @@ impl Translator<'_> {
             self.scope.cells.remove(&Cell::Variable(id));
             return Ok(());
         }
-        let name = self.names.variables[id.index()].clone();
+        // A name of its own for each use: an index of the body may have a loop over the same variable.
+        let name = self.fresh(&self.base(Cell::Variable(id)));
+        self.scope.cells.insert(Cell::Variable(id), name.clone());
         let iteration = match self.model.ty(ty) {
             Type::Range { lo, hi } => Loop {
                 first: crate::sets::number(*lo),
@@ -488,7 +534,9 @@ impl Translator<'_> {
                 }
             }
         };
-        self.iterate(iteration, None, body, definitions)
+        self.iterate(iteration, None, body, definitions)?;
+        self.scope.cells.remove(&Cell::Variable(id));
+        Ok(())
     }
 
     /// Translates a loop over the numbers of an arithmetic sequence.
@@ -512,7 +560,8 @@ impl Translator<'_> {
                 }
             });
         }
-        let counter = self.names.variables[id.index()].clone();
+        let counter = self.fresh(&self.base(Cell::Variable(id)));
+        self.scope.cells.insert(Cell::Variable(id), counter.clone());
         let (to, by) = (&names[1], &names[2]);
         let ends = match steps.by.without_line() {
             Expr::Int(by) if *by > 0 => format!("{counter} > {to}"),
@@ -529,7 +578,9 @@ impl Translator<'_> {
             counter,
             variable: None,
         };
-        self.iterate(iteration, None, body, definitions)
+        self.iterate(iteration, None, body, definitions)?;
+        self.scope.cells.remove(&Cell::Variable(id));
+        Ok(())
     }
 
     /// Translates a loop that runs while a condition holds, at most `limit` times.
@@ -593,7 +644,11 @@ impl Translator<'_> {
             .map(|cell| self.current_or_none(*cell))
             .collect();
         let again = format!("{operator}({}, {})", iteration.next, arguments.join(", "));
-        self.scope = entry;
+        let after = std::mem::replace(&mut self.scope, entry);
+        let again = match self.after_violation(&cells, &after) {
+            Some((violation, stay)) => format!("IF {violation} # \"\" THEN {stay} ELSE {again}"),
+            None => again,
+        };
         let stay = self.tuple(&cells);
         let again = match holds {
             None => let_in(&inner, &again),
@@ -628,7 +683,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// Text of the current value of a cell, also of a result that there is not yet.
+    /// Text of the current value of a cell, or a placeholder for a result that is not set.
     fn current_or_none(&self, cell: Cell) -> String {
         self.tuple(&[cell])
     }
@@ -712,7 +767,8 @@ impl Translator<'_> {
         if function.result.is_some() && returned != "TRUE" {
             self.violate(&format!("~{returned}"), ILL_DEFINED, definitions);
         }
-        let result = self.scope.cells.remove(&Cell::Result).unwrap_or_default();
+        let result = self.scope.cells.remove(&Cell::Result);
+        let result = result.unwrap_or_else(|| NO_RESULT.into());
         for (cell, text) in outer {
             self.scope.cells.remove(&cell);
             if let Some(text) = text {

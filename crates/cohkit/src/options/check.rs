@@ -62,8 +62,9 @@ pub(crate) struct Check {
     pub any_number: bool,
 
     /// Add a verdict on each system: does every transaction end, if arrivals of each message type, memory and local
-    /// operations are treated fairly? Weak fairness takes what stays possible, strong fairness what becomes possible
-    /// again and again. A path on which a transaction never ends is drawn, with the part that repeats.
+    /// operations are treated fairly? Under weak fairness, what is continuously enabled happens infinitely often; under
+    /// strong fairness, what is enabled infinitely often. A path on which a transaction never ends is drawn, with the
+    /// part that repeats.
     #[arg(long, value_enum, value_name = "KIND", conflicts_with_all = ["replay", "random_walks", "capacity"])]
     pub fairness: Option<FairnessOption>,
 

@@ -57,43 +57,52 @@ fn statements_become_definitions_and_violations_a_variable() {
           /\ violation \in STRING
 
         Init ==
-          LET RECURSIVE loop_2(_, _)
-              loop_2(place_1, used_3) ==
-                IF place_1 > 2
-                THEN used_3
-                ELSE LET c == client_in_order[place_1]
-                         used_4 == [used_3 EXCEPT ![c] = 0]
-                     IN  loop_2(place_1 + 1, used_4)
-              used_5 == loop_2(1, [i0_ \in client |-> undefined])
-              total_6 == 0
-          IN  /\ used = used_5
-              /\ total = total_6
-              /\ violation = ""
+          \E after_ \in
+              LET RECURSIVE loop_3(_, _, _)
+                  loop_3(place_2, used_4, violation_5) ==
+                    IF place_2 > 2 \/ violation_5 # ""
+                    THEN <<used_4, violation_5>>
+                    ELSE LET c_1 == client_in_order[place_2]
+                             violation_6 == IF violation_5 = "" /\ ~(c_1 # undefined) THEN "values in range" ELSE violation_5
+                             used_7 == [used_4 EXCEPT ![c_1] = 0]
+                         IN  IF violation_6 # "" THEN <<used_4, violation_6>> ELSE loop_3(place_2 + 1, used_7, violation_6)
+                  result_8 ==
+                    loop_3(1, [i0_ \in client |-> undefined], "")
+                  used_9 == result_8[1]
+                  violation_10 == result_8[2]
+                  total_11 == 0
+              IN  {IF violation_10 # "" THEN <<[i0_ \in client |-> undefined], undefined, violation_10>> ELSE <<used_9, total_11, violation_10>>} :
+            /\ used = after_[1]
+            /\ total = after_[2]
+            /\ violation = after_[3]
 
         \* take
         take(c_2) ==
-          /\ ~(used[c_2] # undefined) \/ used[c_2] < 3
-          /\ ~(total # undefined) \/ total < 6
-          /\ LET violation_1 == IF ~(used[c_2] # undefined /\ total # undefined) THEN "values in range" ELSE ""
-                 violation_2 == IF violation_1 = "" /\ ~(used[c_2] # undefined /\ used[c_2] + 1 \in amount) THEN "values in range" ELSE violation_1
-                 used_3 == [used EXCEPT ![c_2] = used[c_2] + 1]
-                 violation_4 == IF violation_2 = "" /\ ~(total # undefined) THEN "values in range" ELSE violation_2
-                 violation_5 == IF violation_4 = "" /\ ~(total < 6) THEN "too many" ELSE violation_4
-                 violation_6 == IF violation_5 = "" /\ ~(used_3[c_2] # undefined) THEN "values in range" ELSE violation_5
-                 branch_10 ==
-                   IF violation_6 # ""
-                   THEN <<total, violation_6>>
-                   ELSE IF used_3[c_2] = 2
-                   THEN LET total_7 == 0
-                        IN  <<total_7, violation_6>>
-                   ELSE LET violation_8 == IF violation_6 = "" /\ ~(total # undefined /\ total + 1 \in range_0_6) THEN "values in range" ELSE violation_6
-                            total_9 == total + 1
-                        IN  <<total_9, violation_8>>
-                 total_11 == branch_10[1]
-                 violation_12 == branch_10[2]
-             IN  /\ used' = IF violation_12 = "" THEN used_3 ELSE used
-                 /\ total' = IF violation_12 = "" THEN total_11 ELSE total
-                 /\ violation' = violation_12
+          \E after_ \in
+            IF IF c_2 # undefined /\ used[c_2] # undefined /\ (used[c_2] < 3 => (total # undefined)) THEN used[c_2] < 3 /\ total < 6 ELSE TRUE
+            THEN LET violation_1 == IF ~(c_2 # undefined /\ used[c_2] # undefined /\ (used[c_2] < 3 => (total # undefined))) THEN "values in range" ELSE ""
+                     violation_2 == IF violation_1 = "" /\ ~(c_2 # undefined) THEN "values in range" ELSE violation_1
+                     violation_3 == IF violation_2 = "" /\ ~(c_2 # undefined /\ used[c_2] # undefined /\ used[c_2] + 1 \in amount) THEN "values in range" ELSE violation_2
+                     used_4 == [used EXCEPT ![c_2] = used[c_2] + 1]
+                     violation_5 == IF violation_3 = "" /\ ~(total # undefined) THEN "values in range" ELSE violation_3
+                     violation_6 == IF violation_5 = "" /\ ~(total < 6) THEN "too many" ELSE violation_5
+                     violation_7 == IF violation_6 = "" /\ ~(c_2 # undefined /\ used_4[c_2] # undefined) THEN "values in range" ELSE violation_6
+                     branch_11 ==
+                       IF violation_7 # ""
+                       THEN <<total, violation_7>>
+                       ELSE IF used_4[c_2] = 2
+                       THEN LET total_8 == 0
+                            IN  <<total_8, violation_7>>
+                       ELSE LET violation_9 == IF violation_7 = "" /\ ~(total # undefined /\ total + 1 \in range_0_6) THEN "values in range" ELSE violation_7
+                                total_10 == total + 1
+                            IN  IF violation_9 # "" THEN <<total, violation_9>> ELSE <<total_10, violation_9>>
+                     total_12 == branch_11[1]
+                     violation_13 == branch_11[2]
+                 IN  {IF violation_13 # "" THEN <<used, total, violation_13>> ELSE <<used_4, total_12, violation_13>>}
+            ELSE {} :
+            /\ used' = after_[1]
+            /\ total' = after_[2]
+            /\ violation' = after_[3]
 
         Next ==
           \/ \E c_2 \in client : take(c_2)
@@ -104,7 +113,7 @@ fn statements_become_definitions_and_violations_a_variable() {
 
         \* few: the invariant of line 15 does not hold
         few ==
-          (\A c_3 \in client : used[c_3] # undefined) /\ (\A c_3 \in client : used[c_3] <= 2)
+          (\A c_3_1 \in client : c_3_1 # undefined /\ used[c_3_1] # undefined) /\ (\A c_3_1 \in client : used[c_3_1] <= 2)
 
         \* Some step leads to a different state.
         NoDeadlock == ENABLED <<Next>>_vars
@@ -115,8 +124,8 @@ fn statements_become_definitions_and_violations_a_variable() {
         SPECIFICATION Spec
         CONSTANT undefined = undefined
         INVARIANTS
-          TypeOK
           NoViolation
+          TypeOK
           few
           NoDeadlock
         CHECK_DEADLOCK FALSE

@@ -1,0 +1,1 @@
+startstate begin end; rule begin end;

@@ -1,0 +1,13 @@
+type c: 0..1; idx: 0..2;
+var d: array [c] of boolean; a: array [idx] of idx; b: idx;
+function h(v: idx): idx;
+begin if forall k: c do d[k] | v < 2 end then return 1; else return 0; end; end;
+function g(v: idx): idx;
+var n: idx;
+begin n := 0; for k: c do if d[k] & n < 2 then n := n + 1; end; end; if v > n then return n; end; return (v + 1) % 3; end;
+startstate begin for k: c do d[k] := k = 0; end; for i: idx do a[i] := 0; end; b := 0; end;
+rule begin alias z: a[h(b)] do b := h(z); z := g(b); end; end;
+rule begin b := a[h(a[h(b)])]; end;
+rule begin b := g(a[g(a[g(b)])]); end;
+rule begin for k: c do a[g(a[g(k)])] := g(k); end; end;
+ruleset k: c do rule begin d[k] := !d[k]; end; end;

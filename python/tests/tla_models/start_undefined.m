@@ -1,0 +1,3 @@
+var x: 0..3; y: 0..3;
+startstate begin y := x + 1; end;
+rule begin y := 0; x := 0; end;
