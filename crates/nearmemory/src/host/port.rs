@@ -167,7 +167,7 @@ impl<'a> HostPort<'a> {
     fn miss_of(&mut self, line: u64) -> Option<&mut Miss> {
         let (core, host) = (self.core, &mut *self.host);
         let core_bit = 1 << core;
-        if host.misses.get(&line).is_some_and(|miss| miss.is_dropped) {
+        if host.will_drop(line) {
             return None;
         }
         let l1_cores = host.misses.get(&line).map_or(0, |miss| miss.l1_cores);
@@ -428,7 +428,8 @@ impl<'a> HostPort<'a> {
         Reply::Done(())
     }
 
-    /// Prefetches a line of far memory or of a scratchpad, into the core's own cache too if `into_l1`.
+    /// Prefetches a line of far memory or of a scratchpad, into the core's own cache too if `into_l1`. The prefetch is
+    /// dropped if the line on its way will be dropped.
     fn prefetch_line(&mut self, line: u64, into_l1: bool) {
         let (core, core_bit) = (self.core, 1 << self.core);
         let l1_is_full = self.host.cores[core].misses >= self.host.platform.l1_misses.value;
@@ -437,6 +438,10 @@ impl<'a> HostPort<'a> {
             if into_l1 && self.host.cores[core].l1.find(line).is_none() {
                 self.host.fill_core_cache(core, line, self.now);
             }
+            return;
+        }
+        if self.host.will_drop(line) {
+            self.host.counters.dropped += 1;
             return;
         }
         self.host.use_miss(line);

@@ -140,6 +140,11 @@ impl Host {
         }
     }
 
+    /// True if the line is on its way, and is not to be cached when it arrives.
+    pub(super) fn will_drop(&self, line: u64) -> bool {
+        (self.misses.get(&line)).is_some_and(|miss| miss.is_dropped)
+    }
+
     /// True if there are lines that [`Host::drop_unused_prefetches`] would drop.
     pub(super) fn has_unused_prefetches(&self) -> bool {
         self.has_prefetchers()

@@ -215,6 +215,29 @@ fn prefetches_in_flight_are_not_stale_after_synchronisation() {
     }
 }
 
+/// A prefetch instruction does not wait for a line that a fence has dropped: it is dropped too, and the core has as many
+/// misses left as before. With a miss lost for each, the core would hang after `host.l1_misses` of them.
+#[test]
+fn prefetches_of_dropped_lines_are_dropped() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let source = "crates/nearmemory/tests/programs/dropped-host.c";
+    let host = compile("host", source, &[]);
+    // The third load of a run prefetches lines 7 to 10 after the first one, which arrive after the loaded line.
+    let platform = platform(&[
+        WIDE,
+        ("prefetcher.streams", "1"),
+        ("prefetcher.distance", "5"),
+        ("prefetcher.degree", "4"),
+    ]);
+    let runs = 2 * platform.l1_misses.value;
+    let result = run(&platform, &host, &format!("{runs} 10"), &[], None);
+    assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{}", result.text);
+    assert_eq!(result.text, format!("{runs}\n"));
+    assert_eq!(result.counter("host: prefetches dropped"), runs);
+}
+
 /// The shipped programs verify their results and have no race with prefetchers of several kinds, with and without
 /// evictions.
 #[test]
