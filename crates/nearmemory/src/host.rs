@@ -110,8 +110,8 @@ struct Miss {
     l1_cores: u64,
     /// True if a hardware prefetcher has requested the line, and no access has used it.
     is_unused: bool,
-    /// True if the line is not to be cached when it arrives: see [`Host::drop_unused_prefetches`]. Accesses wait until
-    /// then.
+    /// True if the line is not to be cached when it arrives: see [`Host::drop_unused_prefetches`] and
+    /// [`Host::drop_before_store`]. Accesses wait until then.
     is_dropped: bool,
 }
 

@@ -291,6 +291,7 @@ impl<'a> HostPort<'a> {
         if let Some(reply) = self.stall_before_access(line) {
             return reply;
         }
+        self.host.drop_before_store(self.queue, self.now, line);
         if let Some(copy) = self.cached_copy(line) {
             let old_value = read_word(&copy.data, address, size);
             let is_changed = !copy.dirty || old_value != value;
@@ -300,7 +301,6 @@ impl<'a> HostPort<'a> {
                 self.queue.change();
             }
             self.report_store(address, size);
-            self.train_prefetcher(line);
             return Reply::Done(());
         }
         let core = self.core;
@@ -311,7 +311,6 @@ impl<'a> HostPort<'a> {
                 miss.storing_cores |= 1 << core;
                 self.queue.change();
                 self.report_store(address, size);
-                self.train_prefetcher(line);
                 Reply::Done(())
             }
             None => self.stall_access(),
@@ -465,7 +464,7 @@ impl<'a> HostPort<'a> {
 }
 
 impl HostPort<'_> {
-    /// Lets the core's hardware prefetcher observe an access to a line, and requests the lines that it proposes.
+    /// Lets the core's hardware prefetcher observe a load of a line, and requests the lines that it proposes.
     fn train_prefetcher(&mut self, line: u64) {
         if !self.host.has_prefetchers() || !self.host.is_far(line) {
             return;
@@ -610,8 +609,7 @@ impl Memory for HostPort<'_> {
                 return self.stall_access();
             }
         }
-        let orders_later_loads = fence.successors & (fence_bits::READ | fence_bits::INPUT) != 0;
-        if orders_loads && orders_later_loads && self.host.has_unused_prefetches() {
+        if orders_loads && fence.successors != 0 && self.host.has_unused_prefetches() {
             if self.stalls_for_event() {
                 return Reply::Wait;
             }

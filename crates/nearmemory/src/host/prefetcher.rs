@@ -1,8 +1,10 @@
 //! Hardware prefetcher of a host core, and the lines of far memory that it has requested.
 //!
 //! Far memory is not coherent with the host's caches, so a line that no program has requested must not change a value.
-//! A fence that orders earlier loads before later ones therefore drops all lines that hardware has prefetched and no
-//! access has used, and those on their way: the value of a later load is read after the fence, as without a prefetcher.
+//! A fence that orders earlier loads therefore drops all lines that hardware has prefetched and no access has used, and
+//! those on their way: the value of a later load is read after the fence, as without a prefetcher. A store drops such
+//! a line too and requests it again, because dependencies order stores after loads without a fence: the bytes around
+//! the stored ones are read after the store. Stores therefore profit from no prefetch, and start none.
 
 use super::{Host, FAR};
 use crate::platform::Platform;
@@ -53,7 +55,7 @@ impl Prefetcher {
         }
     }
 
-    /// Observes an access to a line, by number, and returns the numbers of the lines to prefetch.
+    /// Observes a load of a line, by number, and returns the numbers of the lines to prefetch.
     pub(super) fn observe(&mut self, line: u64) -> impl Iterator<Item = u64> + use<> {
         let line = line as i64;
         let stream = self.advance(line);
@@ -150,6 +152,22 @@ impl Host {
         self.has_prefetchers()
             && (!self.unused_prefetches.is_empty()
                 || self.misses.values().any(|miss| miss.is_unused))
+    }
+
+    /// Drops a line that is to be stored to if hardware has prefetched it and no access has used it; if it is on its
+    /// way, when it arrives.
+    #[inline(always)]
+    pub(super) fn drop_before_store(&mut self, queue: &mut Queue, now: Time, line: u64) {
+        if !self.has_prefetchers() {
+            return;
+        }
+        if self.unused_prefetches.remove(&line) {
+            let way = self.llc.remove(line);
+            self.handle_eviction(queue, now, way, 0);
+        }
+        if let Some(miss) = self.misses.get_mut(&line) {
+            miss.is_dropped |= miss.is_unused;
+        }
     }
 
     /// Drops the lines that hardware has prefetched and no access has used, and those on their way when they arrive.

@@ -1,8 +1,11 @@
 // Host of prefetched.c: reads the first half of some lines of far memory in order, while a near-memory core stores the
 // second half, and then the second half. A hardware prefetcher that follows the first half reads lines of the second
 // half before they are stored. Prints the sum of the first words of all lines: of the lines' numbers, if none is stale.
-// Compile-time macro:
-//   RACES  reads the second half without waiting for the core
+// Compile-time macros:
+//   RACES   reads the second half without waiting for the core
+//   STORES  stores other words of the second half's lines after a look at the register pipe, without a fence, and
+//           flushes these lines, before it reads them
+//   FENCED  with STORES: a fence orders the look before the stores
 
 #include "nearmemory/programs/bench.h"
 
@@ -19,6 +22,15 @@ int main(void) {
   require(nm_spawn(0, "prefetched", (uint64_t[4]){(uintptr_t)far + LINES * NM_LINE, LINES}) == 0, "no start");
   require(nm_receive_word(registers, &word), "the core sends nothing");
   for (uint64_t i = 0; i < LINES; i++) sum += far[i * 16];
+#ifdef STORES
+  while (registers->flag != NM_FULL) {
+  }
+#ifdef FENCED
+  __asm__ volatile("fence ir, w" ::: "memory");
+#endif
+  for (uint64_t i = LINES; i < 2 * LINES; i++) far[i * 16 + 1] = i;
+  nm_flush_all(far + LINES * 16, LINES * NM_LINE);
+#endif
 #ifndef RACES
   require(nm_receive_word(registers, &word), "the core sends nothing");
 #endif

@@ -215,6 +215,45 @@ fn prefetches_in_flight_are_not_stale_after_synchronisation() {
     }
 }
 
+/// The host stores a word of each line after a core has stored these lines and has notified the host: the other words
+/// keep the core's values, also of lines that a prefetcher has read before, or that are on their way to the host. The
+/// stores depend on the notice, or a fence orders the notice before them.
+#[test]
+fn stores_to_prefetched_lines_keep_other_words() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let folder = "crates/nearmemory/tests/programs";
+    let source = format!("{folder}/prefetched.c");
+    for definitions in [&["-DSTORES"][..], &["-DSTORES", "-DFENCED"]] {
+        let host = compile("host", &format!("{folder}/prefetched-host.c"), definitions);
+        // The lines are in the cache at the notice with a short path, and on their way with a long one.
+        for (path, wait, distance) in [
+            ("204ns", 10_000, "1"),
+            ("204ns", 10_000, "4"),
+            ("204ns", 10_000, "16"),
+            ("60us", 320_000, "16"),
+            ("60us", 325_000, "16"),
+            ("60us", 330_000, "16"),
+        ] {
+            let channel = compile("channel", &source, &[&format!("-DWAIT={wait}")]);
+            let channels: [(&str, &[u8]); 1] = [("prefetched", &channel)];
+            let platform = platform(&[
+                WIDE,
+                ("device.path", path),
+                ("prefetcher.streams", "4"),
+                ("prefetcher.distance", distance),
+                ("prefetcher.degree", "4"),
+            ]);
+            let result = run_watched(&platform, &host, "", &channels, None);
+            let context = format!("{definitions:?} {path} {wait} {distance}");
+            assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{context}");
+            assert_eq!(result.text, "1128\n", "{context}");
+            assert!(result.counter(REQUESTED) > result.counter(USED), "{context}");
+        }
+    }
+}
+
 /// A prefetch instruction does not wait for a line that a fence has dropped: it is dropped too, and the core has as many
 /// misses left as before. With a miss lost for each, the core would hang after `host.l1_misses` of them.
 #[test]
