@@ -566,8 +566,12 @@ impl Memory for HostPort<'_> {
         if !matches!(self.host.region(address, amo.size as u64), Region::Main) {
             return Reply::Fault;
         }
-        if self.host.shares_main() && self.stalls_for_event() {
+        let drops_prefetches = amo.acquire && self.host.has_unused_prefetches();
+        if (self.host.shares_main() || drops_prefetches) && self.stalls_for_event() {
             return Reply::Wait;
+        }
+        if drops_prefetches {
+            self.host.drop_unused_prefetches(self.queue, self.now);
         }
         self.extra_latency = self
             .host

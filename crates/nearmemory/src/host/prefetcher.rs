@@ -1,10 +1,11 @@
 //! Hardware prefetcher of a host core, and the lines of far memory that it has requested.
 //!
 //! Far memory is not coherent with the host's caches, so a line that no program has requested must not change a value.
-//! A fence that orders earlier loads therefore drops all lines that hardware has prefetched and no access has used, and
-//! those on their way: the value of a later load is read after the fence, as without a prefetcher. A store drops such
-//! a line too and requests it again, because dependencies order stores after loads without a fence: the bytes around
-//! the stored ones are read after the store. Stores therefore profit from no prefetch, and start none.
+//! A fence that orders earlier loads, or an atomic access with acquire semantics, therefore drops all lines that
+//! hardware has prefetched and no access has used, and those on their way: the value of a later load is read
+//! afterwards, as without a prefetcher. A load that only depends on an earlier one may return an older value. A store
+//! drops such a line too and requests it again, because dependencies order stores after loads without a fence: the
+//! bytes around the stored ones are read after the store. Stores therefore profit from no prefetch, and start none.
 
 use super::{Host, FAR};
 use crate::platform::Platform;

@@ -2,6 +2,8 @@
 // second half, and then the second half. A hardware prefetcher that follows the first half reads lines of the second
 // half before they are stored. Prints the sum of the first words of all lines: of the lines' numbers, if none is stale.
 // Compile-time macros:
+//   ACQUIRE waits for the core by atomic accesses with acquire semantics to a line of the host's own memory, without
+//           fences
 //   RACES   reads the second half without waiting for the core
 //   STORES  stores other words of the second half's lines after a look at the register pipe, without a fence, and
 //           flushes these lines, before it reads them
@@ -12,6 +14,9 @@
 // Lines of each half.
 #define LINES 24
 
+// Line of the host's own memory whose first word the core sets.
+static uint64_t notice[16] __attribute__((aligned(NM_LINE)));
+
 int main(void) {
   volatile uint64_t *far = nm_far_alloc(2 * LINES * NM_LINE);
   for (uint64_t i = 0; i < LINES; i++) far[i * 16] = i;
@@ -19,7 +24,12 @@ int main(void) {
   nm_give(0, (uint64_t *)far, 2 * LINES * NM_LINE);
   struct nm_registers *registers = nm_registers_of(0, 0);
   uint64_t word, sum = 0;
-  require(nm_spawn(0, "prefetched", (uint64_t[4]){(uintptr_t)far + LINES * NM_LINE, LINES}) == 0, "no start");
+  uint64_t arguments[4] = {(uintptr_t)far + LINES * NM_LINE, LINES};
+#ifdef ACQUIRE
+  nm_give(0, notice, sizeof notice);
+  arguments[2] = (uintptr_t)notice;
+#endif
+  require(nm_spawn(0, "prefetched", arguments) == 0, "no start");
   require(nm_receive_word(registers, &word), "the core sends nothing");
   for (uint64_t i = 0; i < LINES; i++) sum += far[i * 16];
 #ifdef STORES
@@ -31,7 +41,10 @@ int main(void) {
   for (uint64_t i = LINES; i < 2 * LINES; i++) far[i * 16 + 1] = i;
   nm_flush_all(far + LINES * 16, LINES * NM_LINE);
 #endif
-#ifndef RACES
+#ifdef ACQUIRE
+  while (__atomic_fetch_or(notice, 0, __ATOMIC_ACQUIRE) == 0) {
+  }
+#elif !defined RACES
   require(nm_receive_word(registers, &word), "the core sends nothing");
 #endif
   for (uint64_t i = LINES; i < 2 * LINES; i++) sum += far[i * 16];  // loads

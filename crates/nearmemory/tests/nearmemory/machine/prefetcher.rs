@@ -215,6 +215,38 @@ fn prefetches_in_flight_are_not_stale_after_synchronisation() {
     }
 }
 
+/// A host that waits for a core by atomic accesses with acquire semantics loads what the core has stored, as with
+/// fences. The lines are in the cache at the notice with a short path, and on their way with a long one.
+#[test]
+fn prefetched_lines_are_not_stale_after_an_acquire() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let folder = "crates/nearmemory/tests/programs";
+    let host = compile(
+        "host",
+        &format!("{folder}/prefetched-host.c"),
+        &["-DACQUIRE"],
+    );
+    for (path, wait) in [("204ns", 10_000), ("60us", 320_000), ("60us", 330_000)] {
+        let definition = format!("-DWAIT={wait}");
+        let channel = compile("channel", &format!("{folder}/prefetched.c"), &[&definition]);
+        let channels: [(&str, &[u8]); 1] = [("prefetched", &channel)];
+        let platform = platform(&[
+            WIDE,
+            ("device.path", path),
+            ("prefetcher.streams", "4"),
+            ("prefetcher.distance", "16"),
+            ("prefetcher.degree", "4"),
+        ]);
+        // Without the race detector, which knows no atomic accesses as synchronisation with copy engines.
+        let result = run(&platform, &host, "", &channels, None);
+        assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{path} {wait}");
+        assert_eq!(result.text, "1128\n", "{path} {wait}");
+        assert!(result.counter(REQUESTED) > result.counter(USED));
+    }
+}
+
 /// The host stores a word of each line after a core has stored these lines and has notified the host: the other words
 /// keep the core's values, also of lines that a prefetcher has read before, or that are on their way to the host. The
 /// stores depend on the notice, or a fence orders the notice before them.
@@ -249,13 +281,16 @@ fn stores_to_prefetched_lines_keep_other_words() {
             let context = format!("{definitions:?} {path} {wait} {distance}");
             assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{context}");
             assert_eq!(result.text, "1128\n", "{context}");
-            assert!(result.counter(REQUESTED) > result.counter(USED), "{context}");
+            assert!(
+                result.counter(REQUESTED) > result.counter(USED),
+                "{context}"
+            );
         }
     }
 }
 
-/// A prefetch instruction does not wait for a line that a fence has dropped: it is dropped too, and the core has as many
-/// misses left as before. With a miss lost for each, the core would hang after `host.l1_misses` of them.
+/// A prefetch instruction does not wait for a line that a fence has dropped: it is dropped too, and the core has as
+/// many misses left as before. With a miss lost for each, the core would hang after `host.l1_misses` of them.
 #[test]
 fn prefetches_of_dropped_lines_are_dropped() {
     if !require::require("riscv-gcc") {
