@@ -298,8 +298,9 @@ fn kinds_of_dram_do_not_mix() {
     let mut platform = Platform::enzian();
     for name in ["dram.standard", "dram.scheduler", "dram.t_ras"] {
         let error = platform.set(name, "ddr4-2400").expect_err("another kind");
-        let expected = "needs DRAM with a standard, which this machine has not: `standard` and `scheduler` belong in the \
-                        table `[dram]` of a machine file";
+        let expected =
+            "needs DRAM with a standard, which this machine has not: `standard` and `scheduler` belong in the table \
+             `[dram]` of a machine file";
         assert_eq!(error, format!("`{name}` {expected}"));
     }
     platform.set("dram.row_bytes", "64B").expect("a size");

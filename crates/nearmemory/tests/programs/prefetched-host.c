@@ -5,8 +5,8 @@
 //   ACQUIRE waits for the core by atomic accesses with acquire semantics to a line of the host's own memory, without
 //           fences
 //   RACES   reads the second half without waiting for the core
-//   STORES  stores other words of the second half's lines after a look at the register pipe, without a fence, and
-//           flushes these lines, before it reads them
+//   STORES  stores other words of the second half's lines, the last line first, after a look at the register pipe,
+//           without a fence, and flushes these lines, before it reads them
 //   FENCED  with STORES: a fence orders the look before the stores
 
 #include "nearmemory/programs/bench.h"
@@ -14,8 +14,10 @@
 // Lines of each half.
 #define LINES 24
 
+#ifdef ACQUIRE
 // Line of the host's own memory whose first word the core sets.
 static uint64_t notice[16] __attribute__((aligned(NM_LINE)));
+#endif
 
 int main(void) {
   volatile uint64_t *far = nm_far_alloc(2 * LINES * NM_LINE);
@@ -38,7 +40,7 @@ int main(void) {
 #ifdef FENCED
   __asm__ volatile("fence ir, w" ::: "memory");
 #endif
-  for (uint64_t i = LINES; i < 2 * LINES; i++) far[i * 16 + 1] = i;
+  for (uint64_t i = 2 * LINES; i-- > LINES;) far[i * 16 + 1] = i;
   nm_flush_all(far + LINES * 16, LINES * NM_LINE);
 #endif
 #ifdef ACQUIRE
