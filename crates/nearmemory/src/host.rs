@@ -57,6 +57,8 @@ pub struct HostCounters {
     pub hardware_used: u64,
     /// Hardware prefetches dropped because too many misses were outstanding.
     pub hardware_dropped: u64,
+    /// Lines requested by hardware prefetchers that synchronisation or stores have dropped on their way.
+    pub hardware_discarded: u64,
     /// Lines of host memory that copy engines have read and written.
     pub copied_reads: u64,
     /// See [`HostCounters::copied_reads`].
@@ -110,8 +112,8 @@ struct Miss {
     l1_cores: u64,
     /// True if a hardware prefetcher has requested the line, and no access has used it.
     is_unused: bool,
-    /// True if the line is not to be cached when it arrives: see [`Host::drop_unused_prefetches`]. Accesses wait until
-    /// then.
+    /// True if the line is not to be cached when it arrives: see [`Host::drop_unused_prefetches`] and
+    /// [`Host::drop_before_store`]. Accesses wait until then.
     is_dropped: bool,
 }
 
@@ -616,6 +618,7 @@ impl Host {
             return Vec::new();
         };
         if miss.is_dropped {
+            self.counters.hardware_discarded += 1;
             if let Some(races) = &mut queue.races {
                 races.drop_line(line);
             }

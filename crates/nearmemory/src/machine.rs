@@ -805,6 +805,10 @@ impl Machine {
                     host.hardware_used,
                 ),
                 ("host: hardware prefetches dropped", host.hardware_dropped),
+                (
+                    "host: hardware prefetches dropped on their way",
+                    host.hardware_discarded,
+                ),
             ];
             all_counters.extend(counters.map(|(name, value)| (name.to_string(), value)));
         }

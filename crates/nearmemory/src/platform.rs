@@ -183,6 +183,12 @@ impl Platform {
         }
         match &self.memory {
             Memory::Jedec(dram) => dram.check().map_err(|error| ("dram", error)),
+            Memory::Dram(dram) if dram.row_bytes.value < LINE as u64 => {
+                let bytes = dram.row_bytes.value;
+                let error =
+                    format!("dram.row_bytes is {bytes} bytes, less than a line of {LINE} bytes");
+                Err(("dram", error))
+            }
             _ => Ok(()),
         }
     }

@@ -167,7 +167,7 @@ impl<'a> HostPort<'a> {
     fn miss_of(&mut self, line: u64) -> Option<&mut Miss> {
         let (core, host) = (self.core, &mut *self.host);
         let core_bit = 1 << core;
-        if host.misses.get(&line).is_some_and(|miss| miss.is_dropped) {
+        if host.will_drop(line) {
             return None;
         }
         let l1_cores = host.misses.get(&line).map_or(0, |miss| miss.l1_cores);
@@ -291,6 +291,7 @@ impl<'a> HostPort<'a> {
         if let Some(reply) = self.stall_before_access(line) {
             return reply;
         }
+        self.host.drop_before_store(self.queue, self.now, line);
         if let Some(copy) = self.cached_copy(line) {
             let old_value = read_word(&copy.data, address, size);
             let is_changed = !copy.dirty || old_value != value;
@@ -300,7 +301,6 @@ impl<'a> HostPort<'a> {
                 self.queue.change();
             }
             self.report_store(address, size);
-            self.train_prefetcher(line);
             return Reply::Done(());
         }
         let core = self.core;
@@ -311,7 +311,6 @@ impl<'a> HostPort<'a> {
                 miss.storing_cores |= 1 << core;
                 self.queue.change();
                 self.report_store(address, size);
-                self.train_prefetcher(line);
                 Reply::Done(())
             }
             None => self.stall_access(),
@@ -428,7 +427,8 @@ impl<'a> HostPort<'a> {
         Reply::Done(())
     }
 
-    /// Prefetches a line of far memory or of a scratchpad, into the core's own cache too if `into_l1`.
+    /// Prefetches a line of far memory or of a scratchpad, into the core's own cache too if `into_l1`. The prefetch is
+    /// dropped if the line on its way will be dropped.
     fn prefetch_line(&mut self, line: u64, into_l1: bool) {
         let (core, core_bit) = (self.core, 1 << self.core);
         let l1_is_full = self.host.cores[core].misses >= self.host.platform.l1_misses.value;
@@ -437,6 +437,10 @@ impl<'a> HostPort<'a> {
             if into_l1 && self.host.cores[core].l1.find(line).is_none() {
                 self.host.fill_core_cache(core, line, self.now);
             }
+            return;
+        }
+        if self.host.will_drop(line) {
+            self.host.counters.dropped += 1;
             return;
         }
         self.host.use_miss(line);
@@ -460,7 +464,7 @@ impl<'a> HostPort<'a> {
 }
 
 impl HostPort<'_> {
-    /// Lets the core's hardware prefetcher observe an access to a line, and requests the lines that it proposes.
+    /// Lets the core's hardware prefetcher observe a load of a line, and requests the lines that it proposes.
     fn train_prefetcher(&mut self, line: u64) {
         if !self.host.has_prefetchers() || !self.host.is_far(line) {
             return;
@@ -562,8 +566,12 @@ impl Memory for HostPort<'_> {
         if !matches!(self.host.region(address, amo.size as u64), Region::Main) {
             return Reply::Fault;
         }
-        if self.host.shares_main() && self.stalls_for_event() {
+        let drops_prefetches = amo.acquire && self.host.has_unused_prefetches();
+        if (self.host.shares_main() || drops_prefetches) && self.stalls_for_event() {
             return Reply::Wait;
+        }
+        if drops_prefetches {
+            self.host.drop_unused_prefetches(self.queue, self.now);
         }
         self.extra_latency = self
             .host
@@ -605,8 +613,7 @@ impl Memory for HostPort<'_> {
                 return self.stall_access();
             }
         }
-        let orders_later_loads = fence.successors & (fence_bits::READ | fence_bits::INPUT) != 0;
-        if orders_loads && orders_later_loads && self.host.has_unused_prefetches() {
+        if orders_loads && fence.successors != 0 && self.host.has_unused_prefetches() {
             if self.stalls_for_event() {
                 return Reply::Wait;
             }

@@ -1,8 +1,12 @@
 //! Hardware prefetcher of a host core, and the lines of far memory that it has requested.
 //!
 //! Far memory is not coherent with the host's caches, so a line that no program has requested must not change a value.
-//! A fence that orders earlier loads before later ones therefore drops all lines that hardware has prefetched and no
-//! access has used, and those on their way: the value of a later load is read after the fence, as without a prefetcher.
+//! A fence that orders earlier loads, or an atomic access with acquire semantics, therefore drops all lines that
+//! hardware has prefetched and no access has used, and those on their way: the value of a later load is read
+//! afterwards, as without a prefetcher. The lines of all cores are dropped, as the last-level cache is shared. A load
+//! that only depends on an earlier one may return an older value. A store drops such a line too and requests it again,
+//! because dependencies order stores after loads without a fence: the bytes around the stored ones are read after the
+//! store. Stores therefore profit from no prefetch, and start none.
 
 use super::{Host, FAR};
 use crate::platform::Platform;
@@ -53,7 +57,7 @@ impl Prefetcher {
         }
     }
 
-    /// Observes an access to a line, by number, and returns the numbers of the lines to prefetch.
+    /// Observes a load of a line, by number, and returns the numbers of the lines to prefetch.
     pub(super) fn observe(&mut self, line: u64) -> impl Iterator<Item = u64> + use<> {
         let line = line as i64;
         let stream = self.advance(line);
@@ -75,11 +79,12 @@ impl Prefetcher {
             return None;
         }
         let expects = |stream: &Stream| stream.stride != 0 && stream.last + stream.stride == line;
+        let is_repeated = |stream: &Stream| stream.last == line;
         let is_near = |stream: &Stream| (line - stream.last).abs() <= self.max_stride;
-        let mut streams = self.streams.iter();
-        let position = streams
-            .position(expects)
-            .or_else(|| self.streams.iter().position(is_near));
+        let streams = &self.streams;
+        let position = (streams.iter().position(expects))
+            .or_else(|| streams.iter().position(is_repeated))
+            .or_else(|| streams.iter().position(is_near));
         let Some(position) = position else {
             self.streams.truncate(self.max_streams - 1);
             let stream = Stream {
@@ -140,11 +145,32 @@ impl Host {
         }
     }
 
+    /// True if the line is on its way, and is not to be cached when it arrives.
+    pub(super) fn will_drop(&self, line: u64) -> bool {
+        (self.misses.get(&line)).is_some_and(|miss| miss.is_dropped)
+    }
+
     /// True if there are lines that [`Host::drop_unused_prefetches`] would drop.
     pub(super) fn has_unused_prefetches(&self) -> bool {
         self.has_prefetchers()
             && (!self.unused_prefetches.is_empty()
-                || self.misses.values().any(|miss| miss.is_unused))
+                || (self.misses.values()).any(|miss| miss.is_unused && !miss.is_dropped))
+    }
+
+    /// Drops a line that is to be stored to if hardware has prefetched it and no access has used it; if it is on its
+    /// way, when it arrives.
+    #[inline(always)]
+    pub(super) fn drop_before_store(&mut self, queue: &mut Queue, now: Time, line: u64) {
+        if !self.has_prefetchers() {
+            return;
+        }
+        if self.unused_prefetches.remove(&line) {
+            let way = self.llc.remove(line);
+            self.handle_eviction(queue, now, way, 0);
+        }
+        if let Some(miss) = self.misses.get_mut(&line) {
+            miss.is_dropped |= miss.is_unused;
+        }
     }
 
     /// Drops the lines that hardware has prefetched and no access has used, and those on their way when they arrive.
@@ -226,6 +252,20 @@ mod tests {
         };
         assert_eq!(count(1), []);
         assert_eq!(count(2), [3, 35, 4, 36]);
+    }
+
+    /// Two streams 4 lines apart are both followed although each line is accessed twice: a repeated access belongs to
+    /// the stream of its line, not to the other stream, which is also near.
+    #[test]
+    fn repeated_accesses_belong_to_their_own_stream() {
+        let mut near = prefetcher([2, 4, 1, 1]);
+        // The second stream starts 5 lines above the first one, and waits for two lines of it.
+        prefetched(&mut near, &[20, 21, 22, 27, 28, 23, 24, 29, 25]);
+        let in_turn = [26, 30, 26, 30, 27, 31, 27, 31, 28, 32];
+        assert_eq!(
+            prefetched(&mut near, &in_turn).concat(),
+            [27, 31, 28, 32, 29, 33]
+        );
     }
 
     /// Without streams there are no prefetches.

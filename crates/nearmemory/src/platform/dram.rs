@@ -228,8 +228,13 @@ pub(super) fn set(memory: &mut Memory, name: &str, value: &str) -> Option<Result
 
 /// Returns the error for a name that the other kind of DRAM has.
 fn needs(name: &str, needs_standard: bool) -> String {
-    let with = if needs_standard { "with" } else { "without" };
-    format!("`{name}` needs DRAM {with} a `{STANDARD}`")
+    match needs_standard {
+        true => format!(
+            "`{name}` needs DRAM with a standard, which this machine has not: `standard` and `scheduler` belong in the \
+             table `[dram]` of a machine file"
+        ),
+        false => format!("`{name}` needs DRAM without a `{STANDARD}`"),
+    }
 }
 
 /// Returns the requirement of a name that only one kind of DRAM has, for the error of a file in which the name is

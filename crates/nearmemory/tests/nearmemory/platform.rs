@@ -296,13 +296,20 @@ fn kinds_of_dram_do_not_mix() {
     let expected = "unknown key `dram.scheduler`: it needs DRAM with a `dram.standard`";
     assert_eq!(refresh, expected);
     let mut platform = Platform::enzian();
-    for (name, kind) in [("dram.scheduler", "with"), ("dram.t_ras", "with")] {
-        let error = platform.set(name, "1ns").expect_err("another kind");
-        assert_eq!(
-            error,
-            format!("`{name}` needs DRAM {kind} a `dram.standard`")
-        );
+    for name in ["dram.standard", "dram.scheduler", "dram.t_ras"] {
+        let error = platform.set(name, "ddr4-2400").expect_err("another kind");
+        let expected =
+            "needs DRAM with a standard, which this machine has not: `standard` and `scheduler` belong in the table \
+             `[dram]` of a machine file";
+        assert_eq!(error, format!("`{name}` {expected}"));
     }
+    platform.set("dram.row_bytes", "64B").expect("a size");
+    let expected = "dram.row_bytes is 64 bytes, less than a line of 128 bytes";
+    assert_eq!(platform.check(), Err(expected.to_string()));
+    let short_rows = message(&with_dram(&simple.replace("\"8KiB\"", "\"64B\"")));
+    assert_eq!(short_rows, expected);
+    platform.set("dram.row_bytes", "128B").expect("a size");
+    assert_eq!(platform.check(), Ok(()));
     platform.set("memory_cache.size", "1KiB").expect("a size");
     platform.set("memory_cache.line", "4KiB").expect("a line");
     assert!(platform

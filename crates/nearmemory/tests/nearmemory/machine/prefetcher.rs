@@ -14,6 +14,7 @@ const SHORT_RUNS: u64 = 11;
 const REQUESTED: &str = "host: lines prefetched by hardware";
 const USED: &str = "host: lines prefetched by hardware and used";
 const DROPPED: &str = "host: hardware prefetches dropped";
+const DROPPED_ON_THEIR_WAY: &str = "host: hardware prefetches dropped on their way";
 
 /// The shipped machine with some settings.
 fn platform(settings: &[(&str, &str)]) -> Platform {
@@ -41,33 +42,46 @@ fn rates() -> Option<Vec<u8>> {
 /// Enough reads in flight in the directory for all prefetches of these tests.
 const WIDE: (&str, &str) = ("device.slice_reads", "32");
 
-/// With a prefetcher D lines ahead, D lines and the loaded one are in flight: a line takes the latency of a load,
-/// divided by D + 1. Without a prefetcher, it takes the latency.
+/// A prefetcher with distance D and degree N first requests line J at the load of line J - D - N + 1, so that D + N
+/// lines are in flight, with the loaded one: a line takes the latency of a load, divided by D + N. Without a
+/// prefetcher, it takes the latency.
 #[test]
 fn sequential_reads_take_the_latency_over_the_lines_in_flight() {
     let Some(host) = rates() else {
         return;
     };
     let (latency, _) = measure(&host, ONE_LOAD, 0, &[WIDE]);
-    for (streams, distance) in [("0", "1"), ("1", "1"), ("1", "3"), ("4", "7"), ("1", "15")] {
+    for (streams, distance, degree) in [
+        ("0", "1", "1"),
+        ("1", "1", "1"),
+        ("1", "3", "1"),
+        ("4", "7", "1"),
+        ("1", "15", "1"),
+        ("1", "1", "2"),
+        ("1", "6", "2"),
+        ("1", "4", "4"),
+    ] {
         let settings = [
             WIDE,
             ("prefetcher.streams", streams),
             ("prefetcher.distance", distance),
-            ("prefetcher.degree", "1"),
+            ("prefetcher.degree", degree),
         ];
         // The difference has neither the first lines, which are not prefetched, nor the fences around the loop.
         let [few, many] =
             [256, 512].map(|lines| measure(&host, SEQUENTIAL_LINES, lines, &settings).0);
         let in_flight = match streams {
             "0" => 1,
-            _ => distance.parse::<u64>().expect("a number") + 1,
+            _ => [distance, degree]
+                .map(|lines| lines.parse::<u64>().expect("a number"))
+                .iter()
+                .sum(),
         };
         let expected = 256 * latency / in_flight;
         let difference = (many - few).abs_diff(expected);
         assert!(
             difference <= expected / 20,
-            "{streams} {distance}: {} {expected}",
+            "{streams} {distance} {degree}: {} {expected}",
             many - few
         );
     }
@@ -205,6 +219,7 @@ fn prefetches_in_flight_are_not_stale_after_synchronisation() {
     ]);
     // The host reads 18 lines one after the other, each in 60 us: the last prefetches are on their way after 324,000
     // clocks of the core, for 9,000 clocks from far memory to the host.
+    let mut dropped = 0;
     for wait in (310_000..350_000).step_by(2_500) {
         let source = format!("{folder}/prefetched.c");
         let channel = compile("channel", &source, &[&format!("-DWAIT={wait}")]);
@@ -212,7 +227,119 @@ fn prefetches_in_flight_are_not_stale_after_synchronisation() {
         let result = run_watched(&platform, &host, "", &channels, None);
         assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{wait}");
         assert_eq!(result.text, "1128\n", "{wait}");
+        dropped += result.counter(DROPPED_ON_THEIR_WAY);
     }
+    assert!(dropped > 0, "no line was on its way at the notice");
+}
+
+/// A host that waits for a core by atomic accesses with acquire semantics loads what the core has stored, as with
+/// fences. The lines are in the cache at the notice with a short path, and on their way with a long one.
+#[test]
+fn prefetched_lines_are_not_stale_after_an_acquire() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let folder = "crates/nearmemory/tests/programs";
+    let host = compile(
+        "host",
+        &format!("{folder}/prefetched-host.c"),
+        &["-DACQUIRE"],
+    );
+    let mut dropped = 0;
+    for (path, wait) in [
+        ("204ns", 10_000),
+        ("60us", 332_500),
+        ("60us", 335_000),
+        ("60us", 337_500),
+        ("60us", 340_000),
+    ] {
+        let definition = format!("-DWAIT={wait}");
+        let channel = compile("channel", &format!("{folder}/prefetched.c"), &[&definition]);
+        let channels: [(&str, &[u8]); 1] = [("prefetched", &channel)];
+        let platform = platform(&[
+            WIDE,
+            ("device.path", path),
+            ("prefetcher.streams", "4"),
+            ("prefetcher.distance", "16"),
+            ("prefetcher.degree", "4"),
+        ]);
+        // Without the race detector, which knows no atomic accesses as synchronisation with copy engines.
+        let result = run(&platform, &host, "", &channels, None);
+        dropped += result.counter(DROPPED_ON_THEIR_WAY);
+        assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{path} {wait}");
+        assert_eq!(result.text, "1128\n", "{path} {wait}");
+        assert!(result.counter(REQUESTED) > result.counter(USED));
+    }
+    assert!(dropped > 0, "no line was on its way at the notice");
+}
+
+/// The host stores a word of each line after a core has stored these lines and has notified the host: the other words
+/// keep the core's values, also of lines that a prefetcher has read before, or that are on their way to the host. The
+/// stores depend on the notice, or a fence orders the notice before them.
+#[test]
+fn stores_to_prefetched_lines_keep_other_words() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let folder = "crates/nearmemory/tests/programs";
+    let source = format!("{folder}/prefetched.c");
+    for definitions in [&["-DSTORES"][..], &["-DSTORES", "-DFENCED"]] {
+        let host = compile("host", &format!("{folder}/prefetched-host.c"), definitions);
+        // The lines are in the cache at the notice with a short path, and on their way with a long one.
+        let mut dropped = 0;
+        for (path, wait, distance) in [
+            ("204ns", 10_000, "1"),
+            ("204ns", 10_000, "4"),
+            ("204ns", 10_000, "16"),
+            ("60us", 332_500, "16"),
+            ("60us", 335_000, "16"),
+            ("60us", 337_500, "16"),
+            ("60us", 340_000, "16"),
+        ] {
+            let channel = compile("channel", &source, &[&format!("-DWAIT={wait}")]);
+            let channels: [(&str, &[u8]); 1] = [("prefetched", &channel)];
+            let platform = platform(&[
+                WIDE,
+                ("device.path", path),
+                ("prefetcher.streams", "4"),
+                ("prefetcher.distance", distance),
+                ("prefetcher.degree", "4"),
+            ]);
+            let result = run_watched(&platform, &host, "", &channels, None);
+            let context = format!("{definitions:?} {path} {wait} {distance}");
+            dropped += result.counter(DROPPED_ON_THEIR_WAY);
+            assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{context}");
+            assert_eq!(result.text, "1128\n", "{context}");
+            assert!(
+                result.counter(REQUESTED) > result.counter(USED),
+                "{context}"
+            );
+        }
+        assert!(dropped > 0, "{definitions:?}: no line was on its way");
+    }
+}
+
+/// A prefetch instruction does not wait for a line that a fence has dropped: it is dropped too, and the core has as
+/// many misses left as before. With a miss lost for each, the core would hang after `host.l1_misses` of them.
+#[test]
+fn prefetches_of_dropped_lines_are_dropped() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let source = "crates/nearmemory/tests/programs/dropped-host.c";
+    let host = compile("host", source, &[]);
+    // The third load of a run prefetches lines 7 to 10 after the first one, which arrive after the loaded line.
+    let platform = platform(&[
+        WIDE,
+        ("prefetcher.streams", "1"),
+        ("prefetcher.distance", "5"),
+        ("prefetcher.degree", "4"),
+    ]);
+    let runs = 2 * platform.l1_misses.value;
+    let result = run(&platform, &host, &format!("{runs} 10"), &[], None);
+    assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{}", result.text);
+    assert_eq!(result.text, format!("{runs}\n"));
+    assert_eq!(result.counter("host: prefetches dropped"), runs);
 }
 
 /// The shipped programs verify their results and have no race with prefetchers of several kinds, with and without
