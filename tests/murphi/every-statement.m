@@ -1,5 +1,6 @@
 -- verdict: verified
 -- states: 3507
+-- rumur: refuses
 --
 -- Every operator and every kind of statement, on small numbers of both signs.
 const limit: 2;
