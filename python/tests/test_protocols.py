@@ -175,8 +175,8 @@ def test_violation_has_a_sequence_that_can_be_drawn(tmp_path: Path, cohkit_comma
     assert verdict["outcome"] == "violated"
     counterexample = verdict["counterexample"]
     assert counterexample is not None
-    # Steps as texts belong to sequences of levels.
-    assert set(counterexample) == set(get_type_hints(types.Counterexample)) - {"steps"}
+    # Steps as texts belong to sequences of levels, and to paths under fairness.
+    assert set(counterexample) == set(get_type_hints(types.Counterexample)) - {"steps", "repeats_from"}
     [sequence] = counterexample["sequences"]
     file = tmp_path / "broken.coh"
     file.write_text(FAULTY_ECI)
