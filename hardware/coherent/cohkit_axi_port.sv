@@ -1,6 +1,8 @@
 // Memory port of a home as AXI4: each access is a single beat of the line's width.
 //
 // One access is outstanding at a time, so that all have the ID 0. Address and data of a write leave independently.
+// Signals of AXI4 that never change are left out: a system connects them to constants (LEN 0, SIZE of the line,
+// BURST INCR, LAST 1).
 
 module cohkit_axi_port #(
   parameter int unsigned LineWidth = 4,
@@ -44,9 +46,14 @@ module cohkit_axi_port #(
 );
   logic address_sent_q, data_sent_q, reads, writes, unused;
 
+  if (DataWidth < 8 || DataWidth != 8 << $clog2(StrobeWidth)) begin : gen_invalid_width
+    $error("cohkit_axi_port: DataWidth must be 8 times a power of two");
+  end
+
   assign unused = ^{b_resp_i[0], r_resp_i[0]};
-  assign reads  = mem_valid_i && !mem_write_i;
-  assign writes = mem_valid_i && mem_write_i;
+  // The state of the home is undefined until the first clock edge of the reset.
+  assign reads  = rst_ni && mem_valid_i && !mem_write_i;
+  assign writes = rst_ni && mem_valid_i && mem_write_i;
 
   assign aw_valid_o = writes && !address_sent_q;
   assign w_valid_o  = writes && !data_sent_q;

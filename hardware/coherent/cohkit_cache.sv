@@ -82,15 +82,17 @@ module cohkit_cache #(
   output logic [DataWidth-1:0]             rsp_data_o,       // of a read
 
   output logic                             step_o,           // a row is executed
-  output logic                             unexpected_o      // a message has no row, or needs an entry that it has not
+  output logic                             unexpected_o      // a message or an eviction has no row, or a message needs
+                                                             // an entry that it has not
 );
   import cohkit_coherent_pkg::*;
 
   localparam int unsigned Sets     = 1 << SetWidth;
+  localparam int unsigned SetBits  = SetWidth > 0 ? SetWidth : 1;
   localparam int unsigned WayWidth = Ways > 1 ? $clog2(Ways) : 1;
 
   typedef logic [LineWidth-1:0] line_t;
-  typedef logic [SetWidth-1:0]  set_t;
+  typedef logic [SetBits-1:0]   set_t;
   typedef logic [WayWidth-1:0]  way_t;
   typedef enum logic [1:0] {Nothing, Message, Access, Eviction} source_e;
 
@@ -119,6 +121,10 @@ module cohkit_cache #(
   logic [DataWidth-1:0]         copy, stored;
   logic                         unused;
 
+  if (Ways < 1 || LineWidth < 1 || LineWidth < SetWidth) begin : gen_invalid_size
+    $error("cohkit_cache: Ways and LineWidth must be at least 1, and SetWidth at most LineWidth");
+  end
+
   // Writes in messages go to the home.
   assign unused = ^current.strobe;
 
@@ -141,8 +147,8 @@ module cohkit_cache #(
   // Entries of the message and of the outstanding access. Without an entry, an access uses a free one, or that of a
   // victim.
   assign current     = in_message_i[index];
-  assign message_set = set_t'(current.line);
-  assign access_set  = set_t'(line_q);
+  assign message_set = SetWidth > 0 ? set_t'(current.line) : '0;
+  assign access_set  = SetWidth > 0 ? set_t'(line_q) : '0;
   always_comb begin
     for (int unsigned i = 0; i < Ways; i++) begin
       access_used[i]  = states_q[access_set][i] != initial_state_i
@@ -227,10 +233,11 @@ module cohkit_cache #(
                    && (step_effect_i == NoRow && access_in_place_i
                        || take && (write_q ? step_perform_i : step_reads_i));
   assign step_o       = take;
-  assign unexpected_o = source == Message
-                        && (step_effect_i == NoRow
-                            || take && !present
-                               && (step_state_i != initial_state_i || step_variables_i != initial_variables_i));
+  assign unexpected_o = source == Eviction && step_effect_i == NoRow
+                        || source == Message
+                           && (step_effect_i == NoRow
+                               || take && !present
+                                  && (step_state_i != initial_state_i || step_variables_i != initial_variables_i));
 
   always_comb begin
     in_take_o  = '0;

@@ -1,4 +1,5 @@
-// Queue of the messages from one sender to one receiver that share an order, or of one channel without an order.
+// Queue of the messages from one sender to one receiver that share an order, or of one channel without an order. An
+// order is one of all lines.
 //
 // `room_o` is high if `Sends` further messages fit, so that a step of the sender never overflows the queue.
 // Without an order, a first message that stalls goes to the end of the queue, so that it holds up no message of another
@@ -30,6 +31,10 @@ module cohkit_channel #(
   logic [CountWidth-1:0]   count_q;
   logic                    rotate;
 
+  if (Depth < 2 || Depth < Sends) begin : gen_invalid_depth
+    $error("cohkit_channel: Depth must be at least 2, and at least the number of messages that a step sends");
+  end
+
   function automatic logic [PointerWidth-1:0] next(input logic [PointerWidth-1:0] pointer);
     next = pointer == PointerWidth'(Depth - 1) ? '0 : PointerWidth'(pointer + 1'b1);
   endfunction
@@ -38,6 +43,12 @@ module cohkit_channel #(
   assign valid_o   = count_q != '0;
   assign message_o = messages_q[read_q];
   assign rotate    = !Ordered && stall_i && valid_o && !push_i && !take_i;
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && push_i) assert (count_q < CountWidth'(Depth)) else $error("cohkit_channel: a message has no room");
+  end
+`endif
 
   always_ff @(posedge clk_i) begin
     if (push_i) messages_q[write_q] <= message_i;

@@ -1,9 +1,9 @@
 // Home of all lines of a memory, with a directory entry for every line.
 //
-// One event is handled at a time. A row that sends the line from memory waits for the data first. A row that uses
-// memory waits until the previous write is acknowledged. Memory waits for no message, so neither wait leads to a
-// deadlock. All other rows go on meanwhile. A message that stalls, or whose answers have no room, lets the messages of other queues
-// pass.
+// One event is handled at a time. A row that sends the line from memory waits for the data first, and no other row is
+// executed meanwhile. A row that uses memory waits until the previous write is acknowledged, and rows that do not use
+// memory are executed meanwhile. Memory waits for no message, so neither wait leads to a deadlock. A message that
+// stalls, or whose answers have no room, lets the messages of other queues pass.
 //
 // A constructed home starts memory operations, and handles their end as an event.
 
@@ -21,7 +21,8 @@ module cohkit_home #(
   parameter int unsigned Agents      = 3,
   parameter int unsigned Queues      = 3,
   parameter int unsigned Sends       = 1,
-  parameter bit          Defers      = 1'b0,    // the table defers writes, so that their bytes are kept for each line
+  parameter bit          Defers      = 1'b0,    // the table writes bytes of an earlier message, kept for each line
+  parameter bit          Starts      = 1'b0,    // it starts stores of requests, whose bytes are kept without a `defer`
 
   localparam int unsigned Inputs      = Agents * Queues,
   localparam int unsigned QueueWidth  = Queues > 1 ? $clog2(Queues) : 1,
@@ -239,7 +240,7 @@ module cohkit_home #(
     bytes_t [Lines-1:0] deferred_q;
     assign deferred = deferred_q[current.line];
     always_ff @(posedge clk_i) begin
-      if (execute && step_carries_store_i && !step_memory_i.write && !step_memory_i.start_store) begin
+      if (execute && step_carries_store_i && (step_memory_i.defer || Starts && !step_memory_i.start_store)) begin
         deferred_q[current.line] <= '{data: current.data, strobe: current.strobe};
       end
     end

@@ -1,7 +1,7 @@
 // Random accesses to the processor ports of a system, and its memory, with random delays.
 //
-// Lines printed: those of `monitors.sv`; `T AGENT` for an access without progress, and `E` when everything is quiescent
-// after the requested number of messages.
+// Lines printed: those of `monitors.sv`; `T AGENT` for an access without progress, `F AGENT` for an agent that signals
+// `unexpected_o`, and `E` when everything is quiescent after the requested number of messages.
 
 module bench #(
   parameter int unsigned Caches     = 2,
@@ -82,6 +82,7 @@ module bench #(
   int unsigned             quiet;
   longint                  messages_before;
   always @(posedge clk_i) begin
+    for (int unsigned i = 0; i <= Caches; i++) if (rst_ni && unexpected[i]) $display("F %h", i);
     messages_before <= monitor_pkg::messages;
     quiet           <= monitor_pkg::messages != messages_before || outstanding != '0 || req_valid != '0 ? 0 : quiet + 1;
     for (int unsigned i = 0; i < Caches; i++) begin
@@ -89,15 +90,15 @@ module bench #(
       if (req_valid[i] && req_ready[i]) begin
         req_valid[i]   <= 1'b0;
         outstanding[i] <= 1'b1;
-        since[i]       <= '0;
       end
       if (rsp_valid[i]) outstanding[i] <= 1'b0;
-      if (outstanding[i] && since[i] == Timeout) begin
+      if ((outstanding[i] || req_valid[i]) && since[i] == Timeout) begin
         $display("T %h", i);
         $finish;
       end
       if (!req_valid[i] && !outstanding[i] && monitor_pkg::messages < messages_i && $urandom_range(2) == 0) begin
         req_valid[i]    <= 1'b1;
+        since[i]        <= '0;
         req_write[i]    <= $urandom_range(1) == 1;
         req_uncached[i] <= $urandom_range(3) == 0;
         req_line[i]     <= LineWidth'($urandom_range(Lines - 1));

@@ -4,9 +4,13 @@
 #if VM_TRACE
 #include "verilated_fst_c.h"
 #endif
+#include <csignal>
+#include <cstdio>
 #include <cstdlib>
 
 int main(int argc, char** argv) {
+  // The reader closes the pipe after a difference. The loop then ends, and the waveform is complete up to there.
+  std::signal(SIGPIPE, SIG_IGN);
   VerilatedContext context;
   context.commandArgs(argc, argv);
   Vbench bench{&context};
@@ -20,7 +24,7 @@ int main(int argc, char** argv) {
   bench.rst_ni = 0;
   // State is random before the reset, so that assertions begin after it.
   context.assertOn(false);
-  for (long cycle = 0; !context.gotFinish(); cycle++) {
+  for (long cycle = 0; !context.gotFinish() && !std::ferror(stdout); cycle++) {
     if (cycle == 4) {
       bench.rst_ni = 1;
       context.assertOn(true);

@@ -1,10 +1,16 @@
 //! Constructs that the units of a system cannot serve.
 
+use super::queues::Queues;
 use crate::agents::layout::{Agent, Agents};
 use crate::rom::{refuse, Refusal};
-use cohkit_protocol::controller::{Access, Effect, Event, Statement};
+use cohkit_protocol::controller::{Access, Effect, Event, Rule, Statement};
 use cohkit_protocol::execute::{Machine, Outcome, Trigger};
+use cohkit_protocol::protocol::MessageId;
 use cohkit_protocol::terms::{StateId, Type};
+use std::collections::BTreeSet;
+
+/// Combinations of sender and field values of one message that are tested at most.
+const MAX_COMBINATIONS: u64 = 1 << 16;
 
 /// Checks that the units can serve all rows of a protocol's agents.
 ///
@@ -23,17 +29,55 @@ pub fn check(agents: &Agents) -> Result<(), Refusal> {
             format!("`{name}` has a bound of messages in flight"),
         );
     }
+    check_orders(agents)?;
     check_home(agents)?;
     for agent in &agents.agents[1..] {
         check_rows(agents, agent)?;
         check_accesses(agents, agent)?;
         check_uninvited(agents, agent)?;
     }
+    match protocol.guarantee.coherent {
+        true => Ok(()),
+        false => refuse(agents.home.span, "`guarantee none`"),
+    }
+}
+
+/// Checks that no message stalls in a queue that keeps more order than the file declares. Such a queue could hold a
+/// message of another line, on which the stalled message waits.
+fn check_orders(agents: &Agents) -> Result<(), Refusal> {
+    let protocol = agents.protocol;
+    let queues = Queues::new(protocol);
+    let rows = agents.agents.iter().flat_map(|agent| {
+        let rows = agents.controller(agent).rules.iter();
+        rows.filter(|row| agent.states.contains(&row.state.index()))
+    });
+    for row in rows.filter(|row| row.effect == Effect::Stall) {
+        let Event::Message(message) = row.event else {
+            continue;
+        };
+        if queues.queues[queues.of(protocol, message)].exceeds_order {
+            let name = &protocol.message(message).name;
+            let feature = format!("`{name}` stalls in an order `per line` or `behind` messages");
+            return refuse(row.span, feature);
+        }
+    }
     Ok(())
 }
 
-/// Checks that a home that starts memory operations does not also read memory within a row.
+/// Checks that no row writes deferred bytes while its own message carries others that it does not use, and that a home
+/// that starts memory operations does not also read memory within a row.
 fn check_home(agents: &Agents) -> Result<(), Refusal> {
+    let loses_store = |row: &&Rule| {
+        let has = |statement: Statement| row.has_statement(&|s| *s == statement);
+        matches!(row.event, Event::Message(m) if agents.protocol.message(m).carries.store())
+            && has(Statement::CommitDeferred)
+            && !has(Statement::WriteMemory)
+            && !has(Statement::DeferStore)
+    };
+    if let Some(row) = agents.home.rules.iter().find(loses_store) {
+        let feature = "`write deferred` without `write` in a row whose message carries a store";
+        return refuse(row.span, feature);
+    }
     let starts = |s: &Statement| {
         matches!(
             s,
@@ -49,9 +93,8 @@ fn check_home(agents: &Agents) -> Result<(), Refusal> {
         Statement::Send { message, .. } => agents.protocol.message(*message).carries.line(),
         _ => false,
     };
-    let reads = |row: &&cohkit_protocol::controller::Rule| {
-        !matches!(row.event, Event::MemoryData(_)) && row.has_statement(&carries)
-    };
+    let reads =
+        |row: &&Rule| !matches!(row.event, Event::MemoryData(_)) && row.has_statement(&carries);
     match agents.home.rules.iter().find(reads).filter(|_| is_split) {
         Some(row) => refuse(
             row.span,
@@ -68,6 +111,9 @@ fn check_rows(agents: &Agents, agent: &Agent) -> Result<(), Refusal> {
         if rule.has_statement(&|s| matches!(s, Statement::BulkTransition { .. })) {
             return refuse(rule.span, "a row that changes every line of a cache");
         }
+        if rule.has_statement(&|s| *s == Statement::Retry) {
+            return refuse(rule.span, "a row with `retry`");
+        }
         if agent.plans[number].posts {
             return refuse(rule.span, "a store that no message completes");
         }
@@ -75,40 +121,53 @@ fn check_rows(agents: &Agents, agent: &Agent) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Checks that accesses can start, and that lines can be evicted.
+/// Checks that the accesses of the processor port can start, and that lines can be evicted.
 fn check_accesses(agents: &Agents, agent: &Agent) -> Result<(), Refusal> {
     let controller = agents.controller(agent);
-    let has_row = |state: usize, access: Access| {
+    let machine = Machine::new(controller, agents.remotes);
+    // A line without an entry is in the initial configuration.
+    let initial = agent.states.start;
+    let starts = |access: Access| {
+        let trigger = Trigger {
+            event: Event::Access(access),
+            sender: None,
+            executing_remote: Some(0),
+            home: 0,
+            fields: &[],
+        };
+        let mut configuration = machine.initial_in(StateId(initial as u16));
+        let outcome = machine.step(&mut configuration, trigger, &mut &*controller);
+        matches!(outcome, Ok(Outcome::Taken { .. }))
+    };
+    let optional = [Access::ReadOnce, Access::WritePartial, Access::WriteLine];
+    let optional = optional.into_iter();
+    let used = optional.filter(|access| agent.events.contains(&Event::Access(*access)));
+    let mut accesses = [Access::Load, Access::Store].into_iter().chain(used);
+    if let Some(access) = accesses.find(|access| !starts(*access)) {
+        let state = &controller.states[initial];
+        let feature = format!("`{}` has no row for `{}`", state.name, access.name());
+        return refuse(state.span, feature);
+    }
+    // If a guard leaves an eviction without a row, the cache signals `unexpected_o`.
+    let is_evicted = |state: usize| {
         controller.rules.iter().any(|rule| {
             rule.state.index() == state
-                && rule.event == Event::Access(access)
+                && rule.event == Event::Access(Access::Evict)
                 && matches!(rule.effect, Effect::Take { .. })
         })
     };
-    let initial = agent.states.start;
-    for (access, word) in [(Access::Load, "load"), (Access::Store, "store")] {
-        if !has_row(initial, access) {
-            let state = &controller.states[initial];
-            return refuse(
-                state.span,
-                format!("`{}` has no row for `{word}`", state.name),
-            );
-        }
-    }
-    let stable = agent
+    let mut stable = agent
         .states
         .clone()
-        .filter(|&state| controller.states[state].is_stable());
-    for state in stable.filter(|&state| state != initial) {
-        if !has_row(state, Access::Evict) {
+        .filter(|&state| state != initial && controller.states[state].is_stable());
+    match stable.find(|&state| !is_evicted(state)) {
+        Some(state) => {
             let state = &controller.states[state];
-            return refuse(
-                state.span,
-                format!("`{}` has no row for `evict`", state.name),
-            );
+            let feature = format!("`{}` has no row for `evict`", state.name);
+            refuse(state.span, feature)
         }
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Checks that no message gives an agent a line for which it has no entry: for all senders and field values, a message
@@ -117,19 +176,36 @@ fn check_uninvited(agents: &Agents, agent: &Agent) -> Result<(), Refusal> {
     let controller = agents.controller(agent);
     let machine = Machine::new(controller, agents.remotes);
     let initial = machine.initial_in(StateId(agent.states.start as u16));
-    let messages = agent.events.iter().filter_map(|event| match event {
-        Event::Message(message) => Some(*message),
+    let taken = controller.rules.iter().filter_map(|rule| match rule {
+        Rule {
+            event: Event::Message(message),
+            effect: Effect::Take { .. },
+            state,
+            ..
+        } if state.index() == agent.states.start => Some(*message),
         _ => None,
     });
+    let messages: BTreeSet<MessageId> = taken.collect();
     for message in messages {
         let event = Event::Message(message);
-        let fields = &agents.protocol.message(message).fields;
-        let counts: Vec<u64> = fields
+        let declared = agents.protocol.message(message);
+        let counts: Vec<u64> = declared
+            .fields
             .iter()
             .map(|field| values(agents, field.ty))
             .collect();
         let (low, high) = agents.senders(agent, event);
-        let combinations: u64 = counts.iter().product();
+        let combinations = counts
+            .iter()
+            .try_fold(1u64, |product, count| product.checked_mul(*count))
+            .filter(|&product| product <= MAX_COMBINATIONS / (u64::from(high - low) + 1));
+        let Some(combinations) = combinations else {
+            let feature = format!(
+                "`{}` has more than {MAX_COMBINATIONS} combinations of sender and fields",
+                declared.name
+            );
+            return refuse(declared.span, feature);
+        };
         for sender in low..=high {
             for number in 0..combinations {
                 let mut rest = number;
@@ -150,7 +226,7 @@ fn check_uninvited(agents: &Agents, agent: &Agent) -> Result<(), Refusal> {
                 let outcome = machine.step(&mut configuration, trigger, &mut &*controller);
                 if let Ok(Outcome::Taken { rule, .. }) = outcome {
                     if configuration != initial {
-                        let name = &agents.protocol.message(message).name;
+                        let name = &declared.name;
                         let feature =
                             format!("`{name}` may bring a line that the cache has not requested");
                         return refuse(controller.rules[rule].span, feature);

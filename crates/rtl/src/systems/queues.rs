@@ -18,6 +18,9 @@ pub struct Queue {
     pub channels: Vec<String>,
     /// True if its messages keep their order.
     pub ordered: bool,
+    /// True if it keeps more order than the file declares: an order of each line, or of single messages, is an order of
+    /// all messages of the queue.
+    pub exceeds_order: bool,
     /// True if it leads from caches to the home.
     pub up: bool,
     /// True if it leads from the home to caches.
@@ -47,7 +50,11 @@ impl Queues {
                     .for_each(|r| *r = new);
             }
         };
-        for order in &protocol.orders {
+        let mut exceeds_order = vec![false; count];
+        for (order, &per_line) in protocol.orders.iter().zip(&protocol.per_line) {
+            for channel in order.iter().filter(|_| per_line) {
+                exceeds_order[channel.index()] = true;
+            }
             join(
                 &order
                     .iter()
@@ -57,6 +64,7 @@ impl Queues {
         }
         let channel_of = |message: &MessageId| protocol.message(*message).channel.index();
         for order in &protocol.point_orders {
+            exceeds_order[channel_of(&order.message)] = true;
             let earlier = order.earlier.iter().map(channel_of);
             join(
                 &earlier
@@ -77,6 +85,7 @@ impl Queues {
             };
             queue.channels.push(declared.name.clone());
             queue.ordered |= ordered[channel];
+            queue.exceeds_order |= exceeds_order[channel];
             queue.up |= leads(End::Remote, End::Home);
             queue.down |= leads(End::Home, End::Remote);
             queue.between |= leads(End::Remote, End::Remote);

@@ -179,7 +179,8 @@ const HOME: &str = "
     cohkit_home #(
       .message_t(message_t), .event_e(event_e), .remote_t(remote_t), .fields_t(fields_t), .state_e(<PREFIX>_state_e),
       .variables_t(<PREFIX>_variables_t), .send_t(<PREFIX>_send_t), .memory_t(memory_t), .LineWidth(LineWidth),
-      .DataWidth(DataWidth), .Agents(Agents), .Queues(Queues), .Sends(<SENDS>), .Defers(<DEFERS>)
+      .DataWidth(DataWidth), .Agents(Agents), .Queues(Queues), .Sends(<SENDS>), .Defers(<DEFERS>),
+      .Starts(<STARTS>)
     ) u_home (
       .clk_i, .rst_ni,
       .in_valid_i(valid[Home]), .in_message_i(offered[Home]), .in_take_o(take[Home]), .in_stall_o(stall[Home]),
@@ -404,14 +405,18 @@ fn home(agents: &Agents) -> String {
         true => agents.event_name(event),
         false => agents.event_name(agents.events[0]),
     };
-    let defers = |s: &Statement| matches!(s, Statement::DeferStore | Statement::StartStore { .. });
-    let defers = agents
-        .home
-        .rules
-        .iter()
-        .any(|rule| rule.has_statement(&defers));
+    let has = |predicate: &dyn Fn(&Statement) -> bool| {
+        let mut rows = agents.home.rules.iter();
+        match rows.any(|row| row.has_statement(predicate)) {
+            true => "1'b1",
+            false => "1'b0",
+        }
+    };
+    let starts = |s: &Statement| matches!(s, Statement::StartStore { .. });
+    let defers = |s: &Statement| *s == Statement::DeferStore || starts(s);
     HOME.replace("<SENDS>", &agent.sends.to_string())
-        .replace("<DEFERS>", if defers { "1'b1" } else { "1'b0" })
+        .replace("<DEFERS>", has(&defers))
+        .replace("<STARTS>", has(&starts))
         .replace("<MEMORY_DATA>", &event(Event::MemoryData(0)))
         .replace("<MEMORY_DONE>", &event(Event::MemoryDone))
         .replace(

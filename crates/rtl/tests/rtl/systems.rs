@@ -16,7 +16,13 @@ use std::sync::atomic::AtomicBool;
 const MESSAGES: u64 = 50_000;
 
 /// Systems that are compared in every test: the name of the protocol, and the number of caches.
-const COMPARED: &[(&str, &[u16])] = &[("msi", &[3]), ("mesi", &[3]), ("moesi", &[3])];
+const COMPARED: &[(&str, &[u16])] = &[
+    ("msi", &[3]),
+    ("mesi", &[3]),
+    ("moesi", &[3]),
+    ("write-through", &[3]),
+    ("ccix", &[1, 2]),
+];
 
 /// Systems of a protocol: its name, and the numbers of caches of a small and of a large system.
 type Systems = (&'static str, [&'static [u16]; 2]);
@@ -24,9 +30,6 @@ type Systems = (&'static str, [&'static [u16]; 2]);
 /// Protocols that print, with homes that are written as rows.
 const WRITTEN: &[Systems] = &[
     ("ccix", [&[1, 1], &[2, 2]]),
-    ("cxl-bias", [&[2], &[4]]),
-    ("cxl-cache", [&[1, 1], &[2, 2]]),
-    ("cxl-mem", [&[2], &[4]]),
     ("mesi", [&[2], &[4]]),
     ("mesi-l1", [&[2], &[4]]),
     ("moesi", [&[2], &[4]]),
@@ -113,6 +116,8 @@ fn systems_follow_the_rows_in_lockstep() {
     }
     for (name, caches) in COMPARED {
         let printed = Printed::shipped(name, caches);
+        let agents = printed.agents().expect("every row has hardware");
+        assert!(check(&agents).is_ok(), "{name}");
         let program = program(&printed, &units(), &printed_files(&printed));
         let seed = 51;
         match run_with(&printed, &program, seed, 0) {
@@ -153,6 +158,30 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
         "cohkit_channel.sv",
         "assign rotate    = !Ordered && stall_i",
         "assign rotate    = (!Ordered || FAULT) && (stall_i || FAULT)",
+    ),
+    (
+        "queue that always has room",
+        "cohkit_channel.sv",
+        "assign room_o    = count_q",
+        "assign room_o    = FAULT || count_q",
+    ),
+    (
+        "access of another line",
+        "cohkit_cache.sv",
+        "tags_q[set][way] : line_q;",
+        "tags_q[set][way] : FAULT ? line_q ^ line_t'(2) : line_q;",
+    ),
+    (
+        "value without room",
+        "msi_system.sv",
+        "assign unexpected_o[Home] = unexpected || step && fault;",
+        "assign unexpected_o[Home] = unexpected || step && (fault || FAULT);",
+    ),
+    (
+        "port that is never ready",
+        "cohkit_cache.sv",
+        "assign req_ready_o = !pending_q;",
+        "assign req_ready_o = !pending_q && !FAULT;",
     ),
     (
         "early memory answer",
@@ -210,6 +239,18 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
     ),
 ];
 
+/// Changes the queues of a printed system to the number of messages for which a step of a cache or of the home waits,
+/// and one more.
+fn with_smallest_queues(files: &mut [File]) {
+    let (_, top) = files.last_mut().expect("the top");
+    let sends = top.split("int unsigned Sends  = ").nth(1);
+    let sends = sends.and_then(|rest| rest.split(';').next());
+    let sends: usize = sends.expect("constant").parse().expect("number");
+    let depth = "parameter int unsigned Depth     = 16,";
+    assert!(top.contains(depth));
+    *top = top.replace(depth, &depth.replace("16", &(sends + 1).to_string()));
+}
+
 /// Each of these faults, in printed and hand-written parts, is found in a run of the regular length.
 #[test]
 fn seeded_faults_are_found() {
@@ -218,6 +259,7 @@ fn seeded_faults_are_found() {
     }
     let printed = Printed::shipped("msi", &[3]);
     let (mut files, mut units) = (printed_files(&printed), units());
+    with_smallest_queues(&mut files);
     for (number, (description, file, original, fault)) in FAULTS.iter().enumerate() {
         let fault = fault.replace("FAULT", &format!("(monitor_pkg::fault == {})", number + 1));
         let mut texts = files.iter_mut().chain(units.iter_mut());
@@ -263,6 +305,10 @@ fn lint(systems: &[Systems]) {
         let mut command = Command::new("verilator");
         command.args(["--lint-only", "-Wall", "--top-module"]);
         command.arg(format!("{}_system", printed.protocol.name));
+        if *name == "msi" {
+            // The smallest cache.
+            command.args(["-GSetWidth=0", "-GWays=1"]);
+        }
         let output = command.args(files).current_dir(folder.path()).output();
         let output = output.expect("Verilator starts");
         let text = String::from_utf8_lossy(&output.stderr);
@@ -324,8 +370,29 @@ fn constructed_homes_have_neither_warnings_nor_latches() {
     }
 }
 
+/// Change of a protocol file: a text of the file, and its replacement.
+type Change = (&'static str, &'static str);
+
 /// Constructs that the units cannot serve: a file, changes of its text, the reason, and the row of the feature list.
-const REFUSED: &[(&str, &[(&str, &str)], &str, &str)] = &[
+const REFUSED: &[(&str, &[Change], &str, &str)] = &[
+    (
+        "cxl-bias",
+        &[],
+        "`MemRdS` stalls in an order `per line` or `behind` messages",
+        "messages that stall in an order `per line` or `behind` messages",
+    ),
+    (
+        "cxl-cache",
+        &[],
+        "`SnpInv` stalls in an order `per line` or `behind` messages",
+        "messages that stall in an order `per line` or `behind` messages",
+    ),
+    (
+        "cxl-mem",
+        &[],
+        "`BIConflictAck` stalls in an order `per line` or `behind` messages",
+        "messages that stall in an order `per line` or `behind` messages",
+    ),
     (
         "token",
         &[],
@@ -340,6 +407,12 @@ const REFUSED: &[(&str, &[(&str, &str)], &str, &str)] = &[
     ),
     (
         "write-through",
+        &[("line 64 bytes", "line 64 bytes\nguarantee none")],
+        "`guarantee none`",
+        "`guarantee none`",
+    ),
+    (
+        "write-through",
         &[("  V           | evict               |                | I        # silent\n", "")],
         "`V` has no row for `evict`",
         "states without a row for `evict`",
@@ -348,7 +421,31 @@ const REFUSED: &[(&str, &[(&str, &str)], &str, &str)] = &[
         "msi",
         &[("  I              | store                   | send GetM                                      | IM_AD\n", "")],
         "`I` has no row for `store`",
-        "initial states without a row for `load` or `store`",
+        "initial states without a row for an access of the port",
+    ),
+    (
+        "write-through",
+        &[
+            ("  I           | read_once           | send ReadOnce  | IR\n", ""),
+            ("| read_once           |                | stay", "| read_once           | send ReadOnce  | IR"),
+        ],
+        "`I` has no row for `read_once`",
+        "initial states without a row for an access of the port",
+    ),
+    (
+        "write-through",
+        &[("| read_once           |                | stay", "| read_once           | retry          | I")],
+        "a row with `retry`",
+        "rows with `retry`",
+    ),
+    (
+        "write-through",
+        &[(
+            "  W       | Read ReadOnce Write WriteLine ",
+            "  W | Write | write deferred, send Ack to writer | R\n  W | Read ReadOnce WriteLine ",
+        )],
+        "`write deferred` without `write` in a row whose message carries a store",
+        "rows with `write deferred` and without `write` whose message carries a store",
     ),
 ];
 
@@ -366,7 +463,8 @@ fn constructs_without_systems_are_refused_and_listed() {
                     assert!(text.contains(original), "{name}: {original}");
                     text.replace(original, changed)
                 });
-        let printed = Printed::new(&file, &text, &[2]);
+        let caches: &[u16] = if *name == "cxl-cache" { &[1, 1] } else { &[2] };
+        let printed = Printed::new(&file, &text, caches);
         let agents = printed.agents().expect("every row has hardware");
         let refusal = check(&agents).expect_err(reason);
         assert_eq!(refusal.feature, *reason);

@@ -3,17 +3,20 @@
 use super::records::{Bits, Bytes, PortAccess, Record, StepRecord};
 use crate::agents::layout::{bits, Agent, Agents};
 use crate::systems::queues::Queues;
+use cohkit_base::words::counted;
 use cohkit_protocol::controller::{Access, Controller, Event};
 use cohkit_protocol::execute::{Act, Configuration, Machine, Outcome, Receiver, Trigger};
 use cohkit_protocol::protocol::{MessageId, Permission, StateId};
-use cohkit_protocol::rows::event_words;
+use cohkit_protocol::rows::{event_words, fault_words};
 use cohkit_system::agent::{home, remote, HomeInput};
 use cohkit_system::plan::{hits, ProtocolFacts};
 use std::collections::VecDeque;
 
 mod contexts;
+mod words;
 
 use contexts::{HomeRow, RemoteRow};
+use words::{copy_words, end_words, writes_words};
 
 /// Bits of a line's number in the test bench.
 const LINE_BITS: u32 = 3;
@@ -95,7 +98,9 @@ impl Data {
         let current = self.values[line].last().copied();
         if bytes.strobe != u8::MAX && copy != current {
             return Err(format!(
-                "a write is performed on {copy:x?}; the last value is {current:x?}"
+                "a write is performed on the copy {}; the last value is {}",
+                copy_words(copy),
+                copy_words(current)
             ));
         }
         let value = bytes.merge(copy.unwrap_or(0));
@@ -212,22 +217,15 @@ impl<'a> Model<'a> {
                     event.map(|event| event_words(self.agents.protocol, self.agents.home, event));
                 let words = words.unwrap_or_default();
                 Err(format!(
-                    "{}, line {line}: {words} has no row, or no entry",
+                    "{}, line {line}: {words} has no row, or needs an entry that the cache has not",
                     self.name(agent)
                 ))
             }
+            Record::Failed(agent) => Err(format!("{} signals `unexpected_o`", self.name(agent))),
             Record::NoProgress(agent) => {
                 Err(format!("{}: an access makes no progress", self.name(agent)))
             }
             Record::End => self.end(),
-        }
-    }
-
-    /// Name of an agent.
-    fn name(&self, agent: usize) -> String {
-        match agent < usize::from(self.agents.total()) {
-            true => format!("cache {agent}"),
-            false => "home".to_string(),
         }
     }
 
@@ -308,7 +306,9 @@ impl<'a> Model<'a> {
         match copy == Some(result) && copy == current {
             true => Ok(()),
             false => Err(format!(
-                "a read of line {line} returns {result:x}; the copy is {copy:x?}, the last value {current:x?}"
+                "a read of line {line} returns {result:x}; the copy is {}, the last value {}",
+                copy_words(copy),
+                copy_words(current)
             )),
         }
     }
@@ -338,8 +338,14 @@ impl<'a> Model<'a> {
         let outcome = self.machines[index].step(&mut next, trigger, &mut &*controller);
         let (rule, acts) = match outcome {
             Ok(Outcome::Taken { rule, acts }) => (rule, acts),
-            Ok(other) => return Err(format!("the row is not taken: {other:?}")),
-            Err(error) => return Err(format!("the row cannot be executed: {:?}", error.fault)),
+            Ok(Outcome::Unexpected) => return Err("the table has no row".to_string()),
+            Ok(Outcome::Stall | Outcome::Refuse) => {
+                return Err("the row of the table does not take the event".to_string())
+            }
+            Err(error) => {
+                let (name, messages) = (self.name(agent), &self.agents.protocol.messages);
+                return Err(fault_words(&name, messages, controller, &error.fault));
+            }
         };
         self.covered[index][rule] = true;
         self.check_configuration(&mut record, &next)?;
@@ -391,7 +397,8 @@ impl<'a> Model<'a> {
         match found {
             Some(at) => Ok(self.flights.remove(at)),
             None => Err(format!(
-                "the message is not in flight, or overtakes another: {received:x?}"
+                "the message is not in flight, or overtakes another: {}",
+                self.flight_words(&received)
             )),
         }
     }
@@ -417,19 +424,10 @@ impl<'a> Model<'a> {
             true => Ok(()),
             false => Err(format!(
                 "state and variables are {}; the row leads to {}",
-                self.configuration_text(agent, &printed),
-                self.configuration_text(agent, next)
+                self.configuration_words(agent, &printed),
+                self.configuration_words(agent, next)
             )),
         }
-    }
-
-    /// Text of a state with its variables.
-    fn configuration_text(&self, agent: &Agent, configuration: &Configuration) -> String {
-        let states = &self.agents.controller(agent).states;
-        let name = states
-            .get(usize::from(configuration.state))
-            .map_or("none", |state| &state.name);
-        format!("{name} {:?}", configuration.slots)
     }
 
     /// Applies a row of a cache. Returns the messages that it sends.
@@ -444,8 +442,15 @@ impl<'a> Model<'a> {
         let (agent, line) = (record.agent, record.line);
         let plan = self.agent(agent).plans[rule];
         if let Event::Access(access) = event {
-            if access != Access::Evict && self.port_access(agent)?.1 != access {
-                return Err("this is not the access of the port".to_string());
+            if access != Access::Evict {
+                let (outstanding, requested) = self.port_access(agent)?;
+                let port_line = outstanding.port.line;
+                if (requested, port_line) != (access, line) {
+                    let word = requested.name();
+                    return Err(format!(
+                        "the access of the port is `{word}` of line {port_line}"
+                    ));
+                }
             }
         }
         let carries_line =
@@ -455,36 +460,61 @@ impl<'a> Model<'a> {
             .map(|flight| Some(flight.bytes.data));
         let own = self.data.copies[agent][line];
         let base = carried.unwrap_or(own);
-        let home = self.home();
-        let mut row = RemoteRow::new(&mut self.data, (agent, line, home), acts);
+        let (home, protocol) = (self.home(), self.agents.protocol);
+        let mut row = RemoteRow::new(&mut self.data, protocol, (agent, line, home), acts);
         let copy = remote(&self.facts, &plan.effects, own, carried, &mut row)?;
         let (sends, done, performed) = (row.sends, row.done, row.performed || plan.reads);
         self.data.copies[agent][line] = copy;
         if performed != record.perform || done.is_some() != record.done {
             return Err(format!(
-                "performs and completes: {} {}; the row: {performed} {}",
-                record.perform,
-                record.done,
-                done.is_some()
+                "the cache {}; the row {}",
+                end_words(record.perform, record.done),
+                end_words(performed, done.is_some())
             ));
         }
-        let access = self.data.accesses[agent];
+        if !performed && done.is_none() {
+            return Ok(sends);
+        }
+        let is_read = plan.reads || matches!(done, Some(Some(_)));
+        let access = self.end_access(agent, line, !is_read)?;
         if plan.reads {
             self.check_result(line, base, record.result)?;
         }
-        if let (Some(Some(value)), Some(access)) = (done, access) {
+        if let Some(Some(value)) = done {
             let values = &self.data.values[line][access.writes_before..];
             if value != record.result || !values.contains(&value) {
                 return Err(format!(
-                    "a read returns {:x}, and the row {value:x}; values since: {values:x?}",
-                    record.result
+                    "a read returns {:x}, and the row {value:x}; {} written since its start",
+                    record.result,
+                    counted(values.len() as u64 - 1, "value")
                 ));
             }
         }
-        if performed || done.is_some() {
-            self.data.accesses[agent] = None;
-        }
         Ok(sends)
+    }
+
+    /// Ends the outstanding access of a cache, which must be a read or a write of this line.
+    fn end_access(
+        &mut self,
+        agent: usize,
+        line: usize,
+        write: bool,
+    ) -> Result<Outstanding, Difference> {
+        let words = |write: bool, line: usize| {
+            format!("a {} of line {line}", if write { "write" } else { "read" })
+        };
+        match self.data.accesses[agent].take() {
+            Some(access) if (access.port.write, access.port.line) == (write, line) => Ok(access),
+            Some(access) => Err(format!(
+                "{} ends, and {} is outstanding",
+                words(write, line),
+                words(access.port.write, access.port.line)
+            )),
+            None => Err(format!(
+                "{} ends, and none is outstanding",
+                words(write, line)
+            )),
+        }
     }
 
     /// Applies a row of the home. Returns the messages that it sends.
@@ -503,7 +533,13 @@ impl<'a> Model<'a> {
         match event {
             Event::MemoryData(_) => match self.data.started_read.take() {
                 Some((line, Some(value))) if line == record.line => carried = Some(Some(value)),
-                other => return Err(format!("memory has returned no data: {other:x?}")),
+                Some((line, None)) => {
+                    return Err(format!("memory has returned no data of line {line}"))
+                }
+                Some((line, Some(_))) => {
+                    return Err(format!("the data of memory are those of line {line}"))
+                }
+                None => return Err("the home has started no read".to_string()),
             },
             Event::MemoryDone
                 if self
@@ -523,14 +559,20 @@ impl<'a> Model<'a> {
             }),
             _ => None,
         };
-        let home_number = self.home();
-        let mut row = HomeRow::new(&mut self.data, (record.line, home_number), write, acts);
+        let (home_number, protocol) = (self.home(), self.agents.protocol);
+        let mut row = HomeRow::new(
+            &mut self.data,
+            protocol,
+            (record.line, home_number),
+            write,
+            acts,
+        );
         let input = HomeInput {
             message: flight.map(|flight| flight.message),
             carried_copy: carried.as_ref(),
         };
         home(&self.facts, input, &mut row)?;
-        row.keep_write();
+        row.end(self.facts.slot);
         Ok(row.sends)
     }
 
@@ -589,7 +631,9 @@ impl<'a> Model<'a> {
         }
         if printed != expected {
             return Err(format!(
-                "it sends {printed:x?}; the row sends {expected:x?}"
+                "it sends {}; the row sends {}",
+                self.flights_words(&printed),
+                self.flights_words(&expected)
             ));
         }
         self.flights.extend(expected);
@@ -629,7 +673,8 @@ impl<'a> Model<'a> {
                 Ok(())
             }
             _ => Err(format!(
-                "memory writes {bytes:x?} to line {line}; expected: {expected:x?}"
+                "memory writes {bytes} to line {line}; expected: {}",
+                writes_words(&expected)
             )),
         }
     }
@@ -654,10 +699,15 @@ impl<'a> Model<'a> {
     fn end(&mut self) -> Result<(), Difference> {
         self.is_complete = true;
         if !self.flights.is_empty() || !self.data.expected.is_empty() {
-            let (flights, writes) = (&self.flights, &self.data.expected);
             return Err(format!(
-                "at the end, {flights:x?} are in flight, and {writes:x?} are not written"
+                "at the end, in flight: {}; not written: {}",
+                self.flights_words(&self.flights),
+                writes_words(&self.data.expected)
             ));
+        }
+        if let Some(agent) = self.data.accesses.iter().position(Option::is_some) {
+            let name = self.name(agent);
+            return Err(format!("at the end, an access of {name} is outstanding"));
         }
         let is_stable = |agent: usize, configuration: &Configuration| {
             let printed = self.agent(agent);

@@ -1,5 +1,7 @@
 //! Records that the test bench prints, one a line.
 
+use std::fmt;
+
 /// A record. Numbers of agents: caches first, then the home.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Record {
@@ -39,6 +41,8 @@ pub enum Record {
         /// Number of the event.
         event: usize,
     },
+    /// An agent signals an unexpected event, or a value without room.
+    Failed(usize),
     /// An access makes no progress.
     NoProgress(usize),
     /// Everything is quiescent.
@@ -60,6 +64,16 @@ impl Bytes {
         let bytes = (0..8).filter(|byte| self.strobe >> byte & 1 == 1);
         let mask = bytes.fold(0u64, |mask, byte| mask | 0xff << (8 * byte));
         base & !mask | self.data & mask
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(formatter, "{:x}", self.data)?;
+        match self.strobe {
+            u8::MAX => Ok(()),
+            strobe => write!(formatter, " (byte enables {strobe:08b})"),
+        }
     }
 }
 
@@ -197,6 +211,7 @@ pub fn record(line: &str) -> Option<Record> {
             line: number(1)? as usize,
             event: number(2)? as usize,
         },
+        "F" => Record::Failed(number(0)? as usize),
         "T" => Record::NoProgress(number(0)? as usize),
         "E" => Record::End,
         _ => return None,

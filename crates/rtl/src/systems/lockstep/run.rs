@@ -185,8 +185,11 @@ pub fn run(
     let output = child.stdout.take();
     let mut model = Model::new(agents);
     let result = follow(&mut model, output.map(BufReader::new), stop);
-    // The program ends by itself after the last record, and has no use after a difference.
-    let _ = child.kill();
+    // The program ends by itself after the last record, and has no use after a difference. One that records a waveform
+    // completes the file: it ends when it finds the pipe closed.
+    if run.waveform.is_none() || result == Err(RunError::Stopped) {
+        let _ = child.kill();
+    }
     child.wait().map_err(failed)?;
     result?;
     Ok(Report {
@@ -220,7 +223,10 @@ fn follow(
             return Ok(());
         }
     }
-    Err(RunError::Failed(
-        "the program of the system ended early".to_string(),
-    ))
+    match stop.load(Ordering::Relaxed) {
+        true => Err(RunError::Stopped),
+        false => Err(RunError::Failed(
+            "the program of the system ended early".to_string(),
+        )),
+    }
 }

@@ -3,7 +3,7 @@
 use super::{receiver, Data, DeferredWrite, Difference, ExpectedWrite, Flight};
 use crate::systems::lockstep::records::Bytes as Written;
 use cohkit_protocol::execute::Act;
-use cohkit_protocol::protocol::StateId;
+use cohkit_protocol::protocol::{Protocol, StateId};
 use cohkit_system::agent::{
     Bytes, HomeContext, MemoryOp, OutgoingMessage, RemoteContext, RowContext, RowProblem,
 };
@@ -20,6 +20,8 @@ fn whole(data: u64) -> Written {
 pub(super) struct RemoteRow<'m> {
     /// Data of the lines.
     data: &'m mut Data,
+    /// Protocol of the row.
+    protocol: &'m Protocol,
     /// Number of the cache.
     agent: usize,
     /// Number of the line.
@@ -40,11 +42,13 @@ impl<'m> RemoteRow<'m> {
     /// Environment of a row of the cache `agent` on `line`.
     pub(super) fn new(
         data: &'m mut Data,
+        protocol: &'m Protocol,
         (agent, line, home): (usize, usize, usize),
         acts: Vec<Act>,
     ) -> RemoteRow<'m> {
         RemoteRow {
             data,
+            protocol,
             agent,
             line,
             home,
@@ -80,7 +84,7 @@ impl RowContext for RemoteRow<'_> {
     }
 
     fn report(&mut self, problem: RowProblem<Option<u64>>) -> Result<(), Difference> {
-        Err(format!("{problem:x?}"))
+        Err(problem.violation(self.protocol).description)
     }
 
     fn send(&mut self, outgoing: OutgoingMessage<Option<u64>>) -> Result<(), Difference> {
@@ -138,6 +142,8 @@ impl RemoteContext for RemoteRow<'_> {
 pub(super) struct HomeRow<'m> {
     /// Data of the lines.
     data: &'m mut Data,
+    /// Protocol of the row.
+    protocol: &'m Protocol,
     /// Number of the line.
     line: usize,
     /// Number of the home.
@@ -156,12 +162,14 @@ impl<'m> HomeRow<'m> {
     /// Environment of a row on `line`, whose message carries `write`, if any.
     pub(super) fn new(
         data: &'m mut Data,
+        protocol: &'m Protocol,
         (line, home): (usize, usize),
         write: Option<DeferredWrite>,
         acts: Vec<Act>,
     ) -> HomeRow<'m> {
         HomeRow {
             data,
+            protocol,
             line,
             home,
             write,
@@ -171,10 +179,11 @@ impl<'m> HomeRow<'m> {
         }
     }
 
-    /// Ends the row: keeps a write that the row has not used, and expects the row's write in memory.
-    pub(super) fn keep_write(&mut self) {
-        if let Some(write) = self.write.take() {
-            self.data.deferred[self.line].get_or_insert(write);
+    /// Ends the row: keeps a write that the row has not used, if the home starts stores later, and expects the row's
+    /// write in memory.
+    pub(super) fn end(&mut self, starts_stores: bool) {
+        if let Some(write) = self.write.take().filter(|_| starts_stores) {
+            self.data.deferred[self.line] = Some(write);
         }
         if let Some(bytes) = self.written.take() {
             self.data.expected.push_back(ExpectedWrite {
@@ -223,7 +232,7 @@ impl RowContext for HomeRow<'_> {
     }
 
     fn report(&mut self, problem: RowProblem<Option<u64>>) -> Result<(), Difference> {
-        Err(format!("{problem:x?}"))
+        Err(problem.violation(self.protocol).description)
     }
 
     fn send(&mut self, outgoing: OutgoingMessage<Option<u64>>) -> Result<(), Difference> {
