@@ -55,7 +55,7 @@ fn search_text(text: &str, remotes: u16, fairness: Fairness) -> Search {
 }
 
 #[test]
-fn no_transaction_of_a_shipped_protocol_starves_under_strong_fairness() {
+fn shipped_protocols_do_not_starve_under_strong_fairness() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols");
     let mut verified = 0;
     for entry in std::fs::read_dir(folder).expect("the folder can be read") {
