@@ -156,7 +156,8 @@ pub fn search(system: &System, fairness: Fairness, mut limits: Limits) -> Search
     let mut paths = [Paths::default(), Paths::default()];
     let mut classes: FxHashMap<Class, u32> = FxHashMap::default();
     let counts = |exploration: &Exploration<_>, paths: &[Paths; 2]| {
-        (exploration.states().len(), paths[1].graph.transitions())
+        let transitions = paths[1].steps.iter().flatten().count();
+        (exploration.states().len(), transitions)
     };
     loop {
         let number = match exploration.next(&mut limits) {
