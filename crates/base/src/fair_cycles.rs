@@ -50,11 +50,6 @@ impl Graph {
         self.ends.push(self.transitions.len());
     }
 
-    /// Number of transitions.
-    pub fn transitions(&self) -> usize {
-        self.transitions.len()
-    }
-
     /// Number of the transitions of a state and of all states before it.
     pub fn end_of(&self, state: u32) -> usize {
         self.ends[state as usize]
