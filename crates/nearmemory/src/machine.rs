@@ -820,6 +820,12 @@ impl Machine {
             ];
             all_counters.extend(counters.map(|(name, value)| (name.to_string(), value)));
         }
+        self.add_core_counters(&mut all_counters);
+        all_counters
+    }
+
+    /// Adds the counters of each near-memory core that has had a program.
+    fn add_core_counters(&self, all_counters: &mut Vec<(String, u64)>) {
         for (number, mcc) in self.device.mccs.iter().enumerate() {
             let (counters, hart) = (&mcc.counters, &self.mccs[number].hart);
             let core_counters = [
@@ -839,7 +845,6 @@ impl Machine {
                 );
             }
         }
-        all_counters
     }
 }
 
