@@ -33,7 +33,7 @@ fn retries() -> String {
 /// Searches the system of a protocol text with this number of remotes and one line. The lasso of an answer is replayed.
 fn search_text(text: &str, remotes: u16, fairness: Fairness) -> Search {
     let protocol = parse(text).expect("the text has no errors");
-    let home = home(&protocol, remotes).ok().expect("there is a home");
+    let home = home(&protocol, remotes).expect("there is a home");
     let system = System::new(&protocol, &home, remotes, 1, 7);
     let limits = Limits {
         max_states: 100_000,
@@ -138,7 +138,7 @@ fn request_that_stalls_for_ever_never_ends() {
 #[test]
 fn limits_and_violations_are_no_verdict() {
     let protocol = parse(STALLS).expect("the text has no errors");
-    let home = home(&protocol, 2).ok().expect("there is a home");
+    let home = home(&protocol, 2).expect("there is a home");
     let system = System::new(&protocol, &home, 2, 1, 7);
     let limits = Limits {
         max_states: 10,
