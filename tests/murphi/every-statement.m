@@ -1,6 +1,6 @@
 -- verdict: verified
 -- states: 3507
--- rumur: refuses
+-- rumur: differs it has neither unions nor operators on the bits of numbers
 --
 -- Every operator and every kind of statement, on small numbers of both signs.
 const limit: 2;
