@@ -101,9 +101,11 @@ impl Graph {
                         }
                     }
                 };
-                match rest.len() == component.len() {
-                    true => return Some(self.cycle(&members, fairness)),
-                    false => parts.push(rest),
+                if rest.len() == component.len() {
+                    return Some(self.cycle(&members, fairness));
+                }
+                if !rest.is_empty() {
+                    parts.push(rest);
                 }
             }
         }

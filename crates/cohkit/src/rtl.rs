@@ -86,6 +86,15 @@ fn origin<'a>(source: &'a Source, file: &'a str) -> Origin<'a> {
     }
 }
 
+/// Writes files, each with its name and text, into a folder, which is made first.
+fn write_outputs(folder: &Path, outputs: &[(String, String)]) -> Result<(), Failure> {
+    files::make_folder(folder)?;
+    let paths: Vec<PathBuf> = outputs.iter().map(|(name, _)| folder.join(name)).collect();
+    let texts = outputs.iter().map(|(_, text)| text.as_str());
+    let written: Vec<(&Path, &str)> = paths.iter().map(PathBuf::as_path).zip(texts).collect();
+    files::write_atomically(&written)
+}
+
 /// Name of a file without its folder.
 fn file_name(path: &Path) -> String {
     path.file_name()

@@ -301,6 +301,7 @@ impl<'p> Search<'p> {
         let remotes = state.lines[0].remotes.len();
         // The copy of the remote that stands for all others shows whether a step writes the line.
         state.lines[0].remotes[1].copy = true;
+        let before = outside_cell(&state);
         let mut successors = Vec::new();
         let mut own_steps = OwnSteps::Taken { has_forced: false };
         for step in state.steps(self.system(remotes)) {
@@ -310,7 +311,7 @@ impl<'p> Search<'p> {
             let Some(successor) = self.successor(&state, step)? else {
                 continue;
             };
-            if outside_cell(&successor) != outside_cell(&state) {
+            if outside_cell(&successor) != before {
                 own_steps = OwnSteps::BeyondCell;
                 successors.clear();
                 break;

@@ -1,9 +1,8 @@
 //! Step functions of a protocol's agents.
 
-use super::{file_name, origin};
+use super::{file_name, origin, write_outputs};
 use crate::console::Console;
 use crate::options;
-use cohkit_api::files;
 use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_api::source::Source;
 use cohkit_base::words::counted;
@@ -18,7 +17,6 @@ use cohkit_rtl::agents::step::step;
 use cohkit_rtl::agents::{check_count, supported_agents};
 use cohkit_rtl::rom::Refusal;
 use serde_json::{json, Map, Value};
-use std::path::{Path, PathBuf};
 
 /// Writes the package of the agents, the step function of each requested agent, and the file list into a folder.
 pub(super) fn emit(options: &options::Emit, console: &mut Console) -> Result<ExitStatus, Failure> {
@@ -49,16 +47,7 @@ pub(super) fn emit(options: &options::Emit, console: &mut Console) -> Result<Exi
         .collect();
     let list_name = format!("{name}_agents.f");
     outputs.push((list_name.clone(), list));
-    files::make_folder(&options.out)?;
-    let outputs: Vec<(PathBuf, &str)> = outputs
-        .iter()
-        .map(|(file, text)| (options.out.join(file), text.as_str()))
-        .collect();
-    let written: Vec<(&Path, &str)> = outputs
-        .iter()
-        .map(|(file, text)| (file.as_path(), *text))
-        .collect();
-    files::write_atomically(&written)?;
+    write_outputs(&options.out, &outputs)?;
     let result = match options.json {
         true => json(options, &agents, &requested),
         false => text(&agents, &requested, &list_name),

@@ -2,7 +2,7 @@
 
 use super::agents::{home, rejected, remotes};
 use super::lockstep::default_cache_folder;
-use super::{build_failure, file_name, interrupted, origin};
+use super::{build_failure, file_name, interrupted, origin, write_outputs};
 use crate::console::Console;
 use crate::deliver;
 use crate::interrupt::CleanupGuard;
@@ -23,7 +23,6 @@ use cohkit_rtl::sources::SYSTEM_UNITS;
 use cohkit_rtl::systems::lockstep::run::{build, run, Run, RunError};
 use cohkit_rtl::systems::{check, file_list, top};
 use serde_json::json;
-use std::path::{Path, PathBuf};
 
 /// Writes the package, the step functions, the units, the top and the file list into a folder.
 pub(super) fn emit(options: &options::Emit, console: &mut Console) -> Result<ExitStatus, Failure> {
@@ -39,16 +38,7 @@ pub(super) fn emit(options: &options::Emit, console: &mut Console) -> Result<Exi
     outputs.push((format!("{name}_system.f"), file_list(&agents)));
     let units = SYSTEM_UNITS.iter();
     outputs.extend(units.map(|(file, text)| (file.to_string(), text.to_string())));
-    files::make_folder(&options.out)?;
-    let outputs: Vec<(PathBuf, &str)> = outputs
-        .iter()
-        .map(|(file, text)| (options.out.join(file), text.as_str()))
-        .collect();
-    let written: Vec<(&Path, &str)> = outputs
-        .iter()
-        .map(|(file, text)| (file.as_path(), *text))
-        .collect();
-    files::write_atomically(&written)?;
+    write_outputs(&options.out, &outputs)?;
     let result = match options.json {
         true => json(options, &agents),
         false => format!(
