@@ -31,8 +31,8 @@ enum nm_state { NM_IDLE, NM_LOADING, NM_RUNNING, NM_EXITED, NM_REFUSED, NM_STOPP
 // Errors of nm_spawn: no binary of this name, binary too long, core busy, or binary rejected by the core.
 enum nm_error { NM_NO_BINARY = -1, NM_TOO_LONG = -2, NM_BUSY = -3, NM_REFUSED_BINARY = -4 };
 
-// Counters of the machine, since its start: bytes sent over the link to the device and to the host, lines of far
-// memory read and written, and the number of counters.
+// Counters of the machine, since its start: bytes sent over this host's link to the device and to the host, lines of
+// far memory read and written by all hosts and cores, and the number of counters.
 enum nm_counter { NM_BYTES_TO_DEVICE, NM_BYTES_TO_HOST, NM_LINES_READ, NM_LINES_WRITTEN, NM_COUNTERS };
 
 // Cause of a program's trap, with mcause, mtval and the program counter.
@@ -52,6 +52,11 @@ static inline volatile uint64_t *nm_control(uint64_t core, uint64_t offset) {
 // Number of near-memory cores.
 static inline uint64_t nm_open(void) { return *nm_control(0, 0x850); }
 
+// Number of this host, from 0 on, and number of hosts. Each host runs its own copy of the program. Hosts share far
+// memory, scratchpads and registers, and `nm_far_alloc` returns the same addresses on all of them in the same order.
+static inline uint64_t nm_host(void) { return *nm_control(0, 0x878); }
+static inline uint64_t nm_hosts(void) { return *nm_control(0, 0x8a0); }
+
 // Size of the host's last-level cache in bytes.
 static inline uint64_t nm_last_cache(void) { return *nm_control(0, 0x860); }
 
@@ -61,7 +66,8 @@ static inline uint64_t nm_last_cache_misses(void) { return *nm_control(0, 0x870)
 // Value of a counter; see enum nm_counter.
 static inline uint64_t nm_counter(enum nm_counter which) { return *nm_control(0, 0x8c0 + which * 8); }
 
-// A register pipe between host and core, whose number the core's program declares by NM_REGISTER_PIPE.
+// A register pipe between host and core, whose number the core's program declares by NM_REGISTER_PIPE. Two hosts may
+// also use a register pipe that the core's program does not use; the start of a program clears it.
 static inline struct nm_registers *nm_registers_of(uint64_t core, uint64_t number) {
   return (struct nm_registers *)nm_control(core, number * 16);
 }

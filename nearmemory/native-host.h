@@ -42,6 +42,9 @@ static inline struct nm_native_core *nm_native_core(uint64_t core) {
 // The functions of host.h, which describes them. Caches are coherent, so cleaning, flushing and giving memory do
 // nothing.
 static inline uint64_t nm_open(void) { return NM_NATIVE_CORES; }
+// The process is the only host.
+static inline uint64_t nm_host(void) { return 0; }
+static inline uint64_t nm_hosts(void) { return 1; }
 // A typical size if the system does not report one.
 static inline uint64_t nm_last_cache(void) {
   long bytes = -1;

@@ -198,6 +198,7 @@ pub const LIBRARY: &[(&str, &str)] = files![
     "docs/riscv/accumulator/sum.c",
     "docs/riscv/arrays/arrays.c",
     "docs/riscv/arrays/host.c",
+    "docs/riscv/hosts/host.c",
     "nearmemory/arrays.h",
     "nearmemory/channel-pipe.h",
     "nearmemory/channel.flags",

@@ -1,4 +1,4 @@
-//! `cohkit run --channel-program`: runs a compiled program on the host of a machine with near-memory cores, and the
+//! `cohkit run --channel-program`: runs a compiled program on the hosts of a machine with near-memory cores, and the
 //! channel programs that it starts on these cores.
 
 mod channel_programs;
@@ -104,7 +104,7 @@ fn binaries(channels: &[ChannelProgram]) -> Result<Binaries, Failure> {
 struct NearMemoryRun<'a, 'b, 'c> {
     options: &'a options::Run,
     platform: &'a Platform,
-    /// Program of the host.
+    /// Program of the hosts.
     program: GuestProgram<'a>,
     /// Channel programs that the host program can start.
     channels: &'a [ChannelProgram],
@@ -152,6 +152,7 @@ impl NearMemoryRun<'_, '_, '_> {
             RunOutcome::Exit(0) => return Some(ExitStatus::Success),
             RunOutcome::Exit(code) => format!("the program ends with code {code}"),
             RunOutcome::Exception {
+                host,
                 exception,
                 pc,
                 instruction,
@@ -161,7 +162,13 @@ impl NearMemoryRun<'_, '_, '_> {
                 let jump = self.program.describe_jump(&exception, jumped_from);
                 let explanation = faults::explain_host_fault(&exception, self.platform)
                     + &guest_program::explain_stack_overflow(&exception, self.options.memory);
-                self.error(&format!("{exception}{explanation}, at {position}{jump}"))
+                let host = match self.machine.hosts() {
+                    1 => String::new(),
+                    _ => format!("host {host}: "),
+                };
+                self.error(&format!(
+                    "{host}{exception}{explanation}, at {position}{jump}"
+                ))
             }
             RunOutcome::Deadlock(reason) => self.error(&format!(
                 "deadlock: the host waits for {reason}\n{}",

@@ -1,4 +1,4 @@
-//! Registers by which a host loads and controls programs, as offsets from the core's first register.
+//! Registers by which hosts load and controls programs, as offsets from the core's first register.
 
 /// State of the core, one of [`crate::device::State`].
 pub const STATE: u64 = 0x800;
@@ -12,7 +12,8 @@ pub const VALUE: u64 = 0x818;
 /// See [`CAUSE`].
 pub const PC: u64 = 0x820;
 /// Gives the next program a range of far memory or of host memory: [`GIVE_AT`] sets its start, and a write of its
-/// length to [`GIVE`] adds it. A range that is not wholly within one of the two is ignored.
+/// length to [`GIVE`] adds it. A range that is not wholly within one of the two is ignored, and so is one of
+/// host memory if another host starts the program.
 pub const GIVE_AT: u64 = 0x828;
 /// See [`GIVE_AT`].
 pub const GIVE: u64 = 0x830;
@@ -34,8 +35,12 @@ pub const LAST_CACHE: u64 = 0x860;
 pub const LOAD_STATE: u64 = 0x868;
 /// Number of lines that the host's last-level cache may have in flight.
 pub const LAST_CACHE_MISSES: u64 = 0x870;
+/// Number of the host that reads this register, from 0 on.
+pub const HOST: u64 = 0x878;
 /// Four argument words of the program.
 pub const ARGUMENTS: u64 = 0x880;
-/// Four counters since the start of the machine, one word each: bytes sent over the link to the device and to the host,
-/// and lines of far memory read and written.
+/// Number of hosts.
+pub const HOSTS: u64 = 0x8a0;
+/// Four counters since the start of the machine, one word each: bytes sent over the link of the reading host to the
+/// device and to the host, and lines of far memory that all hosts and copy engines have read and written.
 pub const COUNTERS: u64 = 0x8c0;

@@ -8,7 +8,7 @@ use crate::control;
 use crate::controller::{self, Controller, PRIVATE, SHARES};
 use crate::events::{CoreId, Event, HostMemoryRequest, Request, Response, Wire};
 use crate::far_memory::{AccessKind, Completion, FarMemory};
-use crate::host::{FAR, REGISTERS, REGISTERS_STRIDE, SCRATCHPADS, SCRATCHPAD_STRIDE};
+use crate::host::{self, FAR, REGISTERS, REGISTERS_STRIDE, SCRATCHPADS, SCRATCHPAD_STRIDE};
 use crate::platform::Platform;
 use crate::queue::Queue;
 use crate::races::SyncChannel;
@@ -69,7 +69,7 @@ pub struct MccCounters {
     pub words: u64,
 }
 
-/// A slice of the directory in front of far memory: reads of the host take turns at its port to memory.
+/// A slice of the directory in front of far memory: reads of hosts take turns at its port to memory.
 #[derive(Default)]
 struct Slice {
     /// Reads that far memory has not answered.
@@ -78,7 +78,7 @@ struct Slice {
     waiting: VecDeque<FarRead>,
 }
 
-/// A read of far memory by the host.
+/// A read of far memory by a host.
 struct FarRead {
     /// Number of the request.
     number: u64,
@@ -102,7 +102,9 @@ pub(crate) struct PendingStart {
 pub(crate) struct Mcc {
     /// Memory and registers of the core.
     pub(crate) controller: Controller,
-    /// State that the host can read.
+    /// Index of the host that has loaded the last program, whose own memory the copy engine can access.
+    host: usize,
+    /// State that hosts can read.
     pub(crate) state: State,
     /// Exit code of the last program; `u64::MAX` if it was stopped.
     exit_code: u64,
@@ -114,8 +116,8 @@ pub(crate) struct Mcc {
     arguments: [u64; 4],
     /// Start of the next granted range, from [`control::GIVE_AT`].
     grant_start: u64,
-    /// Ranges granted to the next program; cleared when a load completes.
-    granted_ranges: Vec<Range<u64>>,
+    /// Ranges granted to the next program, with the host that has granted each; cleared when a load completes.
+    granted_ranges: Vec<(usize, Range<u64>)>,
     /// Permissions of the running program; `None` if no program is running.
     pub(crate) permissions: Option<Sandbox<()>>,
     /// Length in bytes of the binary being loaded, and true if it is verified.
@@ -142,12 +144,14 @@ pub(crate) struct Device {
     /// Slices of the directory in front of far memory.
     slices: Vec<Slice>,
     pub(crate) mccs: Vec<Mcc>,
-    /// The link's direction to the host.
-    pub(crate) downlink: Wire,
-    /// Address range of the host's own memory.
+    /// The direction of each host's link to the host.
+    pub(crate) downlinks: Vec<Wire>,
+    /// Address range of each host's own memory.
     main_range: Range<u64>,
-    /// Bytes received over the link, with headers.
-    received_bytes: u64,
+    /// Bytes received over the link of each host, with headers.
+    received_bytes: Vec<u64>,
+    /// Time from which the device takes the next access to a register. It takes one at a time.
+    registers_free_at: Time,
     /// Loaded programs that the machine has to start.
     pub(crate) pending_starts: Vec<PendingStart>,
     /// True if an event has occurred that a near-memory core may wait for; the machine clears it.
@@ -164,15 +168,16 @@ impl Mcc {
 }
 
 impl Device {
-    /// Creates the device of a host whose own memory has the address range `main_range`.
+    /// Creates the device of hosts whose own memory has the address range `main_range`.
     pub(crate) fn new(platform: &Platform, main_range: Range<u64>) -> Device {
-        let count = platform.mccs.value as usize;
+        let (hosts, count) = (platform.hosts.value as usize, platform.mccs.value as usize);
         let mcc = |_| Mcc {
             controller: Controller::new(
                 platform.private.value as usize,
                 platform.scratchpad.value as usize,
             )
             .with_copy_channels(platform.copy_channels.value as usize),
+            host: 0,
             state: State::Idle,
             exit_code: 0,
             pending_end: None,
@@ -196,13 +201,17 @@ impl Device {
                 .map(|_| Slice::default())
                 .collect(),
             mccs: (0..count).map(mcc).collect(),
-            downlink: Wire::new(
-                platform.link_latency.value,
-                platform.link_bandwidth.value,
-                platform.link_header.value,
-            ),
+            downlinks: vec![
+                Wire::new(
+                    platform.link_latency.value,
+                    platform.link_bandwidth.value,
+                    platform.link_header.value,
+                );
+                hosts
+            ],
             main_range,
-            received_bytes: 0,
+            received_bytes: vec![0; hosts],
+            registers_free_at: 0,
             pending_starts: Vec::new(),
             has_pending_event: false,
             ended_mccs: Vec::new(),
@@ -244,7 +253,18 @@ impl Device {
         );
     }
 
-    /// Executes a request of the host at its destination.
+    /// Returns the time at which the device takes a request that arrives at `now`: an access to a register waits for
+    /// earlier ones of other hosts.
+    pub(crate) fn admit_request(&mut self, now: Time, request: &Request) -> Time {
+        if !host::is_register_access(request) {
+            return now;
+        }
+        let begin = now.max(self.registers_free_at);
+        self.registers_free_at = begin + self.platform.register_interval.value;
+        begin
+    }
+
+    /// Executes a request of a host at its destination.
     pub(crate) fn execute_request(
         &mut self,
         queue: &mut Queue,
@@ -252,7 +272,8 @@ impl Device {
         number: u64,
         request: Request,
     ) {
-        self.received_bytes += self.platform.link_header.value + request.bytes();
+        let host = host::host_of_request(&self.platform, number);
+        self.received_bytes[host] += self.platform.link_header.value + request.bytes();
         match request {
             Request::ReadLine(address) if address >= SCRATCHPADS => {
                 self.access_scratchpad_line(queue, now, number, address, None);
@@ -293,20 +314,20 @@ impl Device {
                         .synchronisation
                         .send_response(number, channel_of_register(address));
                 }
-                let value = self.read_register(address);
+                let value = self.read_register(host, address);
                 self.send_register_response(queue, now, number, Response::Word(value));
             }
             Request::WriteWord(address, _, value) => {
                 if let Some(races) = &mut queue.races {
                     races.receive_request(number, channel_of_register(address));
                 }
-                self.write_register(queue, now, address, value);
+                self.write_register(queue, now, host, (address, value));
                 self.send_register_response(queue, now, number, Response::Written);
             }
         }
     }
 
-    /// Starts the host's read at an address of far memory, or queues it at its slice if that has as many reads in
+    /// Starts a host's read at an address of far memory, or queues it at its slice if that has as many reads in
     /// flight as it may.
     fn request_far_read(&mut self, queue: &mut Queue, now: Time, read: FarRead) {
         let index = (read.address / LINE as u64) as usize % self.slices.len();
@@ -318,7 +339,7 @@ impl Device {
         self.start_far_read(queue, now, read, index);
     }
 
-    /// Performs a read of far memory by the host, through a slice.
+    /// Performs a read of far memory by a host, through a slice.
     fn start_far_read(&mut self, queue: &mut Queue, now: Time, read: FarRead, slice: usize) {
         let FarRead {
             number, address, ..
@@ -334,7 +355,8 @@ impl Device {
                 let mut data = Box::new([0; LINE]);
                 self.far.get(address, &mut *data);
                 if let Some(races) = &mut queue.races {
-                    races.fetch_line(address);
+                    let host = host::host_of_request(&self.platform, number);
+                    races.fetch_line(host, address);
                 }
                 (AccessKind::ReadLine, Response::Line(data))
             }
@@ -347,7 +369,7 @@ impl Device {
         self.access_far(queue, now, (address, kind), completion);
     }
 
-    /// Performs a write of far memory by the host, whose contents have been written.
+    /// Performs a write of far memory by a host, whose contents have been written.
     fn write_far_for_host(
         &mut self,
         queue: &mut Queue,
@@ -429,7 +451,7 @@ impl Device {
         );
     }
 
-    /// Handles the host's read (no data) or write-back of a scratchpad line.
+    /// Handles a host's read (no data) or write-back of a scratchpad line.
     fn access_scratchpad_line(
         &mut self,
         queue: &mut Queue,
@@ -508,8 +530,8 @@ impl Device {
         has_responses
     }
 
-    /// Returns the value of a register for the host; 0 for an unknown one.
-    fn read_register(&mut self, address: u64) -> u64 {
+    /// Returns the value of a register for a host; 0 for an unknown one.
+    fn read_register(&mut self, host: usize, address: u64) -> u64 {
         let (mcc, offset) = register_position(address);
         let platform = &self.platform;
         let Some(mcc) = self.mccs.get_mut(mcc) else {
@@ -522,6 +544,8 @@ impl Device {
             control::VALUE => mcc.fault[1],
             control::PC => mcc.fault[2],
             control::MCCS => platform.mccs.value,
+            control::HOST => host as u64,
+            control::HOSTS => platform.hosts.value,
             control::FAR_BYTES => platform.far_bytes.value,
             control::LAST_CACHE => platform.llc.value,
             control::LAST_CACHE_MISSES => platform.llc_misses.value,
@@ -531,8 +555,8 @@ impl Device {
             },
             offset if (control::COUNTERS..control::COUNTERS + 32).contains(&offset) => {
                 let counters = [
-                    self.received_bytes,
-                    self.downlink.bytes,
+                    self.received_bytes[host],
+                    self.downlinks[host].bytes,
                     self.far.reads,
                     self.far.writes,
                 ];
@@ -546,9 +570,15 @@ impl Device {
         }
     }
 
-    /// Executes the host's store to a register. Stores to unknown registers, and commands that the core's state does
-    /// not allow, have no effect.
-    fn write_register(&mut self, queue: &mut Queue, now: Time, address: u64, value: u64) {
+    /// Executes a host's store of a value to the register at an address. Stores to unknown registers, and commands that
+    /// the core's state does not allow, have no effect.
+    fn write_register(
+        &mut self,
+        queue: &mut Queue,
+        now: Time,
+        host: usize,
+        (address, value): (u64, u64),
+    ) {
         let (number, offset) = register_position(address);
         let Some(mcc) = self.mccs.get_mut(number) else {
             return;
@@ -556,11 +586,13 @@ impl Device {
         let is_idle = !matches!(mcc.state, State::Loading | State::Running);
         match offset {
             control::GIVE_AT => mcc.grant_start = value,
-            control::GIVE => mcc
-                .granted_ranges
-                .push(mcc.grant_start..mcc.grant_start.saturating_add(value)),
+            control::GIVE => {
+                let range = mcc.grant_start..mcc.grant_start.saturating_add(value);
+                mcc.granted_ranges.push((host, range));
+            }
             control::LOAD | control::LOAD_UNVERIFIED if is_idle => {
                 let verified = offset == control::LOAD;
+                mcc.host = host;
                 self.start_load(queue, now, number, value, verified);
             }
             control::STOP if !is_idle => {
@@ -611,8 +643,18 @@ impl Device {
             extensions: Extensions::NEAR_MEMORY,
             private: PRIVATE..PRIVATE + self.platform.private.value,
             pipes: (0..FIFO_PIPES + self.platform.mccs.value).collect(),
-            far: self.mccs[number].granted_ranges.clone(),
+            far: self.granted_ranges(number),
         }
+    }
+
+    /// Returns the ranges that are granted to the next program of a core. A host cannot grant the own memory of another
+    /// one.
+    fn granted_ranges(&self, number: usize) -> Vec<Range<u64>> {
+        let mcc = &self.mccs[number];
+        let granted = mcc.granted_ranges.iter();
+        let granted = granted
+            .filter(|(host, range)| *host == mcc.host || !self.main_range.contains(&range.start));
+        granted.map(|(_, range)| range.clone()).collect()
     }
 
     /// Completes a load: the program starts or is rejected. Returns false if the load was abandoned in the meantime.
@@ -622,7 +664,7 @@ impl Device {
             return false;
         }
         if let Some(races) = &mut queue.races {
-            races.start_program(number);
+            races.start_program(number, mcc.host);
         }
         let (bytes, verified) = self.mccs[number].binary;
         let grant = self.max_grant(number);
@@ -668,6 +710,7 @@ impl Device {
         image: &Image,
         manifest: &Manifest,
     ) -> Result<u64, String> {
+        let granted_ranges = self.granted_ranges(number);
         let platform = &self.platform;
         let count = platform.mccs.value;
         let mcc = &mut self.mccs[number];
@@ -680,10 +723,10 @@ impl Device {
         let claimed_ranges = manifest.far.iter().filter(|far| is_within(far, &far_range));
         let mut far: Vec<Range<u64>> = claimed_ranges.cloned().collect();
         if manifest.requests_granted {
-            let granted = mcc.granted_ranges.iter();
+            let granted = granted_ranges.into_iter();
             let granted = granted
                 .filter(|far| is_within(far, &far_range) || is_within(far, &self.main_range));
-            far.extend(granted.cloned());
+            far.extend(granted);
         }
         let transfers = platform.transfers.value as usize;
         mcc.controller.set_permitted_ranges(far, transfers);
@@ -822,6 +865,7 @@ impl Device {
         let mut data = access.data.unwrap_or_else(|| Box::new([0; LINE]));
         if self.main_range.contains(&address) {
             let request = HostMemoryRequest {
+                host: mcc.host,
                 mcc: number,
                 number: access.number,
                 address,
@@ -868,7 +912,7 @@ impl Device {
         arrival: Time,
         request: HostMemoryRequest,
     ) {
-        self.received_bytes += self.platform.link_header.value + request.bytes().1;
+        self.received_bytes[request.host] += self.platform.link_header.value + request.bytes().1;
         let end = arrival + self.platform.device_path.value / 2;
         self.schedule_copy_completion(queue, end, request.mcc, request.number, request.data);
     }

@@ -7,16 +7,76 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-/// Identifier of a core, by its index among the cores of its kind.
+/// Identifier of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CoreId {
-    /// A core of the host.
-    Host(usize),
-    /// A near-memory core.
+    /// A core of a host.
+    Host {
+        /// Index of the host.
+        host: usize,
+        /// Index of the core among those of its host.
+        core: usize,
+    },
+    /// A near-memory core, by its index.
     Mcc(usize),
 }
 
-/// Request of the host to the device. Addresses are those of the host; words are far memory's or registers'.
+impl CoreId {
+    /// Returns true if both are the same core, or cores of one host, which share their caches and observe each other.
+    pub(crate) fn is_same_agent(self, other: CoreId) -> bool {
+        match (self, other) {
+            (CoreId::Host { host, .. }, CoreId::Host { host: other, .. }) => host == other,
+            _ => self == other,
+        }
+    }
+}
+
+/// Numbers of cores of a machine, which number all cores: those of the hosts, one host after the other, and then the
+/// near-memory cores.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CoreCounts {
+    /// Hosts.
+    pub hosts: usize,
+    /// Cores of each host.
+    pub host_cores: usize,
+    /// Near-memory cores.
+    pub mccs: usize,
+}
+
+impl CoreCounts {
+    /// Returns the number of all cores.
+    pub(crate) fn total(self) -> usize {
+        self.hosts * self.host_cores + self.mccs
+    }
+
+    /// Returns the number of a core.
+    pub(crate) fn index(self, core_id: CoreId) -> usize {
+        match core_id {
+            CoreId::Host { host, core } => host * self.host_cores + core,
+            CoreId::Mcc(mcc) => self.hosts * self.host_cores + mcc,
+        }
+    }
+
+    /// Returns the numbers of a host's cores.
+    pub(crate) fn cores_of(self, host: usize) -> Range<usize> {
+        host * self.host_cores..(host + 1) * self.host_cores
+    }
+
+    /// Returns all cores in the order of their numbers.
+    pub(crate) fn ids(self) -> impl Iterator<Item = CoreId> {
+        let CoreCounts {
+            hosts,
+            host_cores,
+            mccs,
+        } = self;
+        let host_ids =
+            (0..hosts).flat_map(move |host| (0..host_cores).map(move |core| (host, core)));
+        let host_ids = host_ids.map(|(host, core)| CoreId::Host { host, core });
+        host_ids.chain((0..mccs).map(CoreId::Mcc))
+    }
+}
+
+/// Request of a host to the device. Addresses are those of the host; words are far memory's or registers'.
 #[derive(Clone, Debug)]
 pub(crate) enum Request {
     /// Read of the line at this address.
@@ -40,7 +100,7 @@ impl Request {
     }
 }
 
-/// Response of the device to the host.
+/// Response of the device to a host.
 #[derive(Clone, Debug)]
 pub(crate) enum Response {
     /// Contents of the line, for a line read.
@@ -62,9 +122,11 @@ impl Response {
     }
 }
 
-/// Access of a copy engine to the host's own memory: a line to store there, or to read.
+/// Access of a copy engine to a host's own memory: a line to store there, or to read.
 #[derive(Clone, Debug)]
 pub(crate) struct HostMemoryRequest {
+    /// Index of the host.
+    pub host: usize,
     /// Index of the core that owns the copy engine.
     pub mcc: usize,
     /// Number of the access, as given by the copy engine.
@@ -89,20 +151,22 @@ impl HostMemoryRequest {
     }
 }
 
-/// A scheduled event. Numbers of requests and responses are those of the host's outstanding requests.
+/// A scheduled event. Numbers of requests and responses are those of the hosts' outstanding requests.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
     /// Turn of a core.
     CoreTurn(CoreId),
     /// A request arrives at its destination in the device.
     RequestArrival(u64, Request),
+    /// The device takes an access to a register that has waited for those of other hosts.
+    RegisterAccess(u64, Request),
     /// Far memory answers a read of a slice of the directory.
     FarReadCompletion(usize),
     /// Far memory's DRAM issues commands, if it has a scheduler.
     DramTurn,
     /// A response arrives at the device's end of the link.
     ResponseDeparture(u64, Response),
-    /// A response arrives at the host.
+    /// A response arrives at its host.
     ResponseArrival(u64, Response),
     /// Turn of a channel of a core's copy engine, which issues its next line: the core, and the channel.
     CopyTurn(usize, usize),
@@ -121,14 +185,15 @@ pub(crate) enum Event {
 }
 
 impl Event {
-    /// True if the event changes no state that a core may read: turns of cores and of DRAM, and the host's reads.
+    /// True if the event changes no state that a core may read: turns of cores and of DRAM, and reads of hosts.
     pub(crate) fn is_read_only(&self) -> bool {
         use Event::*;
         match self {
             CoreTurn(_)
             | FarReadCompletion(_)
             | DramTurn
-            | RequestArrival(_, Request::ReadLine(_) | Request::ReadWord(..)) => true,
+            | RequestArrival(_, Request::ReadLine(_) | Request::ReadWord(..))
+            | RegisterAccess(_, Request::ReadWord(..)) => true,
             ResponseDeparture(_, response) | ResponseArrival(_, response) => {
                 !matches!(response, Response::Written)
             }

@@ -1,5 +1,5 @@
-//! The host: cores with private caches and a shared last-level cache, which are not coherent with far memory and
-//! scratchpads.
+//! Hosts: cores with private caches and a shared last-level cache, which are not coherent with far memory, scratchpads
+//! and other hosts.
 
 mod port;
 mod prefetcher;
@@ -36,7 +36,7 @@ pub const REGISTERS_STRIDE: u64 = 1 << 12;
 /// Bytes of a line.
 const LINE_BYTES: u64 = LINE as u64;
 
-/// Counters of the host.
+/// Counters of a host.
 #[derive(Clone, Debug, Default)]
 pub struct HostCounters {
     /// Loads and stores that hit the core's own cache.
@@ -187,8 +187,10 @@ struct Core {
     prefetcher: Prefetcher,
 }
 
-/// The host of a machine, without its pipelines.
+/// A host of a machine, without its pipelines.
 pub(crate) struct Host {
+    /// Index of the host.
+    number: usize,
     /// The host's own memory.
     pub(crate) main: SharedMemory,
     /// Addresses of the host's own memory.
@@ -202,11 +204,12 @@ pub(crate) struct Host {
     unused_prefetches: BTreeSet<u64>,
     /// Requests to the device without a response, by number.
     outstanding: BTreeMap<u64, OutstandingRequest>,
-    /// Number of requests so far, which is the number of the next one.
-    request_count: u64,
-    /// The link's direction to the device.
+    /// Number of the next request. Numbers of requests are unique in the machine: see [`host_of_request`].
+    next_request: u64,
+    /// The direction of the host's link to the device.
     pub(crate) uplink: Wire,
-    /// Time from which the device takes the next access to a register. It takes one at a time.
+    /// Time from which the device takes the host's next access to a register, if no other host accesses registers. It
+    /// takes one at a time.
     registers_free_at: Time,
     /// True once a near-memory program was given a range of the host's memory, which is then shared with its copy
     /// engine.
@@ -219,6 +222,20 @@ pub(crate) struct Host {
     /// Random evictions, if enabled.
     evictions: Option<Evictions>,
     pub(crate) counters: HostCounters,
+}
+
+/// Returns the host that has sent a request: the numbers of requests of host N are those with the remainder N after a
+/// division by the number of hosts.
+pub(crate) fn host_of_request(platform: &Platform, number: u64) -> usize {
+    (number % platform.hosts.value) as usize
+}
+
+/// True if a request accesses a register.
+pub(crate) fn is_register_access(request: &Request) -> bool {
+    match request {
+        Request::ReadWord(address, _) | Request::WriteWord(address, ..) => *address >= REGISTERS,
+        Request::ReadLine(_) | Request::WriteLine(..) => false,
+    }
 }
 
 /// Target of an address.
@@ -236,17 +253,23 @@ enum Region {
 }
 
 impl Host {
-    /// Creates a host with the memory `main`, whose first address is `start`.
+    /// Creates the host of index `number` with the memory `main`, whose first address is `start`.
     pub(crate) fn new(
         platform: &Platform,
+        number: usize,
         main: FlatMemory,
         start: u64,
         evictions: Option<Evictions>,
     ) -> Host {
         let cores = platform.cores.value as usize;
         let tracks_copies = evictions.is_some();
+        let evictions = evictions.map(|evictions| Evictions {
+            seed: evictions.seed.wrapping_add(number as u64),
+            ..evictions
+        });
         let l1 = Cache::new(platform.l1.value, platform.l1_ways.value, false);
         Host {
+            number,
             main_range: start..main.end(),
             main: SharedMemory::new(main, cores),
             cores: vec![
@@ -267,7 +290,7 @@ impl Host {
             misses: BTreeMap::new(),
             unused_prefetches: BTreeSet::new(),
             outstanding: BTreeMap::new(),
-            request_count: 0,
+            next_request: number as u64,
             uplink: Wire::new(
                 platform.link_latency.value,
                 platform.link_bandwidth.value,
@@ -352,26 +375,21 @@ impl Host {
         outstanding: OutstandingRequest,
         request: Request,
     ) -> u64 {
-        let is_register = match &request {
-            Request::ReadWord(address, _) | Request::WriteWord(address, ..) => {
-                *address >= REGISTERS
-            }
-            _ => false,
-        };
+        let is_register = is_register_access(&request);
         let path = match is_register {
             true => self.platform.register_path.value,
             false => self.platform.device_path.value,
         };
-        let number = self.request_count;
-        self.request_count += 1;
-        let core = outstanding.core();
+        let number = self.next_request;
+        self.next_request += self.platform.hosts.value;
+        let core_id = outstanding.core().map(|core| self.core_id(core));
         self.outstanding.insert(number, outstanding);
         let arrival = self
             .uplink
             .carry(now + self.platform.request.value, request.bytes());
         if let Some(timeline) = &mut queue.timeline {
-            timeline.record_request(number, core, &request, now);
-            timeline.record_transmission(true, &self.uplink.last);
+            timeline.record_request(number, core_id, &request, now);
+            timeline.record_transmission(self.number, true, &self.uplink.last);
         }
         let mut arrival = arrival + path / 2;
         if is_register {
@@ -380,6 +398,14 @@ impl Host {
         }
         queue.add(arrival, Event::RequestArrival(number, request));
         number
+    }
+
+    /// Returns the identifier of a core of the host.
+    fn core_id(&self, core: usize) -> CoreId {
+        CoreId::Host {
+            host: self.number,
+            core,
+        }
     }
 
     /// True if a load of the core waits for this line.
@@ -407,7 +433,7 @@ impl Host {
             }
             Some(_) => {
                 if let Some(races) = &mut queue.races {
-                    races.drop_line(way.line);
+                    races.drop_line(self.number, way.line);
                 }
             }
             None => {}
@@ -428,7 +454,7 @@ impl Host {
         let request = Request::WriteLine(line, Box::new(data));
         let number = self.send_request(queue, now, outstanding, request);
         if let Some(races) = &mut queue.races {
-            races.start_write_back(line, number, keeps, line < UNCACHED);
+            races.start_write_back((self.number, line), number, keeps, line < UNCACHED);
         }
     }
 
@@ -571,7 +597,7 @@ impl Host {
         match (self.outstanding.remove(&number), response) {
             (Some(OutstandingRequest::Line { line, .. }), Response::Line(data)) => {
                 if let Some(races) = queue.races.as_mut().filter(|_| line > UNCACHED) {
-                    races.fill_line(line, number);
+                    races.fill_line(self.number, line, number);
                 }
                 self.complete_fill(queue, now, line, *data)
             }
@@ -579,9 +605,8 @@ impl Host {
                 self.cores[core].loads -= 1;
                 self.cores[core].uncached_loads -= 1;
                 if let Some(races) = &mut queue.races {
-                    races
-                        .synchronisation
-                        .receive_response(CoreId::Host(core), number);
+                    let core_id = self.core_id(core);
+                    races.synchronisation.receive_response(core_id, number);
                 }
                 vec![Delivery {
                     core,
@@ -591,7 +616,7 @@ impl Host {
             }
             (Some(OutstandingRequest::WriteBack { cores, .. }), _) => {
                 if let Some(races) = &mut queue.races {
-                    races.synchronisation.acknowledge_write_back(cores, number);
+                    (races.synchronisation).acknowledge_write_back(self.number, cores, number);
                 }
                 for (number, core) in self.cores.iter_mut().enumerate() {
                     core.write_backs -= cores >> number & 1;
@@ -620,7 +645,7 @@ impl Host {
         if miss.is_dropped {
             self.counters.hardware_discarded += 1;
             if let Some(races) = &mut queue.races {
-                races.drop_line(line);
+                races.drop_line(self.number, line);
             }
             return Vec::new();
         }

@@ -7,7 +7,7 @@
 //! programs.
 //!
 //! In these three, time is a plain number: the driver supplies the arrival times of requests and delivers the
-//! responses. [`Machine`] is such a driver for a [`Platform`]: a host with non-coherent caches, the link, far memory,
+//! responses. [`Machine`] is such a driver for a [`Platform`]: hosts with non-coherent caches, their links, far memory,
 //! and cores with their programs, all in time.
 //!
 //! The crate does not know coherence protocols (`protocol`) or the simulator of coherent machines (`sim`): no agent of

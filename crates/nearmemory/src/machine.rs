@@ -1,11 +1,14 @@
-//! Simulation of the whole machine in time: a host with its program, the device, and the link between them.
+//! Simulation of the whole machine in time: hosts with their programs, the device, and the links between them.
+
+mod counters;
+mod host_programs;
 
 use crate::binaries::Binaries;
 use crate::controller::{FETCH, PRIVATE, STORE};
 use crate::copy::{Transfer, TransferError};
 use crate::device::{CallMemory, Device, MccPort, PendingStart, State};
-use crate::events::{CoreId, Event, StallReason};
-use crate::host::{Evictions, Host, HostPort, FAR};
+use crate::events::{CoreCounts, CoreId, Event, Request, Response, StallReason};
+use crate::host::{self, Evictions, FAR};
 use crate::lines::LineBuffer;
 use crate::platform::Platform;
 use crate::polling::{Poll, Window};
@@ -15,36 +18,18 @@ use crate::timeline::Timeline;
 use cohkit_riscv::elf::Image;
 use cohkit_riscv::system::{Errno, FilePosition, OpenMode, ServiceOutcome, System, World};
 use cohkit_riscv::{
-    Exception, Extensions, FastInterpreter, FlatMemory, Hart, Latencies, Memory, Mode, Op,
-    PagedMemory, Pages, Reply, Stop, TimedInterpreter,
+    Exception, Extensions, FastInterpreter, FlatMemory, Hart, Latencies, Memory, Mode, Op, Pages,
+    Reply, Stop, TimedInterpreter,
 };
 use cohkit_timeline::{Filter, Recorded};
 use cohkit_units::Time;
+use host_programs::HostSystem;
 
 /// Maximum number of cycles that a core runs ahead of the others without an access to shared state. The event loop then
 /// regains control, even if the core never accesses shared state.
 const QUANTUM: u64 = 1 << 16;
 /// Minimum number of instructions per turn of a core in functional simulation, to amortise the event of a turn.
 const SLICE: u64 = 64;
-
-/// Calls by which cores of the host start each other, with their return codes. They are those of the "hart state
-/// management" extension of RISC-V's supervisor binary interface (chapter 9), with the states started and stopped only.
-mod hsm {
-    /// Identifier of the extension, in register a7.
-    pub const EXTENSION: u64 = 0x48_534d;
-    /// Function, in register a6: starts the core in a0 at the address in a1, with the argument in a2.
-    pub const START: u64 = 0;
-    /// Function: stops the calling core.
-    pub const STOP: u64 = 1;
-    /// Function: returns the state of the core in a0, 0 if it is started and 1 if it is stopped.
-    pub const STATUS: u64 = 2;
-    /// Error in a0: the function is unknown.
-    pub const NOT_SUPPORTED: u64 = -2_i64 as u64;
-    /// Error in a0: there is no such core.
-    pub const INVALID: u64 = -3_i64 as u64;
-    /// Error in a0: the core is already started.
-    pub const ALREADY: u64 = -6_i64 as u64;
-}
 
 /// A core with its pipeline models and its schedule.
 struct Runner {
@@ -112,10 +97,12 @@ impl Runner {
 /// Event that a run reports to its caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunOutcome {
-    /// The host's program has exited with this status.
+    /// The programs of all hosts have exited. The status is the first one other than 0, in the order of the hosts.
     Exit(i32),
-    /// An unhandled exception of the host's program.
+    /// An unhandled exception of the program of a host.
     Exception {
+        /// Index of the host.
+        host: usize,
         /// The exception.
         exception: Exception,
         /// Address of the instruction.
@@ -153,28 +140,23 @@ pub enum RunOutcome {
     },
     /// A race on far memory or a scratchpad. The machine continues.
     Race(Race),
-    /// Deadlock: no event is scheduled. The text lists the responses that the host waits for.
+    /// Deadlock: no event is scheduled. The text lists the responses that the hosts wait for.
     Deadlock(String),
     /// Livelock: every core waits, or repeats a loop whose loads return values that no core will ever change.
     Livelock(Vec<Poll>),
 }
 
-/// A simulated machine with a program on its host.
+/// A simulated machine with a program on its hosts.
 pub struct Machine {
     platform: Platform,
-    host: Host,
+    /// Hosts, by index.
+    hosts: Vec<HostSystem>,
     device: Device,
     queue: Queue,
-    /// Host cores, by index. Core 0 runs the main program.
-    hosts: Vec<Runner>,
     /// Near-memory cores, by index.
     mccs: Vec<Runner>,
-    /// State of the host program's system calls.
-    system: System,
-    /// Channel programs that the host program can open.
+    /// Channel programs that host programs can open.
     binaries: Binaries,
-    /// Unfinished line of the host program's output.
-    host_output: LineBuffer,
     /// Unfinished line of output of each near-memory core.
     mcc_output: Vec<LineBuffer>,
     /// True for functional simulation: instructions are executed without a timing model.
@@ -192,9 +174,9 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Creates a machine from the host's memory with its first address, its system-call state, the program's entry and
-    /// the binaries that it may start. [`load_program`] returns the memory and the system-call state. `evictions`
-    /// enables random evictions.
+    /// Creates a machine from a host's memory with its first address, its system-call state, the program's entry and
+    /// the binaries that it may start. [`load_program`] returns the memory and the system-call state. Each host of the
+    /// platform begins with a copy of them. `evictions` enables random evictions.
     pub fn new(
         platform: &Platform,
         (main, start): (FlatMemory, u64),
@@ -203,21 +185,18 @@ impl Machine {
         binaries: Binaries,
         evictions: Option<Evictions>,
     ) -> Machine {
-        let host = |number| Runner {
-            pages: platform.pages(),
-            ..Runner::new(number, Extensions::HOST, Latencies::small())
-        };
         let mcc = |number| Runner::new(number, Extensions::NEAR_MEMORY, mcc_latencies());
-        let stack = main.end() - 64;
+        let main_range = start..main.end();
+        let programs = std::iter::repeat_n((main, system), platform.hosts.value as usize);
+        let hosts = programs.enumerate().map(|(number, (main, system))| {
+            HostSystem::new(platform, number, (main, start), system, entry, evictions)
+        });
         let mut machine = Machine {
-            device: Device::new(platform, start..main.end()),
-            host: Host::new(platform, main, start, evictions),
+            device: Device::new(platform, main_range),
             queue: Queue::default(),
-            hosts: (0..platform.cores.value as usize).map(host).collect(),
+            hosts: hosts.collect(),
             mccs: (0..platform.mccs.value as usize).map(mcc).collect(),
-            system,
             binaries,
-            host_output: LineBuffer::default(),
             mcc_output: vec![LineBuffer::default(); platform.mccs.value as usize],
             functional: false,
             binary_names: vec![None; platform.mccs.value as usize],
@@ -227,21 +206,61 @@ impl Machine {
             replaced_instructions: 0,
             platform: platform.clone(),
         };
-        let main_core = &mut machine.hosts[0];
-        main_core.hart.pc = entry;
-        main_core.started = true;
-        // Programs with a C library set their own stack pointer.
-        main_core.hart.set_x(2, stack);
-        main_core.hart.stack_limits = machine.system.stack_limits();
         let cycle = platform.host_cycle.value;
-        main_core.schedule(&mut machine.queue, CoreId::Host(0), 0, cycle);
+        for (host, host_system) in machine.hosts.iter_mut().enumerate() {
+            let core_id = CoreId::Host { host, core: 0 };
+            host_system.cores[0].schedule(&mut machine.queue, core_id, 0, cycle);
+        }
         machine
+    }
+
+    /// Returns the number of hosts.
+    pub fn hosts(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// Returns the numbers of cores.
+    fn core_counts(&self) -> CoreCounts {
+        CoreCounts {
+            hosts: self.hosts.len(),
+            host_cores: self.platform.cores.value as usize,
+            mccs: self.mccs.len(),
+        }
+    }
+
+    /// Returns all cores.
+    fn runners(&self) -> impl Iterator<Item = (CoreId, &Runner)> {
+        let host_cores = self.hosts.iter().flat_map(|host_system| &host_system.cores);
+        self.core_counts().ids().zip(host_cores.chain(&self.mccs))
+    }
+
+    /// Returns a core.
+    fn runner_mut(&mut self, core_id: CoreId) -> &mut Runner {
+        match core_id {
+            CoreId::Host { host, core } => &mut self.hosts[host].cores[core],
+            CoreId::Mcc(mcc) => &mut self.mccs[mcc],
+        }
+    }
+
+    /// Lists the responses that the hosts wait for, as a phrase.
+    fn describe_outstanding(&self) -> String {
+        let hosts = self.hosts.iter().enumerate();
+        let descriptions = hosts.map(|(number, host_system)| {
+            let description = host_system.host.describe_outstanding();
+            match self.hosts.len() {
+                1 => description,
+                _ if description.is_empty() => description,
+                _ => format!("{description} (host {number})"),
+            }
+        });
+        let descriptions = descriptions.filter(|description| !description.is_empty());
+        descriptions.collect::<Vec<_>>().join(", ")
     }
 
     /// Enables the race detector from now on. Call it before the first event: accesses before are unknown to the
     /// detector.
     pub fn enable_race_detection(&mut self) {
-        let races = RaceDetector::new(self.hosts.len(), self.mccs.len());
+        let races = RaceDetector::new(self.core_counts());
         self.queue.races = Some(Box::new(races));
     }
 
@@ -256,8 +275,10 @@ impl Machine {
     /// # Errors
     /// The filter names a core that does not exist.
     pub fn record_timeline(&mut self, filter: &Filter, program: &str) -> Result<(), String> {
-        let mut timeline = Timeline::new(filter, (self.hosts.len(), self.mccs.len()), FAR)?;
-        timeline.begin_program(CoreId::Host(0), program, self.now);
+        let mut timeline = Timeline::new(filter, self.core_counts(), FAR)?;
+        for host in 0..self.hosts.len() {
+            timeline.begin_program(CoreId::Host { host, core: 0 }, program, self.now);
+        }
         self.queue.timeline = Some(Box::new(timeline));
         Ok(())
     }
@@ -265,13 +286,11 @@ impl Machine {
     /// Ends recording and returns the timeline, if recording was enabled.
     pub fn timeline(&mut self) -> Option<Recorded> {
         let mut timeline = self.queue.timeline.take()?;
-        let cycles = [&self.platform.host_cycle, &self.platform.mcc_cycle].map(|cycle| cycle.value);
-        let hosts = self.hosts.iter().enumerate();
-        let hosts = hosts.map(|(core, runner)| (CoreId::Host(core), runner, cycles[0]));
-        let mccs = self.mccs.iter().enumerate();
-        let mccs = mccs.map(|(core, runner)| (CoreId::Mcc(core), runner, cycles[1]));
-        for (core_id, runner, cycle) in hosts.chain(mccs).filter(|(_, runner, _)| runner.is_waiting)
-        {
+        for (core_id, runner) in self.runners().filter(|(_, runner)| runner.is_waiting) {
+            let cycle = match core_id {
+                CoreId::Host { .. } => self.platform.host_cycle.value,
+                CoreId::Mcc(_) => self.platform.mcc_cycle.value,
+            };
             let begin = runner.timed.now.saturating_mul(cycle);
             timeline.record_wait(core_id, begin..self.now.max(begin), cycle);
         }
@@ -285,24 +304,21 @@ impl Machine {
 
     /// Returns the number of instructions that all cores have executed.
     pub fn instructions(&self) -> u64 {
-        let runners = self.hosts.iter().chain(&self.mccs);
-        self.replaced_instructions + runners.map(|runner| runner.hart.csrs.instret).sum::<u64>()
+        let instructions = self.runners().map(|(_, runner)| runner.hart.csrs.instret);
+        self.replaced_instructions + instructions.sum::<u64>()
     }
 
-    /// Returns the host core that runs the main program.
+    /// Returns the core of the first host that runs the main program.
     pub fn hart(&self) -> &Hart {
-        &self.hosts[0].hart
+        &self.hosts[0].cores[0].hart
     }
 
     /// Returns the cores that run a program.
     fn running_cores(&self) -> impl Iterator<Item = (CoreId, &Runner)> {
-        let hosts = self.hosts.iter().enumerate();
-        let hosts = hosts.filter(|(_, runner)| runner.started);
-        let mccs = self.mccs.iter().zip(&self.device.mccs).enumerate();
-        let mccs = mccs.filter(|(_, (_, mcc))| mcc.permissions.is_some());
-        let hosts = hosts.map(|(core, runner)| (CoreId::Host(core), runner));
-        let mccs = mccs.map(|(core, (runner, _))| (CoreId::Mcc(core), runner));
-        hosts.chain(mccs)
+        self.runners().filter(|(core_id, runner)| match core_id {
+            CoreId::Host { .. } => runner.started,
+            CoreId::Mcc(core) => self.device.mccs[*core].permissions.is_some(),
+        })
     }
 
     /// Returns the current program counter of each core that runs a program.
@@ -332,8 +348,11 @@ impl Machine {
 
     /// Writes out unfinished lines of output. Errors are ignored here: the failing stream reports them itself.
     pub fn flush(&mut self, world: &mut impl World) {
-        let outputs = std::iter::once(&mut self.host_output).chain(&mut self.mcc_output);
-        for output in outputs {
+        let host_outputs = self
+            .hosts
+            .iter_mut()
+            .map(|host_system| &mut host_system.output);
+        for output in host_outputs.chain(&mut self.mcc_output) {
             let _ = output.flush(world);
         }
     }
@@ -345,7 +364,7 @@ impl Machine {
                 return Some(outcome);
             }
             let Some((time, event)) = self.queue.next() else {
-                return Some(RunOutcome::Deadlock(self.host.describe_outstanding()));
+                return Some(RunOutcome::Deadlock(self.describe_outstanding()));
             };
             self.now = time;
             self.open_window(&event);
@@ -376,8 +395,7 @@ impl Machine {
                 self.next_window = self.now + length;
             }
             None if self.now >= self.next_window => {
-                let (hosts, mccs) = (self.hosts.len(), self.mccs.len());
-                let window = Window::new(self.now, length, hosts, mccs);
+                let window = Window::new(self.now, length, self.core_counts());
                 self.queue.polling = Some(Box::new(window));
             }
             _ => {}
@@ -394,7 +412,9 @@ impl Machine {
             && self.running_cores().all(has_recurred)
             && self.queue.is_read_only()
             && self.device.far.is_read_only()
-            && (self.host).evictions_are_invisible(|line| self.device.line_at(line));
+            && self.hosts.iter().all(|host_system| {
+                (host_system.host).evictions_are_invisible(|line| self.device.line_at(line))
+            });
         let poll = |(core_id, runner): (CoreId, &Runner)| window.poll(core_id, &runner.hart);
         ends.then(|| self.running_cores().map(poll).collect())
     }
@@ -419,61 +439,38 @@ impl Machine {
         match event {
             Event::CoreTurn(_) => {}
             Event::RequestArrival(number, request) => {
-                if let Some(timeline) = &mut queue.timeline {
-                    timeline.mark_request(number, now);
+                let begin = device.admit_request(now, &request);
+                match begin > now {
+                    true => queue.add(begin, Event::RegisterAccess(number, request)),
+                    false => self.execute_request(number, request),
                 }
-                device.execute_request(queue, now, number, request);
             }
+            Event::RegisterAccess(number, request) => self.execute_request(number, request),
             Event::FarReadCompletion(slice) => device.complete_far_read(queue, now, slice),
             Event::DramTurn => device.advance_far_memory(queue, now),
-            Event::ResponseDeparture(number, response) => {
-                let arrival = device.downlink.carry(now, response.bytes());
-                let arrival = arrival + self.platform.fill.value;
-                if let Some(timeline) = &mut queue.timeline {
-                    timeline.mark_response(number, now);
-                    timeline.record_transmission(false, &device.downlink.last);
-                }
-                queue.add(arrival, Event::ResponseArrival(number, response));
-            }
-            Event::ResponseArrival(number, response) => {
-                if let Some(timeline) = &mut queue.timeline {
-                    timeline.complete_request(number, now);
-                }
-                let deliveries = self.host.handle_response(queue, now, number, response);
-                let cycle = self.platform.host_cycle.value;
-                for delivery in deliveries {
-                    let Runner { hart, timed, .. } = &mut self.hosts[delivery.core];
-                    timed.deliver(
-                        hart,
-                        delivery.destination,
-                        delivery.value,
-                        now.div_ceil(cycle),
-                    );
-                }
-                for (number, runner) in self.hosts.iter_mut().enumerate() {
-                    if runner.is_waiting {
-                        runner.schedule(queue, CoreId::Host(number), now, cycle);
-                    }
-                }
-            }
+            Event::ResponseDeparture(number, response) => self.send_response(number, response),
+            Event::ResponseArrival(number, response) => self.receive_response(number, response),
             Event::CopyTurn(mcc, channel) => device.issue_copy_line(queue, now, mcc, channel),
             Event::CopyCompletion(mcc, access, data) => {
                 device.complete_copy_line(queue, now, mcc, access, &data)
             }
             Event::HostAccessDeparture(request) => {
-                let arrival = device.downlink.carry(now, request.bytes().0);
+                let downlink = &mut device.downlinks[request.host];
+                let arrival = downlink.carry(now, request.bytes().0);
                 if let Some(timeline) = &mut queue.timeline {
-                    timeline.record_transmission(false, &device.downlink.last);
+                    timeline.record_transmission(request.host, false, &downlink.last);
                 }
                 queue.add(arrival, Event::HostAccessArrival(request));
             }
             Event::HostAccessArrival(request) => {
-                self.host.access_for_copy_engine(queue, now, request)
+                let host = &mut self.hosts[request.host].host;
+                host.access_for_copy_engine(queue, now, request)
             }
             Event::HostAccessResponse(request) => {
-                let arrival = self.host.uplink.carry(now, request.bytes().1);
+                let uplink = &mut self.hosts[request.host].host.uplink;
+                let arrival = uplink.carry(now, request.bytes().1);
                 if let Some(timeline) = &mut queue.timeline {
-                    timeline.record_transmission(true, &self.host.uplink.last);
+                    timeline.record_transmission(request.host, true, &uplink.last);
                 }
                 device.complete_host_access(queue, arrival, request);
             }
@@ -491,6 +488,55 @@ impl Machine {
             Event::WordArrival(from, mcc) => device.deliver_word(queue, from, mcc),
         }
         self.start_and_wake_mccs();
+    }
+
+    /// Lets the device execute a request.
+    fn execute_request(&mut self, number: u64, request: Request) {
+        if let Some(timeline) = &mut self.queue.timeline {
+            timeline.mark_request(number, self.now);
+        }
+        self.device
+            .execute_request(&mut self.queue, self.now, number, request);
+    }
+
+    /// Sends a response over the link of the host that waits for it.
+    fn send_response(&mut self, number: u64, response: Response) {
+        let host = host::host_of_request(&self.platform, number);
+        let downlink = &mut self.device.downlinks[host];
+        let arrival = downlink.carry(self.now, response.bytes());
+        let arrival = arrival + self.platform.fill.value;
+        if let Some(timeline) = &mut self.queue.timeline {
+            timeline.mark_response(number, self.now);
+            timeline.record_transmission(host, false, &downlink.last);
+        }
+        self.queue
+            .add(arrival, Event::ResponseArrival(number, response));
+    }
+
+    /// Delivers a response to its host, and wakes the cores of the host that may have waited for it.
+    fn receive_response(&mut self, number: u64, response: Response) {
+        let (now, queue) = (self.now, &mut self.queue);
+        if let Some(timeline) = &mut queue.timeline {
+            timeline.complete_request(number, now);
+        }
+        let host = host::host_of_request(&self.platform, number);
+        let host_system = &mut self.hosts[host];
+        let deliveries = (host_system.host).handle_response(queue, now, number, response);
+        let cycle = self.platform.host_cycle.value;
+        for delivery in deliveries {
+            let Runner { hart, timed, .. } = &mut host_system.cores[delivery.core];
+            timed.deliver(
+                hart,
+                delivery.destination,
+                delivery.value,
+                now.div_ceil(cycle),
+            );
+        }
+        for (core, runner) in host_system.cores.iter_mut().enumerate() {
+            if runner.is_waiting {
+                runner.schedule(queue, CoreId::Host { host, core }, now, cycle);
+            }
+        }
     }
 
     /// Starts the channel programs that are ready, and wakes near-memory cores that may have waited for this event.
@@ -531,153 +577,24 @@ impl Machine {
 
     /// Runs a core if its turn is now.
     fn run_turn(&mut self, core_id: CoreId, world: &mut impl World) {
-        let runner = match core_id {
-            CoreId::Host(number) => &mut self.hosts[number],
-            CoreId::Mcc(number) => &mut self.mccs[number],
-        };
-        if runner.next_turn != Some(self.now) {
+        let now = self.now;
+        let runner = self.runner_mut(core_id);
+        if runner.next_turn != Some(now) {
             return;
         }
         runner.next_turn = None;
         match core_id {
-            CoreId::Host(number) => self.run_host_turn(number, world),
+            CoreId::Host { host, core } => self.run_host_turn(host, core, world),
             CoreId::Mcc(number) => self.run_mcc_turn(number, world),
         }
         if let Some(polling) = &mut self.queue.polling {
             let runner = match core_id {
-                CoreId::Host(number) => &self.hosts[number],
+                CoreId::Host { host, core } => &self.hosts[host].cores[core],
                 CoreId::Mcc(number) => &self.mccs[number],
             };
-            polling.sample(core_id, &runner.hart, self.now);
+            polling.sample(core_id, &runner.hart, now);
         }
         self.start_and_wake_mccs();
-    }
-
-    /// Runs a host core until it waits, must let other events happen, or has used up its quantum.
-    fn run_host_turn(&mut self, number: usize, world: &mut impl World) {
-        let cycle = self.platform.host_cycle.value;
-        let runner = &mut self.hosts[number];
-        runner.timed.now = runner.timed.now.max(self.now.div_ceil(cycle));
-        let (start_cycle, next_event_time) = (runner.timed.now, self.queue.next_event_time());
-        let until = match self.host.is_shared() {
-            true => (next_event_time / cycle).clamp(start_cycle, start_cycle + QUANTUM) + 1,
-            false => start_cycle + QUANTUM,
-        };
-        let mut port = HostPort::new(&mut self.host, &mut self.queue, number);
-        let (stall_reason, end);
-        if self.functional {
-            port.now = self.now;
-            end = runner.run_fast(&mut port, next_event_time, cycle);
-            stall_reason = port.stall_reason;
-        } else {
-            let mut port = PagedMemory::new(port, std::mem::take(&mut runner.pages));
-            end = runner.timed.run(&mut runner.hart, &mut port, until).1;
-            stall_reason = port.memory.stall_reason;
-            runner.pages = port.pages;
-        }
-        if let Err(Stop::Exception(_)) = end {
-            self.queue.change();
-        }
-        let timed = &mut runner.timed;
-        match end {
-            Ok(()) => {}
-            // Waits for a register, or for state that the exception's handler may read.
-            Err(Stop::Wait) => {
-                runner.is_waiting = stall_reason != StallReason::Early;
-                if let StallReason::Until(time) = stall_reason {
-                    runner.schedule(&mut self.queue, CoreId::Host(number), time, cycle);
-                    return;
-                }
-            }
-            Err(Stop::Exception(_)) if runner.hart.pending_loads() != 0 => runner.is_waiting = true,
-            Err(Stop::Exception(Exception::MachineCall)) if runner.hart.x(17) == hsm::EXTENSION => {
-                timed.now += 1;
-                if !self.execute_hart_call(number) {
-                    return;
-                }
-            }
-            Err(Stop::Exception(exception)) => {
-                let pc = runner.hart.pc;
-                let mut world = ClockedWorld {
-                    world,
-                    now: timed.now.saturating_mul(cycle) / 1000,
-                    binaries: Some(&mut self.binaries),
-                    output: &mut self.host_output,
-                };
-                let hart = &mut runner.hart;
-                let served = self
-                    .system
-                    .serve(exception, hart, &mut self.host, &mut world);
-                timed.now += 1;
-                match served {
-                    ServiceOutcome::Done => {}
-                    ServiceOutcome::Exit(code) => {
-                        self.outcomes.push(RunOutcome::Exit(code));
-                        return;
-                    }
-                    ServiceOutcome::Exception(exception) => {
-                        let instruction =
-                            disassemble(hart, |address| self.host.main.memory.fetch(address));
-                        self.outcomes.push(RunOutcome::Exception {
-                            exception,
-                            pc,
-                            instruction,
-                            jumped_from: hart.jumped_from(),
-                        });
-                        return;
-                    }
-                }
-            }
-        }
-        let runner = &mut self.hosts[number];
-        if !runner.is_waiting {
-            runner.schedule(&mut self.queue, CoreId::Host(number), self.now, cycle);
-        }
-    }
-
-    /// Executes a hart-state-management call of a host core. Returns false if the calling core stops.
-    fn execute_hart_call(&mut self, number: usize) -> bool {
-        let cycle = self.platform.host_cycle.value;
-        let now = self.hosts[number].timed.now.saturating_mul(cycle);
-        let hart = &self.hosts[number].hart;
-        let [function, hart_id, entry, argument] =
-            [16, 10, 11, 12].map(|register| hart.x(register));
-        let target = usize::try_from(hart_id).ok();
-        let target = target.filter(|target| *target < self.hosts.len());
-        let result = match (function, target) {
-            (hsm::STOP, _) => {
-                self.hosts[number].started = false;
-                if let Some(timeline) = &mut self.queue.timeline {
-                    timeline.end_program(CoreId::Host(number), now);
-                }
-                // A later start overwrites the program counter; otherwise execution would continue after the call.
-                let hart = &mut self.hosts[number].hart;
-                hart.pc = hart.pc.wrapping_add(4);
-                return false;
-            }
-            (hsm::START | hsm::STATUS, None) => [hsm::INVALID, 0],
-            (hsm::START, Some(target)) if self.hosts[target].started => [hsm::ALREADY, 0],
-            (hsm::START, Some(target)) => {
-                let runner = &mut self.hosts[target];
-                runner.started = true;
-                runner.hart.pc = entry;
-                runner.hart.set_x(10, hart_id);
-                runner.hart.set_x(11, argument);
-                runner.timed.now = runner.timed.now.max(now.div_ceil(cycle));
-                if let Some(timeline) = &mut self.queue.timeline {
-                    timeline.begin_program(CoreId::Host(target), "thread", now);
-                }
-                runner.schedule(&mut self.queue, CoreId::Host(target), now, cycle);
-                [0, 0]
-            }
-            (hsm::STATUS, Some(target)) => [0, u64::from(!self.hosts[target].started)],
-            _ => [hsm::NOT_SUPPORTED, 0],
-        };
-        let hart = &mut self.hosts[number].hart;
-        hart.set_x(10, result[0]);
-        hart.set_x(11, result[1]);
-        hart.pc = hart.pc.wrapping_add(4);
-        true
     }
 
     /// Runs a near-memory core until it waits or has used up its quantum.
@@ -753,97 +670,6 @@ impl Machine {
         }
         if !runner.is_waiting {
             runner.schedule(&mut self.queue, CoreId::Mcc(number), self.now, cycle);
-        }
-    }
-
-    /// Returns the counters with their names: those of the machine, and of each near-memory core that has had a
-    /// program.
-    pub fn counters(&self) -> Vec<(String, u64)> {
-        let (host, far) = (&self.host.counters, &self.device.far);
-        let (uplink, downlink) = (&self.host.uplink, &self.device.downlink);
-        let (row_hits, row_misses) = far.row_hits_and_misses();
-        let pages = |count: fn(&Pages) -> u64| self.hosts.iter().map(|r| count(&r.pages)).sum();
-        let mut all_counters: Vec<(String, u64)> = [
-            ("time in picoseconds", self.now),
-            (
-                "host: instructions",
-                self.hosts.iter().map(|r| r.hart.csrs.instret).sum(),
-            ),
-            ("host: pages found", pages(Pages::hits)),
-            ("host: pages missed", pages(Pages::misses)),
-            ("host: own cache hits", host.l1_hits),
-            ("host: last cache hits", host.llc_hits),
-            ("host: lines of its memory", host.main_misses),
-            ("host: lines of far memory and scratchpads", host.far_misses),
-            ("host: lines prefetched", host.prefetches),
-            ("host: prefetches dropped", host.dropped),
-            ("host: lines that copies read", host.copied_reads),
-            ("host: lines that copies wrote", host.copied_writes),
-            ("host: lines cleaned", host.cleaned),
-            ("host: lines evicted at random", host.evicted),
-            ("host: uncached accesses", host.uncached),
-            ("host: register accesses", host.registers),
-            ("link: messages to the device", uplink.messages),
-            ("link: bytes to the device", uplink.bytes),
-            ("link: messages to the host", downlink.messages),
-            ("link: bytes to the host", downlink.bytes),
-            ("far memory: lines read", far.reads),
-            ("far memory: lines written", far.writes),
-            ("far memory: rows found open", row_hits),
-            ("far memory: rows opened", row_misses),
-        ]
-        .map(|(name, value)| (name.to_string(), value))
-        .into();
-        if self.platform.prefetch_streams.value > 0 {
-            let counters = [
-                (
-                    "host: lines prefetched by hardware",
-                    host.hardware_prefetches,
-                ),
-                (
-                    "host: lines prefetched by hardware and used",
-                    host.hardware_used,
-                ),
-                ("host: hardware prefetches dropped", host.hardware_dropped),
-                (
-                    "host: hardware prefetches dropped on their way",
-                    host.hardware_discarded,
-                ),
-            ];
-            all_counters.extend(counters.map(|(name, value)| (name.to_string(), value)));
-        }
-        if let Some(cache) = far.cache_counters() {
-            let counters = [
-                ("far memory: cache hits", cache.hits),
-                ("far memory: cache misses", cache.misses),
-                ("far memory: cache write-backs", cache.write_backs),
-            ];
-            all_counters.extend(counters.map(|(name, value)| (name.to_string(), value)));
-        }
-        self.add_core_counters(&mut all_counters);
-        all_counters
-    }
-
-    /// Adds the counters of each near-memory core that has had a program.
-    fn add_core_counters(&self, all_counters: &mut Vec<(String, u64)>) {
-        for (number, mcc) in self.device.mccs.iter().enumerate() {
-            let (counters, hart) = (&mcc.counters, &self.mccs[number].hart);
-            let core_counters = [
-                ("instructions", hart.csrs.instret),
-                ("scratchpad accesses", counters.scratchpad),
-                ("register accesses", counters.registers),
-                ("lines read by the host", counters.host_reads),
-                ("lines written by the host", counters.host_writes),
-                ("requests of the host stalled", counters.held),
-                ("lines fetched", counters.fetched),
-                ("lines stored", counters.stored),
-                ("words sent", counters.words),
-            ];
-            if mcc.state != State::Idle {
-                all_counters.extend(
-                    core_counters.map(|(name, value)| (format!("mcc {number}: {name}"), value)),
-                );
-            }
         }
     }
 }

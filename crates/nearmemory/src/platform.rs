@@ -67,6 +67,7 @@ const MS: u64 = 1_000_000_000;
 // The columns are: field, table, key, unit, limits, form, meaning.
 #[rustfmt::skip]
 quantities! {
+    hosts "hosts" "count" Count (1, 16) Any "Hosts of the table `host`, each with cores, caches, memory and a link of its own; they share the device.";
     cores "host" "cores" Count (1, 64) Any "Host cores, which share the last cache and all memory of the host.";
     host_cycle "host" "cycle" Picoseconds (1, MS) Any "A clock of a host core.";
     l1 "host" "l1" Bytes (LINE as u64, 1 << 24) PowersOfTwo "A core's own cache, which writes through and takes time only.";

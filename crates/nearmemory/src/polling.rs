@@ -5,7 +5,7 @@
 //! core that returns to a state repeats forever. If all cores do, no agent is left that could change anything. The
 //! first change, and any dependence on time, therefore closes the window.
 
-use crate::events::CoreId;
+use crate::events::{CoreCounts, CoreId};
 use cohkit_riscv::{Hart, HartState};
 use cohkit_units::Time;
 use rustc_hash::FxHashSet;
@@ -51,10 +51,9 @@ pub(crate) struct Window {
     samples_from: Time,
     /// Time from which a livelock can be reported, in picoseconds.
     end: Time,
-    /// Observations by host core.
-    hosts: Vec<Progress>,
-    /// Observations by near-memory core.
-    mccs: Vec<Progress>,
+    counts: CoreCounts,
+    /// Observations by number of the core.
+    progress: Vec<Progress>,
     /// Scratchpad lines whose stamps their core has loaded within the window: core and line.
     loaded_stamps: FxHashSet<(usize, u64)>,
     /// Scratchpad lines whose stamps host reads have set within the window: core and line.
@@ -62,14 +61,14 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Opens a window of `length` picoseconds for this number of cores.
-    pub(crate) fn new(begin: Time, length: Time, hosts: usize, mccs: usize) -> Window {
+    /// Opens a window of `length` picoseconds for these cores.
+    pub(crate) fn new(begin: Time, length: Time, counts: CoreCounts) -> Window {
         Window {
             changed: false,
             samples_from: begin + length / 2,
             end: begin + length,
-            hosts: vec![Progress::default(); hosts],
-            mccs: vec![Progress::default(); mccs],
+            counts,
+            progress: vec![Progress::default(); counts.total()],
             loaded_stamps: FxHashSet::default(),
             updated_stamps: FxHashSet::default(),
         }
@@ -91,17 +90,11 @@ impl Window {
     }
 
     fn progress(&self, core_id: CoreId) -> &Progress {
-        match core_id {
-            CoreId::Host(core) => &self.hosts[core],
-            CoreId::Mcc(core) => &self.mccs[core],
-        }
+        &self.progress[self.counts.index(core_id)]
     }
 
     fn progress_mut(&mut self, core_id: CoreId) -> &mut Progress {
-        match core_id {
-            CoreId::Host(core) => &mut self.hosts[core],
-            CoreId::Mcc(core) => &mut self.mccs[core],
-        }
+        &mut self.progress[self.counts.index(core_id)]
     }
 
     /// Records a load of state that other agents can change.
@@ -177,9 +170,14 @@ mod tests {
     /// copy of 32 MiB beside a polling core ended as a livelock.
     #[test]
     fn stalled_core_does_not_return_to_its_state() {
-        let core = CoreId::Host(0);
+        let core = CoreId::Host { host: 0, core: 0 };
+        let counts = CoreCounts {
+            hosts: 1,
+            host_cores: 1,
+            mccs: 0,
+        };
         let mut hart = Hart::new(0, Extensions::HOST);
-        let mut window = Window::new(0, 100, 1, 0);
+        let mut window = Window::new(0, 100, counts);
         for now in 50..110 {
             window.sample(core, &hart, now);
         }

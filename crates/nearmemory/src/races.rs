@@ -7,8 +7,9 @@
 //! lock, notices, stamps, and copies to the host's own memory. Two accesses to a line of far memory, one of them a
 //! store, race unless the completion of the first access happens before the second access.
 //!
-//! The host's cores share their caches and observe each other. A message from one of them therefore carries the
-//! knowledge of all.
+//! The cores of a host share their caches and observe each other. A message from one of them therefore carries the
+//! knowledge of all. Several hosts have caches of their own, which are not coherent with each other: a store of one
+//! host reaches another one only through far memory.
 
 mod copy_engines;
 mod detector;

@@ -1,7 +1,7 @@
 //! Recording of a run as a Perfetto trace. Cores are tracks with their programs and waits; host requests and copies are
 //! slices, with flow arrows for requests; link use and copies in progress are counters.
 
-use crate::events::{CoreId, Request};
+use crate::events::{CoreCounts, CoreId, Request};
 use crate::scratchpad::LINE as LINE_BYTES;
 use cohkit_base::words::did_you_mean;
 use cohkit_timeline::writer::{IntervalTotals, Kind, Writer};
@@ -75,10 +75,9 @@ pub(crate) struct Timeline {
     /// Selection of events, and maximum size of the output.
     filter: Filter,
     writer: Writer,
-    /// Tracks of the cores, the host's first.
+    /// Tracks of the cores, by number.
     cores: Vec<Core>,
-    /// Number of host cores.
-    hosts: usize,
+    counts: CoreCounts,
     /// Base address of far memory.
     far: u64,
     /// Track of events at the device.
@@ -92,10 +91,10 @@ pub(crate) struct Timeline {
     pending_requests: FxHashMap<u64, PendingSlice>,
     /// Lines being copied, by engine and number of the access.
     pending_copies: FxHashMap<(usize, u64), PendingSlice>,
-    /// Use of the link to the device.
-    uplink: IntervalTotals,
-    /// Use of the link to the host.
-    downlink: IntervalTotals,
+    /// Use of each host's link to the device.
+    uplinks: Vec<IntervalTotals>,
+    /// Use of the link to each host.
+    downlinks: Vec<IntervalTotals>,
     /// Number of lines being copied.
     copies_in_progress: IntervalTotals,
     /// Number of requests in the output.
@@ -105,19 +104,17 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    /// Creates an empty timeline of a machine with `hosts` and `mccs` cores, whose far memory starts at `far`.
+    /// Creates an empty timeline of a machine with these cores, whose far memory starts at `far`.
     ///
     /// # Errors
     /// The filter names a core that does not exist.
-    pub(crate) fn new(
-        filter: &Filter,
-        (hosts, mccs): (usize, usize),
-        far: u64,
-    ) -> Result<Timeline, String> {
-        let names = (0..hosts).map(|core| format!("host core {core}"));
-        let names: Vec<String> = names
-            .chain((0..mccs).map(|core| format!("core {core}")))
-            .collect();
+    pub(crate) fn new(filter: &Filter, counts: CoreCounts, far: u64) -> Result<Timeline, String> {
+        let name = |core_id| match core_id {
+            CoreId::Host { core, .. } if counts.hosts == 1 => format!("host core {core}"),
+            CoreId::Host { host, core } => format!("host {host} core {core}"),
+            CoreId::Mcc(core) => format!("core {core}"),
+        };
+        let names: Vec<String> = counts.ids().map(name).collect();
         if let Some(unknown) = filter.agent.as_ref().filter(|name| !names.contains(name)) {
             return Err(format!(
                 "there is no agent `{unknown}`; {}there are {}",
@@ -137,18 +134,22 @@ impl Timeline {
         Ok(Timeline {
             cores: cores.collect(),
             filter: filter.clone(),
-            hosts,
+            counts,
             far,
             device_track,
             machine_track,
             requests: Tracks::new("request of the host".into()),
-            copies: (0..mccs)
+            copies: (0..counts.mccs)
                 .map(|core| Tracks::new(format!("copies of core {core}, line")))
                 .collect(),
             pending_requests: FxHashMap::default(),
             pending_copies: FxHashMap::default(),
-            uplink: IntervalTotals::default(),
-            downlink: IntervalTotals::default(),
+            uplinks: (0..counts.hosts)
+                .map(|_| IntervalTotals::default())
+                .collect(),
+            downlinks: (0..counts.hosts)
+                .map(|_| IntervalTotals::default())
+                .collect(),
             copies_in_progress: IntervalTotals::default(),
             shown_requests: 0,
             full_since: None,
@@ -172,17 +173,9 @@ impl Timeline {
         is_selected && self.full_since.is_none()
     }
 
-    /// Returns the index of a core in `cores`.
-    fn core_index(&self, core_id: CoreId) -> usize {
-        match core_id {
-            CoreId::Host(core) => core,
-            CoreId::Mcc(core) => self.hosts + core,
-        }
-    }
-
     /// Starts the slice of a program on a core.
     pub(crate) fn begin_program(&mut self, core_id: CoreId, program: &str, now: Time) {
-        let core = self.core_index(core_id);
+        let core = self.counts.index(core_id);
         if self.cores[core].is_running || !self.is_shown(Some(core), None, &(now..Time::MAX)) {
             return;
         }
@@ -195,7 +188,7 @@ impl Timeline {
 
     /// Ends the slice of a core's program.
     pub(crate) fn end_program(&mut self, core_id: CoreId, now: Time) {
-        let core = self.core_index(core_id);
+        let core = self.counts.index(core_id);
         self.write_wait(core);
         // Open slices are closed even if the output is full.
         if std::mem::take(&mut self.cores[core].is_running) {
@@ -206,7 +199,7 @@ impl Timeline {
 
     /// Records a wait of a core. Waits less than a cycle apart are merged, because a waiting core retries periodically.
     pub(crate) fn record_wait(&mut self, core_id: CoreId, time: Range<Time>, cycle: Time) {
-        let core = self.core_index(core_id);
+        let core = self.counts.index(core_id);
         let current_wait = &mut self.cores[core].current_wait;
         if time.start < current_wait.end + cycle && !current_wait.is_empty() {
             current_wait.end = current_wait.end.max(time.end);
@@ -232,19 +225,19 @@ impl Timeline {
         self.writer.event(time.end, Kind::End, track, None, |_| ());
     }
 
-    /// Records the interval in which the last message occupied a direction of the link.
-    pub(crate) fn record_transmission(&mut self, to_device: bool, time: &Range<Time>) {
+    /// Records the interval in which the last message occupied a direction of a host's link.
+    pub(crate) fn record_transmission(&mut self, host: usize, to_device: bool, time: &Range<Time>) {
         match to_device {
-            true => self.uplink.add(time.start, time.end),
-            false => self.downlink.add(time.start, time.end),
+            true => self.uplinks[host].add(time.start, time.end),
+            false => self.downlinks[host].add(time.start, time.end),
         }
     }
 
-    /// Records a request of the host, with the core that it is for, if any.
+    /// Records a request of a host, with the core that it is for, if any.
     pub(crate) fn record_request(
         &mut self,
         number: u64,
-        core: Option<usize>,
+        core_id: Option<CoreId>,
         request: &Request,
         now: Time,
     ) {
@@ -258,7 +251,7 @@ impl Timeline {
             begin: now,
             name,
             address,
-            core,
+            core: core_id.map(|core_id| self.counts.index(core_id)),
         };
         self.pending_requests.insert(number, pending);
     }
@@ -349,7 +342,7 @@ impl Timeline {
             begin: now,
             name,
             address,
-            core: Some(self.hosts + copy.0),
+            core: Some(self.counts.index(CoreId::Mcc(copy.0))),
         };
         self.pending_copies.insert(copy, pending);
     }
@@ -377,6 +370,29 @@ impl Timeline {
         self.writer.event(slice.end, Kind::End, track, None, |_| ());
     }
 
+    /// Writes the use of the links, and the copies in progress.
+    fn write_counters(&mut self) {
+        let track = self.writer.track("counters", None, None);
+        let window = &self.filter.window;
+        for (host, (uplink, downlink)) in self.uplinks.iter().zip(&self.downlinks).enumerate() {
+            let labels = match self.counts.hosts {
+                1 => ["link to the device", "link to the host"].map(String::from),
+                _ => [
+                    format!("link of host {host} to the device"),
+                    format!("link to host {host}"),
+                ],
+            };
+            for (label, link) in labels.iter().zip([uplink, downlink]) {
+                let label = format!("{label} in use");
+                self.writer
+                    .counter((&label, "%", 100.0), link, window, track);
+            }
+        }
+        let label = ("copies outstanding", "lines", 1.0);
+        self.writer
+            .counter(label, &self.copies_in_progress, window, track);
+    }
+
     /// Returns the trace, closing all open slices at `end`.
     pub(crate) fn finish(mut self, end: Time) -> Recorded {
         let mut open_slices: Vec<(u64, PendingSlice)> = self.pending_requests.drain().collect();
@@ -390,25 +406,10 @@ impl Timeline {
         for ((mcc, _), pending) in open_slices {
             self.write_copy(mcc, &pending, end);
         }
-        for core in 0..self.cores.len() {
-            let core_id = match core.checked_sub(self.hosts) {
-                Some(mcc) => CoreId::Mcc(mcc),
-                None => CoreId::Host(core),
-            };
+        for core_id in self.counts.ids() {
             self.end_program(core_id, end);
         }
-        let counters_track = self.writer.track("counters", None, None);
-        for (label, counter) in [
-            (("link to the device in use", "%", 100.0), &self.uplink),
-            (("link to the host in use", "%", 100.0), &self.downlink),
-            (
-                ("copies outstanding", "lines", 1.0),
-                &self.copies_in_progress,
-            ),
-        ] {
-            self.writer
-                .counter(label, counter, &self.filter.window, counters_track);
-        }
+        self.write_counters();
         self.writer.recorded(self.shown_requests, self.full_since)
     }
 }

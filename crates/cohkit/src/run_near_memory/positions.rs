@@ -15,7 +15,7 @@ const SHARED_REGISTER_BYTES: u64 = 0x800;
 #[derive(Clone, Copy)]
 pub(super) struct RunningPrograms<'a> {
     pub(super) machine: &'a Machine,
-    /// Program of the host.
+    /// Program of the hosts.
     pub(super) host: GuestProgram<'a>,
     /// Channel programs that the host program can start.
     pub(super) channels: &'a [ChannelProgram],
@@ -79,9 +79,13 @@ impl RunningPrograms<'_> {
     /// Sentence with a core, its program, `action` as the predicate, and the core's position.
     fn describe_site(self, site: Site, action: &str) -> String {
         match site.core_id {
-            CoreId::Host(core) => {
+            CoreId::Host { host, core } => {
                 let position = self.host.describe_position(site.pc, "");
-                format!("the host's core {core} {action} {position}")
+                let name = match self.machine.hosts() {
+                    1 => format!("the host's core {core}"),
+                    _ => format!("core {core} of host {host}"),
+                };
+                format!("{name} {action} {position}")
             }
             CoreId::Mcc(mcc) => {
                 let name = self.machine.binary_name(mcc);
@@ -102,7 +106,7 @@ impl RunningPrograms<'_> {
 /// Name of the memory or register that a core polls at an address.
 fn describe_polled(core_id: CoreId, address: u64) -> String {
     match core_id {
-        CoreId::Host(_) => describe_polled_by_host(address),
+        CoreId::Host { .. } => describe_polled_by_host(address),
         CoreId::Mcc(_) => describe_polled_by_mcc(address),
     }
 }

@@ -262,6 +262,44 @@ fn races_name_both_positions_and_fail_the_run() {
     ]);
 }
 
+/// Two hosts race for lines, because the first one does not write them back. Each position, counter and track names its
+/// host.
+#[test]
+fn positions_counters_and_tracks_name_their_host() {
+    if !require("riscv-gcc") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = "crates/nearmemory/tests/programs/ring-host.c";
+    compile(folder.path(), "host", source, &["-DFORGETS=CLEAN"]);
+    let run_hosts = |options: &[&str]| {
+        let options = [&["--set", "hosts.count=2"], options, &["ring-host.elf"]].concat();
+        transcript(&run(folder.path(), &options))
+    };
+    let output = run_hosts(&["--races", "--counters"]);
+    assert!(output.starts_with("exit code 1\nsum "), "{output}");
+    assert_contains(
+        &output,
+        &[
+            "guaranteed to have reached far memory\ncore 0 of host 1 fetches it, at 0x",
+            "\ncore 0 of host 0 stored in it, at 0x",
+            "\nhost 0: instructions: ",
+            "\nlink 1: messages to the device: ",
+        ],
+    );
+    let timeline = ["--timeline", "ring.pftrace", "--timeline-agent"];
+    let output = run_hosts(&[&timeline[..], &["host 1 core 0"]].concat());
+    assert_contains(
+        &output,
+        &["the timeline shows ", " requests of the host in "],
+    );
+    let output = run_hosts(&[&timeline[..], &["host core 0"]].concat());
+    let expected = "there is no agent `host core 0`; did you mean `host 0 core 0`? there are host 0 core 0, host 1 core 0, core 0,";
+    assert_contains(&output, &[expected]);
+    let output = run_hosts(&["--set", "hosts.count=17"]);
+    assert_contains(&output, &["`hosts.count` must be 1 to 16, not 17"]);
+}
+
 /// The racing program of [`races_name_both_positions_and_fail_the_run`] succeeds without `--races`.
 #[test]
 fn races_are_reported_only_on_request() {

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::cache::Copy;
 use crate::control;
-use crate::events::{CoreId, Request, StallReason};
+use crate::events::{Request, StallReason};
 use crate::queue::Queue;
 use crate::races::Site;
 use crate::scratchpad::LINE;
@@ -69,7 +69,7 @@ impl<'a> HostPort<'a> {
     /// Returns the location of the accessing instruction.
     fn site(&self) -> Site {
         Site {
-            core_id: CoreId::Host(self.core),
+            core_id: self.host.core_id(self.core),
             pc: self.pc,
         }
     }
@@ -78,7 +78,7 @@ impl<'a> HostPort<'a> {
     #[inline(always)]
     fn record_fence(&mut self) {
         if let Some(races) = &mut self.queue.races {
-            races.complete_fence(self.core);
+            races.complete_fence(self.host.core_id(self.core));
         }
     }
 
@@ -104,7 +104,7 @@ impl<'a> HostPort<'a> {
     #[inline(always)]
     fn record_poll(&mut self, address: u64) {
         if let Some(polling) = &mut self.queue.polling {
-            polling.record_load(CoreId::Host(self.core), self.pc, address);
+            polling.record_load(self.host.core_id(self.core), self.pc, address);
         }
     }
 
@@ -212,9 +212,8 @@ impl<'a> HostPort<'a> {
             .send_request(self.queue, self.now, outstanding, request);
         // The core that owns the scratchpad may learn of this read.
         if let Some(races) = self.queue.races.as_mut().filter(|_| line > UNCACHED) {
-            races
-                .synchronisation
-                .send_request(CoreId::Host(core), number);
+            let core_id = self.host.core_id(core);
+            races.synchronisation.send_request(core_id, number);
         }
         self.has_sent_request = true;
     }
@@ -360,9 +359,8 @@ impl<'a> HostPort<'a> {
             .host
             .send_request(self.queue, self.now, outstanding, request);
         if let Some(races) = self.queue.races.as_mut().filter(|_| address >= REGISTERS) {
-            races
-                .synchronisation
-                .send_request(CoreId::Host(core), number);
+            let core_id = self.host.core_id(core);
+            races.synchronisation.send_request(core_id, number);
         }
         self.has_sent_request = true;
         Reply::Done(())
@@ -395,7 +393,7 @@ impl<'a> HostPort<'a> {
             self.host.cores[self.core].write_backs += added_waits;
         }
         if let Some(races) = &mut self.queue.races {
-            races.clean_line(self.core, line);
+            races.clean_line(self.host.core_id(self.core), line);
         }
         let Some(way) = self.host.llc.find(line) else {
             return Reply::Done(());
@@ -505,7 +503,7 @@ impl Memory for HostPort<'_> {
                     return reply;
                 }
                 if let Some(races) = &mut self.queue.races {
-                    races.host_load_main(self.core, address);
+                    races.host_load_main((self.host.number, self.core), address);
                 }
                 self.extra_latency = self
                     .host

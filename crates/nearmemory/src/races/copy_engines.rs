@@ -1,7 +1,7 @@
 //! Accesses of near-memory cores to their scratchpads, and transfers of their copy engines.
 
 use super::detector::RaceDetector;
-use super::knowledge::{happens_before, is_same_agent, SyncChannel};
+use super::knowledge::{happens_before, SyncChannel};
 use super::line_states::{byte_mask, Command, LineCopy, LineOrigin, WriteRecord};
 use super::race::{RaceKind, Site};
 use crate::events::CoreId;
@@ -201,14 +201,15 @@ impl RaceDetector {
             return;
         };
         let number = self.synchronisation.core_index(CoreId::Mcc(mcc));
+        let host = self.starting_hosts[mcc];
         let (synchronisation, far_memory) = (&mut self.synchronisation, &mut self.far_memory);
         line_copies.retain(|line_copy| {
             let is_observed =
                 line_copy.is_complete && line_copy.stores == stores && line_copy.command < limit;
             if is_observed && !stores {
                 far_memory.complete_read(number, line_copy.far, synchronisation.time(number));
-                // A line of the host's own memory carries the host's knowledge.
-                let channel = SyncChannel::Main(line_copy.far);
+                // A line of a host's own memory carries the host's knowledge.
+                let channel = SyncChannel::Main(host, line_copy.far);
                 synchronisation.acquire_from_channel(CoreId::Mcc(mcc), channel);
             }
             let far_line = far_memory
@@ -227,7 +228,8 @@ impl RaceDetector {
     }
 
     /// A copy engine reads or writes its next line of a direction, at address `line`. Transfers of one direction are
-    /// copied in the order of their commands. `is_far` is false for the host's own memory.
+    /// copied in the order of their commands. `is_far` is false for the own memory of the host that has started the
+    /// program.
     pub(crate) fn copy_line(
         &mut self,
         mcc: usize,
@@ -255,35 +257,32 @@ impl RaceDetector {
             self.origins.remove(&(mcc, scratchpad));
         }
         if !is_far {
-            // The host's own memory is never stale. A copy of it carries knowledge, as an access of a core does.
+            // A host's own memory is never stale. A copy of it carries knowledge, as an access of a core does.
+            let host = self.starting_hosts[mcc];
+            let host_core = CoreId::Host { host, core: 0 };
             let knowledge = match stores {
                 true => write.clock,
-                false => self.synchronisation.release_clock(CoreId::Host(0)),
+                false => self.synchronisation.release_clock(host_core),
             };
-            (self.synchronisation).add_to_channel(SyncChannel::Main(line), &knowledge);
+            (self.synchronisation).add_to_channel(SyncChannel::Main(host, line), &knowledge);
             self.has_main_copies = true;
             return;
         }
-        let cached_store = self
-            .copies
-            .get(&line)
-            .and_then(|copy| copy.first_store.clone());
         match stores {
-            true => self.store_line(mcc, (scratchpad, line), number, write, cached_store),
-            false => self.fetch_line_copy(mcc, (scratchpad, line), &write, cached_store),
+            true => self.store_line(mcc, (scratchpad, line), number, write),
+            false => self.fetch_line_copy(mcc, (scratchpad, line), &write),
         }
     }
 
-    /// A copy engine stores a scratchpad line to far memory. `cached_store` is the first store to the host's dirty
-    /// copy.
+    /// A copy engine stores a scratchpad line to far memory.
     fn store_line(
         &mut self,
         mcc: usize,
         (scratchpad, line): (u64, u64),
         command: u64,
         write: WriteRecord,
-        cached_store: Option<WriteRecord>,
     ) {
+        let cached_store = self.cached_stores(line).next();
         let both_write = cached_store.map(|first| (RaceKind::BothWrite, first.site));
         // A whole new line, written by a core without reading the old one, may be intended to overwrite.
         let origin = self.origins.get_mut(&(mcc, scratchpad));
@@ -302,12 +301,10 @@ impl RaceDetector {
         }
         let overwritten = newer.map(|first| (RaceKind::Overwritten, first));
         let core_id = write.site.core_id;
-        let unordered = self.far_memory.line(line).filter(|far_line| {
-            !far_line
-                .arrival_clocks
-                .iter()
-                .any(|clock| happens_before(clock, &write.clock))
-        });
+        let unordered = self
+            .far_memory
+            .line(line)
+            .filter(|far_line| !far_line.has_arrived(&write.clock));
         let unordered = unordered.map(|far_line| (RaceKind::UnorderedStores, far_line.write.site));
         let read = self
             .far_memory
@@ -323,40 +320,30 @@ impl RaceDetector {
         }
     }
 
-    /// A copy engine fetches a line of far memory. `cached_store` is the first store to the host's dirty copy.
-    fn fetch_line_copy(
-        &mut self,
-        mcc: usize,
-        (scratchpad, line): (u64, u64),
-        write: &WriteRecord,
-        cached_store: Option<WriteRecord>,
-    ) {
+    /// A copy engine fetches a line of far memory.
+    fn fetch_line_copy(&mut self, mcc: usize, (scratchpad, line): (u64, u64), write: &WriteRecord) {
         let version = self.far_memory.version(line);
         let origin = LineOrigin::new(line, version);
         self.origins.insert((mcc, scratchpad), origin);
-        let in_flight = self
-            .in_flight
-            .values()
-            .find(|(in_flight_line, ..)| *in_flight_line == line);
-        let newest = cached_store.or(in_flight.map(|(_, _, write, _)| write.clone()));
-        let newest_host_write = newest.clone();
-        let newest = newest.filter(|first| happens_before(&first.clock, &write.clock));
+        let pending_stores = self.pending_stores(line, None);
+        let mut known_stores = pending_stores.iter();
+        let known_store = known_stores.find(|first| happens_before(&first.clock, &write.clock));
         // The data may have reached far memory, but no synchronisation guarantees it.
         let in_flight_write = self.far_memory.line(line).filter(|far_line| {
-            matches!(far_line.write.site.core_id, CoreId::Host(_))
+            matches!(far_line.write.site.core_id, CoreId::Host { .. })
                 && far_line.may_be_in_flight(&write.clock)
         });
-        let stale = newest.or(in_flight_write.map(|far_line| far_line.write.clone()));
-        // Unsynchronised stores: the host's, still in its caches, and those of other cores.
+        let stale = known_store.or(in_flight_write.map(|far_line| &far_line.write));
+        let stale = stale.map(|first| (RaceKind::StaleFetch, first.site));
+        // Unsynchronised stores: those of hosts, still in their caches, and those of other cores.
         let far_line = self
             .far_memory
             .line(line)
             .map(|far_line| far_line.write.clone());
-        let unordered = newest_host_write.into_iter().chain(far_line).find(|first| {
-            !is_same_agent(first.site.core_id, write.site.core_id)
+        let unordered = pending_stores.into_iter().chain(far_line).find(|first| {
+            !first.site.core_id.is_same_agent(write.site.core_id)
                 && !happens_before(&first.clock, &write.clock)
         });
-        let stale = stale.map(|first| (RaceKind::StaleFetch, first.site));
         let unordered = unordered.map(|first| (RaceKind::UnorderedRead, first.site));
         if let Some((kind, first)) = stale.or(unordered) {
             self.log.report(kind, write.site, first, line);
@@ -394,8 +381,9 @@ impl RaceDetector {
             .release_to_channel(CoreId::Mcc(mcc), SyncChannel::Control(mcc));
     }
 
-    /// A program starts on a core.
-    pub(crate) fn start_program(&mut self, mcc: usize) {
+    /// A program that a host has loaded starts on a core.
+    pub(crate) fn start_program(&mut self, mcc: usize, host: usize) {
+        self.starting_hosts[mcc] = host;
         self.commands[mcc].clear();
         self.line_copies.retain(|(core, _), _| *core != mcc);
         self.origins.retain(|(core, _), _| *core != mcc);

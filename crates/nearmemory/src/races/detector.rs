@@ -8,7 +8,7 @@ use super::line_states::{
 };
 use super::race::{RaceLog, Site};
 use super::synchronisation::Synchronisation;
-use crate::events::CoreId;
+use crate::events::{CoreCounts, CoreId};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
@@ -23,12 +23,16 @@ pub(crate) struct RaceDetector {
     pub(super) words: FxHashMap<(usize, u64), WrittenWords>,
     /// Words of scratchpad lines in flight, by number of the write-back.
     pub(super) words_in_transit: FxHashMap<u64, WordsInTransit>,
-    /// True once a copy engine has copied from or to the host's own memory.
+    /// True once a copy engine has copied from or to a host's own memory.
     pub(super) has_main_copies: bool,
-    /// Number of the host's stores to scratchpads.
+    /// Number of the hosts' stores to scratchpads.
     pub(super) words_stored: u64,
-    /// Lines in the host's cache or being filled, by address.
-    pub(super) copies: FxHashMap<u64, CachedCopy>,
+    /// Number of hosts.
+    pub(super) hosts: usize,
+    /// Lines in the hosts' caches or being filled, by host and address.
+    pub(super) copies: FxHashMap<(usize, u64), CachedCopy>,
+    /// Host that has started the program of each near-memory core.
+    pub(super) starting_hosts: Vec<usize>,
     /// Write-backs in flight, by request: the line, the version that the data derives from, the first store, and
     /// whether the whole line was stored.
     pub(super) in_flight: FxHashMap<u64, (u64, u64, WriteRecord, bool)>,
@@ -42,30 +46,32 @@ pub(crate) struct RaceDetector {
     pub(super) line_copies: FxHashMap<(usize, u64), Vec<LineCopy>>,
     /// Far-memory origin of scratchpad lines, by engine and line.
     pub(super) origins: FxHashMap<(usize, u64), LineOrigin>,
-    /// Lines that each host core has cleaned or flushed since its last fence.
+    /// Lines that each core of a host has cleaned or flushed since its last fence.
     pub(super) cleaned: Vec<Vec<u64>>,
     /// Races found.
     pub(crate) log: RaceLog,
 }
 
 impl RaceDetector {
-    /// Creates a detector for these numbers of host cores and of near-memory cores.
-    pub(crate) fn new(hosts: usize, mccs: usize) -> RaceDetector {
+    /// Creates a detector for these cores.
+    pub(crate) fn new(counts: CoreCounts) -> RaceDetector {
         RaceDetector {
-            synchronisation: Synchronisation::new(hosts, mccs),
+            synchronisation: Synchronisation::new(counts),
             far_memory: FarMemory::default(),
             words: FxHashMap::default(),
             words_in_transit: FxHashMap::default(),
             has_main_copies: false,
             words_stored: 0,
+            hosts: counts.hosts,
+            starting_hosts: vec![0; counts.mccs],
             copies: FxHashMap::default(),
             in_flight: FxHashMap::default(),
-            commands: vec![VecDeque::new(); mccs],
+            commands: vec![VecDeque::new(); counts.mccs],
             command_count: 0,
             accesses: FxHashMap::default(),
             line_copies: FxHashMap::default(),
             origins: FxHashMap::default(),
-            cleaned: vec![Vec::new(); hosts],
+            cleaned: vec![Vec::new(); counts.total()],
             log: RaceLog::default(),
         }
     }
@@ -90,12 +96,39 @@ impl RaceDetector {
 
     /// A write to a line reaches far memory and creates a new version.
     pub(super) fn create_version(&mut self, line: u64, write: WriteRecord) {
-        let by_host = matches!(write.site.core_id, CoreId::Host(_));
+        let core_id = write.site.core_id;
         let version = self.far_memory.write(line, write);
         // A copy that the host retains equals the version that it has written.
-        if let Some(copy) = self.copies.get_mut(&line).filter(|_| by_host) {
-            copy.base = Some(version);
+        if let CoreId::Host { host, .. } = core_id {
+            if let Some(copy) = self.copies.get_mut(&(host, line)) {
+                copy.base = Some(version);
+            }
         }
+    }
+
+    /// Returns the first stores to the dirty copies of a line in the caches of hosts.
+    pub(super) fn cached_stores(&self, line: u64) -> impl Iterator<Item = &WriteRecord> + '_ {
+        let copies = (0..self.hosts).map(move |host| self.copies.get(&(host, line)));
+        copies.filter_map(|copy| copy?.first_store.as_ref())
+    }
+
+    /// Returns the stores of hosts to a line that have not reached far memory: for each agent other than `except`, the
+    /// first store to its dirty copy, or else that of a write-back in flight.
+    pub(super) fn pending_stores(&self, line: u64, except: Option<CoreId>) -> Vec<WriteRecord> {
+        let store_of = |host| {
+            let agent = CoreId::Host { host, core: 0 };
+            if except.is_some_and(|except| except.is_same_agent(agent)) {
+                return None;
+            }
+            let mut cached = self.cached_stores(line);
+            let cached = cached.find(|write| write.site.core_id.is_same_agent(agent));
+            let mut in_flight = self.in_flight.values();
+            let in_flight = in_flight.find(|(in_flight_line, _, write, _)| {
+                *in_flight_line == line && write.site.core_id.is_same_agent(agent)
+            });
+            cached.or(in_flight.map(|(_, _, write, _)| write)).cloned()
+        };
+        (0..self.hosts).filter_map(store_of).collect()
     }
 
     /// Records a read of a line of far memory. `is_complete` is false if a copy engine has only started it.

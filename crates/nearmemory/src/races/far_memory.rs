@@ -1,6 +1,6 @@
 //! Far memory: the versions of its lines, and the reads of them.
 
-use super::knowledge::{is_same_agent, Clock};
+use super::knowledge::Clock;
 use super::line_states::{FarLine, ReadRecord, WriteRecord};
 use super::race::Site;
 use crate::events::CoreId;
@@ -65,7 +65,7 @@ impl FarMemory {
         complete_reads(self.reads.values_mut().flatten(), core, time);
     }
 
-    /// Returns another core's read of the line whose completion is unknown to a store with the knowledge `knowledge`.
+    /// Returns another agent's read of the line whose completion is unknown to a store with the knowledge `knowledge`.
     pub(super) fn conflicting_read(
         &self,
         core_id: CoreId,
@@ -75,7 +75,7 @@ impl FarMemory {
         let reads = self.reads.get(&line)?;
         let unordered = reads.iter().find(|(core, read)| {
             let completion = read.completion.zip(knowledge.get(*core));
-            !is_same_agent(core_id, read.site.core_id)
+            !core_id.is_same_agent(read.site.core_id)
                 && completion.is_none_or(|(completion, known_time)| completion > *known_time)
         });
         unordered.map(|(_, read)| read.site)

@@ -1,6 +1,5 @@
 //! Knowledge of cores: vector clocks, and the channels that carry them.
 
-use crate::events::CoreId;
 use std::collections::VecDeque;
 
 /// A vector clock: one time per core.
@@ -9,7 +8,7 @@ pub(super) type Clock = Vec<u64>;
 /// A synchronisation channel, which carries knowledge between cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum SyncChannel {
-    /// A register that host and core share: core and number.
+    /// A register that hosts and core share: core and number.
     Register(usize, u64),
     /// The registers that control programs.
     Control(usize),
@@ -17,14 +16,14 @@ pub(crate) enum SyncChannel {
     Load(usize),
     /// A scratchpad line: core and line.
     Line(usize, usize),
-    /// The host's requests for a scratchpad line, which notices and stamps reveal.
+    /// The hosts' requests for a scratchpad line, which notices and stamps reveal.
     Request(usize, usize),
     /// Words that have arrived through a FIFO: sender and receiver.
     Fifo(usize, usize),
     /// Words taken out of a FIFO: sender and receiver.
     FifoSpace(usize, usize),
-    /// A line of the host's own memory that a copy engine copies.
-    Main(u64),
+    /// A line of a host's own memory that a copy engine copies: host and address.
+    Main(usize, u64),
 }
 
 /// State of a FIFO from one core to another.
@@ -53,9 +52,4 @@ pub(super) fn happens_before(clock: &Clock, other: &Clock) -> bool {
         .iter()
         .zip(other_times)
         .all(|(time, other_time)| *time <= other_time)
-}
-
-/// Returns true if both are the same core, or both are host cores, which share their caches and observe each other.
-pub(super) fn is_same_agent(a: CoreId, b: CoreId) -> bool {
-    a == b || matches!((a, b), (CoreId::Host(_), CoreId::Host(_)))
 }

@@ -69,11 +69,13 @@ pub(super) struct FarLine {
 impl FarLine {
     /// True if a program with the vector clock `knowledge` knows of the write, but not that it has reached far memory.
     pub(super) fn may_be_in_flight(&self, knowledge: &Clock) -> bool {
-        happens_before(&self.write.clock, knowledge)
-            && !self
-                .arrival_clocks
-                .iter()
-                .any(|clock| happens_before(clock, knowledge))
+        happens_before(&self.write.clock, knowledge) && !self.has_arrived(knowledge)
+    }
+
+    /// True if a program with the vector clock `knowledge` knows that the write has reached far memory.
+    pub(super) fn has_arrived(&self, knowledge: &Clock) -> bool {
+        let mut arrival_clocks = self.arrival_clocks.iter();
+        arrival_clocks.any(|clock| happens_before(clock, knowledge))
     }
 
     /// Records that a core has waited until the line was in far memory.

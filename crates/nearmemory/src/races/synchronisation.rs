@@ -1,21 +1,22 @@
 //! Knowledge of the cores, and the channels, FIFOs, requests and responses that carry it.
 
 use super::knowledge::{join, Clock, Fifo, SyncChannel};
-use crate::events::CoreId;
+use crate::events::{CoreCounts, CoreId};
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// Synchronisation of the cores: the knowledge of each, and the knowledge that messages carry.
 #[derive(Clone, Debug)]
 pub(crate) struct Synchronisation {
-    /// Number of host cores. Clocks are indexed by core: host cores, then near-memory cores.
-    hosts: usize,
+    /// Cores, whose numbers index the clocks.
+    counts: CoreCounts,
     /// Knowledge of each core.
     clocks: Vec<Clock>,
     /// Knowledge that receivers gain from each channel.
     channel_clocks: FxHashMap<SyncChannel, Clock>,
     /// FIFOs by sender and receiver, as indices of near-memory cores.
     fifos: FxHashMap<(usize, usize), Fifo>,
-    /// Knowledge from acknowledgements, which each host core gains by its next fence.
+    /// Knowledge from acknowledgements, which each core of a host gains by its next fence.
     acknowledged_knowledge: Vec<Clock>,
     /// Knowledge that requests and responses carry, by number of the request.
     carried_knowledge: FxHashMap<u64, Clock>,
@@ -25,15 +26,15 @@ pub(crate) struct Synchronisation {
 
 impl Synchronisation {
     /// Creates the knowledge of the cores. Each initially knows its own time, 1, and nothing of others.
-    pub(super) fn new(hosts: usize, mccs: usize) -> Synchronisation {
-        let count = hosts + mccs;
+    pub(super) fn new(counts: CoreCounts) -> Synchronisation {
+        let count = counts.total();
         let clock = |core| (0..count).map(|index| u64::from(index == core)).collect();
         Synchronisation {
-            hosts,
+            counts,
             clocks: (0..count).map(clock).collect(),
             channel_clocks: FxHashMap::default(),
             fifos: FxHashMap::default(),
-            acknowledged_knowledge: vec![Clock::new(); hosts],
+            acknowledged_knowledge: vec![Clock::new(); count],
             carried_knowledge: FxHashMap::default(),
             pending_reads: FxHashMap::default(),
         }
@@ -41,34 +42,36 @@ impl Synchronisation {
 
     /// Returns the index of a core's clock.
     pub(super) fn core_index(&self, core_id: CoreId) -> usize {
-        match core_id {
-            CoreId::Host(core) => core,
-            CoreId::Mcc(mcc) => self.hosts + mcc,
-        }
+        self.counts.index(core_id)
     }
 
     /// Returns the knowledge that a core passes on, and advances its clock, so that later accesses are not part of it.
     pub(super) fn release_clock(&mut self, core_id: CoreId) -> Clock {
         let clock = self.knowledge(core_id);
-        let number = self.core_index(core_id);
-        let core_numbers = match core_id {
-            CoreId::Host(_) => 0..self.hosts,
-            CoreId::Mcc(_) => number..number + 1,
-        };
+        let core_numbers = self.numbers_of_agent(core_id);
         core_numbers.for_each(|number| self.clocks[number][number] += 1);
         clock
     }
 
-    /// Returns the knowledge of a core; the cores of the host share theirs.
-    pub(super) fn knowledge(&self, core_id: CoreId) -> Clock {
+    /// Returns the numbers of the cores that share knowledge with a core: those of its host, or only itself.
+    fn numbers_of_agent(&self, core_id: CoreId) -> Range<usize> {
         match core_id {
-            CoreId::Mcc(_) => self.clocks[self.core_index(core_id)].clone(),
-            CoreId::Host(_) => {
-                let mut clock = self.clocks[0].clone();
-                (1..self.hosts).for_each(|core| join(&mut clock, &self.clocks[core]));
-                clock
+            CoreId::Host { host, .. } => self.counts.cores_of(host),
+            CoreId::Mcc(_) => {
+                let number = self.core_index(core_id);
+                number..number + 1
             }
         }
+    }
+
+    /// Returns the knowledge of a core; the cores of a host share theirs.
+    pub(super) fn knowledge(&self, core_id: CoreId) -> Clock {
+        let core_numbers = self.numbers_of_agent(core_id);
+        let mut clock = self.clocks[core_numbers.start].clone();
+        core_numbers
+            .skip(1)
+            .for_each(|core| join(&mut clock, &self.clocks[core]));
+        clock
     }
 
     /// A core releases its knowledge to a channel.
@@ -92,7 +95,8 @@ impl Synchronisation {
         // The word reuses the room of a word that the receiver took.
         let room = (fifo.sent > capacity).then(|| fifo.pop_clocks.pop_front());
         if let Some(room) = room.flatten() {
-            join(&mut self.clocks[self.hosts + from], &room);
+            let sender = self.core_index(CoreId::Mcc(from));
+            join(&mut self.clocks[sender], &room);
         }
         let clock = self.release_clock(CoreId::Mcc(from));
         let fifo = self.fifos.entry((from, to)).or_default();
@@ -183,12 +187,13 @@ impl Synchronisation {
         }
     }
 
-    /// Host cores (a bit mask) receive the acknowledgement of a write-back, for which their next fence waits.
-    pub(crate) fn acknowledge_write_back(&mut self, cores: u64, request: u64) {
+    /// Cores of a host (a bit mask) receive the acknowledgement of a write-back, for which their next fence waits.
+    pub(crate) fn acknowledge_write_back(&mut self, host: usize, cores: u64, request: u64) {
         let Some(clock) = self.carried_knowledge.remove(&request) else {
             return;
         };
-        for (core, acknowledged) in self.acknowledged_knowledge.iter_mut().enumerate() {
+        let acknowledged = &mut self.acknowledged_knowledge[self.counts.cores_of(host)];
+        for (core, acknowledged) in acknowledged.iter_mut().enumerate() {
             if cores >> core & 1 != 0 {
                 join(acknowledged, &clock);
             }
@@ -245,7 +250,7 @@ impl Synchronisation {
         }
     }
 
-    /// A host core completes a fence and gains the knowledge of all acknowledgements.
+    /// A host core, given by its index, completes a fence and gains the knowledge of all acknowledgements.
     pub(super) fn acquire_acknowledgements(&mut self, core: usize) {
         join(&mut self.clocks[core], &self.acknowledged_knowledge[core]);
     }

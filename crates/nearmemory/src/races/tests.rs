@@ -1,10 +1,19 @@
 //! Tests of the race detector with two cores, driven by calls in the order in which a machine makes them.
 
 use super::*;
-use crate::events::CoreId;
+use crate::events::{CoreCounts, CoreId};
 
 /// Address of the line in far memory that both cores copy, to line 0 of their scratchpads.
 const LINE: u64 = 0x1000;
+
+/// A detector for this number of hosts with a core each, and two near-memory cores.
+fn detector(hosts: usize) -> RaceDetector {
+    RaceDetector::new(CoreCounts {
+        hosts,
+        host_cores: 1,
+        mccs: 2,
+    })
+}
 
 /// Fetches or stores the line by the copy engine of one of two cores, completes at once, and observes completion.
 fn copy(races: &mut RaceDetector, mcc: usize, pc: u64, stores: bool) {
@@ -69,7 +78,7 @@ fn stored_bytes_are_compared_with_fetched_bytes() {
         (false, false, true, 8, Some((UnorderedRead, (1, 2), (0, 4)))),
         (false, true, true, 8, None),
     ] {
-        let mut races = RaceDetector::new(0, 2);
+        let mut races = detector(0);
         copy(&mut races, 0, 1, false);
         if early {
             copy(&mut races, 1, 2, false);
@@ -105,7 +114,7 @@ fn stored_bytes_are_compared_with_fetched_bytes() {
 #[test]
 fn store_before_another_cores_read_ends_is_a_race() {
     for waits in [true, false] {
-        let mut races = RaceDetector::new(0, 2);
+        let mut races = detector(0);
         copy(&mut races, 1, 1, false);
         if waits {
             send_word_between(&mut races, 1, 0);
@@ -124,7 +133,7 @@ fn store_before_another_cores_read_ends_is_a_race() {
 fn fifo_space_orders_only_earlier_reads() {
     // With two places in the FIFO, the third word reuses the first place and the fourth word the second.
     for (words, races_found) in [(3, 1), (4, 0)] {
-        let mut races = RaceDetector::new(0, 2);
+        let mut races = detector(0);
         for _ in 0..2 {
             races.synchronisation.send_word(0, 1, 2);
             races.synchronisation.deliver_word(0, 1);
@@ -147,7 +156,7 @@ fn fifo_space_orders_only_earlier_reads() {
 #[test]
 fn host_written_scratchpad_line_ends_the_copy_dependency() {
     for writes in [true, false] {
-        let mut races = RaceDetector::new(1, 2);
+        let mut races = detector(1);
         copy(&mut races, 1, 1, false);
         send_word_between(&mut races, 1, 0);
         copy(&mut races, 0, 2, true);

@@ -76,6 +76,35 @@ fn host_memory_copies_are_coherent() {
     }
 }
 
+/// Each of three hosts lends its own memory to a core of its own, at the same addresses: copies reach the memory of the
+/// host that has started the program. A host cannot lend memory to a program that another host starts.
+#[test]
+fn copies_reach_the_memory_of_the_starting_host() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let (host, lends) = programs();
+    let channels: [(&str, &[u8]); 1] = [("lends", &lends)];
+    let run_hosts = |count: &str, command: &str| {
+        let mut platform = Platform::enzian();
+        platform.set("hosts.count", count).expect("a valid value");
+        run_watched(&platform, &host, command, &channels, None)
+    };
+    let result = run_hosts("3", "");
+    assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{}", result.text);
+    for number in 0..3 {
+        let read = result.counter(&format!("host {number}: lines that copies read"));
+        assert_eq!(read, ROUNDS * LINES + 1);
+    }
+    let result = run_hosts("2", "lend");
+    let is_stopped = matches!(
+        result.outcomes[..],
+        [RunOutcome::Stopped { mcc: 0, .. }, RunOutcome::Exit(0)]
+    );
+    assert!(is_stopped, "{:?}", result.outcomes);
+    assert_eq!(result.text, "state 5 cause 7 value 0x200038\n");
+}
+
 /// Ranges (address and bytes) below, between and beyond the memories, and across their ends: an access fault (cause 7)
 /// stops the core.
 #[test]

@@ -4,6 +4,7 @@ mod arrays;
 mod cores;
 mod dram;
 mod host_copies;
+mod hosts;
 mod ordered;
 mod pages;
 mod prefetcher;

@@ -26,6 +26,21 @@ fn races_in(name: &str, definitions: &[&str]) -> Vec<(RaceKind, String, String)>
     races_by_line(&result, &host, &channel, &root().join(programs))
 }
 
+/// Runs a host's program without channel programs, compiled with these definitions, and returns the races found.
+#[track_caller]
+pub(super) fn host_races(
+    platform: &Platform,
+    name: &str,
+    definitions: &[&str],
+) -> Vec<(RaceKind, String, String)> {
+    let programs = "crates/nearmemory/tests/programs";
+    let host = compile("host", &format!("{programs}/{name}-host.c"), definitions);
+    let result = run_watched(platform, &host, "", &[], None);
+    let end = Some(&RunOutcome::Exit(0));
+    assert_eq!(result.outcomes.last(), end, "{name} {definitions:?}");
+    races_by_line(&result, &host, &[], &root().join(programs))
+}
+
 /// Asserts that exactly the expected races are found.
 #[track_caller]
 fn assert_races(name: &str, definitions: &[&str], expected: ExpectedRaces) {
@@ -160,7 +175,7 @@ fn races_by_line(
 ) -> Vec<(RaceKind, String, String)> {
     let source_line = |site: &cohkit_nearmemory::Site| {
         let program = match site.core_id {
-            CoreId::Host(_) => host,
+            CoreId::Host { .. } => host,
             CoreId::Mcc(_) => channel,
         };
         let library = root().join("nearmemory");

@@ -6,6 +6,9 @@ use cohkit_nearmemory::{CoreId, Evictions, Platform, RunOutcome};
 use cohkit_riscv::elf;
 use cohkit_testing::require;
 
+/// The core of the host that runs the main program.
+const HOST_CORE: CoreId = CoreId::Host { host: 0, core: 0 };
+
 /// The program accesses memory or pipes that it was not granted, or copies outside its far memory. The core stops, the
 /// host observes the cause and continues, and another program runs on the core afterwards.
 #[test]
@@ -242,10 +245,7 @@ fn polling_without_a_possible_writer_ends_the_run() {
             let [poll] = polls[..] else {
                 panic!("{polls:?}")
             };
-            assert_eq!(
-                (poll.core_id, poll.address),
-                (CoreId::Host(0), Some(SCRATCHPADS))
-            );
+            assert_eq!((poll.core_id, poll.address), (HOST_CORE, Some(SCRATCHPADS)));
             assert!(result.counter("host: instructions") < 1_000_000);
         }
     }
@@ -255,7 +255,7 @@ fn polling_without_a_possible_writer_ends_the_run() {
         panic!("{:?}", result.outcomes);
     };
     let core_ids: Vec<CoreId> = polls.iter().map(|poll| poll.core_id).collect();
-    assert_eq!(core_ids, [CoreId::Host(0), CoreId::Mcc(0)]);
+    assert_eq!(core_ids, [HOST_CORE, CoreId::Mcc(0)]);
 }
 
 /// A long wait is not a livelock if the program still runs.
