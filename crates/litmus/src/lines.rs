@@ -113,7 +113,8 @@ impl<'p> Lines<'p> {
     /// # Errors
     /// A protocol joins lines, or has several kinds of remotes.
     pub fn two_levels(levels: Levels<'p>, placements: Vec<(u8, u8)>) -> Result<Lines<'p>, String> {
-        for protocol in [levels.outer.protocol, levels.inner.protocol] {
+        let kinds = levels.kinds.iter().map(|kind| kind.system.protocol);
+        for protocol in std::iter::once(levels.outer.protocol).chain(kinds) {
             if let Some(feature) = protocol.joins_lines() {
                 return Err(format!(
                     "{} has {feature}, which is not supported in a system of two levels",

@@ -33,7 +33,7 @@ impl<'p> Machine<'p> {
     pub fn protocol(&self) -> &'p Protocol {
         match self {
             Machine::OneLevel(system, _) => system.protocol,
-            Machine::TwoLevels(levels, _) => levels.inner.protocol,
+            Machine::TwoLevels(levels, _) => levels.inner(0).protocol,
         }
     }
 
@@ -47,11 +47,12 @@ impl<'p> Machine<'p> {
 
     /// Systems of the machine, the upper level first: one per system state of a [`MachineState`].
     pub fn systems(&self) -> impl Iterator<Item = &System<'p>> {
-        let (upper, lower_count, lower) = match self {
-            Machine::OneLevel(system, _) => (&**system, 0, &**system),
-            Machine::TwoLevels(levels, _) => (&levels.outer, levels.outer.remotes, &levels.inner),
+        let (upper, levels) = match self {
+            Machine::OneLevel(system, _) => (&**system, None),
+            Machine::TwoLevels(levels, _) => (&levels.outer, Some(&**levels)),
         };
-        std::iter::once(upper).chain((0..lower_count).map(move |_| lower))
+        let inner = levels.into_iter().flat_map(|levels| levels.inner_systems());
+        std::iter::once(upper).chain(inner)
     }
 
     /// Creates a state from its system states, one per system.

@@ -187,7 +187,10 @@ fn simulated_runs_never_verify() {
     assert_eq!(code, Some(3), "{stdout}{stderr}");
     let (code, _, stderr) = run_on("eci-both");
     assert_eq!(code, Some(2), "{stderr}");
-    assert!(stderr.contains("does not compose two levels"), "{stderr}");
+    assert!(
+        stderr.contains("does not compose two levels with one coherent protocol each"),
+        "{stderr}"
+    );
 }
 
 #[test]
