@@ -24,6 +24,17 @@ pub struct CompositionSource {
     sources: Vec<Source>,
 }
 
+/// A level of caches whose homes are over the caches of another protocol.
+#[derive(Clone, Debug)]
+pub struct LowerLevel {
+    /// Name of the protocol in the composition.
+    pub name: String,
+    /// File of the protocol.
+    pub source: Source,
+    /// Number of clusters with this protocol in the composition's largest system.
+    pub clusters: u16,
+}
+
 /// A protocol file that a composition uses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UsedFile {
@@ -154,13 +165,29 @@ impl CompositionSource {
         levels.map(|verdict| verdict.json(&self.path))
     }
 
-    /// Files of the upper and of the lower level, if the composition is two levels and nothing else.
+    /// File of the upper level and those of the levels below its caches, if the composition is two levels and nothing
+    /// else.
     ///
     /// # Errors
     /// Any other composition.
-    pub fn two_levels(&self) -> Result<[Source; 2], Failure> {
-        self.level_sources()
-            .ok_or_else(|| self.unsupported_composition(TWO_LEVELS, "run"))
+    pub fn upper_and_lower(&self) -> Result<(Source, Vec<LowerLevel>), Failure> {
+        let groups = self.composition.joined_levels();
+        let [group] = &groups[..] else {
+            return Err(self.unsupported_composition("two levels of caches", "run"));
+        };
+        if self.sources.len() != 1 + group.inner.len() {
+            return Err(self.unsupported_composition("two levels of caches alone", "run"));
+        }
+        let lower = |&space: &usize| {
+            let counts = self.composition.systems.iter();
+            LowerLevel {
+                name: self.composition.spaces[space].name.clone(),
+                source: self.sources[space].clone(),
+                clusters: counts.map(|system| system.homes[space]).max().unwrap_or(1),
+            }
+        };
+        let lower = group.inner.iter().map(lower).collect();
+        Ok((self.sources[group.outer].clone(), lower))
     }
 
     /// Files of the upper and of the lower level; `None` unless the composition is two levels, one coherent protocol
