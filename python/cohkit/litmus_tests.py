@@ -35,7 +35,8 @@ class Options(TypedDict, total=False):
             and its length as `steps`.
         stores: access of the protocol for each write, thread by thread, one letter each: `t` as the protocol's cores
             store, `b` written back in the core's own copy, `a` acknowledged by the home.
-        kinds: kind of remote of each thread; required if kinds have different rows.
+        kinds: kind of remote of each thread; required if kinds have different rows. For a composition with several
+            inner protocols, the name of each thread's inner protocol; required.
         system: system of the protocol whose sizes the test uses; the protocol's common sizes if not given.
         expect: `"file"` to report in `expected` whether the outcomes are those that the file expects (`Result: Never`
             or similar).

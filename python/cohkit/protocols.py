@@ -168,7 +168,7 @@ def compositions() -> list[str]:
 
     >>> import cohkit
     >>> cohkit.compositions()
-    ['cxl-type2', 'eci-both', 'two-level']
+    ['clusters', 'cxl-type2', 'eci-both', 'two-level']
 
     """
     return _shipped_by_kind(composing=True)

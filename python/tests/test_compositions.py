@@ -126,9 +126,18 @@ def test_litmus_tests_run_on_two_cache_levels(cohkit_command: Command) -> None:
     assert cohkit.litmus("SB", protocol="two-level", cores="store_buffer", simulate_runs=3)["runs"] == 3
 
 
+def test_litmus_tests_run_in_clusters_of_different_protocols(cohkit_command: Command) -> None:
+    result = cohkit.litmus("MP", protocol="clusters", kinds=["cpu", "gpu"], max_spontaneous_evictions=0)
+    assert (result["kinds"], result["cores"], result["model"]) == (["cpu", "gpu"], "of_each_cluster", "compound")
+    options = ["--protocol", "protocols/clusters.coh", "--kinds", "cpu,gpu", "--max-spontaneous-evictions", "0"]
+    assert_same_results([result], f"{cohkit_command('litmus', 'MP', *options, '--json').stdout}")
+
+
 @pytest.mark.parametrize(
     ("run_invalid", "expected_message"),
     [
+        (lambda: cohkit.litmus("MP", protocol="clusters"), "`kinds` assigns one to each thread, in one of 4 ways"),
+        (lambda: cohkit.litmus("MP", protocol="clusters", kinds=["cpu", "cpus"]), "did you mean `cpu`"),
         (lambda: cohkit.composition("two-levels"), "did you mean `two-level`"),
         (lambda: cohkit.check("two-level", systems="join"), "no system is named `join`; did you mean `joint`"),
         (lambda: cohkit.check("two-level", remotes=2), "`remotes` is for one protocol, and protocols/two-level.coh"),

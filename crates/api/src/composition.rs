@@ -24,6 +24,17 @@ pub struct CompositionSource {
     sources: Vec<Source>,
 }
 
+/// A level of caches whose homes are over the caches of another protocol.
+#[derive(Clone, Debug)]
+pub struct LowerLevel {
+    /// Name of the protocol in the composition.
+    pub name: String,
+    /// File of the protocol.
+    pub source: Source,
+    /// Number of clusters with this protocol in the composition's largest system.
+    pub clusters: u16,
+}
+
 /// A protocol file that a composition uses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UsedFile {
@@ -137,9 +148,9 @@ impl CompositionSource {
         max_states: Option<u64>,
         cancel: &'c AtomicBool,
     ) -> impl Iterator<Item = JointVerdict> + 'c {
-        let levels = self.composition.levels.iter();
-        levels.map(move |&level| {
-            joint_exploration::judge(&self.composition, system, level, max_states, cancel)
+        let levels = self.composition.joined_levels().into_iter();
+        levels.map(move |levels| {
+            joint_exploration::judge(&self.composition, system, &levels, max_states, cancel)
         })
     }
 
@@ -154,20 +165,39 @@ impl CompositionSource {
         levels.map(|verdict| verdict.json(&self.path))
     }
 
-    /// Files of the upper and of the lower level, if the composition is two levels and nothing else.
+    /// File of the upper level and those of the levels below its caches, if the composition is two levels and nothing
+    /// else.
     ///
     /// # Errors
     /// Any other composition.
-    pub fn two_levels(&self) -> Result<[Source; 2], Failure> {
-        self.level_sources()
-            .ok_or_else(|| self.unsupported_composition("two levels", "run"))
+    pub fn upper_and_lower(&self) -> Result<(Source, Vec<LowerLevel>), Failure> {
+        let groups = self.composition.joined_levels();
+        let [group] = &groups[..] else {
+            return Err(self.unsupported_composition("two levels of caches", "run"));
+        };
+        if self.sources.len() != 1 + group.inner.len() {
+            return Err(self.unsupported_composition("two levels of caches alone", "run"));
+        }
+        let lower = |&space: &usize| {
+            let counts = self.composition.systems.iter();
+            LowerLevel {
+                name: self.composition.spaces[space].name.clone(),
+                source: self.sources[space].clone(),
+                clusters: counts.map(|system| system.homes[space]).max().unwrap_or(1),
+            }
+        };
+        let lower = group.inner.iter().map(lower).collect();
+        Ok((self.sources[group.outer].clone(), lower))
     }
 
-    /// Files of the upper and of the lower level; `None` unless the composition is two levels and nothing else.
+    /// Files of the upper and of the lower level; `None` unless the composition is two levels, one coherent protocol
+    /// each, and nothing else.
     fn level_sources(&self) -> Option<[Source; 2]> {
         match self.composition.levels[..] {
             [level] if self.sources.len() == 2 => {
-                Some([level.outer, level.inner].map(|number| self.sources[number].clone()))
+                let sources = [level.outer, level.inner].map(|number| self.sources[number].clone());
+                let [_, lower] = &sources;
+                lower.protocol.guarantee.coherent.then_some(sources)
             }
             _ => None,
         }
@@ -208,10 +238,10 @@ impl CompositionSource {
         if let Ok([device, host]) = self.directions() {
             return Ok(MachineProtocols::Directions(device, host));
         }
-        let required_kind = "two levels, or both directions between a host and a device";
+        let required_kind = format!("{TWO_LEVELS}, or both directions between a host and a device");
         let levels = self
             .level_sources()
-            .ok_or_else(|| self.unsupported_composition(required_kind, "simulate"));
+            .ok_or_else(|| self.unsupported_composition(&required_kind, "simulate"));
         let [upper, lower] = levels?;
         Ok(MachineProtocols::Levels(upper, lower))
     }
@@ -226,27 +256,27 @@ impl CompositionSource {
     pub fn product_summary(&self, system: &JointSystem, results: &[(ExitStatus, u128)]) -> String {
         let name = format!("{} {}", self.composition.name, system.name);
         let worst_outcome = results.iter().map(|(outcome, _)| *outcome).max();
-        let (spaces, levels) = (&self.composition.spaces, &self.composition.levels);
-        if spaces.len() == 2 * levels.len() && levels.len() == 1 {
+        let spaces = &self.composition.spaces;
+        let groups = self.composition.joined_levels();
+        if matches!(&groups[..], [group] if spaces.len() == 1 + group.inner.len()) {
             // The verdict on the two levels covers everything, and was reported.
             return String::new();
         }
         match worst_outcome {
-            Some(ExitStatus::Success) if results.len() == spaces.len() + levels.len() => {}
+            Some(ExitStatus::Success) if results.len() == spaces.len() + groups.len() => {}
             Some(ExitStatus::Violated) => return format!("{name}: violated: a part is violated\n"),
             _ => return format!("{name}: undecided: a part is undecided\n"),
         }
         let is_single_level = |number: &usize| {
-            let binds = |level: &&LevelBinding| level.inner == *number || level.outer == *number;
-            levels.iter().find(binds).is_none()
+            let binds = |level: &LevelBinding| level.inner == *number || level.outer == *number;
+            !self.composition.levels.iter().any(binds)
         };
         let single_spaces = (0..spaces.len()).filter(is_single_level);
         let single_spaces =
             single_spaces.map(|number| (spaces[number].name.clone(), results[number].1));
-        let joined_levels = levels.iter().zip(&results[spaces.len()..]);
-        let joined_levels = joined_levels.map(|(level, (_, states))| {
-            let [inner, outer] = [level.inner, level.outer].map(|space| &spaces[space].name);
-            (format!("{inner} over {outer}"), *states)
+        let joined_levels = groups.iter().zip(&results[spaces.len()..]);
+        let joined_levels = joined_levels.map(|(group, (_, states))| {
+            (joint_exploration::name(&self.composition, group), *states)
         });
         let counts: Vec<(String, u128)> = single_spaces.chain(joined_levels).collect();
         let parts: Vec<String> = (counts.iter())
@@ -259,6 +289,9 @@ impl CompositionSource {
         format!("{name}: verified: {product} states ({parts}, spaces that share nothing)\n")
     }
 }
+
+/// Two levels that a machine can execute.
+const TWO_LEVELS: &str = "two levels with one coherent protocol each";
 
 /// Protocols that a machine executes.
 pub enum MachineProtocols {

@@ -3,9 +3,8 @@
 use crate::outcome::ExitStatus;
 use cohkit_base::words::counted;
 use cohkit_engine::report::Status;
-use cohkit_protocol::composition::{Composition, JointSystem, LevelBinding};
+use cohkit_protocol::composition::{Composition, JoinedLevels, JointSystem};
 use cohkit_protocol::construct::home;
-use cohkit_protocol::protocol::System as SystemSize;
 use cohkit_system::state::{
     explore_levels, Clusters, Found, Levels, Search, StepError, System, DEFAULT_CHANNEL_CAPACITY,
 };
@@ -24,7 +23,7 @@ pub struct JointVerdict {
     protocol: String,
     /// Name of the system.
     system: String,
-    /// Names of the levels, as `INNER over OUTER`.
+    /// Names of the levels, as `INNER, INNER over OUTER`.
     levels: String,
     /// Number of remotes of the outer level.
     remotes: u16,
@@ -57,22 +56,28 @@ enum SearchOutcome {
     Undecided(String),
 }
 
+/// Names of the levels, as `INNER, INNER over OUTER`.
+pub(crate) fn name(composition: &Composition, levels: &JoinedLevels) -> String {
+    let name = |space: &usize| composition.spaces[*space].name.as_str();
+    let inner: Vec<&str> = levels.inner.iter().map(name).collect();
+    format!("{} over {}", inner.join(", "), name(&levels.outer))
+}
+
 /// Explores all states of two levels of a system, up to `max_states` of them (by default [`DEFAULT_MAX_STATES`]). The
 /// verdict is undecided if a home cannot be constructed, at the limit, and if another thread sets `cancel`.
 pub(crate) fn judge(
     composition: &Composition,
     system: &JointSystem,
-    level: LevelBinding,
+    joined: &JoinedLevels,
     max_states: Option<u64>,
     cancel: &AtomicBool,
 ) -> JointVerdict {
-    let [outer, inner] = [level.outer, level.inner].map(|space| &composition.spaces[space]);
-    let [outer_part, inner_part] = [level.outer, level.inner].map(|space| &system.parts[space]);
+    let outer_part = &system.parts[joined.outer];
     let mut verdict = JointVerdict {
         name: format!("{} {}", composition.name, system.name),
         protocol: composition.name.clone(),
         system: system.name.clone(),
-        levels: format!("{} over {}", inner.name, outer.name),
+        levels: name(composition, joined),
         remotes: outer_part.remotes.total(),
         lines: outer_part.lines,
         states: 0,
@@ -80,25 +85,27 @@ pub(crate) fn judge(
         depth: None,
         outcome: SearchOutcome::Verified,
     };
-    let homes = [(outer, outer_part), (inner, inner_part)]
-        .map(|(space, part)| home(&space.protocol, part.remotes.total()));
-    let [Ok(outer_home), Ok(inner_home)] = homes else {
+    let spaces: Vec<usize> = std::iter::once(joined.outer)
+        .chain(joined.inner.iter().copied())
+        .collect();
+    let homes = spaces.iter().map(|&space| {
+        let remotes = system.parts[space].remotes.total();
+        home(&composition.spaces[space].protocol, remotes).ok()
+    });
+    let Some(homes) = homes.collect::<Option<Vec<_>>>() else {
         verdict.outcome = SearchOutcome::Undecided("a home cannot be constructed".into());
         return verdict;
     };
-    let level_system = |protocol, home, size: &SystemSize| {
-        System::new(
-            protocol,
-            home,
-            size.remotes,
-            size.lines,
-            DEFAULT_CHANNEL_CAPACITY,
-        )
+    let mut systems = spaces.iter().zip(&homes).map(|(&space, home)| {
+        let (protocol, size) = (&composition.spaces[space].protocol, &system.parts[space]);
+        let capacity = DEFAULT_CHANNEL_CAPACITY;
+        System::new(protocol, home, size.remotes, size.lines, capacity)
+    });
+    let Some(outer) = systems.next() else {
+        unreachable!("an outer level is one of the spaces")
     };
-    let levels = Levels::new(
-        level_system(&outer.protocol, &outer_home, outer_part),
-        level_system(&inner.protocol, &inner_home, inner_part),
-    );
+    let clusters = systems.zip(joined.inner.iter().map(|&space| system.homes[space] as u8));
+    let levels = Levels::of_clusters(outer, clusters.collect());
     let max_states =
         usize::try_from(max_states.unwrap_or(DEFAULT_MAX_STATES)).unwrap_or(usize::MAX);
     let search = Search {

@@ -3,6 +3,7 @@
 mod request;
 mod timed;
 
+use crate::composition::LowerLevel;
 use crate::guarantee::render_path;
 use crate::outcome::{ExitStatus, Failure};
 use crate::source::{diagnostic_json, Source};
@@ -18,14 +19,14 @@ use cohkit_litmus::lines::Lines;
 use cohkit_litmus::print::print;
 use cohkit_litmus::program::{Claim, Outcome, Program, Quantifier, StoreVariant};
 use cohkit_litmus::run::{
-    run_on_kinds as explore, run_on_two_levels as explore_below, shortest_path, RunResult,
-    ShortestPath,
+    run_on_clusters, run_on_kinds as explore, shortest_path, ClusterKind, RunResult, ShortestPath,
 };
 use cohkit_litmus::warm_caches::named;
 use cohkit_litmus::{herd, run as protocols, store_variants};
 use cohkit_protocol::construct::{self, ConstructionError};
 use cohkit_protocol::controller::Controller;
 use cohkit_protocol::protocol::Protocol;
+use cohkit_protocol::remotes::KindId;
 use cohkit_system::state::StepError;
 use serde_json::{json, Value};
 use std::collections::BTreeSet;
@@ -44,7 +45,8 @@ pub struct Test {
     program: Program,
     /// The expectation that the file states.
     expected: Option<Observation>,
-    /// Kinds of remotes that the threads run on, if the protocol distinguishes kinds or they were given.
+    /// Kinds of remotes that the threads run on, if the protocol distinguishes kinds or they were given; kinds of
+    /// clusters with several lower levels.
     kinds: Option<Kinds>,
     /// One letter for the variant of each write, if variants were selected.
     store_variants: Option<String>,
@@ -147,6 +149,38 @@ impl Test {
             .collect())
     }
 
+    /// Returns the test with each thread in a cluster of these lower levels, separated by commas. Without `names`,
+    /// returns one test per placement of threads on lower levels.
+    ///
+    /// # Errors
+    /// The names are invalid.
+    pub fn with_clusters(
+        self,
+        names: Option<&str>,
+        lower: &[LowerLevel],
+    ) -> Result<Vec<Test>, Failure> {
+        let known_names: Vec<&str> = lower.iter().map(|level| level.name.as_str()).collect();
+        let placements = match names {
+            Some(names) => {
+                let missing = "the composition has no lower level";
+                Kinds::parse_names(names, (&known_names, missing), &self.program)
+                    .map(|kinds| vec![kinds])
+            }
+            None => {
+                let kinds: Vec<KindId> = (0..lower.len() as u8).map(KindId).collect();
+                Kinds::placements(&kinds, &self.program)
+            }
+        };
+        let placements = placements.map_err(|reason| {
+            Failure::new(ExitStatus::BadInput, format!("error: --kinds: {reason}"))
+        })?;
+        let with_kinds = |kinds| Test {
+            kinds: Some(kinds),
+            ..self.clone()
+        };
+        Ok(placements.into_iter().map(with_kinds).collect())
+    }
+
     /// Kinds of remotes that the threads run on, by default the first kind.
     fn kinds(&self) -> Kinds {
         let first_kind = || Kinds::from(self.program.threads.len() as u8);
@@ -154,8 +188,13 @@ impl Test {
     }
 
     /// Names of these kinds, if the test has a placement.
-    fn kind_names(&self, source: Option<&Source>) -> Option<Vec<String>> {
-        let names = self.kinds.as_ref()?.names(&source?.protocol);
+    fn kind_names(&self, memory_system: MemorySystem) -> Option<Vec<String>> {
+        let kinds = self.kinds.as_ref()?;
+        if !memory_system.lower.is_empty() {
+            let name = |kind: usize| memory_system.lower[kind].name.clone();
+            return Some(kinds.indices().map(name).collect());
+        }
+        let names = kinds.names(&memory_system.source?.protocol);
         Some(names.into_iter().map(String::from).collect())
     }
 
@@ -217,21 +256,34 @@ impl From<Failure> for TestError {
 pub struct MemorySystem<'s> {
     /// Protocol; of two levels, the upper one.
     pub source: Option<&'s Source>,
-    /// Protocol of the level below it.
-    pub lower: Option<&'s Source>,
+    /// Protocols of the level below it; empty with one level.
+    pub lower: &'s [LowerLevel],
     /// Protocol file as given: a composition if there are two levels.
     pub file: Option<&'s Path>,
 }
 
-/// Options of a run, with defaults applied.
-#[derive(Clone, Copy)]
-struct LitmusOptions {
+/// Cores between threads and the caches of a protocol, and the memory model of these threads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct ThreadModel {
     /// Core model between threads and caches.
     cores: CoreKind,
     /// Memory model to compare outcomes with.
     model: Model,
     /// True if the protocol guarantees this model, so that every other outcome is a violation.
     guaranteed: bool,
+}
+
+/// Options of a run, with defaults applied.
+#[derive(Clone)]
+struct LitmusOptions {
+    /// Core model between threads and caches; that of the first thread if `threads` has several.
+    cores: CoreKind,
+    /// Memory model to compare outcomes with; that of the first thread if `threads` has several.
+    model: Model,
+    /// True if the protocol, or that of each thread, guarantees this model, so that every other outcome is a violation.
+    guaranteed: bool,
+    /// Cores and model of each thread; empty unless threads run on clusters of several kinds.
+    threads: Vec<ThreadModel>,
     /// Maximum number of spontaneous evictions and downgrades in one run, of all caches together.
     max_spontaneous_evictions: u8,
     /// Maximum number of states that are explored for the test.
@@ -247,43 +299,62 @@ impl MemorySystem<'_> {
     }
 
     /// Fills in the protocol's defaults for options that were not given.
-    fn litmus_options(&self, request: &LitmusRequest) -> LitmusOptions {
-        let cores = request.cores;
+    fn litmus_options(&self, request: &LitmusRequest, test: &Test) -> LitmusOptions {
         // Cores are connected to the caches of the lower level.
-        let protocol = self.lower.or(self.source).map(|source| &source.protocol);
-        let core_windows = protocol.and_then(|protocol| protocol.program_order);
-        let core_model = match (cores, core_windows) {
-            (Some(CoreModel::InOrder), _) | (None, None) => CoreKind::InOrder,
-            (Some(CoreModel::StoreBuffer), _) => CoreKind::StoreBuffer,
-            (Some(CoreModel::Relaxed), core_windows) => {
-                CoreKind::Relaxed(core_windows.unwrap_or_default())
-            }
-            (None, Some(core_windows)) => CoreKind::Relaxed(core_windows),
+        let lower = |kind: usize| self.lower.get(kind).map(|level| &level.source);
+        let of_kind = |kind| {
+            let source = lower(kind).or(self.source);
+            thread_model(source.map(|source| &source.protocol), request)
         };
-        let guaranteed_cores = core_windows.map_or(CoreKind::InOrder, CoreKind::Relaxed);
-        let guaranteed = protocol.and_then(|protocol| protocol.guarantee.model);
-        let default_model = match (guaranteed, core_model) {
-            (Some(model), _) if cores.is_none() => model,
-            (_, CoreKind::InOrder) => Model::Sc,
-            (_, CoreKind::StoreBuffer) => Model::Tso,
-            (_, CoreKind::Relaxed(_)) => Model::Rc,
+        let threads: Vec<ThreadModel> = match self.lower.len() {
+            0 | 1 => Vec::new(),
+            _ => test.kinds().indices().map(of_kind).collect(),
         };
-        let model = match request.model {
-            Some(MemoryModel::Sc) => Model::Sc,
-            Some(MemoryModel::Tso) => Model::Tso,
-            Some(MemoryModel::Rc) => Model::Rc,
-            Some(MemoryModel::Armv8) => Model::Armv8,
-            Some(MemoryModel::Riscv) => Model::RiscV,
-            None => default_model,
-        };
+        let first = threads.first().copied().unwrap_or_else(|| of_kind(0));
         LitmusOptions {
-            cores: core_model,
-            model,
-            guaranteed: core_model == guaranteed_cores && guaranteed == Some(model),
+            cores: first.cores,
+            model: first.model,
+            guaranteed: first.guaranteed && threads.iter().all(|thread| thread.guaranteed),
+            threads,
             max_spontaneous_evictions: request.max_spontaneous_evictions,
             max_states: request.max_states,
             basis: request.basis,
         }
+    }
+}
+
+/// Cores and memory model of threads on the caches of a protocol, with its defaults for options that were not given.
+fn thread_model(protocol: Option<&Protocol>, request: &LitmusRequest) -> ThreadModel {
+    let cores = request.cores;
+    let core_windows = protocol.and_then(|protocol| protocol.program_order);
+    let core_model = match (cores, core_windows) {
+        (Some(CoreModel::InOrder), _) | (None, None) => CoreKind::InOrder,
+        (Some(CoreModel::StoreBuffer), _) => CoreKind::StoreBuffer,
+        (Some(CoreModel::Relaxed), core_windows) => {
+            CoreKind::Relaxed(core_windows.unwrap_or_default())
+        }
+        (None, Some(core_windows)) => CoreKind::Relaxed(core_windows),
+    };
+    let guaranteed_cores = core_windows.map_or(CoreKind::InOrder, CoreKind::Relaxed);
+    let guaranteed = protocol.and_then(|protocol| protocol.guarantee.model);
+    let default_model = match (guaranteed, core_model) {
+        (Some(model), _) if cores.is_none() => model,
+        (_, CoreKind::InOrder) => Model::Sc,
+        (_, CoreKind::StoreBuffer) => Model::Tso,
+        (_, CoreKind::Relaxed(_)) => Model::Rc,
+    };
+    let model = match request.model {
+        Some(MemoryModel::Sc) => Model::Sc,
+        Some(MemoryModel::Tso) => Model::Tso,
+        Some(MemoryModel::Rc) => Model::Rc,
+        Some(MemoryModel::Armv8) => Model::Armv8,
+        Some(MemoryModel::Riscv) => Model::RiscV,
+        None => default_model,
+    };
+    ThreadModel {
+        cores: core_model,
+        model,
+        guaranteed: core_model == guaranteed_cores && guaranteed == Some(model),
     }
 }
 
@@ -309,9 +380,35 @@ impl LitmusOptions {
         }
     }
 
+    /// Cores of a thread, if threads run on clusters of several kinds.
+    fn cores_of(&self, thread: Option<usize>) -> Option<CoreKind> {
+        Some(self.threads.get(thread?)?.cores)
+    }
+
+    /// True if threads have different cores or memory models.
+    fn has_mixed_threads(&self) -> bool {
+        let first = self.threads.first();
+        let differs = |thread: &ThreadModel| Some(thread) != first;
+        self.threads.iter().any(differs)
+    }
+
+    /// Name of the memory model, or the names of those of the threads.
+    fn model_name(&self) -> String {
+        if !self.has_mixed_threads() {
+            return self.model.to_string();
+        }
+        let threads = self.threads.iter().enumerate();
+        let names = threads.map(|(number, thread)| format!("{} (P{number})", thread.model));
+        names.collect::<Vec<_>>().join(", ")
+    }
+
     /// Returns the outcomes that the model allows.
     fn allowed(&self, program: &Program) -> Result<BTreeSet<Outcome>, Failure> {
-        axioms::allowed(program, self.model)
+        let models: Vec<Model> = match self.threads.is_empty() {
+            true => vec![self.model; program.threads.len()],
+            false => self.threads.iter().map(|thread| thread.model).collect(),
+        };
+        axioms::allowed_by_thread(program, &models)
             .map_err(|reason| Failure::new(ExitStatus::Undecided, format!("undecided: {reason}")))
     }
 }
@@ -377,8 +474,12 @@ pub fn run_test(
     charts: &Text,
     should_continue: &mut dyn FnMut() -> bool,
 ) -> Result<Report, TestError> {
-    let litmus_options = memory_system.litmus_options(request);
+    let litmus_options = memory_system.litmus_options(request, test);
     match (memory_system.source, request.simulate) {
+        (Some(_), Some(_)) if !is_simulated(memory_system) => {
+            let message = "error: the simulator runs one coherent protocol below another, and no clusters of other kinds";
+            Err(Failure::new(ExitStatus::BadInput, message).into())
+        }
         (Some(source), Some(seeds)) => {
             let system = (source, memory_system);
             timed::run(system, test, &litmus_options, seeds, should_continue)
@@ -401,6 +502,15 @@ pub fn run_test(
                 json: verdict.json(memory_system.name()),
             })
         }
+    }
+}
+
+/// True if the simulator runs threads on this memory system.
+fn is_simulated(memory_system: MemorySystem) -> bool {
+    match memory_system.lower {
+        [] => true,
+        [lower] => lower.source.protocol.guarantee.coherent,
+        _ => false,
     }
 }
 
@@ -430,7 +540,7 @@ fn judge(
                 RunResult::Stuck { .. } => true,
                 _ => false,
             };
-            let path = match chart || forbidden && memory_system.lower.is_none() {
+            let path = match chart || forbidden && memory_system.lower.is_empty() {
                 true => deciding_path(
                     levels,
                     test,
@@ -449,9 +559,9 @@ fn judge(
     Ok(ExploredTest {
         file: test.file.clone(),
         program: program.clone(),
-        kinds: test.kind_names(memory_system.source),
+        kinds: test.kind_names(memory_system),
         found: result,
-        options: *litmus_options,
+        options: litmus_options.clone(),
         expected: Expected::of(test, litmus_options, memory_system.source.is_some()),
         allowed,
         path,
@@ -467,13 +577,13 @@ fn home(source: &Source, caches: u16) -> Result<Controller, TestError> {
 /// Shortest path to the deciding outcome: one that the model forbids, or else one that decides the condition. For a
 /// deadlock or livelock, the path leads to a stuck state.
 fn deciding_path(
-    (source, lower): (&Source, Option<&Source>),
+    (source, lower): (&Source, &[LowerLevel]),
     test: &Test,
     result: &RunResult,
     (litmus_options, allowed): (&LitmusOptions, &BTreeSet<Outcome>),
     should_continue: &mut dyn FnMut() -> bool,
 ) -> Result<Option<ShortestPath>, TestError> {
-    if lower.is_some() {
+    if !lower.is_empty() {
         let message = "error: charts show one level of caches, but the specification has two";
         return Err(Failure::new(ExitStatus::BadInput, message).into());
     }
@@ -514,7 +624,7 @@ fn deciding_path(
 /// Explores all outcomes of a test on one or two levels of caches. A test that the caches cannot run is an error,
 /// unless remotes differ in their rows: the same test may run in another placement.
 fn explore_on_protocol(
-    (source, lower): (&Source, Option<&Source>),
+    (source, lower): (&Source, &[LowerLevel]),
     test: &Test,
     litmus_options: &LitmusOptions,
     should_continue: &mut dyn FnMut() -> bool,
@@ -523,8 +633,8 @@ fn explore_on_protocol(
     let home = |source| home(source, program.threads.len() as u16);
     let upper_home = home(source)?;
     let run_options = litmus_options.options();
-    let result = match lower {
-        None => {
+    let result = match lower.is_empty() {
+        true => {
             let system = (&source.protocol, &upper_home);
             explore(
                 system,
@@ -534,13 +644,28 @@ fn explore_on_protocol(
                 should_continue,
             )
         }
-        Some(lower) => {
-            let levels = [
+        false => {
+            let homes = lower.iter().map(|level| home(&level.source));
+            let homes: Vec<Controller> = homes.collect::<Result<_, _>>()?;
+            let kind_of_thread: Vec<usize> = test.kinds().indices().collect();
+            let kinds = lower.iter().zip(&homes).enumerate();
+            let kinds: Vec<ClusterKind> = kinds
+                .map(|(kind, (level, home))| ClusterKind {
+                    protocol: &level.source.protocol,
+                    home,
+                    // With one lower level, threads have as many clusters as they need.
+                    max_clusters: (lower.len() > 1).then_some(level.clusters as u8),
+                    cores: litmus_options.cores_of(kind_of_thread.iter().position(|k| *k == kind)),
+                })
+                .collect();
+            run_on_clusters(
                 (&source.protocol, &upper_home),
-                (&lower.protocol, &home(lower)?),
-            ];
-            let programs = std::slice::from_ref(program);
-            explore_below(levels, programs, &run_options, should_continue).remove(0)
+                (&kinds, &kind_of_thread),
+                std::slice::from_ref(program),
+                &run_options,
+                should_continue,
+            )
+            .remove(0)
         }
     };
     match result {
@@ -585,7 +710,7 @@ fn comparison<'e>(
     litmus_options: &LitmusOptions,
     allowed: &BTreeSet<Outcome>,
 ) -> String {
-    let (model, mut count, mut forbidden_count) = (litmus_options.model, 0, 0);
+    let (model, mut count, mut forbidden_count) = (litmus_options.model_name(), 0, 0);
     for outcome in outcomes {
         count += 1;
         forbidden_count += usize::from(!allowed.contains(outcome));
@@ -648,7 +773,7 @@ fn outcome_list<'e>(
         let mark = if satisfies { '*' } else { ' ' };
         let forbidden = match allowed.contains(outcome) {
             true => String::new(),
-            false => format!(" (forbidden by {})", litmus_options.model),
+            false => format!(" (forbidden by {})", litmus_options.model_name()),
         };
         format!(
             "  {mark} {}{suffix}{forbidden}\n",
@@ -725,6 +850,24 @@ fn quantifier_key(program: &Program) -> &'static str {
     }
 }
 
+impl LitmusOptions {
+    /// Core model, for JSON.
+    fn cores_key(&self) -> &'static str {
+        match self.has_mixed_threads() {
+            true => "of_each_cluster",
+            false => cores_key(self.cores),
+        }
+    }
+
+    /// Memory model, for JSON.
+    fn model_key(&self) -> &'static str {
+        match self.has_mixed_threads() {
+            true => "compound",
+            false => self.model.name(),
+        }
+    }
+}
+
 /// Core model, for JSON.
 fn cores_key(cores: CoreKind) -> &'static str {
     match cores {
@@ -785,7 +928,11 @@ impl ExploredTest {
     /// Result as text. `protocol` is the protocol's name; without it, the text names the memory model.
     fn text(&self, protocol: Option<&str>) -> String {
         let program = &self.program;
-        let (name, cores) = (&program.name, cores_text(self.options.cores));
+        let name = &program.name;
+        let cores = match self.options.has_mixed_threads() {
+            true => "of each cluster",
+            false => cores_text(self.options.cores),
+        };
         let kinds = kinds_text(self.kinds.as_deref());
         let model = self.options.model;
         let mut text = match (protocol, model) {
@@ -859,7 +1006,7 @@ impl ExploredTest {
         let program = &self.program;
         let (outcome, reason) = match &self.found {
             RunResult::Outcomes { .. } if self.breaks_guarantee() => {
-                let model = self.options.model;
+                let model = self.options.model_name();
                 ("violated", Some(format!("guarantee: {model}")))
             }
             RunResult::Outcomes { outcomes, .. } if program.is_satisfied(outcomes) => {
@@ -900,8 +1047,8 @@ impl ExploredTest {
         let mut value = json!({
             "test": program.name,
             "protocol": protocol,
-            "cores": cores_key(self.options.cores),
-            "model": self.options.model.name(),
+            "cores": self.options.cores_key(),
+            "model": self.options.model_key(),
             "condition": quantifier_key(program),
             "observation": observation,
             "outcome": outcome,

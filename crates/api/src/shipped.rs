@@ -14,6 +14,7 @@ macro_rules! files {
 pub const PROTOCOLS: &[(&str, &str)] = files![
     "protocols/back-invalidate.coh",
     "protocols/ccix.coh",
+    "protocols/clusters.coh",
     "protocols/cxl-bias.coh",
     "protocols/cxl-cache.coh",
     "protocols/cxl-mem.coh",

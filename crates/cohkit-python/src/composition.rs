@@ -5,7 +5,7 @@ use crate::interruptible::interruptible;
 use crate::{
     check_error, input_error, one_line_message, text_error, Protocol, SearchOptions, Verdicts,
 };
-use cohkit_api::composition::{CompositionSource, MachineProtocols, UsedFile};
+use cohkit_api::composition::{CompositionSource, LowerLevel, MachineProtocols, UsedFile};
 use cohkit_api::protocol_check::{judge, Systems};
 use cohkit_api::{diagnostics_json, InputError, Source};
 use cohkit_protocol::text;
@@ -209,6 +209,22 @@ impl ExecutableProtocol<'_> {
             ExecutableProtocol::Composed(composition) => composition
                 .source_files
                 .machine_protocols()
+                .map_err(|failure| input_error(&one_line_message(&failure))),
+        }
+    }
+
+    /// Returns the protocol that threads run on, or that of the upper level and those of the lower level.
+    ///
+    /// # Errors
+    /// The composition is not two levels.
+    pub(crate) fn upper_and_lower(&self) -> PyResult<(Source, Vec<LowerLevel>)> {
+        match self {
+            ExecutableProtocol::Single(protocol) => {
+                Ok((Source::clone(&protocol.source), Vec::new()))
+            }
+            ExecutableProtocol::Composed(composition) => composition
+                .source_files
+                .upper_and_lower()
                 .map_err(|failure| input_error(&one_line_message(&failure))),
         }
     }

@@ -3,7 +3,7 @@
 use crate::composition::ExecutableProtocol;
 use crate::interruptible::interruptible;
 use crate::{input_error, no_home_error, text_error};
-use cohkit_api::composition::MachineProtocols;
+use cohkit_api::composition::{LowerLevel, MachineProtocols};
 use cohkit_api::litmus::{
     run_test_json, LitmusRequest, MemorySystem, OutcomeBasis, Test, TestError,
 };
@@ -82,7 +82,7 @@ pub(crate) fn litmus(
         .as_ref()
         .map(|protocol| PathBuf::from(protocol.file()));
     let (source, lower) = levels(protocol, options.system.as_deref())?;
-    let test = single_test(&test.test, source.as_ref(), lower.as_ref(), &options)?;
+    let test = single_test(&test.test, source.as_ref(), &lower, &options)?;
     let request = LitmusRequest {
         cores: named_value(options.cores.as_deref())?,
         model: named_value(options.model.as_deref())?,
@@ -95,7 +95,7 @@ pub(crate) fn litmus(
     let result = interruptible(py, move |cancel| {
         let memory_system = MemorySystem {
             source: source.as_ref(),
-            lower: lower.as_ref(),
+            lower: &lower,
             file: file.as_deref(),
         };
         run_test_json(&test, memory_system, &request, cancel)
@@ -107,75 +107,104 @@ pub(crate) fn litmus(
     }
 }
 
-/// Protocol of the run with the parameters of a system, and the lower level if it has two.
+/// Protocol of the run with the parameters of a system, and its lower levels if it has two levels.
 ///
 /// # Errors
 /// The protocol composes two address spaces, or the system is unknown or belongs to two levels.
 fn levels(
     protocol: Option<ExecutableProtocol<'_>>,
     system: Option<&str>,
-) -> PyResult<(Option<Source>, Option<Source>)> {
+) -> PyResult<(Option<Source>, Vec<LowerLevel>)> {
     let Some(protocol) = protocol else {
-        return Ok((None, None));
+        return Ok((None, Vec::new()));
     };
-    match (protocol.machine_protocols()?, system) {
-        (MachineProtocols::Single(source), None) => Ok((Some(source), None)),
-        (MachineProtocols::Single(source), Some(name)) => {
-            let source = source.with_sizes_of(name).map_err(to_exception)?;
-            Ok((Some(source), None))
+    if let ExecutableProtocol::Composed(_) = &protocol {
+        if let Ok(MachineProtocols::Directions(device, host)) = protocol.machine_protocols() {
+            return Err(input_error(&format!(
+                "a test runs on one address space, but the specification composes two; give {} or {}",
+                device.path.display(),
+                host.path.display()
+            )));
         }
-        (MachineProtocols::Levels(upper, lower), None) => Ok((Some(upper), Some(lower))),
-        (MachineProtocols::Levels(..), Some(name)) => Err(input_error(&format!(
+    }
+    let (source, lower) = protocol.upper_and_lower()?;
+    match (system, &lower[..]) {
+        (None, _) => Ok((Some(source), lower)),
+        (Some(name), []) => {
+            let source = source.with_sizes_of(name).map_err(to_exception)?;
+            Ok((Some(source), lower))
+        }
+        (Some(name), [..]) => Err(input_error(&format!(
             "`system` is {name}: two-level systems have no sizes of their own"
-        ))),
-        (MachineProtocols::Directions(device, host), _) => Err(input_error(&format!(
-            "a test runs on one address space, but the specification composes two; give {} or {}",
-            device.path.display(),
-            host.path.display()
         ))),
     }
 }
 
-/// Places the threads of a test on kinds of remotes, and chooses the variants of its writes.
+/// Places the threads of a test on kinds of remotes or on lower levels, and chooses the variants of its writes.
 ///
 /// # Errors
 /// The options do not fit the protocol, or describe several tests.
 fn single_test(
     test: &Test,
     source: Option<&Source>,
-    lower: Option<&Source>,
+    lower: &[LowerLevel],
     options: &LitmusOptions,
 ) -> PyResult<Test> {
-    let mut test = test.clone();
-    if let (Some(kinds), Some(lower)) = (&options.kinds, lower) {
-        let (kind, text) = (&lower.protocol.kinds[0].name, &lower.protocol.name);
-        return Err(input_error(&format!(
-            "`kinds` is {kinds}: threads on a two-level protocol run on `{kind}` of {text}"
-        )));
-    }
-    if let (Some(source), None) = (source, lower) {
-        let placements = test
-            .with_kinds(options.kinds.as_deref(), &source.protocol)
-            .map_err(to_exception)?;
-        let count = placements.len();
-        let [placed_test] = <[_; 1]>::try_from(placements).map_err(|_| {
+    let test = test.clone();
+    let kinds = options.kinds.as_deref();
+    let (placements, placed_on) = match (source, lower) {
+        (None, _) => (Ok(vec![test]), String::new()),
+        (Some(source), []) => {
             let name = &source.protocol.name;
-            input_error(&format!(
-                "the kinds of remotes of {name} have different rows: `kinds` assigns one to each thread, in one of {count} ways"
-            ))
-        })?;
-        test = placed_test;
-    }
-    if let (Some(stores), Some(source)) = (&options.stores, lower.or(source)) {
-        let variants = test
-            .with_store_variants(stores, &source.protocol)
-            .map_err(to_exception)?;
-        // Letters describe one combination of variants, whereas `all` gives one test per combination.
-        let [variant] = <[_; 1]>::try_from(variants)
-            .map_err(|_| input_error("`stores` needs one letter per write of a single test"))?;
-        test = variant;
-    }
-    Ok(test)
+            let placed_on = format!("the kinds of remotes of {name} have different rows");
+            (test.with_kinds(kinds, &source.protocol), placed_on)
+        }
+        (Some(_), [lower]) => {
+            if let Some(kinds) = kinds {
+                let (kind, text) = (
+                    &lower.source.protocol.kinds[0].name,
+                    &lower.source.protocol.name,
+                );
+                return Err(input_error(&format!(
+                    "`kinds` is {kinds}: threads on a two-level protocol run on `{kind}` of {text}"
+                )));
+            }
+            (Ok(vec![test]), String::new())
+        }
+        (Some(_), _) => {
+            let placed_on = "the composition has several lower levels".to_string();
+            (test.with_clusters(kinds, lower), placed_on)
+        }
+    };
+    let placements = placements.map_err(to_exception)?;
+    let count = placements.len();
+    let [test] = <[_; 1]>::try_from(placements).map_err(|_| {
+        input_error(&format!(
+            "{placed_on}: `kinds` assigns one to each thread, in one of {count} ways"
+        ))
+    })?;
+    let Some(stores) = &options.stores else {
+        return Ok(test);
+    };
+    let threads_source = match lower {
+        [] => source,
+        [lower] => Some(&lower.source),
+        [..] => {
+            return Err(input_error(&format!(
+                "`stores` is {stores}: threads run on clusters with different protocols"
+            )))
+        }
+    };
+    let Some(threads_source) = threads_source else {
+        return Ok(test);
+    };
+    let variants = test
+        .with_store_variants(stores, &threads_source.protocol)
+        .map_err(to_exception)?;
+    // Letters describe one combination of variants, whereas `all` gives one test per combination.
+    let [variant] = <[_; 1]>::try_from(variants)
+        .map_err(|_| input_error("`stores` needs one letter per write of a single test"))?;
+    Ok(variant)
 }
 
 /// Exception for a failed test, without the prefix of messages on a terminal.

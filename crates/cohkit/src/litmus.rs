@@ -3,11 +3,12 @@
 use crate::console::Console;
 use crate::deliver;
 use crate::options::Litmus as Options;
-use crate::sim::read_levels;
+use cohkit_api::composition::{CompositionSource, LowerLevel};
 use cohkit_api::files;
 use cohkit_api::litmus::{run_test, LitmusRequest, MemorySystem, Report, Test, TestError};
 use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_api::source::Source;
+use cohkit_protocol::text::composes;
 use serde_json::Value;
 use std::path::Path;
 
@@ -31,17 +32,29 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
         deliver(&texts.join("\n"), &options.output, console)?;
         return Ok(outcome);
     }
-    if let (Some(kinds), Some(lower)) = (&options.kinds, &lower) {
-        let (kind, text) = (&lower.protocol.kinds[0].name, &lower.protocol.name);
+    if let (Some(kinds), [lower]) = (&options.kinds, &lower[..]) {
+        let protocol = &lower.source.protocol;
+        let (kind, text) = (&protocol.kinds[0].name, &protocol.name);
         let message = format!(
             "error: --kinds {kinds}: threads on a two-level protocol run on `{kind}` of {text}"
         );
         return Err(Failure::new(ExitStatus::BadInput, message));
     }
+    if lower.len() > 1 {
+        if let Some(stores) = &options.store_variants {
+            let message = format!(
+                "error: --store-variants {stores}: threads run on clusters with different protocols"
+            );
+            return Err(Failure::new(ExitStatus::BadInput, message));
+        }
+        let with_clusters = |test: Test| test.with_clusters(options.kinds.as_deref(), &lower);
+        tests = expand_tests(tests, &with_clusters, &mut outcome, console);
+    }
     // On a two-level protocol, the threads run on the lower level.
-    if let Some(threads_source) = lower.as_ref().or(source.as_ref()) {
+    let lower_source = lower.first().map(|level| &level.source);
+    if let Some(threads_source) = lower_source.or(source.as_ref()) {
         let protocol = &threads_source.protocol;
-        if lower.is_none() {
+        if lower.is_empty() {
             let with_kinds = |test: Test| test.with_kinds(options.kinds.as_deref(), protocol);
             tests = expand_tests(tests, &with_kinds, &mut outcome, console);
         }
@@ -52,7 +65,7 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     }
     let memory_system = MemorySystem {
         source: source.as_ref(),
-        lower: lower.as_ref(),
+        lower: &lower,
         file: options.protocol.as_deref(),
     };
     let reports = run_tests(&tests, memory_system, options, &mut outcome, console)?;
@@ -70,24 +83,36 @@ pub(crate) fn run(options: &Options, console: &mut Console) -> Result<ExitStatus
     Ok(outcome)
 }
 
-/// Protocol of the options, with its lower level if it has two; both `None` without a protocol.
+/// Protocol of the options, with its lower levels if it has two levels; `None` without a protocol.
 fn read_protocols(
     options: &Options,
     console: &Console,
-) -> Result<(Option<Source>, Option<Source>), Failure> {
+) -> Result<(Option<Source>, Vec<LowerLevel>), Failure> {
     let Some(path) = &options.protocol else {
-        return Ok((None, None));
+        return Ok((None, Vec::new()));
     };
     let (source, lower) = read_levels(path, console.terminal.colour)?;
-    match (&options.system, &lower) {
+    match (&options.system, &lower[..]) {
         (None, _) => Ok((Some(source), lower)),
-        (Some(name), None) => Ok((Some(source.with_sizes_of(name)?), None)),
-        (Some(name), Some(_)) => {
+        (Some(name), []) => Ok((Some(source.with_sizes_of(name)?), lower)),
+        (Some(name), [..]) => {
             let message =
                 format!("error: --system {name}: two-level systems have no sizes of their own");
             Err(Failure::new(ExitStatus::BadInput, message))
         }
     }
+}
+
+/// Reads the protocol of a machine, or the protocol of its upper level and those of its lower level.
+///
+/// # Errors
+/// A file cannot be read or is invalid, or the composition is not two levels.
+fn read_levels(path: &Path, colour: bool) -> Result<(Source, Vec<LowerLevel>), Failure> {
+    let text = files::read(path)?;
+    if !composes(&text) {
+        return Ok((Source::of(path, text, colour)?, Vec::new()));
+    }
+    CompositionSource::read(path, &text, colour)?.upper_and_lower()
 }
 
 /// Reads the tests of all files, and adds the shapes if the options ask for them. Prints the errors of files, and raises

@@ -5,17 +5,16 @@ use crate::options::Sim;
 use crate::progress::ProgressLine;
 use crate::table::wrap;
 use crate::{deliver, observers, rtl, summary};
-use cohkit_api::composition::{CompositionSource, MachineProtocols};
+use cohkit_api::composition::MachineProtocols;
 use cohkit_api::files;
 use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_api::simulation::{
     max_concurrent_runs, read_platform, set, shipped_platform, warnings, Request, RunResult,
     Simulation, StartError,
 };
-use cohkit_api::source::{error_at, Source};
+use cohkit_api::source::error_at;
 use cohkit_chart::Text;
 use cohkit_diagnostics::Excerpt;
-use cohkit_protocol::text::composes;
 use cohkit_sim::components::recorded::ReadError;
 use cohkit_sim::explain::{self, FailureKind};
 use cohkit_sim::platform::Platform;
@@ -140,19 +139,6 @@ fn request(options: &Sim) -> Request {
         oracle: !options.no_oracle,
         explain: options.reports.explain,
     }
-}
-
-/// Reads the protocol of a machine, or the protocols of its upper and lower level, in this order.
-///
-/// # Errors
-/// A file cannot be read or is invalid, or the composition is not two levels.
-pub(crate) fn read_levels(path: &Path, colour: bool) -> Result<(Source, Option<Source>), Failure> {
-    let text = files::read(path)?;
-    if !composes(&text) {
-        return Ok((Source::of(path, text, colour)?, None));
-    }
-    let [upper, lower] = CompositionSource::read(path, &text, colour)?.two_levels()?;
-    Ok((upper, Some(lower)))
 }
 
 /// Writes the events on one line.

@@ -27,6 +27,12 @@ use crate::program::{Acquire, Class, Outcome, Program};
 
 /// Returns true if a model allows an execution.
 pub fn allows(model: Model, execution: &Execution) -> bool {
+    allows_by_thread(&|_| model, execution)
+}
+
+/// Returns true if the program order that each thread's own model preserves, and the order that threads observe of each
+/// other, allow an execution. `model` returns the model of the thread with this number.
+fn allows_by_thread(model: &dyn Fn(usize) -> Model, execution: &Execution) -> bool {
     // In the formulas of this file, `e` is the execution, and `a` and `b` are indices of events.
     let e = execution;
     let count = e.events.len();
@@ -36,23 +42,17 @@ pub fn allows(model: Model, execution: &Execution) -> bool {
         return false;
     }
     let outside = |a: usize, b: usize| e.events[a].thread != e.events[b].thread;
+    // Conflicts of one thread follow its program order, as checked above. A model preserves those that it orders.
     let seen_by_others = |a, b| outside(a, b) && conflict(a, b);
-    let order = Relation::from_predicate(count, |a, b| match model {
-        Model::Sc => e.program_order(a, b) || conflict(a, b),
-        Model::Tso => {
-            e.program_order(a, b) && preserved_by_tso(e, a, b)
-                || e.reads_from(a, b) && outside(a, b)
-                || e.coherence(a, b)
-                || e.reads_before(a, b)
-        }
-        Model::Rc => e.program_order(a, b) && preserved_by_rc(e, a, b) || seen_by_others(a, b),
-        Model::Armv8 => e.program_order(a, b) && locally_ordered(e, a, b) || seen_by_others(a, b),
-        Model::RiscV => {
-            e.program_order(a, b) && preserved_by_rvwmo(e, a, b)
-                || e.reads_from(a, b) && outside(a, b)
-                || e.coherence(a, b)
-                || e.reads_before(a, b)
-        }
+    let preserved = |a: usize, b: usize| match model(e.events[a].thread) {
+        Model::Sc => true,
+        Model::Tso => preserved_by_tso(e, a, b),
+        Model::Rc => preserved_by_rc(e, a, b),
+        Model::Armv8 => locally_ordered(e, a, b),
+        Model::RiscV => preserved_by_rvwmo(e, a, b),
+    };
+    let order = Relation::from_predicate(count, |a, b| {
+        e.program_order(a, b) && preserved(a, b) || seen_by_others(a, b)
     });
     grace_periods_fit(order, &e.grace_periods())
 }
@@ -82,6 +82,26 @@ pub fn outcomes(program: &Program, model: Model) -> Result<BTreeSet<Outcome>, St
     let mut outcomes = BTreeSet::new();
     for_each_coherent(program, &mut |execution| {
         if allows(model, execution) {
+            outcomes.extend(execution.outcome(program));
+        }
+    })?;
+    Ok(outcomes)
+}
+
+/// Returns all outcomes of a program whose threads have a memory model each, from the axioms: each thread keeps the
+/// program order that its model preserves, and all threads observe each other's writes at the same time.
+///
+/// # Errors
+/// The program has too many candidate executions, or states if all models are equal.
+pub fn allowed_by_thread(program: &Program, models: &[Model]) -> Result<BTreeSet<Outcome>, String> {
+    if let Some((&model, others)) = models.split_first() {
+        if others.iter().all(|other| *other == model) {
+            return allowed(program, model);
+        }
+    }
+    let mut outcomes = BTreeSet::new();
+    for_each_coherent(program, &mut |execution| {
+        if allows_by_thread(&|thread| models[thread], execution) {
             outcomes.extend(execution.outcome(program));
         }
     })?;

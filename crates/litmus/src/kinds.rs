@@ -39,6 +39,14 @@ impl Kinds {
         let kinds: Vec<KindId> = kinds
             .filter(|&kind| table_representative(protocol, kind) == kind)
             .collect();
+        Kinds::placements(&kinds, program)
+    }
+
+    /// Returns every placement of a program's threads on these kinds, up to symmetry of the program.
+    ///
+    /// # Errors
+    /// There are more than 4096 placements before symmetry.
+    pub fn placements(kinds: &[KindId], program: &Program) -> Result<Vec<Kinds>, String> {
         let threads = program.threads.len();
         let count = kinds.len().checked_pow(threads as u32);
         if count.is_none_or(|count| count > MAX_PLACEMENTS) {
@@ -77,6 +85,25 @@ impl Kinds {
     /// # Errors
     /// The number of names is not that of the program's threads, or the protocol has no kind of a name.
     pub fn parse(text: &str, protocol: &Protocol, program: &Program) -> Result<Kinds, String> {
+        let kind_names: Vec<&str> = protocol
+            .kinds
+            .iter()
+            .map(|kind| kind.name.as_str())
+            .collect();
+        let missing = format!("{} has no kind of remotes", protocol.name);
+        Kinds::parse_names(text, (&kind_names, &missing), program)
+    }
+
+    /// Parses kinds by name, one for each thread, among `kind_names`. `missing` begins the sentence about a name that
+    /// is not among them.
+    ///
+    /// # Errors
+    /// The number of names is not that of the program's threads, or a name is unknown.
+    pub fn parse_names(
+        text: &str,
+        (kind_names, missing): (&[&str], &str),
+        program: &Program,
+    ) -> Result<Kinds, String> {
         let names: Vec<&str> = text.split(',').map(str::trim).collect();
         let threads = program.threads.len();
         if names.len() != threads {
@@ -89,12 +116,11 @@ impl Kinds {
                 program.name
             ));
         }
-        let kind_names = || protocol.kinds.iter().map(|kind| kind.name.as_str());
         let kind = |name: &str| {
-            let index = kind_names().position(|candidate| candidate == name);
+            let index = kind_names.iter().position(|candidate| *candidate == name);
             index.map(|index| KindId(index as u8)).ok_or_else(|| {
-                let help = suggestion(name, "kind", kind_names());
-                format!("{} has no kind of remotes `{name}`: {help}", protocol.name)
+                let help = suggestion(name, "kind", kind_names.iter().copied());
+                format!("{missing} `{name}`: {help}")
             })
         };
         names
@@ -102,6 +128,11 @@ impl Kinds {
             .map(kind)
             .collect::<Result<_, _>>()
             .map(Kinds)
+    }
+
+    /// Returns the index of each thread's kind.
+    pub fn indices(&self) -> impl Iterator<Item = usize> + '_ {
+        self.0.iter().map(|kind| kind.index())
     }
 
     /// Returns the number of threads.
@@ -160,18 +191,35 @@ impl Kinds {
 
     /// Returns the accesses by which each thread reads, writes and fences.
     pub fn accesses(&self, protocol: &Protocol) -> Vec<Accesses> {
-        let accesses_of = |kind: &KindId| Accesses::of_kind(protocol, *kind);
-        self.0.iter().map(accesses_of).collect()
+        self.accesses_of(&self.of_one_protocol(protocol))
+    }
+
+    /// As [`Kinds::accesses`], with the protocol of each thread's cache.
+    pub(crate) fn accesses_of(&self, protocols: &[&Protocol]) -> Vec<Accesses> {
+        let threads = self.0.iter().zip(protocols);
+        let accesses = threads.map(|(kind, protocol)| Accesses::of_kind(protocol, *kind));
+        accesses.collect()
+    }
+
+    /// The same protocol for each thread.
+    pub(crate) fn of_one_protocol<'p>(&self, protocol: &'p Protocol) -> Vec<&'p Protocol> {
+        vec![protocol; self.0.len()]
     }
 
     /// Describes the first access that a program needs and for which the kind of its thread has no row, if any.
     pub fn unsupported_access(&self, protocol: &Protocol, program: &Program) -> Option<String> {
-        let threads = self
-            .accesses(protocol)
-            .into_iter()
-            .zip(&program.threads)
-            .zip(&self.0);
-        for (number, ((accesses, thread), kind)) in threads.enumerate() {
+        self.unsupported_access_of(&self.of_one_protocol(protocol), program)
+    }
+
+    /// As [`Kinds::unsupported_access`], with the protocol of each thread's cache.
+    pub(crate) fn unsupported_access_of(
+        &self,
+        protocols: &[&Protocol],
+        program: &Program,
+    ) -> Option<String> {
+        let accesses = self.accesses_of(protocols).into_iter();
+        let threads = accesses.zip(&program.threads).zip(&self.0).zip(protocols);
+        for (number, (((accesses, thread), kind), protocol)) in threads.enumerate() {
             let missing_access =
                 |instruction: &Instruction| match needed_access(&accesses, instruction) {
                     Some((None, description)) => Some(description),

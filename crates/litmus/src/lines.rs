@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::cores::{FenceKind, FenceSupport, MemoryRequest};
+use crate::cores::{CoreKind, FenceKind, FenceSupport, MemoryRequest};
 use crate::kinds::{write_access, Kinds};
 use crate::machine::{Machine, MachineState, Queue};
 use crate::program::{Program, StoreVariant, Update};
@@ -67,8 +67,12 @@ type FirstStepKey = (Line, u8, u8, Update, Access);
 pub struct Lines<'p> {
     /// The caches that run programs.
     machine: Machine<'p>,
-    /// Kind of each thread's cache.
+    /// Kind of each thread's cache; the first kind with two levels of caches.
     kinds: Kinds,
+    /// Protocol of each thread's cache, by thread.
+    protocols: Vec<&'p Protocol>,
+    /// Core of each thread, in place of that of a run's options.
+    cores: Option<Vec<CoreKind>>,
     /// Accesses of each thread's cache, by thread.
     accesses: Vec<Accesses>,
     /// True if one system state contains all lines.
@@ -109,12 +113,14 @@ impl<'p> Lines<'p> {
     }
 
     /// As [`Lines::new`], for two levels. A placement is a thread's cluster and its lower-level cache in that cluster.
+    /// If rows of a protocol change every line, the systems of `levels` have all lines, otherwise one.
     ///
     /// # Errors
-    /// A protocol joins lines, or has several kinds of remotes.
+    /// A protocol joins lines otherwise, or has several kinds of remotes.
     pub fn two_levels(levels: Levels<'p>, placements: Vec<(u8, u8)>) -> Result<Lines<'p>, String> {
-        for protocol in [levels.outer.protocol, levels.inner.protocol] {
-            if let Some(feature) = protocol.joins_lines() {
+        let kinds = levels.kinds.iter().map(|kind| kind.system.protocol);
+        for protocol in std::iter::once(levels.outer.protocol).chain(kinds) {
+            if let Some(feature) = protocol.line_coupling() {
                 return Err(format!(
                     "{} has {feature}, which is not supported in a system of two levels",
                     protocol.name
@@ -134,19 +140,38 @@ impl<'p> Lines<'p> {
 
     /// Creates an empty cache of steps for a machine.
     fn with_machine(machine: Machine<'p>, kinds: Kinds) -> Lines<'p> {
+        let protocols = machine.thread_protocols();
+        let joined = machine
+            .systems()
+            .any(|system| system.protocol.joins_lines().is_some());
         Lines {
-            accesses: kinds.accesses(machine.protocol()),
-            joined: machine.protocol().joins_lines().is_some(),
-            machine,
+            accesses: kinds.accesses_of(&protocols),
+            joined,
+            protocols,
+            cores: None,
             kinds,
             state_table: StateTable::default(),
             last: None,
             moves: FxHashMap::default(),
             first_steps: FxHashMap::default(),
+            machine,
         }
     }
 
-    /// Returns the protocol of the threads' own caches.
+    /// Returns the same lines with a core for each thread, which replaces that of a run's options.
+    pub fn with_cores(self, cores: Vec<CoreKind>) -> Lines<'p> {
+        Lines {
+            cores: Some(cores),
+            ..self
+        }
+    }
+
+    /// Returns the core of a thread; `default` is that of the options.
+    pub fn core(&self, thread: usize, default: CoreKind) -> CoreKind {
+        self.cores.as_ref().map_or(default, |cores| cores[thread])
+    }
+
+    /// Returns the protocol of the first thread's own cache.
     pub fn protocol(&self) -> &'p Protocol {
         self.machine.protocol()
     }
@@ -158,12 +183,12 @@ impl<'p> Lines<'p> {
 
     /// Describes the first access that a program needs and for which the thread's cache has no row, if any.
     pub fn unsupported_access(&self, program: &Program) -> Option<String> {
-        self.kinds.unsupported_access(self.protocol(), program)
+        self.kinds.unsupported_access_of(&self.protocols, program)
     }
 
     /// Returns the program as the cores of these caches run it.
     pub fn with_fences(&self, program: &Program) -> Program {
-        store_variants::with_fences(self.protocol(), &self.kinds, program)
+        store_variants::with_fences_of(&self.protocols, &self.kinds, program)
     }
 
     /// Returns all placements of locations at the homes, up to permutations of homes. A placement gives the line of

@@ -29,11 +29,25 @@ pub enum MachineState<D: Data> {
 pub type Queue = (u8, Order);
 
 impl<'p> Machine<'p> {
-    /// Returns the protocol of the threads' own caches.
+    /// Returns the protocol of the first thread's own cache.
     pub fn protocol(&self) -> &'p Protocol {
         match self {
             Machine::OneLevel(system, _) => system.protocol,
-            Machine::TwoLevels(levels, _) => levels.inner.protocol,
+            Machine::TwoLevels(levels, placements) => {
+                let cluster = placements.first().map_or(0, |&(cluster, _)| cluster);
+                levels.inner(cluster).protocol
+            }
+        }
+    }
+
+    /// Returns the protocol of each thread's own cache.
+    pub fn thread_protocols(&self) -> Vec<&'p Protocol> {
+        match self {
+            Machine::OneLevel(system, remotes) => vec![system.protocol; remotes.len()],
+            Machine::TwoLevels(levels, placements) => {
+                let protocol = |&(cluster, _): &(u8, u8)| levels.inner(cluster).protocol;
+                placements.iter().map(protocol).collect()
+            }
         }
     }
 
@@ -47,11 +61,12 @@ impl<'p> Machine<'p> {
 
     /// Systems of the machine, the upper level first: one per system state of a [`MachineState`].
     pub fn systems(&self) -> impl Iterator<Item = &System<'p>> {
-        let (upper, lower_count, lower) = match self {
-            Machine::OneLevel(system, _) => (&**system, 0, &**system),
-            Machine::TwoLevels(levels, _) => (&levels.outer, levels.outer.remotes, &levels.inner),
+        let (upper, levels) = match self {
+            Machine::OneLevel(system, _) => (&**system, None),
+            Machine::TwoLevels(levels, _) => (&levels.outer, Some(&**levels)),
         };
-        std::iter::once(upper).chain((0..lower_count).map(move |_| lower))
+        let inner = levels.into_iter().flat_map(|levels| levels.inner_systems());
+        std::iter::once(upper).chain(inner)
     }
 
     /// Creates a state from its system states, one per system.
@@ -285,39 +300,91 @@ fn cache_in_cluster(cluster: u8) -> impl Fn(&(u8, u8)) -> u8 {
     }
 }
 
-/// Returns all assignments of threads to clusters, up to permutations of clusters and of the caches in a cluster. An
-/// assignment gives the cluster of each thread and its cache there.
-pub fn thread_placements(threads: u8) -> Vec<Vec<(u8, u8)>> {
+/// Threads on clusters.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ThreadPlacement {
+    /// Cluster of each thread, and its cache there. Clusters are numbered kind by kind.
+    pub caches: Vec<(u8, u8)>,
+    /// Number of clusters of each kind with a thread, and the maximum number of threads of one of them.
+    pub sizes: Vec<(u8, u8)>,
+}
+
+/// Returns all placements of threads on clusters, up to permutations of clusters of one kind and of the caches in a
+/// cluster. `kind_of_thread` is the kind of each thread's cluster, and `limits` the maximum number of clusters of each
+/// kind, if there is one.
+pub fn thread_placements(kind_of_thread: &[usize], limits: &[Option<u8>]) -> Vec<ThreadPlacement> {
+    // Cluster of each thread among those of its kind, and its cache there.
     let mut placements: Vec<Vec<(u8, u8)>> = vec![Vec::new()];
-    for _ in 0..threads {
+    for (thread, &kind) in kind_of_thread.iter().enumerate() {
         let extended = placements.iter().flat_map(|prefix| {
-            let clusters = prefix
-                .iter()
-                .map(|placement| placement.0 + 1)
-                .max()
-                .unwrap_or(0);
-            (0..=clusters).map(move |cluster| {
-                let occupied = prefix
-                    .iter()
-                    .filter(|placement| placement.0 == cluster)
-                    .count();
+            let of_kind = |other: &usize| kind_of_thread[*other] == kind;
+            let same_kind: Vec<u8> = (0..thread)
+                .filter(of_kind)
+                .map(|other| prefix[other].0)
+                .collect();
+            let clusters = same_kind.iter().map(|cluster| cluster + 1).max();
+            let last = clusters.unwrap_or(0);
+            let last = limits[kind].map_or(last, |limit| last.min(limit.saturating_sub(1)));
+            (0..=last).map(move |cluster| {
+                let occupied = same_kind.iter().filter(|other| **other == cluster).count();
                 [&prefix[..], &[(cluster, occupied as u8)]].concat()
             })
         });
         placements = extended.collect();
     }
-    placements
+    let number_clusters = |caches: Vec<(u8, u8)>| {
+        let size = |kind: usize| {
+            let threads = caches.iter().zip(kind_of_thread);
+            let of_kind = threads.filter(|(_, other)| **other == kind);
+            let largest = |(clusters, caches): (u8, u8), (&(cluster, cache), _): (&(u8, u8), _)| {
+                (clusters.max(cluster + 1), caches.max(cache + 1))
+            };
+            of_kind.fold((0, 0), largest)
+        };
+        let sizes: Vec<(u8, u8)> = (0..limits.len()).map(size).collect();
+        let first = |kind: usize| {
+            sizes[..kind]
+                .iter()
+                .map(|(clusters, _)| clusters)
+                .sum::<u8>()
+        };
+        let threads = caches.iter().zip(kind_of_thread);
+        ThreadPlacement {
+            caches: threads
+                .map(|(&(cluster, cache), &kind)| (first(kind) + cluster, cache))
+                .collect(),
+            sizes,
+        }
+    };
+    placements.into_iter().map(number_clusters).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::thread_placements;
+    use super::{thread_placements, ThreadPlacement};
 
     /// The number of placements is that of the partitions of the threads (Bell numbers).
     #[test]
     fn threads_share_clusters_in_every_way() {
-        let counts = [1, 2, 3, 4].map(|threads| thread_placements(threads).len());
+        let counts =
+            [1, 2, 3, 4].map(|threads| thread_placements(&vec![0; threads], &[None]).len());
         assert_eq!(counts, [1, 2, 5, 15]);
-        assert_eq!(thread_placements(2), [[(0, 0), (0, 1)], [(0, 0), (1, 0)]]);
+        let placements = thread_placements(&[0, 0], &[None]);
+        let caches = placements.into_iter().map(|placement| placement.caches);
+        assert!(caches.eq([vec![(0, 0), (0, 1)], vec![(0, 0), (1, 0)]]));
+    }
+
+    /// Threads of different kinds never share a cluster, and the number of clusters is limited. With at most two
+    /// clusters, three threads have four partitions: S(3, 1) + S(3, 2), Stirling numbers of the second kind.
+    #[test]
+    fn threads_of_different_kinds_have_different_clusters() {
+        assert_eq!(thread_placements(&[0; 3], &[Some(2)]).len(), 4);
+        let placements = thread_placements(&[1, 0, 1], &[None, Some(1)]);
+        let expected = ThreadPlacement {
+            caches: vec![(1, 0), (0, 0), (1, 1)],
+            sizes: vec![(1, 1), (1, 2)],
+        };
+        assert_eq!(placements, [expected]);
+        assert_eq!(thread_placements(&[1, 0, 1], &[None, None]).len(), 2);
     }
 }

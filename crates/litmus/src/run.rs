@@ -116,6 +116,18 @@ pub fn run_on_kinds(
     run_on(&mut lines, program, options, should_continue)
 }
 
+/// Clusters of one kind that threads run on.
+pub struct ClusterKind<'p> {
+    /// Protocol of the caches in such a cluster.
+    pub protocol: &'p Protocol,
+    /// Home of the protocol, over a cache of the upper level.
+    pub home: &'p Controller,
+    /// Maximum number of such clusters; `None` for as many as threads need.
+    pub max_clusters: Option<u8>,
+    /// Core of each thread in such a cluster, in place of that of the options.
+    pub cores: Option<CoreKind>,
+}
+
 /// Returns all outcomes of each program on the lower of two cache levels. `levels` is the upper level, then the lower.
 /// All programs have the same number of threads. Outcomes are the union over all assignments of threads to clusters and
 /// caches.
@@ -125,35 +137,74 @@ pub fn run_on_two_levels(
     options: &Options,
     should_continue: &mut dyn FnMut() -> bool,
 ) -> Vec<RunResult> {
-    let threads = programs.first().map_or(0, |first| first.threads.len()) as u8;
+    let [upper, (protocol, home)] = levels;
+    let kind = ClusterKind {
+        protocol,
+        home,
+        max_clusters: None,
+        cores: None,
+    };
+    let threads = programs.first().map_or(0, |first| first.threads.len());
+    run_on_clusters(
+        upper,
+        (&[kind], &vec![0; threads]),
+        programs,
+        options,
+        should_continue,
+    )
+}
+
+/// As [`run_on_two_levels`], with clusters of several kinds below the caches of the upper level. `kind_of_thread` is the
+/// kind of each thread's cluster, an index into `kinds`. Outcomes are the union over all assignments of threads to
+/// clusters of their kind.
+pub fn run_on_clusters(
+    upper: (&Protocol, &Controller),
+    (kinds, kind_of_thread): (&[ClusterKind], &[usize]),
+    programs: &[Program],
+    options: &Options,
+    should_continue: &mut dyn FnMut() -> bool,
+) -> Vec<RunResult> {
+    let protocols = kinds.iter().map(|kind| kind.protocol);
+    let is_joined = std::iter::once(upper.0)
+        .chain(protocols)
+        .any(|protocol| protocol.joins_lines().is_some());
+    let locations = programs.iter().map(|program| program.locations.len()).max();
+    let lines = match is_joined {
+        true => locations.unwrap_or(1).max(1) as u8,
+        false => 1,
+    };
+    let limits: Vec<Option<u8>> = kinds.iter().map(|kind| kind.max_clusters).collect();
     let no_outcomes = || RunResult::Outcomes {
         outcomes: BTreeSet::new(),
         states: 0,
     };
     let mut results: Vec<RunResult> = programs.iter().map(|_| no_outcomes()).collect();
-    for placements in thread_placements(threads) {
-        let clusters = placements
+    let system = |(protocol, home), remotes: u8| {
+        System::new(
+            protocol,
+            home,
+            u16::from(remotes),
+            lines,
+            options.channel_capacity,
+        )
+    };
+    for placement in thread_placements(kind_of_thread, &limits) {
+        let used = kinds
             .iter()
-            .map(|placement| placement.0 + 1)
-            .max()
-            .unwrap_or(1);
-        let caches = placements
+            .zip(&placement.sizes)
+            .filter(|(_, &(clusters, _))| clusters > 0);
+        let inner: Vec<_> = used
+            .map(|(kind, &(clusters, caches))| {
+                (system((kind.protocol, kind.home), caches), clusters)
+            })
+            .collect();
+        let clusters = inner.iter().map(|(_, clusters)| clusters).sum();
+        let levels = Levels::of_clusters(system(upper, clusters), inner);
+        let cores = kind_of_thread
             .iter()
-            .map(|placement| placement.1 + 1)
-            .max()
-            .unwrap_or(1);
-        let [outer, inner] = [(0, clusters), (1, caches)].map(|(level, remotes): (usize, u8)| {
-            let (protocol, home) = levels[level];
-            System::new(
-                protocol,
-                home,
-                u16::from(remotes),
-                1,
-                options.channel_capacity,
-            )
-        });
-        let mut lines = match Lines::two_levels(Levels::new(outer, inner), placements) {
-            Ok(lines) => lines,
+            .map(|&kind| kinds[kind].cores.unwrap_or(options.cores));
+        let mut lines = match Lines::two_levels(levels, placement.caches) {
+            Ok(lines) => lines.with_cores(cores.collect()),
             Err(reason) => {
                 return programs
                     .iter()
@@ -293,7 +344,8 @@ impl<'r, 'p> Runner<'r, 'p> {
         let cores = Core::all(program).into_iter().zip(0..);
         let threads = cores.map(|(mut core, number)| {
             core.fence_support = lines.fence_support(number);
-            Thread::new(core, number, program, options.cores)
+            let cores = lines.core(number, options.cores);
+            Thread::new(core, number, program, cores)
         });
         Runner {
             threads: threads.collect(),

@@ -159,10 +159,13 @@ pub fn with_mix(program: &Program, mix: &[StoreVariant]) -> Program {
 /// accesses that request it. A fence of stores is therefore inserted before each ordered write that is not the
 /// protocol's default store.
 pub fn with_fences(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Program {
+    with_fences_of(&kinds.of_one_protocol(protocol), kinds, program)
+}
+
+/// As [`with_fences`], with the protocol of each thread's cache.
+pub(crate) fn with_fences_of(protocols: &[&Protocol], kinds: &Kinds, program: &Program) -> Program {
     let mut program = program.clone();
-    let orders = protocol.program_order.unwrap_or_default();
-    let orders_stores = orders.waits(Issue::Store, Issue::Store);
-    let needs_fence = |instruction: &Instruction| match *instruction {
+    let needs_fence = |instruction: &Instruction, orders_stores: bool| match *instruction {
         Instruction::Store { release, via, .. } => {
             via != StoreVariant::ProtocolDefault && (release || orders_stores)
         }
@@ -171,15 +174,17 @@ pub fn with_fences(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Pro
         } => acquire || release || orders_stores,
         _ => false,
     };
-    let accesses = kinds.accesses(protocol);
-    let threads = program.threads.iter_mut().zip(accesses);
-    for (thread, _) in threads.filter(|(_, accesses)| accesses.fence.is_some()) {
+    let accesses = kinds.accesses_of(protocols);
+    let threads = program.threads.iter_mut().zip(accesses).zip(protocols);
+    for ((thread, _), protocol) in threads.filter(|((_, accesses), _)| accesses.fence.is_some()) {
+        let orders = protocol.program_order.unwrap_or_default();
+        let orders_stores = orders.waits(Issue::Store, Issue::Store);
         let code = std::mem::take(&mut thread.code);
         // New index of each instruction, and of the end.
         let mut new_index = Vec::new();
         for instruction in &code {
             new_index.push(thread.code.len());
-            if needs_fence(instruction) {
+            if needs_fence(instruction, orders_stores) {
                 thread.code.push(Instruction::Fence(Fence::Stores));
             }
             thread.code.push(*instruction);

@@ -3,7 +3,7 @@
 //! Each used file is a protocol over a space of its own. Two spaces share nothing: no line, no channel, no memory.
 //! Their joint behaviour is therefore the product of the parts, and so is the state space. The exception is a home that
 //! is backed by a cache of another protocol ([`LevelBinding`]): its memory is that cache's copy, which makes two
-//! levels.
+//! levels. Homes of several protocols may be over the caches of one outer protocol.
 
 use crate::protocol::{Protocol, System};
 use crate::remotes::KindId;
@@ -55,6 +55,21 @@ pub struct Directions {
 }
 
 impl Composition {
+    /// Levels that share lines, one group for each outer level.
+    pub fn joined_levels(&self) -> Vec<JoinedLevels> {
+        let mut groups: Vec<JoinedLevels> = Vec::new();
+        for level in &self.levels {
+            match groups.iter_mut().find(|group| group.outer == level.outer) {
+                Some(group) => group.inner.push(level.inner),
+                None => groups.push(JoinedLevels {
+                    outer: level.outer,
+                    inner: vec![level.inner],
+                }),
+            }
+        }
+        groups
+    }
+
     /// Finds the device's and the host's space, if the file has exactly these two spaces at two nodes.
     ///
     /// # Errors
@@ -102,6 +117,15 @@ pub struct LevelBinding {
     pub outer: usize,
 }
 
+/// An outer level with all inner levels below its caches. The fields are indices into [`Composition::spaces`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct JoinedLevels {
+    /// Space of the outer level.
+    pub outer: usize,
+    /// Spaces of the inner levels, in the order of the nodes.
+    pub inner: Vec<usize>,
+}
+
 /// A used file, with its name in the composition.
 #[derive(Clone, Debug)]
 pub struct Space {
@@ -120,4 +144,7 @@ pub struct JointSystem {
     pub name: String,
     /// Part of each space, named `SYSTEM.SPACE`. In an inner space, the part below each outer cache.
     pub parts: Vec<System>,
+    /// Number of homes of each space: in an inner space, the number of outer caches that hold their memory; 1 in any
+    /// other.
+    pub homes: Vec<u16>,
 }

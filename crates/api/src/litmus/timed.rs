@@ -39,7 +39,8 @@ pub(super) fn run(
         ..
     } = test;
     let threads = program.threads.len() as u16;
-    let machines = machines(source, memory_system.lower, threads)?;
+    let lower = memory_system.lower.first().map(|level| &level.source);
+    let machines = machines(source, lower, threads)?;
     let allowed = litmus_options.allowed(program)?;
     let cores = litmus_options.cores;
     let runs = Runs { cores, runs, seed };
@@ -64,9 +65,9 @@ pub(super) fn run(
         path: memory_system.file,
         file: file.as_deref(),
         program,
-        kinds: test.kind_names(Some(source)),
+        kinds: test.kind_names(memory_system),
         store_variants: store_variants.as_deref(),
-        options: *litmus_options,
+        options: litmus_options.clone(),
         expected: Expected::of(test, litmus_options, true),
         seed,
         outcomes,

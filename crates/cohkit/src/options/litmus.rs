@@ -46,8 +46,9 @@ pub(crate) struct Litmus {
     #[arg(long, alias = "stores", value_name = "MIX", requires = "protocol")]
     pub store_variants: Option<String>,
 
-    /// Kind of remote for each thread: `cpu,device`. By default, if kinds differ in their rows, each placement of
-    /// threads on kinds is a separate test.
+    /// Kind of remote for each thread: `cpu,device`; for a composition with several inner protocols, the name of the
+    /// inner protocol. By default, if kinds differ in their rows, and for several inner protocols, each placement of
+    /// threads is a separate test.
     #[arg(long, value_name = "KINDS", requires = "protocol")]
     pub kinds: Option<String>,
 

@@ -113,6 +113,35 @@ fn two_levels_show_the_allowed_outcomes_of_their_cores() {
     );
 }
 
+/// Threads in clusters of different protocols have the cores and the memory model of their own cluster.
+#[test]
+fn threads_run_in_clusters_of_different_protocols() {
+    let arguments = ["MP", "--protocol", "../../protocols/clusters.coh"];
+    let run = |extra: &[&str]| litmus(&[&arguments[..], extra].concat());
+    let (code, stdout, _) = run(&["--max-spontaneous-evictions", "0", "--json"]);
+    assert_eq!(code, Some(1), "{stdout}");
+    let entries: Value = serde_json::from_str(&stdout).expect("the text is JSON");
+    let keys = ["kinds", "cores", "model", "observation"];
+    let rows = entries.as_array().expect("a list").iter();
+    let rows: Vec<Value> = rows
+        .map(|entry| keys.iter().map(|key| entry[*key].clone()).collect())
+        .collect();
+    let expected = serde_json::json!([
+        [["cpu", "cpu"], "in_order", "sc", "never"],
+        [["cpu", "gpu"], "of_each_cluster", "compound", "sometimes"],
+        [["gpu", "cpu"], "of_each_cluster", "compound", "sometimes"],
+        [["gpu", "gpu"], "relaxed", "rc", "sometimes"],
+    ]);
+    assert_eq!(Value::from(rows), expected);
+    let (code, _, stderr) = run(&["--kinds", "cpu,gpus"]);
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("did you mean `gpu`"), "{stderr}");
+    for extra in [["--simulation-runs", "10"], ["--store-variants", "all"]] {
+        let (code, stdout, stderr) = run(&extra);
+        assert_eq!((code, stdout.as_str()), (Some(2), ""), "{stderr}");
+    }
+}
+
 /// An observed outcome decides, and a command that reproduces it is printed; an outcome that was not observed decides
 /// nothing.
 #[test]

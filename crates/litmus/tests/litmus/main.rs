@@ -1,6 +1,7 @@
 //! Tests of `cohkit-litmus` through its public interface and against independent references, in one binary.
 
 mod c;
+mod clusters;
 mod cord;
 mod counting_faults;
 mod herd;

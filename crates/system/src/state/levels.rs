@@ -1,7 +1,7 @@
 //! Two levels of caches: homes whose memory is the copy of a cache of another protocol.
 //!
-//! Each cache of the outer system has an inner system of its own below it. No rows join the two protocols; the rules
-//! between them follow from permissions:
+//! Each cache of the outer system has an inner system of its own below it, a *cluster*. Clusters may have different
+//! protocols. No rows join the protocols; the rules between them follow from permissions:
 //!
 //! * the inner home consumes a request only if the outer copy has the permission that the request needs; until then the
 //!   request waits, and the outer access that acquires the permission begins;
@@ -12,6 +12,12 @@
 //!
 //! An inner transaction that has begun therefore needs nothing from outside, and a waiting request holds no resource.
 //!
+//! A cluster without hardware coherence (`guarantee none`) is *untracked*: its copies may be stale, so they need no
+//! outer permission, and its home needs one only while it reads or writes memory. A step that lowers the outer
+//! permission waits until the home of an untracked cluster is in a stable state without a memory operation; no local
+//! operation is requested. Single writer, data value and inclusion are not checked for its copies. What its home
+//! reads from memory must be current.
+//!
 //! Each rule was left out in turn, for two L2s of `mesi.coh` with one L1 of `mesi-l1.coh` each. Without any one of the
 //! first three, inclusion, the data value or quiescence is violated. Without the last, no property is violated, in
 //! 88,936 states instead of 65,463. The last rule is a precaution: a rising permission takes nothing from the inner
@@ -21,7 +27,7 @@ use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::execute::{Outcome, Trigger};
 use cohkit_protocol::protocol::Permission;
 
-use super::{CompletedAccess, Lock, Payload, Step, StepError, System, SystemState};
+use super::{CompletedAccess, Lock, Operation, Payload, Step, StepError, System, SystemState};
 use crate::agent::Violation;
 use crate::data::{Data, Extent};
 use crate::hierarchy;
@@ -66,28 +72,94 @@ impl Data for Shared {
     }
 }
 
+/// The fixed part of the clusters of one kind.
+pub struct ClusterKind<'p> {
+    /// The system below an outer cache.
+    pub system: System<'p>,
+    /// Per message of the inner protocol, the permission to the outer copy that the home needs before it consumes it.
+    needs: Vec<Permission>,
+}
+
+impl<'p> ClusterKind<'p> {
+    fn new(system: System<'p>) -> ClusterKind<'p> {
+        let messages = system.protocol.message_ids();
+        let needs = messages
+            .map(|message| hierarchy::required_permission(system.protocol, message))
+            .collect();
+        ClusterKind { system, needs }
+    }
+
+    /// True if copies in the cluster never have more permission than the outer copy.
+    fn is_tracked(&self) -> bool {
+        self.system.protocol.guarantee.coherent
+    }
+}
+
 /// The fixed part of a system of two levels.
 pub struct Levels<'p> {
     /// The outer system, of the shared caches.
     pub outer: System<'p>,
-    /// The system below each outer cache.
-    pub inner: System<'p>,
-    /// Per message of the inner protocol, the permission to the outer copy that the home needs before it consumes it.
-    needs: Vec<Permission>,
+    /// Kinds of clusters.
+    pub kinds: Vec<ClusterKind<'p>>,
+    /// Kind of the cluster below each outer cache, an index into `kinds`.
+    pub kind_of_cluster: Vec<usize>,
 }
 
 impl<'p> Levels<'p> {
     /// Joins two systems with the same number of lines: below each remote of the outer system is one inner system.
     pub fn new(outer: System<'p>, inner: System<'p>) -> Levels<'p> {
-        let messages = inner.protocol.message_ids();
-        let needs = messages
-            .map(|message| hierarchy::required_permission(inner.protocol, message))
+        let count = outer.remotes;
+        Levels::of_clusters(outer, vec![(inner, count)])
+    }
+
+    /// Joins an outer system with clusters of several kinds, all with the same number of lines. Each kind has the
+    /// system below an outer cache, and the number of these caches; the caches of the first kind have the lowest
+    /// numbers.
+    ///
+    /// # Panics
+    /// Unless each remote of the outer system has a cluster.
+    pub fn of_clusters(outer: System<'p>, clusters: Vec<(System<'p>, u8)>) -> Levels<'p> {
+        let counts = clusters.iter().map(|&(_, count)| count).enumerate();
+        let kind_of_cluster: Vec<usize> = counts
+            .flat_map(|(kind, count)| (0..count).map(move |_| kind))
             .collect();
+        assert_eq!(
+            kind_of_cluster.len(),
+            usize::from(outer.remotes),
+            "each outer cache has a cluster"
+        );
         Levels {
             outer,
-            inner,
-            needs,
+            kinds: clusters
+                .into_iter()
+                .map(|(system, _)| ClusterKind::new(system))
+                .collect(),
+            kind_of_cluster,
         }
+    }
+
+    /// Kind of the cluster below an outer cache.
+    pub(super) fn cluster(&self, number: u8) -> &ClusterKind<'p> {
+        &self.kinds[self.kind_of_cluster[usize::from(number)]]
+    }
+
+    /// Systems below the outer caches, by the caches' numbers.
+    pub fn inner_systems(&self) -> impl Iterator<Item = &System<'p>> {
+        let kinds = self.kind_of_cluster.iter();
+        kinds.map(|&kind| &self.kinds[kind].system)
+    }
+
+    /// True if an order of the outer caches keeps the kind of the cluster below each of them.
+    pub(super) fn keeps_kinds(&self, order: &[u8]) -> bool {
+        let kinds = order
+            .iter()
+            .map(|&number| self.kind_of_cluster[usize::from(number)]);
+        kinds.eq(self.kind_of_cluster.iter().copied())
+    }
+
+    /// System below an outer cache.
+    pub fn inner(&self, number: u8) -> &System<'p> {
+        &self.cluster(number).system
     }
 
     /// Permission of the outer cache `number` to a line.
@@ -118,7 +190,7 @@ pub enum LevelStep {
 impl<D: Data> Clusters<D> {
     /// Returns the initial state: the outer caches hold nothing, so the inner homes have no permission to memory.
     pub fn new(levels: &Levels) -> Clusters<D> {
-        let inner = (0..levels.outer.remotes).map(|_| SystemState::new(&levels.inner));
+        let inner = (0..levels.outer.remotes).map(|number| SystemState::new(levels.inner(number)));
         let mut clusters = Clusters {
             outer: SystemState::new(&levels.outer),
             inner: inner.collect(),
@@ -127,7 +199,8 @@ impl<D: Data> Clusters<D> {
         clusters
     }
 
-    /// The same state with permuted outer caches, and with permuted caches below each of them.
+    /// The same state with permuted outer caches, and with permuted caches below each of them. Only outer caches with
+    /// clusters of one kind may change places.
     pub fn permuted(
         &self,
         levels: &Levels,
@@ -140,7 +213,8 @@ impl<D: Data> Clusters<D> {
         };
         for ((inner, &number), inner_orders) in self.inner.iter().zip(outer_order).zip(inner_orders)
         {
-            result.inner[usize::from(number)] = inner.permuted(&levels.inner, inner_orders);
+            let system = levels.inner(number);
+            result.inner[usize::from(number)] = inner.permuted(system, inner_orders);
         }
         result
     }
@@ -157,11 +231,12 @@ impl<D: Data> Clusters<D> {
     /// The permission that requests of a cluster wait for, if it exceeds that of the outer copy; otherwise none.
     fn needed_permission(&self, levels: &Levels, number: u8, line: u8) -> Permission {
         let inner = &self.inner[usize::from(number)];
+        let cluster = levels.cluster(number);
         let held = levels.permission(self, number, line);
-        let arrivals = inner.network.arrivals(levels.inner.protocol);
+        let arrivals = inner.network.arrivals(cluster.system.protocol);
         let flights = arrivals.filter_map(|arrival| inner.network.at(arrival));
         let waiting = flights.filter(|flight| flight.line == line && flight.to.is_none());
-        let needed = waiting.map(|flight| levels.needs[flight.message.index()]);
+        let needed = waiting.map(|flight| cluster.needs[flight.message.index()]);
         needed
             .filter(|&permission| permission > held)
             .max()
@@ -201,9 +276,18 @@ impl<D: Data> Clusters<D> {
             && line_state.lock == Lock::Unlocked
     }
 
-    /// True if the inner home holds a lock that allows the outer permission to fall to `permission`.
-    fn locked_for(&self, number: u8, line: u8, permission: Permission) -> bool {
-        match self.inner[usize::from(number)].lines[usize::from(line)].lock {
+    /// True if a cluster allows the outer permission to fall to `permission`: an untracked one if its home does not use
+    /// memory, any other if its home holds a lock.
+    fn may_lower(&self, levels: &Levels, number: u8, line: u8, permission: Permission) -> bool {
+        let cluster = levels.cluster(number);
+        let line_state = &self.inner[usize::from(number)].lines[usize::from(line)];
+        if !cluster.is_tracked() {
+            let home_state = usize::from(line_state.home.state);
+            return cluster.system.home.states[home_state].is_stable()
+                && line_state.operation == Operation::Idle
+                && line_state.deferred_store.is_none();
+        }
+        match line_state.lock {
             Lock::Held(Permission::Write) => hierarchy::lock_permits(Permission::None, permission),
             Lock::Held(_) => hierarchy::lock_permits(Permission::Read, permission),
             Lock::Unlocked | Lock::Unlocking => false,
@@ -258,7 +342,9 @@ impl<D: Data> Clusters<D> {
             return Ok(false);
         }
         match self.lowered_permission(levels, number, line, &next) {
-            Some(permission) if !self.locked_for(number, line, permission) => return Ok(false),
+            Some(permission) if !self.may_lower(levels, number, line, permission) => {
+                return Ok(false)
+            }
             _ => {}
         }
         *self = next;
@@ -308,7 +394,7 @@ impl<D: Data> Clusters<D> {
     pub fn is_spontaneous_eviction(&self, levels: &Levels, step: LevelStep) -> bool {
         match step {
             LevelStep::Inner(number, Step::RequestLocal(line, local)) => {
-                let to = levels.inner.home.locals[usize::from(local)].ensures;
+                let to = levels.inner(number).home.locals[usize::from(local)].ensures;
                 !self.is_recalled_by_message(levels, number, line, to)
             }
             LevelStep::Outer(Step::Access(_, _, Access::Load | Access::Store)) => false,
@@ -329,13 +415,15 @@ impl<D: Data> Clusters<D> {
         /// Result for a step that is blocked and writes nothing.
         const BLOCKED: (bool, Option<u8>) = (false, None);
         let inner = &self.inner[usize::from(number)];
+        let cluster = levels.cluster(number);
         match step {
             // The outer level acts as the device: it revokes permission, and writes nothing itself.
             Step::DeviceWrite(_) => return Ok(BLOCKED),
             Step::RequestLocal(line, local) => {
-                let operation = &levels.inner.home.locals[usize::from(local)];
+                let operation = &cluster.system.home.locals[usize::from(local)];
                 let to = operation.ensures;
-                if !operation.locks
+                if !cluster.is_tracked()
+                    || !operation.locks
                     || !self.is_unreserved(number, line)
                     || !self.is_recalled(levels, number, line, to)
                 {
@@ -345,7 +433,7 @@ impl<D: Data> Clusters<D> {
             Step::Deliver(arrival) | Step::DeliverChoosing(arrival, _) => {
                 let flight = inner.network.at(arrival);
                 let must_wait = flight.is_some_and(|flight| {
-                    let needs = levels.needs[flight.message.index()];
+                    let needs = cluster.needs[flight.message.index()];
                     flight.to.is_none() && needs > levels.permission(self, number, flight.line)
                 });
                 if must_wait {
@@ -362,7 +450,7 @@ impl<D: Data> Clusters<D> {
             _ => 0,
         };
         let take = |system_state: &mut SystemState<D>| {
-            system_state.take_recording(&levels.inner, step, completed)
+            system_state.take_recording(&cluster.system, step, completed)
         };
         self.apply_inner(levels, number, line, take)
     }
@@ -377,6 +465,7 @@ impl<D: Data> Clusters<D> {
         apply: impl FnOnce(&mut SystemState<D>) -> Result<bool, StepError>,
     ) -> Result<(bool, Option<u8>), StepError> {
         let index = usize::from(number);
+        let lines = levels.inner(number).lines;
         let memories = |system_state: &SystemState<D>| -> Vec<D::Copy> {
             system_state
                 .lines
@@ -386,14 +475,14 @@ impl<D: Data> Clusters<D> {
         };
         let (memories_before, data) =
             (memories(&self.inner[index]), self.inner[index].data.clone());
-        for line in 0..levels.inner.lines {
+        for line in 0..lines {
             let writes = levels.permission(self, number, line) == Permission::Write;
-            self.set_memory_writes(levels, index, line, writes);
+            self.set_memory_writes(levels, number, line, writes);
         }
         let is_taken = apply(&mut self.inner[index])?;
-        for line in 0..levels.inner.lines {
+        for line in 0..lines {
             // Two states are equal whatever the outer permission was when the home's guards last read it.
-            self.set_memory_writes(levels, index, line, true);
+            self.set_memory_writes(levels, number, line, true);
         }
         if !is_taken {
             return Ok((false, None));
@@ -402,8 +491,17 @@ impl<D: Data> Clusters<D> {
         if self.inner[index].data != data {
             self.inner[index].data.clear_last_write();
             self.outer.mark_copies_stale(&levels.outer, line, true);
-            for (line, memory) in memories_after.into_iter().enumerate() {
-                self.outer.lines[line].remotes[index].copy = memory;
+            let is_in_memory = {
+                let memory = &memories_after[usize::from(line)];
+                self.inner[index].data.is_current(line, memory)
+            };
+            for (line, memory) in memories_after.iter().enumerate() {
+                self.outer.lines[line].remotes[index].copy = memory.clone();
+            }
+            // A store that the home has performed is one of the outer cache, too.
+            if is_in_memory {
+                let memory = memories_after[usize::from(line)].clone();
+                self.store_in_place(levels, number, line, memory)?;
             }
             return Ok((true, Some(line)));
         }
@@ -420,13 +518,15 @@ impl<D: Data> Clusters<D> {
     /// Propagates a write below an outer cache: copies elsewhere become stale, and all systems record the written data.
     fn propagate_write(&mut self, levels: &Levels, number: u8, line: u8) {
         let data = self.inner[usize::from(number)].data.clone();
-        for (_, inner) in (0..).zip(&mut self.inner).filter(|(n, _)| *n != number) {
-            inner.mark_copies_stale(&levels.inner, line, true);
+        for (other, inner) in (0..).zip(&mut self.inner).filter(|(n, _)| *n != number) {
+            inner.mark_copies_stale(levels.inner(other), line, true);
             inner.data.clone_from(&data);
         }
         if D::KEEPS_VALUES {
             self.outer.data = data;
         }
+        // The memory of an untracked cluster's home is not marked with its copies.
+        self.copy_outer_lines();
     }
 
     /// Begins an access of an inner cache, or performs it at once. Returns false if the access must be tried again;
@@ -443,7 +543,8 @@ impl<D: Data> Clusters<D> {
         completed: &mut Vec<CompletedAccess<D>>,
     ) -> Result<bool, StepError> {
         let begin = |system_state: &mut SystemState<D>| {
-            system_state.begin(&levels.inner, (line, remote), access, value, completed)
+            let system = levels.inner(number);
+            system_state.begin(system, (line, remote), access, value, completed)
         };
         let (is_taken, wrote) = self.apply_inner(levels, number, line, begin)?;
         if let Some(line) = wrote {
@@ -476,9 +577,9 @@ impl<D: Data> Clusters<D> {
     }
 
     /// Sets the variable `memory writes`, which the guards of an inner home read.
-    fn set_memory_writes(&mut self, levels: &Levels, index: usize, line: u8, writes: bool) {
-        if let Some(slot) = levels.inner.home_machine().memory_writes() {
-            let home = &mut self.inner[index].lines[usize::from(line)].home;
+    fn set_memory_writes(&mut self, levels: &Levels, number: u8, line: u8, writes: bool) {
+        if let Some(slot) = levels.inner(number).home_machine().memory_writes() {
+            let home = &mut self.inner[usize::from(number)].lines[usize::from(line)].home;
             home.slots[slot] = u16::from(writes);
         }
     }
@@ -539,7 +640,7 @@ impl<D: Data> Clusters<D> {
         let outer = self.outer.steps(&levels.outer);
         let mut steps: Vec<LevelStep> = outer.into_iter().map(LevelStep::Outer).collect();
         for (number, inner) in (0..).zip(&self.inner) {
-            let inner = inner.steps(&levels.inner).into_iter();
+            let inner = inner.steps(levels.inner(number)).into_iter();
             steps.extend(inner.map(|step| LevelStep::Inner(number, step)));
         }
         steps
@@ -560,10 +661,9 @@ impl<D: Data> Clusters<D> {
     pub fn claims(&self, levels: &Levels) -> Result<(), Violation> {
         for line in 0..levels.outer.lines {
             let above = permissions(&self.outer, &levels.outer, line);
-            let below = self
-                .inner
-                .iter()
-                .map(|inner| LevelPermissions::of(inner, &levels.inner, line));
+            let below = (0..)
+                .zip(&self.inner)
+                .map(|(number, inner)| LevelPermissions::of(inner, levels.inner(number), line));
             check_line(&above, below)?;
         }
         Ok(())
@@ -571,9 +671,9 @@ impl<D: Data> Clusters<D> {
 
     /// True if nothing is outstanding.
     pub fn quiescent(&self, levels: &Levels) -> bool {
-        let mut inner = self.inner.iter();
+        let mut inner = (0..).zip(&self.inner);
         self.outer.quiescent(&levels.outer)
-            && inner.all(|system_state| system_state.quiescent(&levels.inner))
+            && inner.all(|(number, system_state)| system_state.quiescent(levels.inner(number)))
     }
 }
 
@@ -589,7 +689,8 @@ pub(super) fn permissions<D: Data>(
         .collect()
 }
 
-/// Combined permissions of a system's caches to a line, as far as the checks of two levels need them.
+/// Combined permissions of a cluster's caches to a line, as far as the checks of two levels need them. An untracked
+/// cluster has none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct LevelPermissions {
     /// Highest permission of any cache.
@@ -598,6 +699,11 @@ pub(super) struct LevelPermissions {
     holders: usize,
     /// True if one of these holds a stale copy.
     has_stale_copy: bool,
+    /// True if the home of an untracked cluster has read a stale line.
+    has_stale_read: bool,
+    /// True if the memory of an untracked cluster's home, the outer copy, is stale. In any other cluster, a cache may
+    /// have written the line.
+    has_stale_memory: bool,
 }
 
 impl LevelPermissions {
@@ -607,6 +713,25 @@ impl LevelPermissions {
         system: &System,
         line: u8,
     ) -> LevelPermissions {
+        let line_state = &system_state.lines[usize::from(line)];
+        let is_stale = |copy: &D::Copy| !system_state.data.is_current(line, copy);
+        if !system.protocol.guarantee.coherent {
+            let mut flights = system_state.network.flights();
+            // Without staleness in the data, copies that were read earlier cannot be told from stale ones.
+            let has_stale_read = D::TRACKS_STALENESS
+                && (flights.any(|flight| {
+                    flight.line == line
+                        && flight.from.is_none()
+                        && matches!(&flight.carried, Payload::Line(copy) if is_stale(copy))
+                }) || matches!(&line_state.operation, Operation::Sampled(copy) if is_stale(copy)));
+            return LevelPermissions {
+                highest: Permission::None,
+                holders: 0,
+                has_stale_copy: false,
+                has_stale_read,
+                has_stale_memory: is_stale(&line_state.memory),
+            };
+        }
         let permissions = permissions(system_state, system, line);
         let remotes = system_state.lines[usize::from(line)]
             .remotes
@@ -623,8 +748,10 @@ impl LevelPermissions {
                 .unwrap_or(Permission::None),
             holders: readable.count(),
             has_stale_copy: remotes.into_iter().any(|(remote, permission)| {
-                *permission > Permission::None && !system_state.data.is_current(line, &remote.copy)
+                *permission > Permission::None && is_stale(&remote.copy)
             }),
+            has_stale_read: false,
+            has_stale_memory: false,
         }
     }
 }
@@ -658,8 +785,20 @@ pub(super) fn check_line(
         let description = "another agent still has read or write permission";
         return Err(Violation::new("single writer", description));
     }
-    if below.into_iter().any(|held| held.has_stale_copy) {
+    if below.clone().any(|held| held.has_stale_copy) {
         return Err(Violation::data_value("a readable copy is stale"));
+    }
+    let mut readable = above
+        .iter()
+        .map(|permission| *permission > Permission::None);
+    let mut untracked = below.clone();
+    if untracked.any(|held| readable.next() == Some(true) && held.has_stale_memory) {
+        let description = "an outer copy that caches without coherence may read is stale";
+        return Err(Violation::data_value(description));
+    }
+    if below.into_iter().any(|held| held.has_stale_read) {
+        let description = "the home of caches without coherence has read a stale line";
+        return Err(Violation::data_value(description));
     }
     Ok(())
 }

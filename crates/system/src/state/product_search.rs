@@ -3,8 +3,8 @@
 //! A step at an outer cache, or below it, depends on the outer state and on the one inner state below. Its only effect
 //! on the other inner states is to make their copies stale. Outer and inner states are therefore interned, and the
 //! steps of each pair are computed once. The explored states are rows: the index of the outer state, and that of each
-//! inner state. Caches below one outer cache are symmetric, and so are the outer caches together with the systems below
-//! them. One row represents all rows that differ only by such a permutation.
+//! inner state. Caches below one outer cache are symmetric, and so are the outer caches with clusters of one kind,
+//! together with the systems below them. One row represents all rows that differ only by such a permutation.
 
 use cohkit_base::exploration::{Exploration, Limits, TransitionSystem};
 use cohkit_base::interner::Interner;
@@ -46,7 +46,7 @@ pub fn explore_levels(
     explore_within(&mut product, begin, limits).without_states()
 }
 
-/// Number of the outer state, and of each inner state.
+/// Number of the outer state, and of each inner state among those of its kind of cluster.
 type Row = SmallVec<[u32; 4]>;
 
 /// Receives a search, a step that is possible in its current row, and the step's successor or violation.
@@ -121,6 +121,97 @@ struct Moves {
     violations: Vec<(LevelStep, StepError)>,
 }
 
+/// Interned states of the clusters of one kind.
+struct ClusterStates<'l, 'p> {
+    /// System below an outer cache.
+    system: &'l System<'p>,
+    /// Inner states of all clusters of the kind.
+    states: StateTable<LowerLevel>,
+    /// Inner states after a write of a line below another outer cache.
+    mark_stale: FxHashMap<(u32, u8), u32>,
+    /// Inner states with a different memory, by the bits of the lines that are current in it.
+    with_memory: FxHashMap<(u32, u8), u32>,
+    /// Representative of each inner state under permutation of its caches.
+    representatives: FxHashMap<u32, u32>,
+    /// Permutations of the caches below an outer cache.
+    orders: Vec<Vec<u8>>,
+}
+
+impl<'l, 'p> ClusterStates<'l, 'p> {
+    /// A table without states. Without `symmetry`, no states are identified.
+    fn new(system: &'l System<'p>, symmetry: bool) -> ClusterStates<'l, 'p> {
+        ClusterStates {
+            system,
+            states: StateTable::new(),
+            mark_stale: FxHashMap::default(),
+            with_memory: FxHashMap::default(),
+            representatives: FxHashMap::default(),
+            orders: permutations(system, symmetry),
+        }
+    }
+
+    /// Returns the index of an inner state.
+    fn intern(&mut self, system_state: SystemState<Shared>) -> u32 {
+        let system = self.system;
+        self.states.intern(system_state, |system_state| LowerLevel {
+            quiescent: system_state.quiescent(system),
+            held: (0..system.lines)
+                .map(|line| LevelPermissions::of(system_state, system, line))
+                .collect(),
+        })
+    }
+
+    /// A copy of an inner state.
+    fn state(&self, number: u32) -> SystemState<Shared> {
+        SystemState::clone(&self.states.states[number])
+    }
+
+    /// An inner state after a write of a line below another outer cache.
+    fn mark_stale(&mut self, inner: u32, line: u8) -> u32 {
+        if let Some(&known) = self.mark_stale.get(&(inner, line)) {
+            return known;
+        }
+        let mut system_state = self.state(inner);
+        system_state.mark_copies_stale(self.system, line, true);
+        let number = self.intern(system_state);
+        self.mark_stale.insert((inner, line), number);
+        number
+    }
+
+    /// An inner state with this memory: a bit per line, set if the line is current in the outer copy.
+    fn with_memory(&mut self, inner: u32, copies: u8) -> u32 {
+        if let Some(&known) = self.with_memory.get(&(inner, copies)) {
+            return known;
+        }
+        let mut system_state = self.state(inner);
+        for (line, line_state) in system_state.lines.iter_mut().enumerate() {
+            line_state.memory = copies >> line & 1 != 0;
+        }
+        let number = self.intern(system_state);
+        self.with_memory.insert((inner, copies), number);
+        number
+    }
+
+    /// Smallest index among the permutations of an inner state. All of them are interned.
+    fn representative(&mut self, inner: u32) -> u32 {
+        if let Some(&known) = self.representatives.get(&inner) {
+            return known;
+        }
+        let system_state = Rc::clone(&self.states.states[inner]);
+        let images: Vec<u32> = (0..self.orders.len())
+            .map(|order| {
+                let permuted = system_state.permuted(self.system, &self.orders[order]);
+                self.intern(permuted)
+            })
+            .collect();
+        let representative = images.iter().copied().min().unwrap_or(inner);
+        for image in images {
+            self.representatives.insert(image, representative);
+        }
+        representative
+    }
+}
+
 /// The product of the outer system and the inner systems. Its states are rows.
 struct Product<'l, 'p> {
     /// Outer and inner system.
@@ -129,24 +220,18 @@ struct Product<'l, 'p> {
     clusters: u8,
     /// Outer states.
     outer: StateTable<UpperLevel>,
-    /// Inner states of all clusters.
-    inner: StateTable<LowerLevel>,
+    /// Inner states, by kind of cluster.
+    inner: Vec<ClusterStates<'l, 'p>>,
     /// Steps of an outer state that run no row of a cache.
     at_home: FxHashMap<u32, Rc<Moves>>,
     /// Steps at an outer cache and below it, by outer state, inner state and the cache's number.
     at_cache: FxHashMap<(u32, u32, u8), Rc<Moves>>,
-    /// Inner states after a write of a line below another outer cache.
-    mark_stale: FxHashMap<(u32, u8), u32>,
-    /// Inner states with a different memory, by the bits of the lines that are current in it.
-    with_memory: FxHashMap<(u32, u8), u32>,
-    /// Representative of each inner state under permutation of its caches.
-    representatives: FxHashMap<u32, u32>,
     /// Outer states with permuted caches, by the index of the permutation.
     permuted: FxHashMap<(u32, u8), u32>,
-    /// Permutations of the outer caches, and of the caches below one of them.
-    orders: [Vec<Vec<u8>>; 2],
-    /// Placeholder for an inner state that a step does not read.
-    placeholder: SystemState<Shared>,
+    /// Permutations of the outer caches, each with its cluster, the identity first.
+    orders: Vec<Vec<u8>>,
+    /// Initial state of each inner system, in place of one that a step does not read.
+    placeholders: Vec<SystemState<Shared>>,
 }
 
 /// All permutations of a system's remotes, the identity first. Only the identity if the remotes have several kinds or
@@ -176,17 +261,33 @@ impl<'l, 'p> Product<'l, 'p> {
         Product {
             clusters: levels.outer.remotes,
             outer: StateTable::new(),
-            inner: StateTable::new(),
+            inner: (levels.kinds.iter())
+                .map(|kind| ClusterStates::new(&kind.system, symmetry))
+                .collect(),
             at_home: FxHashMap::default(),
             at_cache: FxHashMap::default(),
-            mark_stale: FxHashMap::default(),
-            with_memory: FxHashMap::default(),
-            representatives: FxHashMap::default(),
             permuted: FxHashMap::default(),
-            orders: [&levels.outer, &levels.inner].map(|system| permutations(system, symmetry)),
-            placeholder: SystemState::new(&levels.inner),
+            orders: permutations(&levels.outer, symmetry)
+                .into_iter()
+                .filter(|order| levels.keeps_kinds(order))
+                .collect(),
+            placeholders: (0..levels.outer.remotes)
+                .map(|number| SystemState::new(levels.inner(number)))
+                .collect(),
             levels,
         }
+    }
+
+    /// Inner states of the kind of a cluster.
+    fn cluster(&mut self, number: usize) -> &mut ClusterStates<'l, 'p> {
+        &mut self.inner[self.levels.kind_of_cluster[number]]
+    }
+
+    /// Properties of the inner states of a row.
+    fn lower_levels<'r>(&'r self, row: &'r Row) -> impl Iterator<Item = &'r LowerLevel> + Clone {
+        let kinds = self.levels.kind_of_cluster.iter();
+        (row[1..].iter().zip(kinds))
+            .map(|(&inner, &kind)| &self.inner[kind].states.properties[inner as usize])
     }
 
     /// Returns the index of an outer state.
@@ -207,23 +308,12 @@ impl<'l, 'p> Product<'l, 'p> {
         })
     }
 
-    /// Returns the index of an inner state.
-    fn intern_inner(&mut self, system_state: SystemState<Shared>) -> u32 {
-        let system = &self.levels.inner;
-        self.inner.intern(system_state, |system_state| LowerLevel {
-            quiescent: system_state.quiescent(system),
-            held: (0..system.lines)
-                .map(|line| LevelPermissions::of(system_state, system, line))
-                .collect(),
-        })
-    }
-
     /// The initial row.
     fn begin(&mut self) -> Row {
         let begin: Clusters = Clusters::new(self.levels);
         let mut row = Row::from_slice(&[self.intern_outer(begin.outer)]);
-        for inner in begin.inner {
-            row.push(self.intern_inner(inner));
+        for (number, inner) in begin.inner.into_iter().enumerate() {
+            row.push(self.cluster(number).intern(inner));
         }
         row
     }
@@ -233,10 +323,9 @@ impl<'l, 'p> Product<'l, 'p> {
         if let Some(known) = self.at_home.get(&outer) {
             return Rc::clone(known);
         }
-        let placeholders = vec![self.placeholder.clone(); usize::from(self.clusters)];
         let clusters = Clusters {
             outer: SystemState::clone(&self.outer.states[outer]),
-            inner: placeholders,
+            inner: self.placeholders.clone(),
         };
         let steps = clusters.outer.steps(&self.levels.outer).into_iter();
         let steps = steps.filter(|&step| clusters.cache_and_line(step).is_none());
@@ -250,8 +339,8 @@ impl<'l, 'p> Product<'l, 'p> {
         if let Some(known) = self.at_cache.get(&(outer, inner, number)) {
             return Rc::clone(known);
         }
-        let mut systems = vec![self.placeholder.clone(); usize::from(self.clusters)];
-        systems[usize::from(number)] = SystemState::clone(&self.inner.states[inner]);
+        let mut systems = self.placeholders.clone();
+        systems[usize::from(number)] = self.cluster(number.into()).state(inner);
         let clusters = Clusters {
             outer: SystemState::clone(&self.outer.states[outer]),
             inner: systems,
@@ -263,7 +352,7 @@ impl<'l, 'p> Product<'l, 'p> {
                 .is_some_and(|(cache, _)| cache == number)
         });
         let mut steps: Vec<LevelStep> = cache_steps.map(LevelStep::Outer).collect();
-        let inner_steps = clusters.inner[usize::from(number)].steps(&self.levels.inner);
+        let inner_steps = clusters.inner[usize::from(number)].steps(self.levels.inner(number));
         steps.extend(
             inner_steps
                 .into_iter()
@@ -299,7 +388,7 @@ impl<'l, 'p> Product<'l, 'p> {
                     moves.steps.push(Move {
                         step,
                         outer: self.intern_outer(next.outer),
-                        inner: self.intern_inner(inner),
+                        inner: self.cluster(number.into()).intern(inner),
                         wrote,
                     });
                 }
@@ -307,32 +396,6 @@ impl<'l, 'p> Product<'l, 'p> {
             }
         }
         moves
-    }
-
-    /// An inner state after a write of a line below another outer cache.
-    fn mark_stale(&mut self, inner: u32, line: u8) -> u32 {
-        if let Some(&known) = self.mark_stale.get(&(inner, line)) {
-            return known;
-        }
-        let mut system_state = SystemState::clone(&self.inner.states[inner]);
-        system_state.mark_copies_stale(&self.levels.inner, line, true);
-        let number = self.intern_inner(system_state);
-        self.mark_stale.insert((inner, line), number);
-        number
-    }
-
-    /// An inner state with this memory: a bit per line, set if the line is current in the outer copy.
-    fn with_memory(&mut self, inner: u32, copies: u8) -> u32 {
-        if let Some(&known) = self.with_memory.get(&(inner, copies)) {
-            return known;
-        }
-        let mut system_state = SystemState::clone(&self.inner.states[inner]);
-        for (line, line_state) in system_state.lines.iter_mut().enumerate() {
-            line_state.memory = copies >> line & 1 != 0;
-        }
-        let number = self.intern_inner(system_state);
-        self.with_memory.insert((inner, copies), number);
-        number
     }
 
     /// Calls `visit` with each step of a row and its successor, which is not a representative yet, or its violation.
@@ -358,7 +421,7 @@ impl<'l, 'p> Product<'l, 'p> {
                 (next[0], next[position]) = (step.outer, step.inner);
                 if let Some(line) = step.wrote {
                     for sibling in (1..row.len()).filter(|&sibling| sibling != position) {
-                        next[sibling] = self.mark_stale(next[sibling], line);
+                        next[sibling] = self.cluster(sibling - 1).mark_stale(next[sibling], line);
                     }
                 }
                 self.update_inner_memory(row[0], &mut next, Some(position));
@@ -373,22 +436,23 @@ impl<'l, 'p> Product<'l, 'p> {
             let copies = |outer: u32| self.outer.properties[outer as usize].copies[position - 1];
             let (old, new) = (copies(outer_before), copies(row[0]));
             if old != new {
-                row[position] = self.with_memory(row[position], new);
+                row[position] = self.cluster(position - 1).with_memory(row[position], new);
             }
         }
     }
 
     /// Returns the representative of a row under permutation of the caches.
     fn representative(&mut self, mut row: Row) -> Row {
-        if self.orders[1].len() > 1 {
-            for inner in &mut row[1..] {
-                *inner = self.inner_representative(*inner);
+        for (number, inner) in row[1..].iter_mut().enumerate() {
+            let cluster = self.cluster(number);
+            if cluster.orders.len() > 1 {
+                *inner = cluster.representative(*inner);
             }
         }
         let mut smallest = row.clone();
-        for order in 1..self.orders[0].len() {
+        for order in 1..self.orders.len() {
             let mut candidate = row.clone();
-            for (cache, &number) in self.orders[0][order].iter().enumerate() {
+            for (cache, &number) in self.orders[order].iter().enumerate() {
                 candidate[usize::from(number) + 1] = row[cache + 1];
             }
             // The outer states decide only between equal inner states, so they are seldom permuted.
@@ -403,25 +467,6 @@ impl<'l, 'p> Product<'l, 'p> {
         smallest
     }
 
-    /// Smallest index among the permutations of an inner state. All of them are interned.
-    fn inner_representative(&mut self, inner: u32) -> u32 {
-        if let Some(&known) = self.representatives.get(&inner) {
-            return known;
-        }
-        let system_state = Rc::clone(&self.inner.states[inner]);
-        let images: Vec<u32> = (0..self.orders[1].len())
-            .map(|order| {
-                let permuted = system_state.permuted(&self.levels.inner, &self.orders[1][order]);
-                self.intern_inner(permuted)
-            })
-            .collect();
-        let representative = images.iter().copied().min().unwrap_or(inner);
-        for image in images {
-            self.representatives.insert(image, representative);
-        }
-        representative
-    }
-
     /// Outer state with the outer caches permuted by the order with this index.
     fn permuted_outer(&mut self, outer: u32, order: usize) -> u32 {
         let key = (outer, order as u8);
@@ -429,7 +474,7 @@ impl<'l, 'p> Product<'l, 'p> {
             return known;
         }
         let system_state = Rc::clone(&self.outer.states[outer]);
-        let permuted = system_state.permuted(&self.levels.outer, &self.orders[0][order]);
+        let permuted = system_state.permuted(&self.levels.outer, &self.orders[order]);
         let number = self.intern_outer(permuted);
         self.permuted.insert(key, number);
         number
@@ -449,9 +494,8 @@ impl TransitionSystem<Row> for Product<'_, '_> {
         step.spontaneous()
     }
     fn quiescent(&self, row: &Row) -> bool {
-        let mut below = row[1..].iter();
         self.outer.properties[row[0] as usize].quiescent
-            && below.all(|&inner| self.inner.properties[inner as usize].quiescent)
+            && self.lower_levels(row).all(|lower| lower.quiescent)
     }
 }
 
@@ -459,11 +503,7 @@ impl CheckedSystem<Row> for Product<'_, '_> {
     fn claims(&self, row: &Row) -> Result<(), Violation> {
         let above = &self.outer.properties[row[0] as usize].permissions;
         for (line, above) in above.iter().enumerate() {
-            let below = row[1..].iter();
-            check_line(
-                above,
-                below.map(|&inner| self.inner.properties[inner as usize].held[line]),
-            )?;
+            check_line(above, self.lower_levels(row).map(|lower| lower.held[line]))?;
         }
         Ok(())
     }

@@ -122,7 +122,7 @@ impl Clusters {
             LevelStep::Outer(step) => self.outer.words(&levels.outer, step),
             LevelStep::Inner(number, step) => {
                 let upper_name = &levels.outer.protocol.kinds[0].name;
-                let description = self.inner[usize::from(number)].words(&levels.inner, step);
+                let description = self.inner[usize::from(number)].words(levels.inner(number), step);
                 format!("below {upper_name} {number}: {description}")
             }
         }

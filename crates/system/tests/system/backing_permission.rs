@@ -107,7 +107,7 @@ fn backing_permission_covers_every_l2_behaviour() {
                 for (number, system_state) in clusters.inner.iter().enumerate() {
                     let state = clusters.outer.lines[0].remotes[number].configuration.state;
                     let permission = outer.remote.states[usize::from(state)].permission;
-                    let cluster_state = below(system_state, &levels.inner, permission);
+                    let cluster_state = below(system_state, levels.inner(0), permission);
                     assert!(
                         lender_states.contains(&cluster_state),
                         "{} over {l1s}: {cluster_state:?}",

@@ -14,7 +14,7 @@ const INNER: &str = include_str!("../../../../protocols/mesi-l1.coh");
 const OUTER: &str = include_str!("../../../../protocols/mesi.coh");
 
 /// Reads a protocol file without errors.
-fn read(text: &str) -> Protocol {
+pub fn read(text: &str) -> Protocol {
     text::parse(text).unwrap_or_else(|errors| panic!("{}", errors[0].render("text", text, false)))
 }
 
@@ -64,7 +64,7 @@ fn rows(l2s: u16, l1s: u16, symmetry: bool) -> Found<(), LevelStep> {
 
 /// Numbers of states, of transitions, and the depth. Panics unless the system is safe and quiescence is reachable from
 /// every state.
-fn size<W: std::fmt::Debug, S: std::fmt::Debug>(found: Found<W, S>) -> (usize, u64, u64) {
+pub fn size<W: std::fmt::Debug, S: std::fmt::Debug>(found: Found<W, S>) -> (usize, u64, u64) {
     match found {
         Found::Safe {
             states,

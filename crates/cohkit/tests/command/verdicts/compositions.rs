@@ -84,6 +84,78 @@ fn two_levels_are_judged_together() {
 }
 
 #[test]
+fn clusters_of_different_protocols_are_judged_together() {
+    let clusters = shipped_protocol("clusters.coh").display().to_string();
+    check(
+        &["check", &clusters],
+        expect![[r#"
+        exit code 0
+        clusters joint.outer: verified: 497 states up to symmetry, 1176 transitions, depth 22
+          note: 2 remotes and 2 lines together were not judged: the search reached its limit; declare a system of this size to search it completely
+        clusters joint.cpu: verified: 465 states, 1263 transitions, depth 19
+        clusters joint.gpu: verified: 13 states, 38 transitions, depth 3
+        clusters joint.gpu_widened: verified: 169 states, 819 transitions, depth 6
+          note: added to the systems of the specification: rows that change every line join lines, and no system has two lines for each home
+        clusters programs: verified: release consistency in 513 programs of at most 3 threads and 4 accesses per thread, 1 home, 513 placements, 2072227 states
+          not covered: more than 1 line evicted spontaneously (`cohkit litmus --max-spontaneous-evictions N`)
+          not covered: stores that are acknowledged by the home (`cohkit litmus --store-variants all`)
+        clusters joint: verified: 73717 states up to symmetry of cpu, gpu over outer, 403604 transitions, depth 49
+        clusters: channels share no buffers: deadlocks of messages that wait for each other in a shared buffer are not covered
+    "#]],
+    );
+    // Limits of compositions, each with its help.
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("composition.coh");
+    let rejected = |nodes: &str, expected: expect_test::Expect| {
+        let uses = "protocol c\nuse \"mesi.coh\" as outer\nuse \"mesi-l1.coh\" as cpu\n";
+        fs::write(&file, format!("{uses}{nodes}\n")).expect("the file can be written");
+        let mut command = cohkit(["check", &file.display().to_string()]);
+        let output = command.output().expect("the command starts");
+        assert_eq!(output.status.code(), Some(2));
+        let printed = String::from_utf8(output.stderr).expect("the output is UTF-8");
+        let lines = printed
+            .lines()
+            .filter(|line| line.contains("error") || line.contains("help"));
+        expected.assert_eq(
+            &lines
+                .map(|line| format!("{}\n", line.trim()))
+                .collect::<String>(),
+        );
+    };
+    let system = "system s { outer.home 1; card 1 { cpu.l1 1 }; outer.lines 1 }";
+    rejected(
+        "use \"self-invalidate.coh\" as gpu\nnode card { cpu.home over gpu.cache }",
+        expect![[r#"
+            error[misplaced]: `self_invalidate` has `guarantee none`, and caches at the outer level
+            = help: the outer protocol must be coherent; only an inner one may have `guarantee none`
+        "#]],
+    );
+    rejected(&format!("node card {{ cpu.home over outer.cache }}\nnode other {{ cpu.home over outer.cache }}\n{system}"), expect![[r#"
+        error[misplaced]: a second cache for the same home
+        = help: use the protocol a second time, under another name
+    "#]]);
+    rejected(
+        "use \"mesi-l1.coh\" as gpu\nnode card { cpu.home over outer.cache }\nnode other { outer.home over gpu.l1 }",
+        expect![[r#"
+            error[misplaced]: a third level
+            = help: the outer protocol is below no other, and the inner protocol above none
+        "#]],
+    );
+    // A rejected level causes no second error about the agents below it.
+    rejected(
+        "use \"token.coh\" as other\nnode card { other.home over cpu.home }\nsystem s { card 1 { other.cache 1 } }",
+        expect![[r#"
+            error[misplaced]: a home has no copy that can be the memory of another home
+            = help: name the remotes of another used protocol: `INNER.home over OUTER.cache`
+        "#]],
+    );
+    rejected("node card { cpu.home over outer.cache }\nsystem s { outer.home 1; outer.cache 1; card 1 { cpu.l1 1 }; outer.lines 1 }", expect![[r#"
+        error[out-of-range]: `s` has 1 homes of `cpu`, and 2 caches that can hold their memory
+        = help: count the node in which one is over the other, and do not count either outside it
+    "#]]);
+}
+
+#[test]
 fn composition_verdict_is_the_product_of_its_parts() {
     let composition = shipped_protocol("eci-both.coh").display().to_string();
     check(

@@ -26,6 +26,8 @@ struct Composer<'a, 's> {
     nodes: Vec<Vec<Place>>,
     /// Pairs of an inner and an outer space found so far.
     levels: Vec<LevelBinding>,
+    /// True if a home over a cache was rejected; the numbers of agents are not checked then.
+    has_rejected_level: bool,
 }
 
 /// Resolves a file that composes protocols; `load` returns the protocol of a used file.
@@ -45,6 +47,7 @@ pub(in crate::text) fn compose(
         node_names: nodes,
         nodes: Vec::new(),
         levels: Vec::new(),
+        has_rejected_level: false,
     };
     for item in &file.items {
         if let Item::Use(used) = item {
@@ -219,27 +222,33 @@ impl<'a> Composer<'a, '_> {
             (Place::Home(inner), Place::Remotes(outer, _)) => {
                 let kinds = self.spaces[outer].as_ref().map_or(0, |o| o.protocol.kinds.len());
                 let coupled_lines = [inner, outer].iter().find_map(|&space| {
-                    let used = self.spaces[space].as_ref()?;
-                    Some((&used.protocol.name, used.protocol.joins_lines()?))
+                    let protocol = &self.spaces[space].as_ref()?.protocol;
+                    // A row that changes every line is one step of an inner system, which has all lines.
+                    let is_inner_without_coherence = space == inner && !protocol.guarantee.coherent;
+                    let feature = match is_inner_without_coherence {
+                        true => protocol.line_coupling(),
+                        false => protocol.joins_lines(),
+                    };
+                    Some((&protocol.name, feature?))
                 });
-                let incoherent = [inner, outer].iter().find_map(|&space| {
-                    let used = self.spaces[space].as_ref()?;
-                    (!used.protocol.guarantee.coherent).then_some(&used.protocol.name)
-                });
+                let incoherent = self.spaces[outer].as_ref().filter(|used| !used.protocol.guarantee.coherent);
+                let incoherent = incoherent.map(|used| &used.protocol.name);
                 let level = LevelBinding { inner, outer };
-                let shares_space = |l: &LevelBinding| l.inner == inner || l.inner == outer || l.outer == inner;
+                let shares_space = |l: &LevelBinding| l.inner == outer || l.outer == inner;
                 if inner == outer {
                     reject(backing.name.span, "a home over its own caches", "use the protocol a second time, under another name")
+                } else if let Some(name) = incoherent {
+                    let text = format!("`{name}` has `guarantee none`, and caches at the outer level");
+                    reject(backing.name.span, &text, "the outer protocol must be coherent; only an inner one may have `guarantee none`")
                 } else if let Some((name, feature)) = coupled_lines {
                     let text = format!("`{name}` has {feature}");
                     reject(backing.name.span, &text, "levels are joined line by line")
-                } else if let Some(name) = incoherent {
-                    let text = format!("`{name}` has `guarantee none`");
-                    reject(backing.name.span, &text, "inclusion between two levels follows from the permissions of both")
                 } else if kinds > 1 {
                     reject(backing.name.span, "the outer protocol has several kinds of remotes", "the outer protocol must have a single kind")
                 } else if self.levels.iter().any(shares_space) {
-                    reject(part.name.span, "a third level", "a used protocol is below at most one other, and that one is below none")
+                    reject(part.name.span, "a third level", "the outer protocol is below no other, and the inner protocol above none")
+                } else if self.levels.iter().any(|l| l.inner == inner) {
+                    reject(part.name.span, "a second cache for the same home", "use the protocol a second time, under another name")
                 } else {
                     self.levels.push(level);
                     return vec![place, cache];
@@ -248,6 +257,7 @@ impl<'a> Composer<'a, '_> {
         };
         if let Some(error) = error {
             self.sink.push(error);
+            self.has_rejected_level = true;
         }
         Vec::new()
     }
@@ -306,6 +316,7 @@ impl<'a> Composer<'a, '_> {
                     {
                         counts.add(space, kind, count);
                     }
+                    _ if self.has_rejected_level => return None,
                     _ => {
                         let text = "only agents below a cache are counted for each cache";
                         let error = Diagnostic::new(Code::Misplaced, part.name.span, text);
@@ -316,7 +327,9 @@ impl<'a> Composer<'a, '_> {
                 }
             }
         }
+        // Without a rejected level, the numbers would have another meaning.
         if block.broken
+            || self.has_rejected_level
             || block
                 .items
                 .iter()
@@ -328,6 +341,7 @@ impl<'a> Composer<'a, '_> {
         Some(JointSystem {
             name: name.text.to_string(),
             parts: parts.collect::<Option<_>>()?,
+            homes: counts.homes.iter().map(|&homes| homes as u16).collect(),
         })
     }
 
@@ -365,9 +379,17 @@ impl<'a> Composer<'a, '_> {
         };
         number_in_range(total, 1, p::System::MAX_REMOTES.into(), &subject, self.sink)?;
         let level = self.levels.iter().find(|level| level.inner == space);
-        // An inner level has the lines of the outer one, and one home per cache of it.
+        // An inner level has the lines of the outer one. Each cache of the outer level has one home over it.
         let line_space = level.map_or(space, |level| level.outer);
-        let homes = level.map_or(1, |level| counts.remote_counts(level.outer).iter().sum());
+        let homes = level.map_or(1, |level| {
+            let siblings = self
+                .levels
+                .iter()
+                .filter(|l| l.outer == level.outer && l.inner != space);
+            let other_homes: u32 = siblings.map(|sibling| counts.homes[sibling.inner]).sum();
+            let caches: u32 = counts.remote_counts(level.outer).iter().sum();
+            caches.saturating_sub(other_homes)
+        });
         let number = match (level, counts.lines[space]) {
             (Some(_), Some(number)) => {
                 let text = format!("the lines of `{}` are those of the caches above", used.name);

@@ -1,0 +1,156 @@
+//! Clusters with different protocols below the caches of one outer protocol: `mesi-l1.coh`, and `self-invalidate.coh`,
+//! whose copies may be stale.
+
+use crate::levels::{read, size};
+use cohkit_protocol::construct;
+use cohkit_protocol::protocol::Protocol;
+use cohkit_system::state::{
+    explore, explore_levels, Clusters, Found, LevelStep, Levels, Search, StepError, System,
+};
+
+const MESI: &str = include_str!("../../../../protocols/mesi.coh");
+const L1: &str = include_str!("../../../../protocols/mesi-l1.coh");
+const SELF_INVALIDATE: &str = include_str!("../../../../protocols/self-invalidate.coh");
+
+/// Clusters of one kind in a test: the text of their protocol, the number of caches of each, and their number.
+type Cluster<'t> = (&'t str, u16, u8);
+
+/// Runs a function on an outer protocol with these clusters, with one line.
+fn with_clusters<T>(outer: &str, clusters: &[Cluster], run: impl FnOnce(&Levels) -> T) -> T {
+    let outer_caches: u16 = clusters.iter().map(|(.., count)| u16::from(*count)).sum();
+    let texts = std::iter::once(outer).chain(clusters.iter().map(|(text, ..)| *text));
+    let protocols: Vec<Protocol> = texts.map(read).collect();
+    let home = |protocol| construct::home(protocol, 2).expect("the home can be constructed");
+    let homes: Vec<_> = protocols.iter().map(home).collect();
+    let system =
+        |number: usize, caches| System::new(&protocols[number], &homes[number], caches, 1, 7);
+    let inner = clusters.iter().zip(1..);
+    let inner = inner.map(|(&(_, caches, count), number)| (system(number, caches), count));
+    run(&Levels::of_clusters(
+        system(0, outer_caches),
+        inner.collect(),
+    ))
+}
+
+/// Explores clusters as rows of interned states.
+fn rows(outer: &str, clusters: &[Cluster], symmetry: bool) -> Found<(), LevelStep> {
+    let search = Search {
+        max_rows: 1_000_000,
+        symmetry,
+    };
+    with_clusters(outer, clusters, |levels| {
+        explore_levels(levels, search, &mut || true)
+    })
+}
+
+/// Explores clusters state by state.
+fn states(outer: &str, clusters: &[Cluster]) -> Found<Clusters, LevelStep> {
+    with_clusters(outer, clusters, |levels| {
+        explore(levels, Clusters::new(levels), 1_000_000)
+    })
+}
+
+/// Both searches agree. The sizes are those of an independent trial implementation of the same rules.
+#[test]
+fn clusters_of_different_kinds_are_coherent_together() {
+    let of_one_kind = [(SELF_INVALIDATE, 1, 2)];
+    let unmerged = (58_282, 389_076, 38);
+    assert_eq!(size(states(MESI, &of_one_kind)), unmerged);
+    assert_eq!(size(rows(MESI, &of_one_kind, false)), unmerged);
+    assert_eq!(size(rows(MESI, &of_one_kind, true)).0, 29_177);
+    // Clusters of different kinds never change places.
+    let of_two_kinds = [(L1, 1, 1), (SELF_INVALIDATE, 1, 1)];
+    let expected = (73_717, 403_604, 49);
+    assert_eq!(size(states(MESI, &of_two_kinds)), expected);
+    assert_eq!(size(rows(MESI, &of_two_kinds, false)), expected);
+    assert_eq!(size(rows(MESI, &of_two_kinds, true)), expected);
+}
+
+/// The order of the clusters changes only the numbers of the outer caches.
+#[test]
+fn kinds_of_clusters_may_be_listed_in_any_order() {
+    let cpu_first = rows(MESI, &[(L1, 1, 1), (SELF_INVALIDATE, 1, 1)], true);
+    let gpu_first = rows(MESI, &[(SELF_INVALIDATE, 1, 1), (L1, 1, 1)], true);
+    assert_eq!(size(cpu_first), size(gpu_first));
+}
+
+/// Replaces a part of a text that occurs once.
+fn changed(text: &str, from: &str, to: &str) -> String {
+    assert_eq!(text.matches(from).count(), 1, "{from}");
+    text.replace(from, to)
+}
+
+/// Property that a coherent and an untracked cluster violate at the shortest distance, found alike by both searches.
+fn violated_property(outer: &str, cpu: &str, gpu: &str) -> String {
+    let clusters = [(cpu, 1, 1), (gpu, 1, 1)];
+    let (by_states, by_rows) = (states(outer, &clusters), rows(outer, &clusters, true));
+    let (
+        Found::Violated { errors, path },
+        Found::Violated {
+            errors: other_errors,
+            path: other_path,
+        },
+    ) = (by_states, by_rows)
+    else {
+        panic!("expected a violation");
+    };
+    assert!(errors.contains(&other_errors[0]), "{other_errors:?}");
+    assert_eq!(path.len(), other_path.len());
+    match &errors[0] {
+        StepError::Violated(violation) => {
+            format!("{}: {}", violation.property, violation.description)
+        }
+        StepError::Exceeded(limit) => panic!("{limit}"),
+    }
+}
+
+/// A store of an untracked cluster is one of the outer cache: its copy becomes dirty.
+#[test]
+fn store_that_leaves_the_outer_copy_clean_is_found() {
+    let store = "  E              | store                   |                                                | M        # silent\n";
+    let outer = changed(MESI, store, &store.replace("M        # silent", "stay"));
+    let property = violated_property(&outer, L1, SELF_INVALIDATE);
+    assert!(property.starts_with("data value: "), "{property}");
+}
+
+/// A message that no access sends needs no outer permission, so a home must not read memory for it.
+#[test]
+fn memory_read_without_outer_permission_is_found() {
+    let request = "Read, ReadOnce,";
+    let evict = "  V       | evict               |                | I        # silent\n";
+    let read = "  L       | Read                | send Data        | stay\n";
+    let gpu = changed(SELF_INVALIDATE, request, "Read, Refetch, ReadOnce,");
+    let gpu = changed(
+        &gpu,
+        evict,
+        "  V       | evict               | send Refetch   | IV\n",
+    );
+    let gpu = changed(
+        &gpu,
+        read,
+        "  L       | Read Refetch        | send Data        | stay\n",
+    );
+    let expected = "data value: the home of caches without coherence has read a stale line";
+    assert_eq!(violated_property(MESI, L1, &gpu), expected);
+}
+
+/// A home that writes memory for such a message lacks write permission.
+#[test]
+fn memory_write_without_outer_permission_is_found() {
+    let request = "Read, ReadOnce,";
+    let evict = "  V       | evict               |                | I        # silent\n";
+    let read = "  L       | Read                | send Data        | stay\n";
+    let gpu = changed(SELF_INVALIDATE, request, "Read, PutV (line), ReadOnce,");
+    let gpu = changed(
+        &gpu,
+        evict,
+        "  V       | evict               | send PutV      | I\n",
+    );
+    let gpu = changed(
+        &gpu,
+        read,
+        &format!("{read}  L       | PutV                | write            | stay\n"),
+    );
+    let property = violated_property(MESI, L1, &gpu);
+    assert!(property.starts_with("inclusion: "), "{property}");
+}
