@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Default limit on the number of states; each state takes a few hundred bytes.
-const DEFAULT_MAX_STATES: u64 = 20_000_000;
+pub(crate) const DEFAULT_MAX_STATES: u64 = 20_000_000;
 
 /// Verdict on two levels that were explored together.
 pub struct JointVerdict {
@@ -85,6 +85,22 @@ pub(crate) fn judge(
         depth: None,
         outcome: SearchOutcome::Verified,
     };
+    let explored = with_levels(composition, system, joined, |levels| {
+        explore(levels, max_states, cancel, &mut verdict);
+    });
+    if explored.is_none() {
+        verdict.outcome = SearchOutcome::Undecided("a home cannot be constructed".into());
+    }
+    verdict
+}
+
+/// Runs a function on the levels of a system. `None` if a home cannot be constructed.
+pub(crate) fn with_levels<T>(
+    composition: &Composition,
+    system: &JointSystem,
+    joined: &JoinedLevels,
+    run: impl FnOnce(&Levels) -> T,
+) -> Option<T> {
     let spaces: Vec<usize> = std::iter::once(joined.outer)
         .chain(joined.inner.iter().copied())
         .collect();
@@ -92,20 +108,24 @@ pub(crate) fn judge(
         let remotes = system.parts[space].remotes.total();
         home(&composition.spaces[space].protocol, remotes).ok()
     });
-    let Some(homes) = homes.collect::<Option<Vec<_>>>() else {
-        verdict.outcome = SearchOutcome::Undecided("a home cannot be constructed".into());
-        return verdict;
-    };
+    let homes = homes.collect::<Option<Vec<_>>>()?;
     let mut systems = spaces.iter().zip(&homes).map(|(&space, home)| {
         let (protocol, size) = (&composition.spaces[space].protocol, &system.parts[space]);
         let capacity = DEFAULT_CHANNEL_CAPACITY;
         System::new(protocol, home, size.remotes, size.lines, capacity)
     });
-    let Some(outer) = systems.next() else {
-        unreachable!("an outer level is one of the spaces")
-    };
+    let outer = systems.next()?;
     let clusters = systems.zip(joined.inner.iter().map(|&space| system.homes[space] as u8));
-    let levels = Levels::of_clusters(outer, clusters.collect());
+    Some(run(&Levels::of_clusters(outer, clusters.collect())))
+}
+
+/// Explores all states of two levels, and enters the result into the verdict.
+fn explore(
+    levels: &Levels,
+    max_states: Option<u64>,
+    cancel: &AtomicBool,
+    verdict: &mut JointVerdict,
+) {
     let max_states =
         usize::try_from(max_states.unwrap_or(DEFAULT_MAX_STATES)).unwrap_or(usize::MAX);
     let search = Search {
@@ -113,7 +133,7 @@ pub(crate) fn judge(
         symmetry: true,
     };
     let mut should_continue = || !cancel.load(Ordering::Relaxed);
-    match explore_levels(&levels, search, &mut should_continue) {
+    match explore_levels(levels, search, &mut should_continue) {
         Found::Safe {
             states,
             transitions,
@@ -126,12 +146,12 @@ pub(crate) fn judge(
                 verdict.outcome = SearchOutcome::Violated {
                     property: "quiescence".into(),
                     description: "no quiescent state is reachable from here by forced steps".into(),
-                    path: Clusters::new(&levels).follow(&levels, &path),
+                    path: Clusters::new(levels).follow(levels, &path),
                 };
             }
         }
         Found::Violated { errors, path } => {
-            let path = Clusters::new(&levels).follow(&levels, &path);
+            let path = Clusters::new(levels).follow(levels, &path);
             verdict.outcome = violated_outcome(errors, path);
         }
         Found::LimitReached { states } => {
@@ -143,7 +163,6 @@ pub(crate) fn judge(
             verdict.outcome = SearchOutcome::Undecided(reason.into());
         }
     }
-    verdict
 }
 
 /// Outcome of a search that ended with errors of one step: the first violation, or else the first exceeded limit.

@@ -23,6 +23,7 @@
 
 pub mod any_number;
 pub mod application_run;
+pub mod bridge_table;
 pub mod checkpoints;
 pub mod composition;
 mod concurrent_runs;

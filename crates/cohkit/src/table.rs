@@ -1,17 +1,26 @@
-//! `cohkit table`: prints an agent's controller.
+//! `cohkit table`: prints an agent's controller, or the bridges of a composition.
 
 use crate::console::Console;
 use crate::{deliver, options};
-use cohkit_api::controller_table::{tabulate, Table};
+use cohkit_api::bridge_table::{self, tabulate_bridges, BridgeTable};
+use cohkit_api::composition::CompositionSource;
+use cohkit_api::controller_table::{tabulate, Agent, Table};
+use cohkit_api::files;
 use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_api::source::Source;
 use cohkit_base::words::counted;
 use cohkit_protocol::construct::fault::Fault;
 use cohkit_protocol::rows::{Row, Rows};
+use cohkit_protocol::text::composes;
+use serde_json::Value;
 use std::fmt::Write;
 
 /// Prints a controller. A home with a fault is printed too, and its fault is returned as the error.
 pub(crate) fn run(options: &options::Table, console: &mut Console) -> Result<ExitStatus, Failure> {
+    let contents = files::read(&options.file)?;
+    if composes(&contents) {
+        return run_composition(options, &contents, console);
+    }
     let source = Source::read(&options.file, console.terminal.colour)?;
     let charts = options.output.charts(console.terminal);
     let colour = console.terminal.colour;
@@ -37,6 +46,89 @@ pub(crate) fn run(options: &options::Table, console: &mut Console) -> Result<Exi
         Some(table_fault) => Err(fault_failure(table_fault)),
         None => Ok(ExitStatus::Success),
     }
+}
+
+/// Prints the bridges of a composition.
+fn run_composition(
+    options: &options::Table,
+    contents: &str,
+    console: &mut Console,
+) -> Result<ExitStatus, Failure> {
+    let rejected_option = match (options.merged, options.agent) {
+        (true, _) => Some("--merged"),
+        (false, Agent::Remote) => Some("--agent remote"),
+        (false, Agent::Home) => None,
+    };
+    if let Some(option) = rejected_option {
+        let message = format!(
+            "error: {option}: a composition has bridges, each an outer cache with the home over it"
+        );
+        return Err(Failure::new(ExitStatus::BadInput, message));
+    }
+    let source = CompositionSource::read(&options.file, contents, console.terminal.colour)?;
+    let tables = tabulate_bridges(&source, console.interrupted)?;
+    let result = if options.output.form.json {
+        let file = options.file.display().to_string();
+        let tables: Vec<Value> = tables.iter().map(|table| table.json(&file)).collect();
+        let value = Value::from(tables);
+        options.output.form.format_output(value, console)
+    } else {
+        let tables = tables.iter().map(|table| match options.markdown {
+            true => bridge_markdown(table),
+            false => bridge_text(table),
+        });
+        tables.collect::<Vec<_>>().join("\n")
+    };
+    deliver(&result, &options.output, console)?;
+    Ok(ExitStatus::Success)
+}
+
+/// Table of a bridge in aligned columns. A state is printed once, in the first of its rows.
+fn bridge_text(table: &BridgeTable) -> String {
+    let rows = table.cells();
+    let mut widths = bridge_table::HEADINGS.map(|heading| heading.chars().count());
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let mut text = format!("{}\n\n", table.summary());
+    let mut line = |cells: [&str; 8]| {
+        let cells = cells.iter().zip(widths);
+        let line: String = cells
+            .map(|(cell, width)| format!("{cell:width$} | "))
+            .collect();
+        text += line.trim_end_matches([' ', '|']);
+        text.push('\n');
+    };
+    line(bridge_table::HEADINGS);
+    let mut previous_state: &[String] = &[];
+    for row in &rows {
+        let mut cells = row.each_ref().map(String::as_str);
+        if row[..STATE_COLUMNS] == *previous_state {
+            cells[..STATE_COLUMNS].fill("");
+        }
+        previous_state = &row[..STATE_COLUMNS];
+        line(cells);
+    }
+    text
+}
+
+/// Number of the first columns of a bridge's table, which give its state.
+const STATE_COLUMNS: usize = 3;
+
+/// Table of a bridge in Markdown.
+fn bridge_markdown(table: &BridgeTable) -> String {
+    let mut text = format!("{}\n\n", table.summary());
+    let mut line = |cells: &[&str]| {
+        let _ = writeln!(text, "| {} |", cells.join(" | "));
+    };
+    line(&bridge_table::HEADINGS);
+    line(&["---"; 8]);
+    for row in &table.cells() {
+        line(&row.each_ref().map(String::as_str));
+    }
+    text
 }
 
 /// Heading of a table: numbers of its states, transitions and events.

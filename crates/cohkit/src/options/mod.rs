@@ -263,7 +263,8 @@ pub(crate) struct Link {
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit table protocols/msi.coh --agent remote"))]
 pub(crate) struct Table {
-    /// Protocol file, or the name of a shipped one.
+    /// Protocol file, or the name of a shipped one. Of a composition with two levels, the bridges are printed: each
+    /// outer cache with the home over it, in the first system of the file.
     pub file: PathBuf,
 
     /// Agent whose table is printed.

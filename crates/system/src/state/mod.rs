@@ -34,7 +34,9 @@ pub use copy_on_write::CopyOnWrite;
 pub use explore::{explore, explore_within, CheckedSystem, Found};
 pub use levels::{Clusters, LevelStep, Levels};
 pub use network::{Arrival, Endpoint, InFlightMessage, Network, Order, Payload};
-pub use product_search::{explore_levels, Search};
+pub use product_search::{
+    bridge_tables, explore_levels, BridgeRow, BridgeState, Level, NoTable, Search,
+};
 pub use steps::{CompletedAccess, Step};
 
 /// Default channel capacity where the protocol file declares no bound: of equal messages in an unordered channel, and

@@ -6,6 +6,8 @@
 //! inner state. Caches below one outer cache are symmetric, and so are the outer caches with clusters of one kind,
 //! together with the systems below them. One row represents all rows that differ only by such a permutation.
 
+mod bridge;
+
 use cohkit_base::exploration::{Exploration, Limits, TransitionSystem};
 use cohkit_base::interner::Interner;
 use cohkit_protocol::protocol::Permission;
@@ -19,6 +21,8 @@ use super::levels::{
 };
 use super::{StepError, System, SystemState};
 use crate::agent::Violation;
+
+pub use bridge::{bridge_tables, BridgeRow, BridgeState, Level, NoTable};
 
 /// Limits and options of an exploration.
 #[derive(Clone, Copy, Debug)]

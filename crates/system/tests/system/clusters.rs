@@ -3,9 +3,11 @@
 
 use crate::levels::{read, size};
 use cohkit_protocol::construct;
+use cohkit_protocol::protocol::Permission;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_system::state::{
-    explore, explore_levels, Clusters, Found, LevelStep, Levels, Search, StepError, System,
+    bridge_tables, explore, explore_levels, BridgeRow, Clusters, Found, Level, LevelStep, Levels,
+    NoTable, Search, StepError, System,
 };
 
 const MESI: &str = include_str!("../../../../protocols/mesi.coh");
@@ -72,6 +74,76 @@ fn kinds_of_clusters_may_be_listed_in_any_order() {
     let cpu_first = rows(MESI, &[(L1, 1, 1), (SELF_INVALIDATE, 1, 1)], true);
     let gpu_first = rows(MESI, &[(SELF_INVALIDATE, 1, 1), (L1, 1, 1)], true);
     assert_eq!(size(cpu_first), size(gpu_first));
+}
+
+/// Tables of the bridges of a coherent and of an untracked cluster.
+fn bridges(outer: &str) -> Result<Vec<Vec<BridgeRow>>, NoTable> {
+    let search = Search {
+        max_rows: 1_000_000,
+        symmetry: true,
+    };
+    with_clusters(outer, &[(L1, 1, 1), (SELF_INVALIDATE, 1, 1)], |levels| {
+        bridge_tables(levels, search, &mut || true)
+    })
+}
+
+/// The rows of a bridge follow the rules between levels: permission falls only under a lock of a coherent home, and a
+/// request of an untracked cluster is taken only with the permission that it needs.
+#[test]
+fn bridges_follow_the_rules_between_levels() {
+    let outer = read(MESI);
+    let permission = |name: &str| {
+        let states = &outer.remote.states;
+        let state = states.iter().find(|state| state.name == name);
+        state.expect("a state of the cache").permission
+    };
+    let tables = bridges(MESI).expect("all properties hold");
+    let [cpu, gpu] = &tables[..] else {
+        panic!("expected a table for each kind of cluster");
+    };
+    let falls = |row: &&BridgeRow| permission(&row.next.cache) < permission(&row.state.cache);
+    let (mut recalled, mut given_up) = (0, 0);
+    for row in cpu.iter().filter(falls) {
+        assert_eq!(row.level, Level::Outer, "{row:?}");
+        assert!(row.state.recall.starts_with("locked"), "{row:?}");
+        recalled += 1;
+    }
+    for row in gpu.iter().filter(falls) {
+        assert_eq!((row.level, row.state.recall.as_str()), (Level::Outer, ""));
+        given_up += 1;
+    }
+    assert!(recalled > 5 && given_up > 5, "{recalled} and {given_up}");
+    for (event, needed) in [
+        ("Read", Permission::Read),
+        ("ReadOnce", Permission::Read),
+        ("Write", Permission::Write),
+        ("WriteLine", Permission::Write),
+        ("Atomic", Permission::Write),
+    ] {
+        let rows = gpu
+            .iter()
+            .filter(|row| (row.level, row.event.as_str()) == (Level::Inner, event));
+        let held: Vec<Permission> = rows.map(|row| permission(&row.state.cache)).collect();
+        // The cache has each permission in some reachable state, and the home takes the request in all of them.
+        assert_eq!(held.iter().min(), Some(&needed), "{event}");
+        assert_eq!(held.iter().max(), Some(&Permission::Write), "{event}");
+    }
+    // Each state that a row leads to has rows of its own.
+    for table in &tables {
+        let is_listed = |row: &BridgeRow| table.iter().any(|other| other.state == row.next);
+        assert!(table.iter().all(is_listed));
+    }
+}
+
+/// Rows of a bridge that violates a property are not printed.
+#[test]
+fn faulty_bridges_have_no_table() {
+    let store = "  E              | store                   |                                                | M        # silent\n";
+    let outer = changed(MESI, store, &store.replace("M        # silent", "stay"));
+    let Err(NoTable::Violated(violation)) = bridges(&outer) else {
+        panic!("expected a violation");
+    };
+    assert_eq!(violation.property, "data value");
 }
 
 /// Replaces a part of a text that occurs once.

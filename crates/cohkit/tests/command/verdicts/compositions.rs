@@ -156,6 +156,67 @@ fn clusters_of_different_protocols_are_judged_together() {
 }
 
 #[test]
+fn bridges_are_printed_as_tables() {
+    let clusters = shipped_protocol("clusters.coh").display().to_string();
+    let table = |arguments: &[&str]| {
+        let output = cohkit([&["table", &clusters], arguments].concat())
+            .output()
+            .expect("the command starts");
+        let [stdout, stderr] = [output.stdout, output.stderr]
+            .map(|text| String::from_utf8(text).expect("it is UTF-8"));
+        (output.status.code(), stdout, stderr)
+    };
+    let (code, text, _) = table(&[]);
+    assert_eq!(code, Some(0));
+    let (_, gpu) = text
+        .split_once("\n\nclusters joint")
+        .expect("a table for each inner protocol");
+    let first_lines: Vec<&str> = gpu.lines().take(12).collect();
+    expect![[r#"
+        : bridge of gpu over outer: 13 states, 43 rows
+
+        cache | home | recall | event          | sends         | next cache | next home | next recall
+        E     | L    |        | outer: FwdGetM | outer: Data   | I
+              |      |        | outer: FwdGetS | outer: 2 Data | S
+              |      |        | outer: evict   | outer: PutE   | EI_A
+              |      |        | gpu: Atomic    | gpu: Old      | M
+              |      |        | gpu: Read      | gpu: Data
+              |      |        | gpu: ReadOnce  | gpu: DataOnce
+              |      |        | gpu: Write     | gpu: Ack      | M
+              |      |        | gpu: WriteLine | gpu: Ack      | M
+        EI_A  | L    |        | outer: FwdGetM | outer: Data   | II_A"#]].assert_eq(&first_lines.join("\n"));
+    let (code, json, _) = table(&["--json"]);
+    assert_eq!(code, Some(0));
+    let tables: serde_json::Value = serde_json::from_str(&json).expect("the text is JSON");
+    let counts = tables.as_array().expect("a list").iter();
+    let counts: Vec<usize> = counts
+        .map(|table| table["rows"].as_array().map_or(0, Vec::len))
+        .collect();
+    assert_eq!(counts, [178, 43]);
+    let (_, markdown, _) = table(&["--markdown"]);
+    assert_eq!(
+        markdown
+            .lines()
+            .filter(|line| line.starts_with('|'))
+            .count(),
+        178 + 43 + 4
+    );
+    for option in [&["--merged"][..], &["--agent", "remote"]] {
+        let (code, _, stderr) = table(option);
+        assert_eq!(code, Some(2));
+        assert!(stderr.contains("a composition has bridges"), "{stderr}");
+    }
+    // Two directions have no bridge.
+    let directions = shipped_protocol("eci-both.coh").display().to_string();
+    let output = cohkit(["table", &directions])
+        .output()
+        .expect("the command starts");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr.contains("no home is over a cache"), "{stderr}");
+}
+
+#[test]
 fn composition_verdict_is_the_product_of_its_parts() {
     let composition = shipped_protocol("eci-both.coh").display().to_string();
     check(
