@@ -175,7 +175,7 @@ module cohkit_cache #(
   always_comb begin
     if (permitted && !denied_q) source = Access;
     else if (valid && !(turn_q && startable)) source = Message;
-    else if (startable && (occupied || evict_own_q)) source = Eviction;
+    else if (startable && (occupied || evict_own_q && access_hits != '0)) source = Eviction;
     else if (startable) source = Access;
     else source = Nothing;
   end
@@ -263,8 +263,10 @@ module cohkit_cache #(
 
   always_ff @(posedge clk_i) begin
     turn_q      <= !turn_q;
-    denied_q    <= permitted && source == Access && !take && !perform;
-    if (source == Eviction) evict_own_q <= 1'b0;
+    // The outbox drains by itself, and queues without room may need messages to be received.
+    denied_q    <= permitted && source == Access && !take && !perform && outbox_empty;
+    // A message may have taken the line meanwhile.
+    if (source == Eviction || access_hits == '0) evict_own_q <= 1'b0;
     else if (source == Access && step_effect_i == NoRow && !perform && !access_waits_i) evict_own_q <= 1'b1;
     if (take && (present || source == Access)) begin
       tags_q[set][way]      <= line;

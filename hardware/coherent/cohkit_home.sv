@@ -111,7 +111,7 @@ module cohkit_home #(
   cohkit_pick #(.Inputs(Inputs)) u_pick (
     .clk_i, .rst_ni,
     .valid_i(in_valid_i),
-    .hold_i (phase_q == Read || completion || ready && reads),
+    .hold_i (phase_q == Read && !execute || completion || ready && reads),
     .valid_o(message_valid),
     .index_o(index)
   );

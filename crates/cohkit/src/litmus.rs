@@ -2,10 +2,14 @@
 
 use crate::console::Console;
 use crate::deliver;
+use crate::interrupt::CleanupGuard;
 use crate::options::Litmus as Options;
+use crate::rtl::ports::Systems;
 use cohkit_api::composition::{CompositionSource, LowerLevel};
 use cohkit_api::files;
-use cohkit_api::litmus::{run_test, LitmusRequest, MemorySystem, Report, Test, TestError};
+use cohkit_api::litmus::{
+    run_test, run_test_on_ports, LitmusRequest, MemorySystem, PortSystems, Report, Test, TestError,
+};
 use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_api::source::Source;
 use cohkit_protocol::text::composes;
@@ -176,8 +180,21 @@ fn run_tests(
         basis: options.expect,
     };
     let mut reports = Vec::new();
+    let mut systems = match (memory_system.source, options.rtl_runs) {
+        (Some(source), Some(_)) => Some(Systems::new(
+            source,
+            options.build_cache.as_deref(),
+            console.terminal,
+            console.interrupted,
+        )?),
+        _ => None,
+    };
+    let _cleanup = systems.as_ref().map(|_| CleanupGuard::new());
     for test in tests {
-        match report_on_test(test, memory_system, &request, options, console) {
+        let systems = systems
+            .as_mut()
+            .map(|systems| systems as &mut dyn PortSystems);
+        match report_on_test(test, memory_system, &request, (options, systems), console) {
             Ok(report) => reports.push(report),
             Err(failure) if failure.outcome == ExitStatus::Interrupted => return Err(failure),
             Err(failure) => report_failure(&failure, outcome, console),
@@ -186,17 +203,30 @@ fn run_tests(
     Ok(reports)
 }
 
-/// Runs one test.
+/// Runs one test, on these systems if the options ask for hardware.
 fn report_on_test(
     test: &Test,
     memory_system: MemorySystem,
     request: &LitmusRequest,
-    options: &Options,
+    (options, systems): (&Options, Option<&mut dyn PortSystems>),
     console: &Console,
 ) -> Result<Report, Failure> {
     let charts = options.output.charts(console.terminal);
-    let mut should_continue = || !console.is_interrupted();
-    let report = run_test(test, memory_system, request, &charts, &mut should_continue);
+    let should_continue = &mut || !console.is_interrupted();
+    let report = match (systems, options.rtl_runs) {
+        (Some(systems), Some(runs)) => {
+            let hardware = (systems, options.seed, runs);
+            run_test_on_ports(
+                test,
+                memory_system,
+                request,
+                hardware,
+                &charts,
+                should_continue,
+            )
+        }
+        _ => run_test(test, memory_system, request, &charts, should_continue),
+    };
     report.map_err(|error| match error {
         TestError::NoHome(source, error) => {
             source.no_home(&error, &charts, console.terminal.colour)

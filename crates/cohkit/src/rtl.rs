@@ -5,6 +5,7 @@ pub(crate) mod home;
 mod lockstep;
 mod measure;
 mod platform;
+pub(crate) mod ports;
 mod synth;
 mod systems;
 

@@ -23,7 +23,8 @@
 //! * `trace_events`: sequence charts of paths to outcomes;
 //! * [`conformance_batch`]: batches of programs on a protocol, checked against a memory model;
 //! * [`conformance_report`]: conformance of a protocol to its memory model, by the classic programs;
-//! * [`timed`]: outcomes in the simulator, with random delays.
+//! * [`timed`]: outcomes in the simulator, with random delays;
+//! * [`on_ports`]: outcomes at the processor ports of a memory system, such as hardware.
 //!
 //! Each location occupies its own line.
 //!
@@ -71,6 +72,7 @@ pub mod kinds;
 pub mod lines;
 pub mod machine;
 pub mod models;
+pub mod on_ports;
 mod piece;
 mod power;
 pub mod print;

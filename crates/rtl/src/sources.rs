@@ -204,7 +204,7 @@ pub const SYSTEM_UNITS: &[Source] = &[
     ),
 ];
 
-/// Test bench of coherent systems.
+/// Files that all test benches of coherent systems share.
 pub const SYSTEM_BENCH: &[Source] = &[
     (
         "monitors.sv",
@@ -218,6 +218,10 @@ pub const SYSTEM_BENCH: &[Source] = &[
         "random_memory.sv",
         include_str!("../../../hardware/coherent/bench/random_memory.sv"),
     ),
+];
+
+/// Test bench with random accesses.
+pub const LOCKSTEP_BENCH: &[Source] = &[
     (
         "bench.sv",
         include_str!("../../../hardware/coherent/bench/bench.sv"),
@@ -225,6 +229,18 @@ pub const SYSTEM_BENCH: &[Source] = &[
     (
         "main.cpp",
         include_str!("../../../hardware/coherent/bench/main.cpp"),
+    ),
+];
+
+/// Test bench with accesses that a program requests.
+pub const PORTS_BENCH: &[Source] = &[
+    (
+        "ports.sv",
+        include_str!("../../../hardware/coherent/bench/ports.sv"),
+    ),
+    (
+        "ports.cpp",
+        include_str!("../../../hardware/coherent/bench/ports.cpp"),
     ),
 ];
 

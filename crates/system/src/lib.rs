@@ -11,6 +11,7 @@
 //!   write;
 //! * [`stores`]: stores between a remote and memory: each is performed once, in the program order of its line;
 //! * [`hierarchy`]: the rules between a home and the cache of another protocol that holds its memory;
+//! * [`ports`]: processor ports of a memory system that is implemented elsewhere, such as in hardware;
 //! * [`state`]: the state of a whole system without time, its possible steps and their successors;
 //! * [`starvation`]: transactions that never end although all messages are treated fairly.
 //!
@@ -49,6 +50,7 @@ pub mod agent;
 pub mod data;
 pub mod hierarchy;
 pub mod plan;
+pub mod ports;
 pub mod starvation;
 pub mod state;
 pub mod stores;

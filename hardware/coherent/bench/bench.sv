@@ -31,6 +31,12 @@ module bench #(
   data_t                              w_data, r_data;
   logic [StrobeWidth-1:0]             w_strb;
   logic [Caches:0]                    unexpected;
+  data_t                              initial_memory [1 << LineWidth];
+
+  // The first value of each byte is the number of its line.
+  for (genvar i = 0; i < 1 << LineWidth; i++) begin : gen_line
+    assign initial_memory[i] = {StrobeWidth{8'(i)}};
+  end
 
   `SYSTEM #(.LineWidth(LineWidth), .DataWidth(DataWidth), .SetWidth(1), .Ways(2)) u_system (
     .clk_i, .rst_ni,
@@ -59,6 +65,7 @@ module bench #(
 
   random_memory #(.LineWidth(LineWidth), .DataWidth(DataWidth)) u_memory (
     .clk_i, .rst_ni,
+    .initial_i(initial_memory),
     .aw_valid_i(aw_valid),
     .aw_ready_o(aw_ready),
     .aw_addr_i(aw_addr),

@@ -1,5 +1,4 @@
-// AXI4 memory with random delays and back-pressure. Accesses are single beats. The first value of each byte is the
-// number of its line.
+// AXI4 memory with random delays and back-pressure. Accesses are single beats.
 
 module random_memory #(
   parameter int unsigned LineWidth = 3,
@@ -10,6 +9,8 @@ module random_memory #(
 ) (
   input  logic                   clk_i,
   input  logic                   rst_ni,
+
+  input  logic [DataWidth-1:0]   initial_i [1 << LineWidth],  // contents after the reset
 
   input  logic                   aw_valid_i,
   output logic                   aw_ready_o,
@@ -78,7 +79,7 @@ module random_memory #(
     if (!rst_ni) begin
       {aw_ready_o, w_ready_o, ar_ready_o, b_valid_o, r_valid_o, has_address, has_data, reads} <= '0;
       delay <= '0;
-      for (int unsigned i = 0; i < 1 << LineWidth; i++) memory[i] <= {StrobeWidth{8'(i)}};
+      memory <= initial_i;
     end
   end
 endmodule : random_memory

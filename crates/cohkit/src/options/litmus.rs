@@ -58,16 +58,22 @@ pub(crate) struct Litmus {
 
     /// Run each test this many times in the simulator, with random delays of threads and messages, instead of exploring
     /// all orders. The verdict is undecided unless an observed outcome decides the condition.
-    #[arg(long, alias = "simulate", value_name = "N", requires = "protocol", conflicts_with_all = ["max_spontaneous_evictions", "max_states"])]
+    #[arg(long, alias = "simulate", value_name = "N", requires = "protocol", group = "runs", conflicts_with_all = ["max_spontaneous_evictions", "max_states"])]
     pub simulation_runs: Option<u64>,
 
+    /// Also run each test this many times on the printed hardware of the protocol (`cohkit rtl emit --system`) in
+    /// Verilator, with random delays of threads, messages and memory. Each thread drives the processor port of a cache.
+    /// An outcome that the exploration of all orders does not have is a violation, and outcomes that were not seen are
+    /// listed.
+    #[arg(long, value_name = "N", requires = "protocol", group = "runs", value_parser = clap::value_parser!(u64).range(1..))]
+    pub rtl_runs: Option<u64>,
+
+    /// Folder that caches the built hardware of `--rtl-runs`; by default a folder of the current user.
+    #[arg(long, value_name = "DIR", requires = "rtl_runs")]
+    pub build_cache: Option<PathBuf>,
+
     /// Seed of the first run; each further run uses the next seed.
-    #[arg(
-        long,
-        value_name = "N",
-        requires = "simulation_runs",
-        default_value_t = 0
-    )]
+    #[arg(long, value_name = "N", requires = "runs", default_value_t = 0)]
     pub seed: u64,
 
     /// Draw a shortest path to an outcome that satisfies the condition, even if no outcome is forbidden.

@@ -1,7 +1,7 @@
 //! Step functions of a protocol's agents.
 
 use super::{file_name, origin, write_outputs};
-use crate::console::Console;
+use crate::console::{Console, Terminal};
 use crate::options;
 use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_api::source::Source;
@@ -23,9 +23,9 @@ pub(super) fn emit(options: &options::Emit, console: &mut Console) -> Result<Exi
     let source = Source::read(&options.file, console.terminal.colour)?;
     let protocol = &source.protocol;
     let remotes = remotes(&source, "--remotes", &options.remotes)?;
-    let home = home(&source, remotes, console)?;
+    let home = home(&source, remotes, &console.terminal)?;
     let agents = supported_agents(protocol, &home, remotes)
-        .map_err(|refusal| rejected(&source, "step function", &refusal, console))?;
+        .map_err(|refusal| rejected(&source, "step function", &refusal, &console.terminal))?;
     let mut requested: Vec<&Agent> = Vec::new();
     for name in &options.agents {
         let agent = find(&agents, name)?;
@@ -61,11 +61,11 @@ pub(super) fn rejected(
     source: &Source,
     wanted: &str,
     refusal: &Refusal,
-    console: &Console,
+    terminal: &Terminal,
 ) -> Failure {
     let title = format!("no {wanted}: {}", refusal.feature);
     let help = refusal.help.as_deref();
-    let message = source.error(&title, refusal.span, help, console.terminal.colour);
+    let message = source.error(&title, refusal.span, help, terminal.colour);
     Failure::new(ExitStatus::BadInput, message)
 }
 
@@ -73,18 +73,18 @@ pub(super) fn rejected(
 pub(super) fn home(
     source: &Source,
     remotes: Remotes,
-    console: &Console,
+    terminal: &Terminal,
 ) -> Result<Controller, Failure> {
     let protocol = &source.protocol;
     // Homes of many agents take long to construct.
     check_count(protocol, remotes.total())
-        .map_err(|refusal| rejected(source, "step function", &refusal, console))?;
+        .map_err(|refusal| rejected(source, "step function", &refusal, terminal))?;
     let charts = Text {
-        width: console.terminal.width,
+        width: terminal.width,
         ascii: false,
     };
     construct::home(protocol, remotes.total())
-        .map_err(|error| source.no_home(&error, &charts, console.terminal.colour))
+        .map_err(|error| source.no_home(&error, &charts, terminal.colour))
 }
 
 /// Returns the number of remotes of each kind: those of the options, or of the file's first system, or 1.

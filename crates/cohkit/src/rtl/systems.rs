@@ -19,8 +19,8 @@ use cohkit_rtl::agents::package::package;
 use cohkit_rtl::agents::step::step;
 use cohkit_rtl::agents::supported_agents;
 use cohkit_rtl::print::Origin;
-use cohkit_rtl::sources::SYSTEM_UNITS;
-use cohkit_rtl::systems::lockstep::run::{build, run, Run, RunError};
+use cohkit_rtl::systems::build::{build, units, Bench, File};
+use cohkit_rtl::systems::lockstep::run::{run, Run, RunError};
 use cohkit_rtl::systems::{check, file_list, top};
 use serde_json::json;
 
@@ -28,16 +28,15 @@ use serde_json::json;
 pub(super) fn emit(options: &options::Emit, console: &mut Console) -> Result<ExitStatus, Failure> {
     let source = Source::read(&options.file, console.terminal.colour)?;
     let remotes = remotes(&source, "--system", &options.system)?;
-    let home = home(&source, remotes, console)?;
+    let home = home(&source, remotes, &console.terminal)?;
     let agents = supported_agents(&source.protocol, &home, remotes)
         .and_then(|agents| check(&agents).map(|()| agents))
-        .map_err(|refusal| rejected(&source, "system", &refusal, console))?;
+        .map_err(|refusal| rejected(&source, "system", &refusal, &console.terminal))?;
     let file = file_name(&options.file);
     let name = &source.protocol.name;
     let mut outputs = printed(&agents, &origin(&source, &file));
     outputs.push((format!("{name}_system.f"), file_list(&agents)));
-    let units = SYSTEM_UNITS.iter();
-    outputs.extend(units.map(|(file, text)| (file.to_string(), text.to_string())));
+    outputs.extend(units());
     write_outputs(&options.out, &outputs)?;
     let result = match options.json {
         true => json(options, &agents),
@@ -52,7 +51,7 @@ pub(super) fn emit(options: &options::Emit, console: &mut Console) -> Result<Exi
 }
 
 /// Returns the printed files: package, step functions and top.
-fn printed(agents: &Agents, origin: &Origin) -> Vec<(String, String)> {
+pub(super) fn printed(agents: &Agents, origin: &Origin) -> Vec<File> {
     let name = &agents.protocol.name;
     let mut files = vec![(format!("{name}_agents_pkg.sv"), package(agents, origin))];
     for agent in &agents.agents {
@@ -100,10 +99,10 @@ struct Totals {
 pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatus, Failure> {
     let source = Source::read(&options.file, console.terminal.colour)?;
     let remotes = remotes(&source, "--system", &options.system)?;
-    let home = home(&source, remotes, console)?;
+    let home = home(&source, remotes, &console.terminal)?;
     let agents = supported_agents(&source.protocol, &home, remotes)
         .and_then(|agents| check(&agents).map(|()| agents))
-        .map_err(|refusal| rejected(&source, "system", &refusal, console))?;
+        .map_err(|refusal| rejected(&source, "system", &refusal, &console.terminal))?;
     let file = file_name(&options.file);
     let cache = options
         .build_cache
@@ -117,9 +116,11 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatu
     let program = {
         let status = format!("{}: building the RTL with Verilator", source.protocol.name);
         let _busy = StatusLine::new(status, &console.terminal);
-        let printed = printed(&agents, &origin(&source, &file));
+        let files = (units(), printed(&agents, &origin(&source, &file)));
+        let files = (&files.0[..], &files.1[..]);
         let waveforms = options.waveform.is_some();
-        build(&cache, &agents, &printed, waveforms, console.interrupted).map_err(build_failure)?
+        let stop = console.interrupted;
+        build(&cache, &agents, files, Bench::Lockstep, waveforms, stop).map_err(build_failure)?
     };
     let mut totals = Totals {
         covered: [&source.protocol.remote, &home].map(|table| vec![false; table.rules.len()]),

@@ -563,3 +563,36 @@ fn exit_code_follows_the_expectation_of_the_file() {
     let mp = ["../../litmus/MP.litmus", "--expect", "file"];
     assert_eq!(litmus(&[&mp[..], &mesi].concat()).0, Some(0));
 }
+
+/// Hardware runs in-order cores on one level of caches, without atomic accesses; everything else is rejected before a
+/// build.
+#[test]
+fn tests_that_hardware_cannot_run_are_rejected() {
+    for (arguments, message) in [
+        (
+            &["SB", "--protocol", "msi", "--cores", "store-buffer"][..],
+            "one outstanding access, but the cores are with store buffers\n  help: use `--cores in-order`",
+        ),
+        (
+            &["SB+swps", "--protocol", "msi"],
+            "cannot run SB+swps: P0 needs an access that processor ports lack: atomic access",
+        ),
+        (
+            &["SB", "--protocol", "../../protocols/two-level.coh"],
+            "hardware has one level of caches, but the specification has two",
+        ),
+        (
+            &["SB", "--protocol", "token"],
+            "no system: `FwdData` may bring a line that the cache has not requested",
+        ),
+        (&["SB"], "--protocol <FILE>"),
+        (&["SB", "--protocol", "msi", "--simulation-runs", "1"], "cannot be used with"),
+    ] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let cache = folder.path().to_str().expect("a path of characters");
+        let options = ["--rtl-runs", "1", "--build-cache", cache];
+        let (code, stdout, stderr) = litmus(&[arguments, &options].concat());
+        assert_eq!(code, Some(2), "{stdout}");
+        assert!(stderr.contains(message), "{stderr}");
+    }
+}

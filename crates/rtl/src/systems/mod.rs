@@ -4,11 +4,14 @@
 //! agents ([`crate::agents`]), and a flat top that connects the units ([`top()`]). A channel, or the channels of one
 //! order, is a queue from each sender to each receiver ([`queues`]).
 //!
-//! [`check()`] rejects constructs that the units cannot serve. [`lockstep`] compares each step of a system under random
-//! traffic with the executor of rows.
+//! [`check()`] rejects constructs that the units cannot serve. [`mod@build`] builds a system with a test bench:
+//! [`lockstep`] compares each step under random traffic with the executor of rows, and [`ports`] drives the processor
+//! ports by a program.
 
+pub mod build;
 mod checks;
 pub mod lockstep;
+pub mod ports;
 pub mod queues;
 mod top;
 

@@ -6,6 +6,7 @@ mod endpoints;
 mod faults;
 mod homes;
 mod illegal_traffic;
+mod litmus;
 mod lockstep;
 mod ports;
 mod proofs;

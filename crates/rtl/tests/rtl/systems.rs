@@ -4,8 +4,8 @@ use crate::agents::{root, yosys, Printed};
 use cohkit_rtl::agents::package::package;
 use cohkit_rtl::agents::step::step;
 use cohkit_rtl::lockstep::build::BuildError;
-use cohkit_rtl::sources::SYSTEM_UNITS;
-use cohkit_rtl::systems::lockstep::run::{build_from, run, File, Report, Run, RunError};
+use cohkit_rtl::systems::build::{build, units, Bench, File};
+use cohkit_rtl::systems::lockstep::run::{run, Report, Run, RunError};
 use cohkit_rtl::systems::{check, file_list, top};
 use cohkit_testing::require::require;
 use std::path::{Path, PathBuf};
@@ -22,29 +22,30 @@ const COMPARED: &[(&str, &[u16])] = &[
     ("moesi", &[3]),
     ("write-through", &[3]),
     ("ccix", &[1, 2]),
+    ("msi-policy", &[2]),
 ];
 
 /// Systems of a protocol: its name, and the numbers of caches of a small and of a large system.
 type Systems = (&'static str, [&'static [u16]; 2]);
 
-/// Protocols that print, with homes that are written as rows.
-const WRITTEN: &[Systems] = &[
+/// Protocols that print, with homes that are written as rows, and one with a small constructed home.
+const SMALL: &[Systems] = &[
     ("ccix", [&[1, 1], &[2, 2]]),
     ("mesi", [&[2], &[4]]),
     ("mesi-l1", [&[2], &[4]]),
     ("moesi", [&[2], &[4]]),
     ("msi", [&[2], &[4]]),
+    ("msi-policy", [&[2], &[4]]),
     ("token-recall", [&[2], &[4]]),
     ("write-through", [&[2], &[4]]),
     ("write-through-two-step", [&[2], &[4]]),
 ];
 
-/// Protocols that print, with constructed homes, which are large.
-const CONSTRUCTED: &[Systems] = &[
+/// Protocols that print, with large constructed homes.
+const LARGE: &[Systems] = &[
     ("back-invalidate", [&[1], &[2]]),
     ("eci", [&[1], &[2]]),
     ("eci-near", [&[1, 1], &[1, 2]]),
-    ("msi-policy", [&[2], &[4]]),
 ];
 
 /// Folder of built programs.
@@ -55,7 +56,7 @@ fn build_folder() -> PathBuf {
 }
 
 /// Printed files of a system: package, step functions and top.
-fn printed_files(printed: &Printed) -> Vec<File> {
+pub fn printed_files(printed: &Printed) -> Vec<File> {
     let agents = printed.agents().expect("every row has hardware");
     let name = &printed.protocol.name;
     let origin = printed.origin();
@@ -68,19 +69,18 @@ fn printed_files(printed: &Printed) -> Vec<File> {
     files
 }
 
-/// Files of the units.
-fn units() -> Vec<File> {
-    let units = SYSTEM_UNITS.iter();
-    units
-        .map(|(name, text)| (name.to_string(), text.to_string()))
-        .collect()
-}
-
-/// Builds the program of a system.
-fn program(printed: &Printed, units: &[File], files: &[File]) -> PathBuf {
+/// Builds the program of a system and a test bench.
+pub fn program(printed: &Printed, units: &[File], files: &[File], bench: Bench) -> PathBuf {
     let agents = printed.agents().expect("every row has hardware");
     let stop = AtomicBool::new(false);
-    match build_from(&build_folder(), &agents, units, files, false, &stop) {
+    match build(
+        &build_folder(),
+        &agents,
+        (units, files),
+        bench,
+        false,
+        &stop,
+    ) {
         Ok(program) => program,
         Err(BuildError::Failed(output)) => panic!("{output}"),
         Err(error) => panic!("{error:?}"),
@@ -118,7 +118,8 @@ fn systems_follow_the_rows_in_lockstep() {
         let printed = Printed::shipped(name, caches);
         let agents = printed.agents().expect("every row has hardware");
         assert!(check(&agents).is_ok(), "{name}");
-        let program = program(&printed, &units(), &printed_files(&printed));
+        let files = printed_files(&printed);
+        let program = program(&printed, &units(), &files, Bench::Lockstep);
         let seed = 51;
         match run_with(&printed, &program, seed, 0) {
             Ok(report) => assert!(report.messages >= MESSAGES, "{name}: {report:?}"),
@@ -128,7 +129,23 @@ fn systems_follow_the_rows_in_lockstep() {
 }
 
 /// A fault: a description, a file, its text, and the text with the fault, which is active where `FAULT` holds.
-const FAULTS: &[(&str, &str, &str, &str)] = &[
+pub type Fault = (&'static str, &'static str, &'static str, &'static str);
+
+/// Seeds faults into files, numbered from 1.
+pub fn seed_faults(faults: &[Fault], files: &mut [File], units: &mut [File]) {
+    for (number, (description, file, original, fault)) in faults.iter().enumerate() {
+        let fault = fault.replace("FAULT", &format!("(monitor_pkg::fault == {})", number + 1));
+        let mut texts = files.iter_mut().chain(units.iter_mut());
+        let (_, text) = texts
+            .find(|(name, _)| name == file)
+            .expect("file of the system");
+        assert!(text.contains(original), "{description}: {original}");
+        *text = text.replacen(original, &fault, 1);
+    }
+}
+
+/// Faults that lockstep finds.
+const FAULTS: &[Fault] = &[
     (
         "wrong state",
         "msi_cache_step.sv",
@@ -260,16 +277,8 @@ fn seeded_faults_are_found() {
     let printed = Printed::shipped("msi", &[3]);
     let (mut files, mut units) = (printed_files(&printed), units());
     with_smallest_queues(&mut files);
-    for (number, (description, file, original, fault)) in FAULTS.iter().enumerate() {
-        let fault = fault.replace("FAULT", &format!("(monitor_pkg::fault == {})", number + 1));
-        let mut texts = files.iter_mut().chain(units.iter_mut());
-        let (_, text) = texts
-            .find(|(name, _)| name == file)
-            .expect("file of the system");
-        assert!(text.contains(original), "{description}: {original}");
-        *text = text.replacen(original, &fault, 1);
-    }
-    let program = program(&printed, &units, &files);
+    seed_faults(FAULTS, &mut files, &mut units);
+    let program = program(&printed, &units, &files, Bench::Lockstep);
     let control = run_with(&printed, &program, 0, 0);
     assert!(control.is_ok(), "{control:?}");
     for (number, (description, ..)) in FAULTS.iter().enumerate() {
@@ -278,6 +287,47 @@ fn seeded_faults_are_found() {
             other => panic!("{description} is not found: {other:?}"),
         }
     }
+}
+
+/// The waveform of a run with a difference is complete: the header of the file has the end time, which is written last.
+#[test]
+fn waveform_of_a_failing_run_is_complete() {
+    if !require("verilator") {
+        return;
+    }
+    let printed = Printed::shipped("msi", &[2]);
+    let agents = printed.agents().expect("every row has hardware");
+    let (mut files, mut units) = (printed_files(&printed), units());
+    seed_faults(&FAULTS[..1], &mut files, &mut units);
+    let stop = AtomicBool::new(false);
+    let files = (&units[..], &files[..]);
+    let program = build(
+        &build_folder(),
+        &agents,
+        files,
+        Bench::Lockstep,
+        true,
+        &stop,
+    );
+    let program = program.expect("the program is built");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let waveform = folder.path().join("run.fst");
+    let options = Run {
+        seed: 0,
+        messages: MESSAGES,
+        waveform: Some(&waveform),
+        fault: 1,
+    };
+    let result = run(&program, &agents, options, &stop);
+    assert!(
+        matches!(result, Err(RunError::Difference(..))),
+        "{result:?}"
+    );
+    // FST: block type 0 (header), its length, first and last time as big-endian numbers of 64 bits.
+    let bytes = std::fs::read(&waveform).expect("readable file");
+    let end = u64::from_be_bytes(bytes[17..25].try_into().expect("8 bytes"));
+    assert_eq!(bytes[0], 0);
+    assert!(end > 10, "{end}");
 }
 
 /// Writes all files of a system into a folder. Returns their names in the order of the file list.
@@ -344,11 +394,11 @@ fn elaborate(systems: &[Systems]) {
     );
 }
 
-/// Verilator has no warning about systems whose home is written as rows.
+/// Verilator has no warning about these systems.
 #[test]
 fn systems_have_no_lint_warnings() {
     if require("verilator") {
-        lint(WRITTEN);
+        lint(SMALL);
     }
 }
 
@@ -356,17 +406,17 @@ fn systems_have_no_lint_warnings() {
 #[test]
 fn systems_elaborate_in_yosys_without_latches() {
     if require("yosys") {
-        elaborate(WRITTEN);
+        elaborate(SMALL);
     }
 }
 
-/// The same for constructed homes.
+/// The same for large constructed homes.
 #[test]
 #[ignore = "minutes of Verilator and Yosys"]
-fn constructed_homes_have_neither_warnings_nor_latches() {
+fn large_constructed_homes_have_neither_warnings_nor_latches() {
     if require("verilator") && require("yosys") {
-        lint(CONSTRUCTED);
-        elaborate(CONSTRUCTED);
+        lint(LARGE);
+        elaborate(LARGE);
     }
 }
 

@@ -1,26 +1,12 @@
-//! The built program of a system, and its runs.
+//! Runs of a system's program in lockstep with the model.
 
 use super::model::Model;
 use super::records::record;
 use crate::agents::layout::Agents;
-use crate::lockstep::build::{build_cached, run_verilator, BuildError};
-use crate::sources::{SYSTEM_BENCH, SYSTEM_UNITS};
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Instance of the monitor in a cache.
-const CACHE_MONITOR: &str =
-    include_str!("../../../../../hardware/coherent/bench/cache_monitor.svh");
-/// Instance of the monitor in the home.
-const HOME_MONITOR: &str = include_str!("../../../../../hardware/coherent/bench/home_monitor.svh");
-
-/// Name of the program.
-const PROGRAM: &str = "system";
-
-/// A printed file: name and text.
-pub type File = (String, String);
 
 /// A run of a program.
 #[derive(Clone, Copy, Debug)]
@@ -55,106 +41,6 @@ pub enum RunError {
     Failed(String),
     /// The run was cancelled.
     Stopped,
-}
-
-/// Builds the test program of a system in a folder below `cache`, unless it exists there. `printed` are the package,
-/// the step functions and the top. Returns the path of the program.
-///
-/// # Errors
-/// [`BuildError`].
-pub fn build(
-    cache: &Path,
-    agents: &Agents,
-    printed: &[File],
-    waveforms: bool,
-    stop: &AtomicBool,
-) -> Result<PathBuf, BuildError> {
-    let units: Vec<File> = SYSTEM_UNITS
-        .iter()
-        .map(|(name, text)| (name.to_string(), text.to_string()))
-        .collect();
-    build_from(cache, agents, &units, printed, waveforms, stop)
-}
-
-/// Builds from other units than those of the product, for example with a seeded fault. See [`build`].
-///
-/// # Errors
-/// [`BuildError`].
-pub fn build_from(
-    cache: &Path,
-    agents: &Agents,
-    units: &[File],
-    printed: &[File],
-    waveforms: bool,
-    stop: &AtomicBool,
-) -> Result<PathBuf, BuildError> {
-    // The channel of the product is inside one that delays messages, and the agents get monitors.
-    let with_monitor = |text: &str, module: &str, monitor: &str| {
-        let end = format!("endmodule : {module}");
-        text.replace(&end, &format!("\n{monitor}{end}"))
-    };
-    let adapt = |(name, text): &File| match name.as_str() {
-        "cohkit_channel.sv" => {
-            let text = text.replace("cohkit_channel", "cohkit_plain_channel");
-            ("cohkit_plain_channel.sv".to_string(), text)
-        }
-        "cohkit_cache.sv" => (
-            name.clone(),
-            with_monitor(text, "cohkit_cache", CACHE_MONITOR),
-        ),
-        "cohkit_home.sv" => (
-            name.clone(),
-            with_monitor(text, "cohkit_home", HOME_MONITOR),
-        ),
-        _ => (name.clone(), text.clone()),
-    };
-    let units = units.iter().map(adapt);
-    let bench = SYSTEM_BENCH
-        .iter()
-        .map(|(name, text)| (name.to_string(), text.to_string()));
-    let files: Vec<File> = bench.chain(printed.iter().cloned()).chain(units).collect();
-    let name = &agents.protocol.name;
-    build_cached(
-        cache,
-        &format!("{name}-system"),
-        (&files, waveforms),
-        PROGRAM,
-        |folder| {
-            let mut command = Command::new("verilator");
-            command.args([
-                "--cc",
-                "--exe",
-                "--build",
-                "-j",
-                "2",
-                "--assert",
-                "-Wno-fatal",
-                "-Wno-lint",
-                "-Wno-style",
-            ]);
-            command.args([
-                "-O3",
-                "-MAKEFLAGS",
-                "OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O1",
-            ]);
-            command.args([
-                "--x-assign",
-                "unique",
-                "--x-initial",
-                "unique",
-                "--top-module",
-                "bench",
-            ]);
-            command.args(["--Mdir", "made", "-o", &format!("../{PROGRAM}")]);
-            command.arg(format!("-DSYSTEM={name}_system"));
-            command.arg(format!("-GCaches={}", agents.total()));
-            if waveforms {
-                command.args(["--trace-fst", "--trace-structs"]);
-            }
-            command.args(files.iter().map(|(name, _)| name));
-            run_verilator(&files, &mut command, folder, stop)
-        },
-    )
 }
 
 /// Runs a program with random traffic, and compares each step with the rows of the protocol.

@@ -75,6 +75,11 @@ impl Printed {
         Printed::new(&file, &text.expect("readable protocol file"), remotes)
     }
 
+    /// Returns the table of the home.
+    pub fn home(&self) -> &Controller {
+        &self.home
+    }
+
     /// Returns the agents.
     pub fn agents(&self) -> Result<Agents<'_>, Refusal> {
         supported_agents(&self.protocol, &self.home, self.remotes)

@@ -1,0 +1,96 @@
+//! Systems in Verilator whose processor ports litmus tests drive.
+
+use super::agents::{home, rejected};
+use super::lockstep::default_cache_folder;
+use super::systems::printed;
+use super::{build_failure, file_name, origin};
+use crate::console::Terminal;
+use crate::progress::StatusLine;
+use cohkit_api::files;
+use cohkit_api::litmus::PortSystems;
+use cohkit_api::outcome::{ExitStatus, Failure};
+use cohkit_api::source::Source;
+use cohkit_litmus::kinds::Kinds;
+use cohkit_protocol::remotes::Remotes;
+use cohkit_rtl::agents::supported_agents;
+use cohkit_rtl::systems::build::{build, units, Bench};
+use cohkit_rtl::systems::check;
+use cohkit_rtl::systems::ports::SystemPorts;
+use cohkit_system::ports::Ports;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+/// Systems of one protocol, each built and started when a test needs it first.
+pub(crate) struct Systems<'s> {
+    /// The protocol.
+    source: &'s Source,
+    /// Folder of built programs.
+    cache: PathBuf,
+    /// Terminal of messages.
+    terminal: Terminal,
+    /// Cancels builds and runs.
+    stop: &'s AtomicBool,
+    /// Started systems, with their numbers of caches of each kind.
+    started: Vec<(Remotes, SystemPorts<'s>)>,
+}
+
+impl<'s> Systems<'s> {
+    /// Prepares systems whose programs are in `cache`, by default in a folder of the current user. Setting `stop` cancels
+    /// builds and runs.
+    ///
+    /// # Errors
+    /// The folder cannot be created.
+    pub(crate) fn new(
+        source: &'s Source,
+        cache: Option<&Path>,
+        terminal: Terminal,
+        stop: &'s AtomicBool,
+    ) -> Result<Systems<'s>, Failure> {
+        let cache = cache.map_or_else(default_cache_folder, Path::to_path_buf);
+        files::make_folder(&cache)?;
+        Ok(Systems {
+            source,
+            cache,
+            terminal,
+            stop,
+            started: Vec::new(),
+        })
+    }
+
+    /// Builds and starts a system.
+    fn start(&self, remotes: Remotes) -> Result<SystemPorts<'s>, Failure> {
+        let (source, terminal) = (self.source, &self.terminal);
+        let home = home(source, remotes, terminal)?;
+        let agents = supported_agents(&source.protocol, &home, remotes)
+            .and_then(|agents| check(&agents).map(|()| agents))
+            .map_err(|refusal| rejected(source, "system", &refusal, terminal))?;
+        let file = file_name(&source.path);
+        let printed = printed(&agents, &origin(source, &file));
+        let program = {
+            let status = format!("{}: building the RTL with Verilator", source.protocol.name);
+            let _busy = StatusLine::new(status, terminal);
+            let files = (&units()[..], &printed[..]);
+            build(&self.cache, &agents, files, Bench::Ports, false, self.stop)
+                .map_err(build_failure)?
+        };
+        let caches = agents.total().into();
+        SystemPorts::start(&program, caches, 0, self.stop)
+            .map_err(|reason| Failure::new(ExitStatus::CouldNotRun, format!("error: {reason}")))
+    }
+}
+
+impl PortSystems for Systems<'_> {
+    fn ports(&mut self, kinds: &Kinds) -> Result<&mut dyn Ports, Failure> {
+        let remotes = kinds.remotes(&self.source.protocol);
+        let started = self.started.iter().position(|(other, _)| *other == remotes);
+        let index = match started {
+            Some(index) => index,
+            None => {
+                let system = self.start(remotes)?;
+                self.started.push((remotes, system));
+                self.started.len() - 1
+            }
+        };
+        Ok(&mut self.started[index].1)
+    }
+}

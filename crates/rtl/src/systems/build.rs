@@ -1,0 +1,132 @@
+//! Programs that Verilator builds from a system and a test bench.
+
+use crate::agents::layout::Agents;
+use crate::lockstep::build::{build_cached, run_verilator, BuildError};
+use crate::sources::{Source, LOCKSTEP_BENCH, PORTS_BENCH, SYSTEM_BENCH, SYSTEM_UNITS};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+
+/// Instance of the monitor in a cache.
+const CACHE_MONITOR: &str = include_str!("../../../../hardware/coherent/bench/cache_monitor.svh");
+/// Instance of the monitor in the home.
+const HOME_MONITOR: &str = include_str!("../../../../hardware/coherent/bench/home_monitor.svh");
+
+/// A file: name and text.
+pub type File = (String, String);
+
+/// A test bench of systems.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bench {
+    /// Random accesses, and a record of each step.
+    Lockstep,
+    /// Accesses that the caller requests.
+    Ports,
+}
+
+impl Bench {
+    /// Name of the top module, of its program, and of the class that Verilator generates.
+    fn name(self) -> &'static str {
+        match self {
+            Bench::Lockstep => "bench",
+            Bench::Ports => "ports",
+        }
+    }
+
+    /// Files that only this test bench has.
+    fn sources(self) -> &'static [Source] {
+        match self {
+            Bench::Lockstep => LOCKSTEP_BENCH,
+            Bench::Ports => PORTS_BENCH,
+        }
+    }
+}
+
+/// Files of the units of the product.
+pub fn units() -> Vec<File> {
+    let units = SYSTEM_UNITS.iter();
+    units
+        .map(|(name, text)| (name.to_string(), text.to_string()))
+        .collect()
+}
+
+/// Builds the program of a system and a test bench in a folder below `cache`, unless it exists there. `units` are those
+/// of the product, or have seeded faults; `printed` are the package, the step functions and the top. Returns the path of
+/// the program.
+///
+/// # Errors
+/// [`BuildError`].
+pub fn build(
+    cache: &Path,
+    agents: &Agents,
+    (units, printed): (&[File], &[File]),
+    bench: Bench,
+    waveforms: bool,
+    stop: &AtomicBool,
+) -> Result<PathBuf, BuildError> {
+    let units = units.iter().map(|unit| adapt(unit, bench));
+    let sources = SYSTEM_BENCH.iter().chain(bench.sources());
+    let sources = sources.map(|(name, text)| (name.to_string(), text.to_string()));
+    let files: Vec<File> = sources
+        .chain(printed.iter().cloned())
+        .chain(units)
+        .collect();
+    let name = format!("{}-{}", agents.protocol.name, bench.name());
+    let key = (&files, agents.total(), waveforms);
+    build_cached(cache, &name, key, bench.name(), |folder| {
+        let mut command = command(agents, bench, waveforms);
+        command.args(files.iter().map(|(name, _)| name));
+        run_verilator(&files, &mut command, folder, stop)
+    })
+}
+
+/// Puts the channel of the product inside one that delays messages, and for lockstep, monitors into the agents.
+fn adapt((name, text): &File, bench: Bench) -> File {
+    let with_monitor = |module: &str, monitor: &str| {
+        let end = format!("endmodule : {module}");
+        let text = text.replace(&end, &format!("\n{monitor}{end}"));
+        (name.clone(), text)
+    };
+    match (name.as_str(), bench) {
+        ("cohkit_channel.sv", _) => {
+            let text = text.replace("cohkit_channel", "cohkit_plain_channel");
+            ("cohkit_plain_channel.sv".to_string(), text)
+        }
+        ("cohkit_cache.sv", Bench::Lockstep) => with_monitor("cohkit_cache", CACHE_MONITOR),
+        ("cohkit_home.sv", Bench::Lockstep) => with_monitor("cohkit_home", HOME_MONITOR),
+        _ => (name.clone(), text.clone()),
+    }
+}
+
+/// Returns the command of Verilator without files.
+fn command(agents: &Agents, bench: Bench, waveforms: bool) -> Command {
+    let mut command = Command::new("verilator");
+    command.args([
+        "--cc",
+        "--exe",
+        "--build",
+        "-j",
+        "2",
+        "--assert",
+        "-Wno-fatal",
+        "-Wno-lint",
+        "-Wno-style",
+        "-O3",
+        "-MAKEFLAGS",
+        "OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O1",
+        "--x-assign",
+        "unique",
+        "--x-initial",
+        "unique",
+        "--Mdir",
+        "made",
+    ]);
+    command.args(["--top-module", bench.name()]);
+    command.args(["-o", &format!("../{}", bench.name())]);
+    command.arg(format!("-DSYSTEM={}_system", agents.protocol.name));
+    command.arg(format!("-GCaches={}", agents.total()));
+    if waveforms {
+        command.args(["--trace-fst", "--trace-structs"]);
+    }
+    command
+}

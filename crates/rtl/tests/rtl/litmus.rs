@@ -1,0 +1,226 @@
+//! Litmus tests on coherent systems in Verilator: outcomes are among those of the exhaustive run.
+
+use crate::agents::Printed;
+use crate::systems::{printed_files, program, seed_faults, Fault};
+use cohkit_litmus::cycles::named;
+use cohkit_litmus::kinds::Kinds;
+use cohkit_litmus::on_ports::{observe, PortRunError};
+use cohkit_litmus::program::{Outcome, Program};
+use cohkit_litmus::run::{run, Options, RunResult};
+use cohkit_litmus::timed::SeedOutcomes;
+use cohkit_rtl::systems::build::{units, Bench};
+use cohkit_rtl::systems::ports::SystemPorts;
+use cohkit_testing::require::require;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+/// Shapes of each number of threads, with fences, dependencies, acquires and releases.
+const SHAPES: [(u16, &[&str]); 3] = [
+    (
+        2,
+        &["SB+dmb.sys", "MP", "LB+datas", "S+popl+poal", "R", "2+2W"],
+    ),
+    (3, &["WRC+poal+poaa", "ISA2", "3.SB"]),
+    (4, &["IRIW+poaas", "4.SB"]),
+];
+
+/// Number of runs of each shape.
+const RUNS: u64 = 300;
+
+/// Shape with this name.
+fn shape(name: &str) -> Program {
+    named(name).unwrap_or_else(|| panic!("no shape {name}"))
+}
+
+/// Outcomes of a program in every order of events.
+fn explored(printed: &Printed, program: &Program) -> BTreeSet<Outcome> {
+    let options = Options::default();
+    match run(
+        &printed.protocol,
+        printed.home(),
+        program,
+        &options,
+        &mut || true,
+    ) {
+        RunResult::Outcomes { outcomes, .. } => outcomes,
+        other => panic!("{}: {other:?}", program.name),
+    }
+}
+
+/// Outcomes of a program on a system.
+fn observed(
+    printed: &Printed,
+    system: &Path,
+    program: &Program,
+    runs: u64,
+    fault: u32,
+) -> SeedOutcomes {
+    let stop = AtomicBool::new(false);
+    let threads = program.threads.len();
+    let mut ports =
+        SystemPorts::start(system, threads as u64, fault, &stop).expect("the program starts");
+    let kinds = Kinds::from(threads as u8);
+    observe(
+        &mut ports,
+        &printed.protocol,
+        &kinds,
+        program,
+        (0, runs),
+        &mut || true,
+    )
+    .unwrap_or_else(|error| panic!("{}: {error:?}", program.name))
+}
+
+/// Program of a system of `msi` with faults.
+fn msi(caches: u16, faults: &[Fault]) -> (Printed, PathBuf) {
+    let printed = Printed::shipped("msi", &[caches]);
+    let (mut files, mut units) = (printed_files(&printed), units());
+    seed_faults(faults, &mut files, &mut units);
+    let program = program(&printed, &units, &files, Bench::Ports);
+    (printed, program)
+}
+
+/// Every outcome of the hardware is one of the exhaustive run, and on two caches each of these is seen.
+#[test]
+fn hardware_has_the_outcomes_of_the_exhaustive_run() {
+    if !require("verilator") {
+        return;
+    }
+    for (caches, shapes) in SHAPES {
+        let (printed, system) = msi(caches, &[]);
+        for name in shapes {
+            let program = shape(name);
+            let observed = observed(&printed, &system, &program, RUNS, 0);
+            assert_eq!(observed.failure, None, "{name}");
+            assert_eq!(observed.runs, RUNS, "{name}");
+            let explored = explored(&printed, &program);
+            let seen: BTreeSet<Outcome> = observed.counts.keys().cloned().collect();
+            let again = format!("cohkit litmus {name} --protocol msi --rtl-runs {RUNS}");
+            assert!(seen.is_subset(&explored), "{seen:?}\n{again}");
+            println!("{name}: {} of {} outcomes", seen.len(), explored.len());
+            if caches == 2 {
+                assert_eq!(seen, explored, "{again}");
+            }
+        }
+    }
+}
+
+/// A run depends on its seed alone, whatever ran before.
+#[test]
+fn runs_depend_on_their_seeds_alone() {
+    if !require("verilator") {
+        return;
+    }
+    let (printed, system) = msi(2, &[]);
+    let program = shape("SB");
+    let all = observed(&printed, &system, &program, 40, 0);
+    let stop = AtomicBool::new(false);
+    let kinds = Kinds::from(2);
+    for (outcome, (_, seed)) in &all.counts {
+        let mut ports = SystemPorts::start(&system, 2, 0, &stop).expect("the program starts");
+        let seeds = (*seed, 1);
+        let protocol = &printed.protocol;
+        let one = observe(&mut ports, protocol, &kinds, &program, seeds, &mut || true);
+        let one = one.expect("the program runs");
+        assert_eq!(one.counts.keys().collect::<Vec<_>>(), [outcome]);
+    }
+}
+
+/// Faults that change outcomes, each with a shape that shows it.
+const FAULTS: &[(Fault, &str)] = &[
+    (
+        (
+            "an invalidated copy is kept",
+            "msi_cache_step.sv",
+            "state_o = msi_cache_I;",
+            "state_o = FAULT ? msi_cache_S : msi_cache_I;",
+        ),
+        "MP",
+    ),
+    (
+        (
+            "a modified line is not written back",
+            "cohkit_home.sv",
+            "if (execute && writes) phase_q <= Write;",
+            "if (execute && writes && !FAULT) phase_q <= Write;",
+        ),
+        "MP",
+    ),
+    (
+        (
+            "received data are lost",
+            "cohkit_cache.sv",
+            "if (step_copy_i == Received) data_q",
+            "if (step_copy_i == Received && !FAULT) data_q",
+        ),
+        "MP",
+    ),
+    (
+        (
+            "a store is lost",
+            "cohkit_cache.sv",
+            "if (perform && write_q || done",
+            "if (perform && write_q && !FAULT || done",
+        ),
+        "2+2W",
+    ),
+];
+
+/// Each seeded fault shows an outcome that the exhaustive run does not have.
+#[test]
+fn seeded_faults_show_other_outcomes() {
+    if !require("verilator") {
+        return;
+    }
+    let faults: Vec<Fault> = FAULTS.iter().map(|(fault, _)| *fault).collect();
+    let (printed, system) = msi(2, &faults);
+    for (number, ((description, ..), name)) in (1..).zip(FAULTS) {
+        let program = shape(name);
+        let explored = explored(&printed, &program);
+        let is_outside = |outcome: &&Outcome| !explored.contains(*outcome);
+        let control = observed(&printed, &system, &program, RUNS, 0);
+        assert_eq!(control.counts.keys().find(is_outside), None, "{name}");
+        let faulty = observed(&printed, &system, &program, RUNS, number);
+        let outside = faulty
+            .counts
+            .iter()
+            .find(|(outcome, _)| is_outside(outcome));
+        let (outcome, (count, seed)) =
+            outside.unwrap_or_else(|| panic!("{description}: {faulty:?}"));
+        let outcome = program.format_outcome(outcome);
+        println!("{description}, {name}: {outcome}: {count} times, first with seed {seed}");
+    }
+}
+
+/// A test with an access that processor ports lack is refused with the access.
+#[test]
+fn accesses_that_ports_lack_are_refused() {
+    let printed = Printed::shipped("msi", &[2]);
+    let kinds = Kinds::from(2);
+    let refused =
+        cohkit_litmus::on_ports::unsupported(&printed.protocol, &kinds, &shape("SB+swps"));
+    assert_eq!(
+        refused.as_deref(),
+        Some("P0 needs an access that processor ports lack: atomic access")
+    );
+}
+
+/// A system that cannot be run is an error, and no outcome.
+#[test]
+fn systems_that_end_early_are_an_error() {
+    let stop = AtomicBool::new(false);
+    let mut ports = SystemPorts::start(Path::new("true"), 2, 0, &stop).expect("a program");
+    let printed = Printed::shipped("msi", &[2]);
+    let kinds = Kinds::from(2);
+    let program = shape("SB");
+    let result = observe(
+        &mut ports,
+        &printed.protocol,
+        &kinds,
+        &program,
+        (0, 1),
+        &mut || true,
+    );
+    assert!(matches!(result, Err(PortRunError::Failed(_))), "{result:?}");
+}

@@ -1,0 +1,62 @@
+//! Processor ports of a memory system: the interface between threads and an implementation, such as hardware.
+
+/// An access at a processor port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PortRequest {
+    /// Number of the port; ports are numbered like the caching agents.
+    pub port: usize,
+    /// Time until the port presents the access, in cycles.
+    pub delay: u64,
+    /// True for a write.
+    pub write: bool,
+    /// True if the access does not keep the line.
+    pub uncached: bool,
+    /// Number of the line.
+    pub line: usize,
+    /// Written word; without meaning for a read.
+    pub data: u64,
+}
+
+/// A completed access.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PortCompletion {
+    /// Number of the port.
+    pub port: usize,
+    /// Word that a read returns; without meaning for a write.
+    pub data: u64,
+}
+
+/// Reason for which a run has no result.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PortError {
+    /// The memory system violates its interface, for example by an access that makes no progress.
+    Violated(String),
+    /// The memory system cannot be run.
+    Failed(String),
+    /// Cancelled by the caller.
+    Interrupted,
+}
+
+/// Processor ports of a memory system with words in lines of their own. Each port has one outstanding access at most.
+pub trait Ports {
+    /// Number of lines.
+    fn lines(&self) -> usize;
+
+    /// Resets the system. `seed` determines all its random choices, and `memory` is the word of each line.
+    ///
+    /// # Errors
+    /// [`PortError`].
+    fn reset(&mut self, seed: u64, memory: &[u64]) -> Result<(), PortError>;
+
+    /// Begins an access at a port without an outstanding one.
+    ///
+    /// # Errors
+    /// [`PortError`].
+    fn begin(&mut self, request: PortRequest) -> Result<(), PortError>;
+
+    /// Waits for the next completion. Some access is outstanding.
+    ///
+    /// # Errors
+    /// [`PortError`].
+    fn next_completion(&mut self) -> Result<PortCompletion, PortError>;
+}
