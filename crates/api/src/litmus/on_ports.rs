@@ -355,7 +355,7 @@ mod tests {
             .expect("a shipped protocol");
         let memory_system = MemorySystem {
             source: Some(&source),
-            lower: None,
+            lower: &[],
             file: Some(Path::new("msi")),
         };
         let request = LitmusRequest {
