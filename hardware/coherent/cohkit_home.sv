@@ -1,4 +1,9 @@
-// Home of all lines of a memory, with a directory entry for every line.
+// Home of all lines of a memory, with a directory entry for every line, or with a set-associative directory.
+//
+// The entry of a line exists while its state or a variable differs from the initial one. A message that needs an entry in
+// a full set waits like a message that stalls. The home then recalls another line of the set: it starts the operation of
+// the table after which no cache has a copy. One recall is in progress at a time. A line whose table does not take the
+// operation in its state is not recalled, and another one of the set is tried.
 //
 // One event is handled at a time. A row that sends the line from memory waits for the data first, and no other row is
 // executed meanwhile. A row that uses memory waits until the previous write is acknowledged, and rows that do not use
@@ -18,6 +23,9 @@ module cohkit_home #(
   parameter type         memory_t    = logic,
   parameter int unsigned LineWidth   = 4,
   parameter int unsigned DataWidth   = 64,
+  parameter int unsigned SetWidth    = LineWidth,  // bits of a set's number in the directory
+  parameter int unsigned Ways        = 1,          // entries of a set
+  parameter bit          Recalls     = 1'b0,       // the table has an operation that takes a line from all caches
   parameter int unsigned Agents      = 3,
   parameter int unsigned Queues      = 3,
   parameter int unsigned Sends       = 1,
@@ -43,6 +51,7 @@ module cohkit_home #(
   // Step function, and the events of memory.
   input  event_e                           memory_data_i,
   input  event_e                           memory_done_i,
+  input  event_e                           recall_i,              // operation that takes a line from all caches
   input  state_e                           initial_state_i,
   input  variables_t                       initial_variables_i,
   output state_e                           step_state_o,
@@ -57,6 +66,7 @@ module cohkit_home #(
   input  send_t [Sends-1:0]                step_sends_i,
   input  logic [Sends-1:0][QueueWidth-1:0] step_queues_i,
   input  memory_t                          step_memory_i,
+  input  logic                             step_acknowledge_i,    // the operation is complete
 
   // Memory: one request at a time, held until it is done.
   output logic                             mem_valid_o,
@@ -68,11 +78,18 @@ module cohkit_home #(
   input  logic [DataWidth-1:0]             mem_data_i,
 
   output logic                             step_o,        // a row is executed
-  output logic                             unexpected_o   // a message has no row
+  output logic                             unexpected_o   // a message or a recall has no row
 );
   import cohkit_coherent_pkg::*;
 
-  localparam int unsigned Lines = 1 << LineWidth;
+  localparam int unsigned Sets     = 1 << SetWidth;
+  localparam int unsigned SetBits  = SetWidth > 0 ? SetWidth : 1;
+  localparam int unsigned WayWidth = Ways > 1 ? $clog2(Ways) : 1;
+  localparam bit          IsFull   = SetWidth == LineWidth;  // an entry for every line
+
+  typedef logic [LineWidth-1:0] line_t;
+  typedef logic [SetBits-1:0]   set_t;
+  typedef logic [WayWidth-1:0]  way_t;
 
   typedef struct packed {
     logic [DataWidth-1:0]   data;
@@ -83,13 +100,23 @@ module cohkit_home #(
   typedef enum logic [2:0] {Idle, Read, Write, Started, Completed} phase_e;
 
   phase_e                       phase_q;
-  logic [LineWidth-1:0]         line_q;       // of the write or the started operation
+  line_t                        line_q;       // of the write or the started operation
   bytes_t                       bytes_q;      // written bytes, or the data that a started operation has read
   logic                         started_read_q, skip_q;
-  state_e [Lines-1:0]           states_q;
-  variables_t [Lines-1:0]       variables_q;
+  line_t [Sets-1:0][Ways-1:0]      tags_q;
+  state_e [Sets-1:0][Ways-1:0]     states_q;
+  variables_t [Sets-1:0][Ways-1:0] variables_q;
 
-  logic                         message_valid, completion, valid, room, outbox_empty;
+  // Recall: wanted, and in progress.
+  logic                         recall_q, recalling_q, recall_turn_q;
+  line_t                        recall_line_q;
+  way_t                         victim_q;
+
+  logic                         message_valid, completion, recalls, from_message, valid, room, outbox_empty;
+  logic [Ways-1:0]              used, hits;
+  set_t                         set;
+  way_t                         way;
+  logic                         present, allocates, blocked, taken;
   logic                         reads, writes, starts, memory_free, ready, execute;
   logic [$clog2(Inputs)-1:0]    index;
   message_t                     current;
@@ -97,6 +124,10 @@ module cohkit_home #(
   message_t [Sends-1:0]         messages;
   logic [Sends-1:0][Agents-1:0] receivers;
   logic                         unused;
+
+  if (LineWidth < SetWidth || Ways < 1 || !Recalls && !IsFull) begin : gen_invalid_directory
+    $error("cohkit_home: Ways must be at least 1, and SetWidth at most LineWidth, and LineWidth without recalls");
+  end
 
   // The strobes tell whether a write covers the line, and a write that no row uses is kept.
   assign unused = ^{step_memory_i.defer, step_memory_i.whole};
@@ -108,17 +139,28 @@ module cohkit_home #(
     end
   endfunction
 
+  // Number of the lowest way of a set of ways.
+  function automatic way_t lowest(input logic [Ways-1:0] ways);
+    lowest = '0;
+    for (int unsigned i = 0; i < Ways; i++) begin
+      if (ways[Ways-1-i]) lowest = way_t'(Ways - 1 - i);
+    end
+  endfunction
+
   cohkit_pick #(.Inputs(Inputs)) u_pick (
     .clk_i, .rst_ni,
     .valid_i(in_valid_i),
-    .hold_i (phase_q == Read && !execute || completion || ready && reads),
+    .hold_i (phase_q == Read && !execute || completion || recalls || ready && reads),
     .valid_o(message_valid),
     .index_o(index)
   );
 
-  // The end of a started operation comes first; if it waits, messages have every second cycle.
-  assign completion = phase_q == Completed && !skip_q;
-  assign valid      = completion || message_valid;
+  // The end of a started operation comes first; if it waits, messages have every second cycle. So have they while a
+  // recall waits.
+  assign completion   = phase_q == Completed && !skip_q;
+  assign recalls      = Recalls && recall_q && !recalling_q && recall_turn_q && !completion && phase_q != Read;
+  assign from_message = !completion && !recalls;
+  assign valid        = completion || recalls && present || from_message && message_valid;
 
   always_comb begin
     current = in_message_i[index];
@@ -130,10 +172,28 @@ module cohkit_home #(
       current.line    = line_q;
       current.data    = bytes_q.data;
     end
+    if (recalls) begin
+      current         = '0;
+      current.message = recall_i;
+      current.line    = recall_line_q;
+    end
   end
 
-  assign step_state_o     = states_q[current.line];
-  assign step_variables_o = variables_q[current.line];
+  // Entry of the line, or a free one.
+  assign set = SetWidth > 0 ? set_t'(current.line) : '0;
+  always_comb begin
+    for (int unsigned i = 0; i < Ways; i++) begin
+      used[i] = states_q[set][i] != initial_state_i || variables_q[set][i] != initial_variables_i;
+      hits[i] = used[i] && (IsFull || tags_q[set][i] == current.line);
+    end
+  end
+  assign present   = hits != '0;
+  assign way       = present ? lowest(hits) : lowest(~used);
+  assign allocates = !present && (step_state_i != initial_state_i || step_variables_i != initial_variables_i);
+  assign blocked   = allocates && used == '1;
+
+  assign step_state_o     = present ? states_q[set][way] : initial_state_i;
+  assign step_variables_o = present ? variables_q[set][way] : initial_variables_i;
   assign step_event_o     = current.message;
   assign step_sender_o    = current.sender;
   assign step_fields_o    = current.fields;
@@ -177,7 +237,8 @@ module cohkit_home #(
   assign memory_free = phase_q == Idle || completion;
 
   // The row can be executed, or begin to read memory. Room for its messages was found before the read.
-  assign ready   = valid && step_effect_i == Take && room && outbox_empty && phase_q != Read
+  assign taken   = valid && step_effect_i == Take;
+  assign ready   = taken && !blocked && room && outbox_empty && phase_q != Read
                    && (memory_free || !(reads || writes || starts));
   assign execute = phase_q == Read ? mem_done_i : ready && !reads;
   assign step_o       = execute;
@@ -186,8 +247,8 @@ module cohkit_home #(
   always_comb begin
     in_take_o  = '0;
     in_stall_o = '0;
-    in_take_o[index]  = execute && !completion;
-    in_stall_o[index] = message_valid && !completion && step_effect_i == Stall;
+    in_take_o[index]  = execute && from_message;
+    in_stall_o[index] = message_valid && from_message && (step_effect_i == Stall || taken && blocked);
   end
 
   cohkit_outbox #(.message_t(message_t), .Sends(Sends), .Agents(Agents), .Queues(Queues)) u_outbox (
@@ -208,9 +269,10 @@ module cohkit_home #(
   assign mem_strobe_o = bytes_q.strobe;
 
   always_ff @(posedge clk_i) begin
-    if (execute) begin
-      states_q[current.line]    <= step_state_i;
-      variables_q[current.line] <= step_variables_i;
+    if (execute && (present || allocates)) begin
+      tags_q[set][way]      <= current.line;
+      states_q[set][way]    <= step_state_i;
+      variables_q[set][way] <= step_variables_i;
     end
     if (execute && (writes || starts)) begin
       line_q         <= current.line;
@@ -229,19 +291,51 @@ module cohkit_home #(
     if (!rst_ni) begin
       phase_q <= Idle;
       skip_q  <= 1'b0;
-      for (int unsigned line = 0; line < Lines; line++) begin
-        states_q[line]    <= initial_state_i;
-        variables_q[line] <= initial_variables_i;
+      for (int unsigned i = 0; i < Sets; i++) begin
+        for (int unsigned j = 0; j < Ways; j++) begin
+          states_q[i][j]    <= initial_state_i;
+          variables_q[i][j] <= initial_variables_i;
+        end
       end
     end
   end
 
-  if (Defers) begin : gen_deferred
-    bytes_t [Lines-1:0] deferred_q;
-    assign deferred = deferred_q[current.line];
+  if (Recalls) begin : gen_recall
     always_ff @(posedge clk_i) begin
-      if (execute && step_carries_store_i && (step_memory_i.defer || Starts && !step_memory_i.start_store)) begin
-        deferred_q[current.line] <= '{data: current.data, strobe: current.strobe};
+      recall_turn_q <= !recall_turn_q;
+      if (from_message && taken && blocked && !recall_q && !recalling_q) begin
+        recall_q      <= 1'b1;
+        recall_line_q <= tags_q[set][victim_q];
+        victim_q      <= victim_q == way_t'(Ways - 1) ? '0 : way_t'(victim_q + 1'b1);
+      end
+      // The line may have been given up meanwhile.
+      if (recalls && (execute || !present || step_effect_i != Take)) recall_q <= 1'b0;
+      if (execute && recalls) recalling_q <= 1'b1;
+      if (execute && step_acknowledge_i) recalling_q <= 1'b0;
+      if (!rst_ni) begin
+        recall_q      <= 1'b0;
+        recalling_q   <= 1'b0;
+        recall_turn_q <= 1'b0;
+        victim_q      <= '0;
+      end
+    end
+  end else begin : gen_no_recall
+    logic unused_recall;
+    assign unused_recall = ^{recall_i, step_acknowledge_i, victim_q, tags_q};
+    assign recall_q      = 1'b0;
+    assign recalling_q   = 1'b0;
+    assign recall_turn_q = 1'b0;
+    assign recall_line_q = '0;
+    assign victim_q      = '0;
+  end
+
+  if (Defers) begin : gen_deferred
+    bytes_t [Sets-1:0][Ways-1:0] deferred_q;
+    assign deferred = deferred_q[set][way];
+    always_ff @(posedge clk_i) begin
+      if (execute && (IsFull || present || allocates) && step_carries_store_i
+          && (step_memory_i.defer || Starts && !step_memory_i.start_store)) begin
+        deferred_q[set][way] <= '{data: current.data, strobe: current.strobe};
       end
     end
   end else begin : gen_no_deferred

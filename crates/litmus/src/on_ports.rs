@@ -31,7 +31,11 @@ pub enum PortRunError {
 const MAX_ACCESSES: u64 = 10_000;
 
 /// Delays before an access, in cycles: a choice of equally likely upper limits.
-const MAX_DELAYS: [u64; 4] = [0, 3, 20, 120];
+const MAX_DELAYS: [u64; 5] = [0, 3, 20, 120, 400];
+
+/// Delay before the first access of a late thread at most, in cycles for each thread of the program. Half of the threads
+/// are late, so that some run after the end of others.
+const MAX_START: u64 = 200;
 
 /// Runs a program with in-order cores `runs` times, with consecutive seeds from `first_seed` on. A failure of the memory
 /// system ends the runs. Polls `should_continue` before each run, and stops when it returns false.
@@ -190,12 +194,21 @@ impl<'r> PortRun<'r> {
         self.random.below(limit + 1)
     }
 
-    /// Begins an access of a thread after a random delay.
+    /// Returns a random delay of a thread's first access in cycles.
+    fn start_delay(&mut self) -> u64 {
+        match self.random.below(2) {
+            0 => self.delay(),
+            _ => self.random.below(MAX_START * self.port.len() as u64),
+        }
+    }
+
+    /// Begins an access of a thread after a delay in cycles.
     fn begin(
         &mut self,
         thread: usize,
         location: usize,
         write: Option<(Access, i64)>,
+        delay: u64,
     ) -> Result<(), PortError> {
         self.count += 1;
         if self.count > MAX_ACCESSES {
@@ -209,7 +222,7 @@ impl<'r> PortRun<'r> {
         };
         let request = PortRequest {
             port: self.port[thread],
-            delay: self.delay(),
+            delay,
             write: write.is_some(),
             uncached,
             line: self.lines[location],
@@ -236,7 +249,8 @@ impl<'r> PortRun<'r> {
                 .filter(|_| self.random.below(2) == 0)
                 .collect();
             for &thread in &threads {
-                self.begin(thread, location, None)?;
+                let delay = self.delay();
+                self.begin(thread, location, None, delay)?;
             }
             for _ in threads {
                 let (thread, value) = self.complete()?;
@@ -258,6 +272,7 @@ impl<'r> PortRun<'r> {
         let mut cores = Core::all(program);
         let mut outstanding: Vec<Option<MemoryRequest>> = vec![None; cores.len()];
         let mut changed: Vec<usize> = (0..cores.len()).collect();
+        let mut is_start = true;
         loop {
             for thread in changed.drain(..) {
                 let code = &program.threads[thread].code;
@@ -274,8 +289,13 @@ impl<'r> PortRun<'r> {
                     }
                     MemoryRequest::Read(..) | MemoryRequest::Update(..) => None,
                 };
-                self.begin(thread, request.location().into(), write)?;
+                let delay = match is_start {
+                    true => self.start_delay(),
+                    false => self.delay(),
+                };
+                self.begin(thread, request.location().into(), write, delay)?;
             }
+            is_start = false;
             if outstanding.iter().all(Option::is_none) {
                 break;
             }
@@ -300,7 +320,7 @@ impl<'r> PortRun<'r> {
         let mut values = Vec::new();
         for location in 0..self.lines.len() {
             let thread = self.random.below(self.port.len() as u64) as usize;
-            self.begin(thread, location, None)?;
+            self.begin(thread, location, None, 0)?;
             values.push(self.complete()?.1);
         }
         Ok(values)

@@ -9,6 +9,8 @@
 mod compiler;
 mod pending_operations;
 
+pub(crate) use compiler::evicting_operation;
+
 use cohkit_diagnostics::Span;
 use cohkit_protocol::construct::permissions::KnownPermissions;
 use cohkit_protocol::controller::{Controller, Event};

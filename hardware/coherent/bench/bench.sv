@@ -38,7 +38,11 @@ module bench #(
     assign initial_memory[i] = {StrobeWidth{8'(i)}};
   end
 
-  `SYSTEM #(.LineWidth(LineWidth), .DataWidth(DataWidth), .SetWidth(1), .Ways(2)) u_system (
+  `SYSTEM #(.LineWidth(LineWidth), .DataWidth(DataWidth), .SetWidth(1), .Ways(2)
+`ifdef DIRECTORY
+    , .DirectorySetWidth(0), .DirectoryWays(2)
+`endif
+  ) u_system (
     .clk_i, .rst_ni,
     .req_valid_i(req_valid), .req_ready_o(req_ready), .req_write_i(req_write), .req_uncached_i(req_uncached),
     .req_line_i(req_line), .req_data_i(req_data), .req_strobe_i(req_strobe),

@@ -86,7 +86,7 @@ module home_monitor #(
   input send_t [Sends-1:0]      step_sends_i,
   input message_t [Sends-1:0]   messages,
   input logic                   execute,
-  input logic                   completion,
+  input logic                   from_message,
   input logic                   unexpected_o,
   input logic                   mem_valid_o,
   input logic                   mem_write_o,
@@ -106,7 +106,7 @@ module home_monitor #(
     if (execute) begin
       $display("S %h %h %h %h %h %h %h %h %h %h %h 0 0 0", Agent, current.line, current.message, current.sender,
                current.fields, current.data, current.strobe, step_state_i, step_variables_i, step_sends_i, messages);
-      if (!completion) monitor_pkg::messages = monitor_pkg::messages + 1;
+      if (from_message) monitor_pkg::messages = monitor_pkg::messages + 1;
     end
   end
 endmodule : home_monitor

@@ -1,8 +1,10 @@
 //! Options of `cohkit rtl`.
 
 use super::{example, Form, Output};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use cohkit_rtl::lockstep::shapes::SHAPES;
+use cohkit_rtl::systems::directory::Directory;
 use std::path::PathBuf;
 
 /// Generates, tests, synthesises and measures the hardware of a protocol's home.
@@ -56,6 +58,12 @@ pub(crate) struct Emit {
     #[arg(long, value_name = "CACHES", value_delimiter = ',', conflicts_with_all = ["agents", "remotes"])]
     pub system: Vec<u16>,
 
+    /// Directory of the home with `--system`: an entry for every line, or sets of entries. If a set is full, the home
+    /// recalls a line by the operation of its table that takes a line from all caches. The parameters
+    /// `DirectorySetWidth` and `DirectoryWays` of the top are its size.
+    #[arg(long, value_name = "KIND", requires = "system", value_parser = directory(), default_value = Directory::Full.name())]
+    pub directory: Directory,
+
     /// Write the step function of this agent: `home`, or a kind of caching agents of the file. May be repeated, or list
     /// several agents. Kinds with the same rows share one module, named after the first of them.
     #[arg(long = "agent", value_name = "NAME", value_delimiter = ',')]
@@ -107,6 +115,10 @@ pub(crate) struct RtlTest {
         conflicts_with_all = ["shape", "mutate_rows", "trace"])]
     pub system: Vec<u16>,
 
+    /// Directory of the home with `--system`. If it is set-associative, it has two entries, so that lines are recalled.
+    #[arg(long, value_name = "KIND", requires = "system", value_parser = directory(), default_value = Directory::Full.name())]
+    pub directory: Directory,
+
     /// Shape (sizes) of the home for all seeds. By default, seeds use the shapes of this list in turn, and each shape
     /// is built for its first seed. `small` builds fastest; `shipped` has the default sizes of the home.
     #[arg(long, value_name = "NAME", value_parser = SHAPES.map(|(name, _)| name))]
@@ -136,6 +148,13 @@ pub(crate) struct RtlTest {
 
     #[command(flatten)]
     pub output: Output,
+}
+
+/// Returns the parser of the directory of a home.
+fn directory() -> impl TypedValueParser<Value = Directory> {
+    let of_name = |name: String| Directory::ALL.into_iter().find(|kind| kind.name() == name);
+    PossibleValuesParser::new(Directory::ALL.map(Directory::name))
+        .map(move |name| of_name(name).expect("the parser accepts only names of values"))
 }
 
 /// Maps the home to an UltraScale+ FPGA with Yosys, and reports area and longest paths.

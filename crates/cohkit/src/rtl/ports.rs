@@ -13,8 +13,9 @@ use cohkit_api::source::Source;
 use cohkit_litmus::kinds::Kinds;
 use cohkit_protocol::remotes::Remotes;
 use cohkit_rtl::agents::supported_agents;
-use cohkit_rtl::systems::build::{build, units, Bench};
+use cohkit_rtl::systems::build::{build, units, Bench, Options};
 use cohkit_rtl::systems::check;
+use cohkit_rtl::systems::directory::Directory;
 use cohkit_rtl::systems::ports::SystemPorts;
 use cohkit_system::ports::Ports;
 use std::path::{Path, PathBuf};
@@ -65,13 +66,19 @@ impl<'s> Systems<'s> {
             .and_then(|agents| check(&agents).map(|()| agents))
             .map_err(|refusal| rejected(source, "system", &refusal, terminal))?;
         let file = file_name(&source.path);
-        let printed = printed(&agents, &origin(source, &file));
+        let directory = Directory::Full;
+        let printed = printed(&agents, &origin(source, &file), directory)
+            .map_err(|refusal| rejected(source, "system", &refusal, terminal))?;
         let program = {
             let status = format!("{}: building the RTL with Verilator", source.protocol.name);
             let _busy = StatusLine::new(status, terminal);
+            let options = Options {
+                bench: Bench::Ports,
+                directory,
+                waveforms: false,
+            };
             let files = (&units()[..], &printed[..]);
-            build(&self.cache, &agents, files, Bench::Ports, false, self.stop)
-                .map_err(build_failure)?
+            build(&self.cache, &agents, files, options, self.stop).map_err(build_failure)?
         };
         let caches = agents.total().into();
         SystemPorts::start(&program, caches, 0, self.stop)

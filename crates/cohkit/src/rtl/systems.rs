@@ -19,7 +19,9 @@ use cohkit_rtl::agents::package::package;
 use cohkit_rtl::agents::step::step;
 use cohkit_rtl::agents::supported_agents;
 use cohkit_rtl::print::Origin;
-use cohkit_rtl::systems::build::{build, units, Bench, File};
+use cohkit_rtl::rom::Refusal;
+use cohkit_rtl::systems::build::{build, units, Bench, File, Options};
+use cohkit_rtl::systems::directory::Directory;
 use cohkit_rtl::systems::lockstep::run::{run, Run, RunError};
 use cohkit_rtl::systems::{check, file_list, top};
 use serde_json::json;
@@ -34,7 +36,9 @@ pub(super) fn emit(options: &options::Emit, console: &mut Console) -> Result<Exi
         .map_err(|refusal| rejected(&source, "system", &refusal, &console.terminal))?;
     let file = file_name(&options.file);
     let name = &source.protocol.name;
-    let mut outputs = printed(&agents, &origin(&source, &file));
+    let printed = printed(&agents, &origin(&source, &file), options.directory);
+    let mut outputs =
+        printed.map_err(|refusal| rejected(&source, "system", &refusal, &console.terminal))?;
     outputs.push((format!("{name}_system.f"), file_list(&agents)));
     outputs.extend(units());
     write_outputs(&options.out, &outputs)?;
@@ -51,15 +55,22 @@ pub(super) fn emit(options: &options::Emit, console: &mut Console) -> Result<Exi
 }
 
 /// Returns the printed files: package, step functions and top.
-pub(super) fn printed(agents: &Agents, origin: &Origin) -> Vec<File> {
+///
+/// # Errors
+/// The home cannot have this directory.
+pub(super) fn printed(
+    agents: &Agents,
+    origin: &Origin,
+    directory: Directory,
+) -> Result<Vec<File>, Refusal> {
     let name = &agents.protocol.name;
     let mut files = vec![(format!("{name}_agents_pkg.sv"), package(agents, origin))];
     for agent in &agents.agents {
         let file = format!("{name}_{}_step.sv", agent.name);
         files.push((file, step(agents, agent, origin)));
     }
-    files.push((format!("{name}_system.sv"), top(agents, origin)));
-    files
+    files.push((format!("{name}_system.sv"), top(agents, origin, directory)?));
+    Ok(files)
 }
 
 /// Describes the written files as JSON.
@@ -69,6 +80,7 @@ fn json(options: &options::Emit, agents: &Agents) -> String {
     let value = json!({
         "protocol": name,
         "caches": agents.total(),
+        "directory": options.directory.name(),
         "module": format!("{name}_system"),
         "run": {
             "file": options.file.display().to_string(),
@@ -116,11 +128,16 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatu
     let program = {
         let status = format!("{}: building the RTL with Verilator", source.protocol.name);
         let _busy = StatusLine::new(status, &console.terminal);
-        let files = (units(), printed(&agents, &origin(&source, &file)));
-        let files = (&files.0[..], &files.1[..]);
-        let waveforms = options.waveform.is_some();
-        let stop = console.interrupted;
-        build(&cache, &agents, files, Bench::Lockstep, waveforms, stop).map_err(build_failure)?
+        let printed = printed(&agents, &origin(&source, &file), options.directory);
+        let printed =
+            printed.map_err(|refusal| rejected(&source, "system", &refusal, &console.terminal))?;
+        let files = (&units()[..], &printed[..]);
+        let program = Options {
+            bench: Bench::Lockstep,
+            directory: options.directory,
+            waveforms: options.waveform.is_some(),
+        };
+        build(&cache, &agents, files, program, console.interrupted).map_err(build_failure)?
     };
     let mut totals = Totals {
         covered: [&source.protocol.remote, &home].map(|table| vec![false; table.rules.len()]),
@@ -131,6 +148,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatu
             seed,
             messages: options.messages,
             waveform: options.waveform.as_deref(),
+            directory: options.directory,
             fault: 0,
         };
         match run(&program, &agents, run_options, console.interrupted) {
@@ -191,8 +209,12 @@ fn uncovered(agents: &Agents, totals: &Totals) -> (usize, Vec<[String; 3]>) {
 /// Command that repeats a run.
 fn command(options: &RtlTest, seed: u64) -> String {
     let caches: Vec<String> = options.system.iter().map(u16::to_string).collect();
+    let directory = match options.directory {
+        Directory::Full => String::new(),
+        directory => format!(" --directory {}", directory.name()),
+    };
     format!(
-        "cohkit rtl test {} --system {} --messages {} --seed {seed} --seeds 1",
+        "cohkit rtl test {} --system {}{directory} --messages {} --seed {seed} --seeds 1",
         options.file.display(),
         caches.join(","),
         options.messages
@@ -234,6 +256,7 @@ fn result_json(options: &RtlTest, agents: &Agents, totals: &Totals) -> serde_jso
     json!({
         "protocol": agents.protocol.name,
         "caches": agents.total(),
+        "directory": options.directory.name(),
         "seeds": totals.seeds,
         "messages": totals.messages,
         "records": totals.records,

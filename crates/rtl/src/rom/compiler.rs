@@ -105,7 +105,10 @@ fn check_requests_start_accesses(protocol: &Protocol) -> Result<(), Refusal> {
 }
 
 /// Returns the local operation by which the directory evicts a line.
-fn evicting_operation(home: &Controller) -> Result<u8, Refusal> {
+///
+/// # Errors
+/// The home has no operation that takes a line from every remote without a lock.
+pub(crate) fn evicting_operation(home: &Controller) -> Result<u8, Refusal> {
     let can_evict = |local: &Local| local.ensures == Permission::None && !local.locks;
     match home.locals.iter().position(can_evict) {
         Some(index) => Ok(index as u8),

@@ -1,5 +1,6 @@
 //! Programs that Verilator builds from a system and a test bench.
 
+use super::directory::Directory;
 use crate::agents::layout::Agents;
 use crate::lockstep::build::{build_cached, run_verilator, BuildError};
 use crate::sources::{Source, LOCKSTEP_BENCH, PORTS_BENCH, SYSTEM_BENCH, SYSTEM_UNITS};
@@ -16,7 +17,7 @@ const HOME_MONITOR: &str = include_str!("../../../../hardware/coherent/bench/hom
 pub type File = (String, String);
 
 /// A test bench of systems.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Bench {
     /// Random accesses, and a record of each step.
     Lockstep,
@@ -42,6 +43,17 @@ impl Bench {
     }
 }
 
+/// Program to build.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Options {
+    /// Test bench.
+    pub bench: Bench,
+    /// Directory of the printed home. Sets of entries are small, so that lines are recalled.
+    pub directory: Directory,
+    /// True if the program can record waveforms; it is then slower.
+    pub waveforms: bool,
+}
+
 /// Files of the units of the product.
 pub fn units() -> Vec<File> {
     let units = SYSTEM_UNITS.iter();
@@ -60,10 +72,10 @@ pub fn build(
     cache: &Path,
     agents: &Agents,
     (units, printed): (&[File], &[File]),
-    bench: Bench,
-    waveforms: bool,
+    options: Options,
     stop: &AtomicBool,
 ) -> Result<PathBuf, BuildError> {
+    let bench = options.bench;
     let units = units.iter().map(|unit| adapt(unit, bench));
     let sources = SYSTEM_BENCH.iter().chain(bench.sources());
     let sources = sources.map(|(name, text)| (name.to_string(), text.to_string()));
@@ -72,9 +84,9 @@ pub fn build(
         .chain(units)
         .collect();
     let name = format!("{}-{}", agents.protocol.name, bench.name());
-    let key = (&files, agents.total(), waveforms);
+    let key = (&files, agents.total(), options);
     build_cached(cache, &name, key, bench.name(), |folder| {
-        let mut command = command(agents, bench, waveforms);
+        let mut command = command(agents, options);
         command.args(files.iter().map(|(name, _)| name));
         run_verilator(&files, &mut command, folder, stop)
     })
@@ -99,7 +111,8 @@ fn adapt((name, text): &File, bench: Bench) -> File {
 }
 
 /// Returns the command of Verilator without files.
-fn command(agents: &Agents, bench: Bench, waveforms: bool) -> Command {
+fn command(agents: &Agents, options: Options) -> Command {
+    let bench = options.bench;
     let mut command = Command::new("verilator");
     command.args([
         "--cc",
@@ -125,7 +138,10 @@ fn command(agents: &Agents, bench: Bench, waveforms: bool) -> Command {
     command.args(["-o", &format!("../{}", bench.name())]);
     command.arg(format!("-DSYSTEM={}_system", agents.protocol.name));
     command.arg(format!("-GCaches={}", agents.total()));
-    if waveforms {
+    if options.directory == Directory::SetAssociative {
+        command.arg("-DDIRECTORY");
+    }
+    if options.waveforms {
         command.args(["--trace-fst", "--trace-structs"]);
     }
     command

@@ -10,6 +10,7 @@
 
 pub mod build;
 mod checks;
+pub mod directory;
 pub mod lockstep;
 pub mod ports;
 pub mod queues;

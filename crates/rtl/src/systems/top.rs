@@ -1,8 +1,10 @@
 //! The flat top of a system: caches, home and network.
 
+use super::directory::Directory;
 use super::queues::Queues;
 use crate::agents::layout::{bits, Agent, Agents};
 use crate::print::Origin;
+use crate::rom::Refusal;
 use crate::sources::SYSTEM_UNITS;
 use cohkit_protocol::controller::{Access, Event, Statement};
 use std::fmt::Write;
@@ -168,7 +170,7 @@ const HOME: &str = "
     always_comb begin
       for (int unsigned k = 0; k < <SENDS>; k++) queues[k] = QueueOf[channel(sends[k].message)];
     end
-    assign unused = ^{acknowledge, operation};
+    assign unused = ^operation;
     assign unexpected_o[Home] = unexpected || step && fault;
 
     <PREFIX>_step u_step (
@@ -179,18 +181,19 @@ const HOME: &str = "
     cohkit_home #(
       .message_t(message_t), .event_e(event_e), .remote_t(remote_t), .fields_t(fields_t), .state_e(<PREFIX>_state_e),
       .variables_t(<PREFIX>_variables_t), .send_t(<PREFIX>_send_t), .memory_t(memory_t), .LineWidth(LineWidth),
-      .DataWidth(DataWidth), .Agents(Agents), .Queues(Queues), .Sends(<SENDS>), .Defers(<DEFERS>),
-      .Starts(<STARTS>)
+      .DataWidth(DataWidth), .SetWidth(<SET_WIDTH>), .Ways(<WAYS>), .Recalls(<RECALLS>), .Agents(Agents),
+      .Queues(Queues), .Sends(<SENDS>), .Defers(<DEFERS>), .Starts(<STARTS>)
     ) u_home (
       .clk_i, .rst_ni,
       .in_valid_i(valid[Home]), .in_message_i(offered[Home]), .in_take_o(take[Home]), .in_stall_o(stall[Home]),
       .out_message_o(sent[Home]), .out_push_o(push[Home]), .room_i(room[Home]),
-      .memory_data_i(<MEMORY_DATA>), .memory_done_i(<MEMORY_DONE>), .initial_state_i(<INITIAL>),
+      .memory_data_i(<MEMORY_DATA>), .memory_done_i(<MEMORY_DONE>), .recall_i(<RECALL>),
+      .initial_state_i(<INITIAL>),
       .initial_variables_i(<PREFIX>_initial()),
       .step_state_o(state), .step_variables_o(variables), .step_event_o(step_event), .step_sender_o(sender),
       .step_fields_o(fields), .step_carries_store_i(carries_store(step_event)),
       .step_effect_i(effect), .step_state_i(next_state), .step_variables_i(next_variables), .step_sends_i(sends),
-      .step_queues_i(queues), .step_memory_i(memory),
+      .step_queues_i(queues), .step_memory_i(memory), .step_acknowledge_i(acknowledge),
       .mem_valid_o(mem_valid), .mem_write_o(mem_write), .mem_line_o(mem_line), .mem_data_o(mem_wdata),
       .mem_strobe_o(mem_strobe), .mem_done_i(mem_done), .mem_data_i(mem_rdata),
       .step_o(step), .unexpected_o(unexpected)
@@ -236,12 +239,20 @@ const COMMON: [&str; 9] = [
 ];
 
 /// Prints the module `PROTOCOL_system`.
-pub fn top(agents: &Agents, origin: &Origin) -> String {
+///
+/// # Errors
+/// The home cannot have this directory.
+pub fn top(agents: &Agents, origin: &Origin, directory: Directory) -> Result<String, Refusal> {
+    let recall = directory.recall(agents)?;
     let name = &agents.protocol.name;
     let total = agents.total();
     let queues = Queues::new(agents.protocol);
     let title = format!("Coherent memory system of {name} with {total} caches.");
-    let mut text = origin.header(&title, &format!("--system {}", agents.remotes_option()));
+    let mut options = format!("--system {}", agents.remotes_option());
+    if recall.is_some() {
+        let _ = write!(options, " --directory {}", directory.name());
+    }
+    let mut text = origin.header(&title, &options);
     let sends = agents
         .agents
         .iter()
@@ -254,10 +265,11 @@ pub fn top(agents: &Agents, origin: &Origin) -> String {
          parameter int unsigned LineWidth = 8,    // bits of a line's number; the home has an entry for every line\n  \
          parameter int unsigned DataWidth = {},  // bits of a line\n  \
          parameter int unsigned SetWidth  = 2,    // bits of a set's number in each cache\n  \
-         parameter int unsigned Ways      = 4,    // lines of a set\n  \
+         parameter int unsigned Ways      = 4,    // lines of a set\n{}  \
          parameter int unsigned Depth     = {},   // messages in each queue\n\n  \
          localparam int unsigned AddrWidth = LineWidth + $clog2(DataWidth / 8)\n) (\n",
         8 * agents.protocol.line_bytes,
+        directory_parameters(recall.is_some(), total),
         DEPTH.max(sends + 1),
     );
     text += &PORTS
@@ -286,13 +298,24 @@ pub fn top(agents: &Agents, origin: &Origin) -> String {
         }
         first += count;
     }
-    body += &home(agents);
+    body += &home(agents, recall);
     for word in COMMON {
         body = replace_word(&body, word, &agents.name(&[word]));
     }
     text += &replace_word(&body, "channel", &agents.name(&["channel"]));
     let _ = writeln!(text, "endmodule : {name}_system");
-    text
+    Ok(text)
+}
+
+/// Prints the parameters of a directory with recalls. By default a set has an entry for each line of that set in caches.
+fn directory_parameters(recalls: bool, total: u16) -> String {
+    if !recalls {
+        return String::new();
+    }
+    format!(
+        "  parameter int unsigned DirectorySetWidth = SetWidth,  // bits of a set's number in the directory\n  \
+         parameter int unsigned DirectoryWays = {total} * Ways,  // entries of a set\n"
+    )
 }
 
 /// Replaces a word that is neither part of a name nor the name of a port or parameter.
@@ -398,8 +421,8 @@ fn cache(agents: &Agents, agent: &Agent, kind: &str, (first, end): (u16, u16)) -
         .replace("<PREFIX>", &agents.name(&[&agent.name]))
 }
 
-/// Prints the home.
-fn home(agents: &Agents) -> String {
+/// Prints the home, with the event that recalls a line if it has sets of entries.
+fn home(agents: &Agents, recall: Option<Event>) -> String {
     let agent = &agents.agents[0];
     let event = |event: Event| match agents.events.contains(&event) {
         true => agents.event_name(event),
@@ -417,6 +440,24 @@ fn home(agents: &Agents) -> String {
     HOME.replace("<SENDS>", &agent.sends.to_string())
         .replace("<DEFERS>", has(&defers))
         .replace("<STARTS>", has(&starts))
+        .replace("<RECALL>", &event(recall.unwrap_or(agents.events[0])))
+        .replace("<RECALLS>", if recall.is_some() { "1'b1" } else { "1'b0" })
+        .replace(
+            "<SET_WIDTH>",
+            if recall.is_some() {
+                "DirectorySetWidth"
+            } else {
+                "LineWidth"
+            },
+        )
+        .replace(
+            "<WAYS>",
+            if recall.is_some() {
+                "DirectoryWays"
+            } else {
+                "1"
+            },
+        )
         .replace("<MEMORY_DATA>", &event(Event::MemoryData(0)))
         .replace("<MEMORY_DONE>", &event(Event::MemoryDone))
         .replace(

@@ -8,7 +8,8 @@ use cohkit_litmus::on_ports::{observe, PortRunError};
 use cohkit_litmus::program::{Outcome, Program};
 use cohkit_litmus::run::{run, Options, RunResult};
 use cohkit_litmus::timed::SeedOutcomes;
-use cohkit_rtl::systems::build::{units, Bench};
+use cohkit_rtl::systems::build::{self, units, Bench};
+use cohkit_rtl::systems::directory::Directory;
 use cohkit_rtl::systems::ports::SystemPorts;
 use cohkit_testing::require::require;
 use std::collections::BTreeSet;
@@ -75,9 +76,14 @@ fn observed(
 /// Program of a system of `msi` with faults.
 fn msi(caches: u16, faults: &[Fault]) -> (Printed, PathBuf) {
     let printed = Printed::shipped("msi", &[caches]);
-    let (mut files, mut units) = (printed_files(&printed), units());
+    let (mut files, mut units) = (printed_files(&printed, Directory::Full), units());
     seed_faults(faults, &mut files, &mut units);
-    let program = program(&printed, &units, &files, Bench::Ports);
+    let options = build::Options {
+        bench: Bench::Ports,
+        directory: Directory::Full,
+        waveforms: false,
+    };
+    let program = program(&printed, &units, &files, options);
     (printed, program)
 }
 
@@ -144,15 +150,6 @@ const FAULTS: &[(Fault, &str)] = &[
             "cohkit_home.sv",
             "if (execute && writes) phase_q <= Write;",
             "if (execute && writes && !FAULT) phase_q <= Write;",
-        ),
-        "MP",
-    ),
-    (
-        (
-            "received data are lost",
-            "cohkit_cache.sv",
-            "if (step_copy_i == Received) data_q",
-            "if (step_copy_i == Received && !FAULT) data_q",
         ),
         "MP",
     ),

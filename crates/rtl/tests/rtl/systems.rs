@@ -1,10 +1,12 @@
 //! Coherent systems: lockstep with the rows, seeded faults, lint, and refused constructs.
 
 use crate::agents::{root, yosys, Printed};
+use cohkit_protocol::controller::Event;
 use cohkit_rtl::agents::package::package;
 use cohkit_rtl::agents::step::step;
 use cohkit_rtl::lockstep::build::BuildError;
-use cohkit_rtl::systems::build::{build, units, Bench, File};
+use cohkit_rtl::systems::build::{build, units, Bench, File, Options};
+use cohkit_rtl::systems::directory::Directory;
 use cohkit_rtl::systems::lockstep::run::{run, Report, Run, RunError};
 use cohkit_rtl::systems::{check, file_list, top};
 use cohkit_testing::require::require;
@@ -56,7 +58,7 @@ fn build_folder() -> PathBuf {
 }
 
 /// Printed files of a system: package, step functions and top.
-pub fn printed_files(printed: &Printed) -> Vec<File> {
+pub fn printed_files(printed: &Printed, directory: Directory) -> Vec<File> {
     let agents = printed.agents().expect("every row has hardware");
     let name = &printed.protocol.name;
     let origin = printed.origin();
@@ -65,27 +67,30 @@ pub fn printed_files(printed: &Printed) -> Vec<File> {
         let file = format!("{name}_{}_step.sv", agent.name);
         files.push((file, step(&agents, agent, &origin)));
     }
-    files.push((format!("{name}_system.sv"), top(&agents, &origin)));
+    files.push((
+        format!("{name}_system.sv"),
+        top(&agents, &origin, directory).expect("a directory"),
+    ));
     files
 }
 
 /// Builds the program of a system and a test bench.
-pub fn program(printed: &Printed, units: &[File], files: &[File], bench: Bench) -> PathBuf {
+pub fn program(printed: &Printed, units: &[File], files: &[File], options: Options) -> PathBuf {
     let agents = printed.agents().expect("every row has hardware");
     let stop = AtomicBool::new(false);
-    match build(
-        &build_folder(),
-        &agents,
-        (units, files),
-        bench,
-        false,
-        &stop,
-    ) {
+    match build(&build_folder(), &agents, (units, files), options, &stop) {
         Ok(program) => program,
         Err(BuildError::Failed(output)) => panic!("{output}"),
         Err(error) => panic!("{error:?}"),
     }
 }
+
+/// Lockstep without waveforms, with a full directory.
+const LOCKSTEP: Options = Options {
+    bench: Bench::Lockstep,
+    directory: Directory::Full,
+    waveforms: false,
+};
 
 /// Runs a program with a fault; 0 for none.
 fn run_with(printed: &Printed, program: &Path, seed: u64, fault: u32) -> Result<Report, RunError> {
@@ -94,6 +99,7 @@ fn run_with(printed: &Printed, program: &Path, seed: u64, fault: u32) -> Result<
         seed,
         messages: MESSAGES,
         waveform: None,
+        directory: Directory::Full,
         fault,
     };
     run(program, &agents, options, &AtomicBool::new(false))
@@ -118,8 +124,8 @@ fn systems_follow_the_rows_in_lockstep() {
         let printed = Printed::shipped(name, caches);
         let agents = printed.agents().expect("every row has hardware");
         assert!(check(&agents).is_ok(), "{name}");
-        let files = printed_files(&printed);
-        let program = program(&printed, &units(), &files, Bench::Lockstep);
+        let files = printed_files(&printed, Directory::Full);
+        let program = program(&printed, &units(), &files, LOCKSTEP);
         let seed = 51;
         match run_with(&printed, &program, seed, 0) {
             Ok(report) => assert!(report.messages >= MESSAGES, "{name}: {report:?}"),
@@ -251,8 +257,8 @@ const FAULTS: &[Fault] = &[
     (
         "message taken twice",
         "cohkit_home.sv",
-        "in_take_o[index]  = execute && !completion",
-        "in_take_o[index]  = execute && !completion && !(FAULT && reads)",
+        "in_take_o[index]  = execute && from_message",
+        "in_take_o[index]  = execute && from_message && !(FAULT && reads)",
     ),
 ];
 
@@ -275,10 +281,10 @@ fn seeded_faults_are_found() {
         return;
     }
     let printed = Printed::shipped("msi", &[3]);
-    let (mut files, mut units) = (printed_files(&printed), units());
+    let (mut files, mut units) = (printed_files(&printed, Directory::Full), units());
     with_smallest_queues(&mut files);
     seed_faults(FAULTS, &mut files, &mut units);
-    let program = program(&printed, &units, &files, Bench::Lockstep);
+    let program = program(&printed, &units, &files, LOCKSTEP);
     let control = run_with(&printed, &program, 0, 0);
     assert!(control.is_ok(), "{control:?}");
     for (number, (description, ..)) in FAULTS.iter().enumerate() {
@@ -289,6 +295,96 @@ fn seeded_faults_are_found() {
     }
 }
 
+/// Faults of a directory with recalls.
+const DIRECTORY_FAULTS: &[Fault] = &[
+    (
+        "entry of another line is overwritten",
+        "cohkit_home.sv",
+        "allocates && used == '1",
+        "allocates && used == '1 && !FAULT",
+    ),
+    (
+        "recall that does not end",
+        "cohkit_home.sv",
+        "if (execute && step_acknowledge_i) recalling_q",
+        "if (execute && step_acknowledge_i && !FAULT) recalling_q",
+    ),
+    (
+        "tag that is not compared",
+        "cohkit_home.sv",
+        "IsFull || tags_q",
+        "IsFull || FAULT || tags_q",
+    ),
+];
+
+/// A home with fewer directory entries than lines recalls lines by the rows of its operation. More lines never have
+/// entries than there are.
+#[test]
+fn small_directories_recall_lines() {
+    if !require("verilator") {
+        return;
+    }
+    let printed = Printed::shipped("back-invalidate", &[1]);
+    let agents = printed.agents().expect("every row has hardware");
+    let directory = Directory::SetAssociative;
+    let (mut files, mut units) = (printed_files(&printed, directory), units());
+    seed_faults(DIRECTORY_FAULTS, &mut files, &mut units);
+    let options = Options {
+        directory,
+        ..LOCKSTEP
+    };
+    let program = program(&printed, &units, &files, options);
+    let run = |fault| {
+        let options = Run {
+            seed: 51,
+            messages: MESSAGES,
+            waveform: None,
+            directory,
+            fault,
+        };
+        run(&program, &agents, options, &AtomicBool::new(false))
+    };
+    let report = run(0).expect("no difference");
+    let recall = directory.recall(&agents).expect("the home recalls lines");
+    let rows = printed.home().rules.iter().zip(&report.covered[1]);
+    let mut recalls = rows.filter(|(row, covered)| Some(row.event) == recall && **covered);
+    assert!(recalls.next().is_some(), "{report:?}");
+    // Nothing else invalidates a copy of the only cache.
+    let protocol = &printed.protocol;
+    let is_snoop =
+        |event| matches!(event, Event::Message(m) if protocol.message(m).name == "BISnpInv");
+    let rows = protocol.remote.rules.iter().zip(&report.covered[0]);
+    let snoops = rows.filter(|(row, covered)| is_snoop(row.event) && **covered);
+    assert!(snoops.count() >= 3, "{report:?}");
+    for (number, (description, ..)) in (1..).zip(DIRECTORY_FAULTS) {
+        match run(number) {
+            Err(RunError::Difference(record, text)) => println!("{description}: {record}: {text}"),
+            other => panic!("{description} is not found: {other:?}"),
+        }
+    }
+}
+
+/// A home that cannot recall a line is rejected with the operation that it lacks.
+#[test]
+fn homes_without_a_recall_have_no_small_directory() {
+    for name in ["msi", "msi-policy"] {
+        let printed = Printed::shipped(name, &[2]);
+        let agents = printed.agents().expect("every row has hardware");
+        let refusal = Directory::SetAssociative.recall(&agents).expect_err(name);
+        assert!(refusal
+            .feature
+            .contains("no local operation takes a line from every remote"));
+        assert!(refusal
+            .help
+            .expect("a help")
+            .contains("local clean_invalidate"));
+    }
+    let printed = Printed::shipped("back-invalidate", &[1]);
+    let agents = printed.agents().expect("every row has hardware");
+    let recall = Directory::SetAssociative.recall(&agents);
+    assert!(matches!(recall, Ok(Some(Event::Local(_)))));
+}
+
 /// The waveform of a run with a difference is complete: the header of the file has the end time, which is written last.
 #[test]
 fn waveform_of_a_failing_run_is_complete() {
@@ -297,7 +393,7 @@ fn waveform_of_a_failing_run_is_complete() {
     }
     let printed = Printed::shipped("msi", &[2]);
     let agents = printed.agents().expect("every row has hardware");
-    let (mut files, mut units) = (printed_files(&printed), units());
+    let (mut files, mut units) = (printed_files(&printed, Directory::Full), units());
     seed_faults(&FAULTS[..1], &mut files, &mut units);
     let stop = AtomicBool::new(false);
     let files = (&units[..], &files[..]);
@@ -305,8 +401,10 @@ fn waveform_of_a_failing_run_is_complete() {
         &build_folder(),
         &agents,
         files,
-        Bench::Lockstep,
-        true,
+        Options {
+            waveforms: true,
+            ..LOCKSTEP
+        },
         &stop,
     );
     let program = program.expect("the program is built");
@@ -316,6 +414,7 @@ fn waveform_of_a_failing_run_is_complete() {
         seed: 0,
         messages: MESSAGES,
         waveform: Some(&waveform),
+        directory: Directory::Full,
         fault: 1,
     };
     let result = run(&program, &agents, options, &stop);
@@ -331,8 +430,8 @@ fn waveform_of_a_failing_run_is_complete() {
 }
 
 /// Writes all files of a system into a folder. Returns their names in the order of the file list.
-fn write_system(printed: &Printed, folder: &Path) -> Vec<String> {
-    for (name, text) in printed_files(printed).into_iter().chain(units()) {
+fn write_system(printed: &Printed, directory: Directory, folder: &Path) -> Vec<String> {
+    for (name, text) in printed_files(printed, directory).into_iter().chain(units()) {
         std::fs::write(folder.join(name), text).expect("writable file");
     }
     let agents = printed.agents().expect("every row has hardware");
@@ -350,20 +449,27 @@ fn lint(systems: &[Systems]) {
         if let Err(refusal) = check(&agents) {
             panic!("{name}: {}", refusal.feature);
         }
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let files = write_system(&printed, folder.path());
-        let mut command = Command::new("verilator");
-        command.args(["--lint-only", "-Wall", "--top-module"]);
-        command.arg(format!("{}_system", printed.protocol.name));
-        if *name == "msi" {
-            // The smallest cache.
-            command.args(["-GSetWidth=0", "-GWays=1"]);
-        }
-        let output = command.args(files).current_dir(folder.path()).output();
-        let output = output.expect("Verilator starts");
-        let text = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && text.is_empty(), "{name}: {text}");
+        // One is the smallest cache.
+        let parameters: &[&str] = match *name {
+            "msi" => &["-GSetWidth=0", "-GWays=1"],
+            _ => &[],
+        };
+        lint_system(&printed, Directory::Full, parameters);
     }
+}
+
+/// Lints a system with these parameters.
+fn lint_system(printed: &Printed, directory: Directory, parameters: &[&str]) {
+    let name = &printed.protocol.name;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let files = write_system(printed, directory, folder.path());
+    let mut command = Command::new("verilator");
+    command.args(["--lint-only", "-Wall", "--top-module"]);
+    command.arg(format!("{name}_system")).args(parameters);
+    let output = command.args(files).current_dir(folder.path()).output();
+    let output = output.expect("Verilator starts");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.is_empty(), "{name}: {text}");
 }
 
 /// Elaborates the small systems with slang in Yosys. Warnings and latches are errors.
@@ -372,7 +478,7 @@ fn elaborate(systems: &[Systems]) {
     let (mut files, mut tops): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     for (name, [caches, _]) in systems {
         let printed = Printed::shipped(name, caches);
-        for file in write_system(&printed, folder.path()) {
+        for file in write_system(&printed, Directory::Full, folder.path()) {
             if !files.contains(&file) {
                 files.push(file);
             }
@@ -399,6 +505,10 @@ fn elaborate(systems: &[Systems]) {
 fn systems_have_no_lint_warnings() {
     if require("verilator") {
         lint(SMALL);
+        let printed = Printed::shipped("back-invalidate", &[1]);
+        for parameters in [&[][..], &["-GDirectorySetWidth=0", "-GDirectoryWays=1"]] {
+            lint_system(&printed, Directory::SetAssociative, parameters);
+        }
     }
 }
 

@@ -366,3 +366,43 @@ fn systems_without_units_are_rejected() {
         "{message}"
     );
 }
+
+/// A set-associative directory is printed with its parameters and the command that prints it again. A home without a
+/// recall is rejected with the operation that it lacks.
+#[test]
+fn directories_with_sets_need_a_recall() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().to_str().expect("a path of characters");
+    let emit = |protocol: &str| {
+        let options = [
+            "--system",
+            "2",
+            "--directory",
+            "set-associative",
+            "--out",
+            out,
+        ];
+        let output = cohkit(["rtl", "emit", protocol]).args(options).output();
+        output.expect("the command starts")
+    };
+    let output = emit("../../docs/first-protocol/8-goals.coh");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let top = folder.path().join("first_system.sv");
+    let printed = fs::read_to_string(top).expect("the file can be read");
+    assert!(
+        printed.contains("--system 2 --directory set-associative --out"),
+        "{printed}"
+    );
+    assert!(
+        printed.contains("parameter int unsigned DirectoryWays = 2 * Ways"),
+        "{printed}"
+    );
+    let output = emit("msi");
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stdout));
+    let message = text(&output.stderr);
+    assert!(
+        message.contains("no local operation takes a line from every remote without a lock")
+            && message.contains("local clean_invalidate { ensure all == I }"),
+        "{message}"
+    );
+}

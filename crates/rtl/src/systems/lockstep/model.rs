@@ -2,6 +2,7 @@
 
 use super::records::{Bits, Bytes, PortAccess, Record, StepRecord};
 use crate::agents::layout::{bits, Agent, Agents};
+use crate::systems::directory::Directory;
 use crate::systems::queues::Queues;
 use cohkit_base::words::counted;
 use cohkit_protocol::controller::{Access, Controller, Event};
@@ -22,6 +23,9 @@ use words::{copy_words, end_words, writes_words};
 const LINE_BITS: u32 = 3;
 /// Number of lines in the test bench.
 const LINES: usize = 1 << LINE_BITS;
+
+/// Entries of a set-associative directory in the test bench.
+const DIRECTORY_ENTRIES: usize = 2;
 
 /// Difference between hardware and model.
 pub type Difference = String;
@@ -90,6 +94,8 @@ struct Data {
     expected: VecDeque<ExpectedWrite>,
     /// Data of the read that the home has started: line, and the value once memory has returned it.
     started_read: Option<(usize, Option<u64>)>,
+    /// Line that the home recalls.
+    recall: Option<usize>,
 }
 
 impl Data {
@@ -113,6 +119,8 @@ impl Data {
 pub struct Model<'a> {
     /// Agents of the protocol.
     agents: &'a Agents<'a>,
+    /// Directory of the home.
+    directory: Directory,
     /// Queues of the network.
     queues: Queues,
     /// Analysis of the protocol.
@@ -137,7 +145,7 @@ pub struct Model<'a> {
 
 impl<'a> Model<'a> {
     /// Creates the model in its initial state.
-    pub fn new(agents: &'a Agents<'a>) -> Model<'a> {
+    pub fn new(agents: &'a Agents<'a>, directory: Directory) -> Model<'a> {
         let remote = &agents.protocol.remote;
         let machines = [
             Machine::new(remote, agents.remotes),
@@ -155,6 +163,7 @@ impl<'a> Model<'a> {
             .map(|line| line * 0x0101_0101_0101_0101)
             .collect();
         Model {
+            directory,
             queues: Queues::new(agents.protocol),
             facts: ProtocolFacts::new(agents.protocol, agents.home),
             configurations: (0..=total)
@@ -169,6 +178,7 @@ impl<'a> Model<'a> {
                 deferred: vec![None; LINES],
                 expected: VecDeque::new(),
                 started_read: None,
+                recall: None,
             },
             covered: [
                 vec![false; remote.rules.len()],
@@ -354,6 +364,7 @@ impl<'a> Model<'a> {
             _ => self.home_row(&record, event, flight.as_ref(), acts)?,
         };
         self.configurations[agent][line] = next;
+        self.check_directory()?;
         self.check_sends(&mut record, sends)
     }
 
@@ -541,6 +552,11 @@ impl<'a> Model<'a> {
                 }
                 None => return Err("the home has started no read".to_string()),
             },
+            Event::Local(_) => {
+                if let Some(other) = self.data.recall.replace(record.line) {
+                    return Err(format!("a recall begins during that of line {other}"));
+                }
+            }
             Event::MemoryDone
                 if self
                     .data
@@ -573,7 +589,40 @@ impl<'a> Model<'a> {
         };
         home(&self.facts, input, &mut row)?;
         row.end(self.facts.slot);
-        Ok(row.sends)
+        let (sends, ends_recall) = (row.sends, row.ends_recall);
+        match ends_recall {
+            true => self.check_recalled(record.line).map(|()| sends),
+            false => Ok(sends),
+        }
+    }
+
+    /// Checks that a recalled line is in no cache.
+    fn check_recalled(&self, line: usize) -> Result<(), Difference> {
+        let states = &self.agents.protocol.remote.states;
+        let holds = |cache: &usize| {
+            let state = self.configurations[*cache][line].state;
+            states[usize::from(state)].permission > Permission::None
+        };
+        match (0..self.home()).find(holds) {
+            Some(cache) => Err(format!(
+                "the recall ends while {} has a copy",
+                self.name(cache)
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that no more lines have a directory entry than the test bench has entries.
+    fn check_directory(&self) -> Result<(), Difference> {
+        if self.directory == Directory::Full {
+            return Ok(());
+        }
+        let initial = self.machines[1].initial();
+        let lines = self.configurations[self.home()].iter();
+        match lines.filter(|line| **line != initial).count() {
+            0..=DIRECTORY_ENTRIES => Ok(()),
+            entries => Err(format!("{entries} lines have a directory entry")),
+        }
     }
 
     /// Compares the messages that a row sends, and puts them in flight.
@@ -703,6 +752,11 @@ impl<'a> Model<'a> {
                 "at the end, in flight: {}; not written: {}",
                 self.flights_words(&self.flights),
                 writes_words(&self.data.expected)
+            ));
+        }
+        if let Some(line) = self.data.recall {
+            return Err(format!(
+                "at the end, the recall of line {line} is in progress"
             ));
         }
         if let Some(agent) = self.data.accesses.iter().position(Option::is_some) {

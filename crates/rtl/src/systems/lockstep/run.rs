@@ -3,6 +3,7 @@
 use super::model::Model;
 use super::records::record;
 use crate::agents::layout::Agents;
+use crate::systems::directory::Directory;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -17,6 +18,8 @@ pub struct Run<'a> {
     pub messages: u64,
     /// File for the waveform of the whole run, if the program records one.
     pub waveform: Option<&'a Path>,
+    /// Directory of the home.
+    pub directory: Directory,
     /// Number of the fault that is active, in a program with seeded faults; 0 for none.
     pub fault: u32,
 }
@@ -69,7 +72,7 @@ pub fn run(
         .spawn()
         .map_err(failed)?;
     let output = child.stdout.take();
-    let mut model = Model::new(agents);
+    let mut model = Model::new(agents, run.directory);
     let result = follow(&mut model, output.map(BufReader::new), stop);
     // The program ends by itself after the last record, and has no use after a difference. One that records a waveform
     // completes the file: it ends when it finds the pipe closed.

@@ -156,6 +156,8 @@ pub(super) struct HomeRow<'m> {
     written: Option<Written>,
     /// Messages so far.
     pub(super) sends: Vec<Flight>,
+    /// True if the row acknowledges the recall of the line.
+    pub(super) ends_recall: bool,
 }
 
 impl<'m> HomeRow<'m> {
@@ -176,6 +178,7 @@ impl<'m> HomeRow<'m> {
             acts: acts.into_iter(),
             written: None,
             sends: Vec::new(),
+            ends_recall: false,
         }
     }
 
@@ -319,7 +322,13 @@ impl HomeContext for HomeRow<'_> {
     }
 
     fn acknowledge(&mut self, _: u8) -> Result<(), Difference> {
-        Err("the row acknowledges an operation of a device".to_string())
+        if self.data.recall.take() != Some(self.line) {
+            return Err(
+                "the row acknowledges a recall, and none of the line is in progress".to_string(),
+            );
+        }
+        self.ends_recall = true;
+        Ok(())
     }
 
     fn acknowledge_unlock(&mut self) {}

@@ -1,0 +1,70 @@
+//! Directory of the home: an entry for every line, or sets of entries with recalls.
+
+use super::queues::Queues;
+use crate::agents::layout::Agents;
+use crate::rom::{evicting_operation, refuse, Refusal};
+use cohkit_protocol::controller::{Effect, Event, Statement};
+
+/// Directory of a home.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Directory {
+    /// An entry for every line of the memory.
+    #[default]
+    Full,
+    /// Sets of entries. If a set is full, the home recalls a line of the set from all caches.
+    SetAssociative,
+}
+
+impl Directory {
+    /// All values.
+    pub const ALL: [Directory; 2] = [Directory::Full, Directory::SetAssociative];
+
+    /// Name in options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Directory::Full => "full",
+            Directory::SetAssociative => "set-associative",
+        }
+    }
+
+    /// Returns the event with which the home recalls a line, if the directory needs one.
+    ///
+    /// # Errors
+    /// The table cannot recall lines, or a message that waits for an entry could hold up one that frees it.
+    pub fn recall(self, agents: &Agents) -> Result<Option<Event>, Refusal> {
+        match self {
+            Directory::Full => Ok(None),
+            Directory::SetAssociative => recall(agents).map(Some),
+        }
+    }
+}
+
+/// Returns the local operation by which the home recalls a line.
+fn recall(agents: &Agents) -> Result<Event, Refusal> {
+    let event = Event::Local(evicting_operation(agents.home)?);
+    let carries = |s: &Statement| match s {
+        Statement::Send { message, .. } => agents.protocol.message(*message).carries.line(),
+        _ => false,
+    };
+    let mut rules = agents.home.rules.iter();
+    let reads = rules.find(|row| row.event == event && row.has_statement(&carries));
+    if let Some(row) = reads {
+        return refuse(row.span, "a recall that reads memory");
+    }
+    let queues = Queues::new(agents.protocol);
+    let ordered = agents.home.rules.iter().find(|row| match row.event {
+        Event::Message(message) => {
+            row.state.index() == 0
+                && matches!(row.effect, Effect::Take { .. })
+                && queues.queues[queues.of(agents.protocol, message)].ordered
+        }
+        _ => false,
+    });
+    match ordered {
+        Some(row) => refuse(
+            row.span,
+            "a message in an order may wait for a directory entry",
+        ),
+        None => Ok(event),
+    }
+}
