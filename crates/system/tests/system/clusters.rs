@@ -37,7 +37,7 @@ fn with_clusters<T>(outer: &str, clusters: &[Cluster], run: impl FnOnce(&Levels)
 /// Explores clusters as rows of interned states.
 fn rows(outer: &str, clusters: &[Cluster], symmetry: bool) -> Found<(), LevelStep> {
     let search = Search {
-        max_rows: 1_000_000,
+        max_rows: 10_000_000,
         symmetry,
     };
     with_clusters(outer, clusters, |levels| {
@@ -66,6 +66,31 @@ fn clusters_of_different_kinds_are_coherent_together() {
     assert_eq!(size(states(MESI, &of_two_kinds)), expected);
     assert_eq!(size(rows(MESI, &of_two_kinds, false)), expected);
     assert_eq!(size(rows(MESI, &of_two_kinds, true)), expected);
+}
+
+/// Larger systems, also over CXL.mem. The sizes are those of an independent trial implementation of the same rules.
+#[test]
+#[ignore = "millions of states, for `make soak`"]
+fn large_clusters_are_coherent_together() {
+    let cxl = include_str!("../../../../protocols/cxl-mem.coh");
+    for (name, outer, clusters, states) in [
+        (
+            "MESI1 x CXL x RC1",
+            cxl,
+            [(L1, 1, 1), (SELF_INVALIDATE, 1, 1)],
+            1_216_892,
+        ),
+        (
+            "MESI2 x MESI x RC2",
+            MESI,
+            [(L1, 2, 1), (SELF_INVALIDATE, 2, 1)],
+            4_983_252,
+        ),
+    ] {
+        let (found, transitions, depth) = size(rows(outer, &clusters, true));
+        println!("{name}: {found} states, {transitions} transitions, depth {depth}");
+        assert_eq!(found, states, "{name}");
+    }
 }
 
 /// The order of the clusters changes only the numbers of the outer caches.
