@@ -17,7 +17,7 @@ import pytest
 
 from cohkit import __version__, platform, types
 from cohkit.__main__ import main
-from cohkit.experiments import EXPERIMENTS, Experiment
+from cohkit.experiments import EXPERIMENTS, Experiment, programs
 from cohkit.experiments.programs import CYCLE_S, MCC_CYCLE_S, assumptions
 from cohkit.protocols import shipped_file
 from cohkit.published import COUNT, Measurement
@@ -307,3 +307,14 @@ def test_program_cycle_time_matches_the_machine() -> None:
     assert f"{MCC_CYCLE_S * 1e12:.0f}" == f"{1e12 / 300e6:.0f}"
     # With a range, they would differ in sensitivity runs.
     assert not {"host.cycle", "device.cycle"} & assumptions().keys()
+
+
+def test_quantities_of_absent_parts_are_not_varied(monkeypatch: pytest.MonkeyPatch) -> None:
+    def parts() -> set[str]:
+        return {name.split(".")[0] for name in assumptions()}
+
+    assert parts() == {"host", "link", "device", "copy", "loader", "dram"}
+    machine = shipped_file("nearmemory/enzian.toml").replace('size = { value = "0B"', 'size = { value = "1MiB"')
+    monkeypatch.setattr(programs, "shipped_file", lambda _name: machine)
+    assert "memory_cache" in parts()
+    assert assumptions()["memory_cache.line"] == ["4KiB"]

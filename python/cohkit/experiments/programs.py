@@ -37,6 +37,8 @@ MCC_CYCLE_S = 3.333e-9
 """Cycle time of a near-memory core in seconds, at 300 MHz."""
 _FOLDER = "nearmemory/"
 _MACHINE = "nearmemory/enzian.toml"
+_OPTIONAL_PARTS = {"prefetcher": "streams", "memory_cache": "size"}
+"""Tables of the machine that describe an optional part, with the quantity of its size."""
 PART = "near-memory"
 """Name of the machine in names of assumed quantities."""
 _HOST_MIB = 512
@@ -234,11 +236,22 @@ def _is_time_or_rate(text: str) -> bool:
     return text.endswith(("s", "Hz"))
 
 
+def _is_absent(part: str, quantities: dict[str, Any]) -> bool:
+    """Return true if the machine lacks an optional part: the quantity of its size is 0."""
+    size = _OPTIONAL_PARTS.get(part)
+    return size is not None and quantities[size]["value"] in (0, "0B")
+
+
 def assumptions() -> dict[str, list[str]]:
-    """Return the quantities of the machine that have a range, each with the bounds that differ from its value."""
+    """Return the quantities of the machine that have a range, each with the bounds that differ from its value.
+
+    Quantities of a part that the machine lacks have no effect, and are omitted.
+    """
     ranges: dict[str, list[str]] = {}
     for part, quantities in tomllib.loads(shipped_file(_MACHINE)).items():
-        for name, quantity in quantities.items() if isinstance(quantities, dict) else ():
+        if not isinstance(quantities, dict) or _is_absent(part, quantities):
+            continue
+        for name, quantity in quantities.items():
             fields: dict[str, Any] = quantity
             if bounds := [str(end) for end in fields.get("range", []) if end != fields["value"]]:
                 ranges[f"{part}.{name}"] = bounds

@@ -10,11 +10,12 @@ use cohkit_application::remote_writes::RemoteWrites;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_sim::components::hosts::TrafficTotals;
 use cohkit_sim::explain::FailureKind;
-use cohkit_sim::platform::Platform;
+use cohkit_sim::platform::{Memory, Platform};
 use cohkit_sim::scenario::Performance;
 use cohkit_sim::simulation::{play_while, RunError, Setup};
 use orderings::{correct_orderings, machine, ordering, orderings, setup};
 use setups::seeds;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Runs a setup; a failure names the label.
@@ -366,6 +367,50 @@ fn release_costs_two_messages_per_other_home() {
         assert_eq!(requests, sent("Notify"));
         let epoch_ends = sent("Release") + sent("EmptyRelease");
         assert_eq!(sent("ReleaseAck"), epoch_ends);
+    }
+}
+
+/// Each of the eight slices of a host has a directory of its own if each is a home. A release then notifies the slices
+/// in which the thread has stored since the last release, except that of the flag; each of them notifies that one. With
+/// one directory for all slices of a host, a release notifies none.
+#[test]
+fn directories_of_slices_notify_each_other() {
+    let tables = [("counters", 8), ("slots", 16), ("notes", 16)];
+    let sizes = [("epochs", 32), ("entries", 16), ("most", 255)];
+    let cord = |homes| ordering("cord", &[&[("homes", homes)][..], &sizes, &tables].concat());
+    let (slices, releases) = (8, 10);
+    let mut by_slice = machine();
+    by_slice.home.slices.value = 1;
+    if let Memory::Bram(channels) = &mut by_slice.memory {
+        channels.ports.value = 1;
+    }
+    for stores in [1, 3, 8, 20] {
+        let mut scenario = write_scenario(1, stores, releases);
+        scenario.releases_per_check = 0;
+        let scenario = Arc::new(scenario);
+        let sent = |protocol: &Protocol, platform: &Platform| {
+            let performance = play_or_panic(&setup(protocol, platform, scenario.clone()), "cord");
+            assert_eq!(
+                performance.statistics.sent("Release"),
+                Some(releases.into())
+            );
+            ["NotifyRequest", "Notify", "EmptyRelease"]
+                .map(|message| performance.statistics.sent(message).unwrap())
+        };
+        // Successive lines of a host are in successive slices. The flag is in the first line, before those of the data.
+        let notified = |release: u32| {
+            let lines = (0..stores).map(|store| 1 + release * stores + store);
+            let stored: BTreeSet<u32> = lines.map(|line| line % slices).collect();
+            stored.iter().filter(|slice| **slice != 0).count() as u64
+        };
+        let expected = (0..releases).map(notified).sum();
+        let label = format!("{stores} stores");
+        assert_eq!(
+            sent(&cord(64), &by_slice),
+            [expected, expected, 0],
+            "{label}"
+        );
+        assert_eq!(sent(&cord(8), &machine()), [0, 0, 0], "{label}");
     }
 }
 
