@@ -12,7 +12,7 @@ use cohkit_base::words::counted;
 use cohkit_chart::Text;
 use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::kinds::Kinds;
-use cohkit_litmus::on_ports::{observe, unsupported, PortRunError};
+use cohkit_litmus::port_runs::{observe, unsupported, PortRunError};
 use cohkit_litmus::program::Outcome;
 use cohkit_litmus::run::RunResult;
 use cohkit_litmus::timed::SeedOutcomes;
