@@ -350,9 +350,7 @@ mod tests {
     /// Runs a shape on `msi` and on a memory, 100 times.
     fn run(name: &str, memory: &mut Memory) -> Result<Report, TestError> {
         let test = Test::shape(name).expect("a shape");
-        let source = Source::read(Path::new(MSI), false)
-            .ok()
-            .expect("a shipped protocol");
+        let source = Source::read(Path::new(MSI), false).expect("a shipped protocol");
         let memory_system = MemorySystem {
             source: Some(&source),
             lower: None,
