@@ -1,6 +1,6 @@
 //! Litmus tests: outcomes of small programs that a memory model allows, and outcomes on a protocol.
 
-mod on_ports;
+mod port_runs;
 mod request;
 mod timed;
 
@@ -35,7 +35,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use on_ports::{run_test_on_ports, PortSystems};
+pub use port_runs::{run_test_on_ports, PortSystems};
 pub use request::{CoreModel, LitmusRequest, MemoryModel, OutcomeBasis};
 
 /// A litmus test, and its file if it has one.

@@ -24,7 +24,7 @@
 //! * [`conformance_batch`]: batches of programs on a protocol, checked against a memory model;
 //! * [`conformance_report`]: conformance of a protocol to its memory model, by the classic programs;
 //! * [`timed`]: outcomes in the simulator, with random delays;
-//! * [`on_ports`]: outcomes at the processor ports of a memory system, such as hardware.
+//! * [`port_runs`]: outcomes at the processor ports of a memory system, such as hardware.
 //!
 //! Each location occupies its own line.
 //!
@@ -72,8 +72,8 @@ pub mod kinds;
 pub mod lines;
 pub mod machine;
 pub mod models;
-pub mod on_ports;
 mod piece;
+pub mod port_runs;
 mod power;
 pub mod print;
 pub mod program;

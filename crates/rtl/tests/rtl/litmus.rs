@@ -4,7 +4,7 @@ use crate::agents::Printed;
 use crate::systems::{printed_files, program, seed_faults, Fault};
 use cohkit_litmus::cycles::named;
 use cohkit_litmus::kinds::Kinds;
-use cohkit_litmus::on_ports::{observe, PortRunError};
+use cohkit_litmus::port_runs::{observe, PortRunError};
 use cohkit_litmus::program::{Outcome, Program};
 use cohkit_litmus::run::{run, Options, RunResult};
 use cohkit_litmus::timed::SeedOutcomes;
@@ -196,7 +196,7 @@ fn accesses_that_ports_lack_are_refused() {
     let printed = Printed::shipped("msi", &[2]);
     let kinds = Kinds::from(2);
     let refused =
-        cohkit_litmus::on_ports::unsupported(&printed.protocol, &kinds, &shape("SB+swps"));
+        cohkit_litmus::port_runs::unsupported(&printed.protocol, &kinds, &shape("SB+swps"));
     assert_eq!(
         refused.as_deref(),
         Some("P0 needs an access that processor ports lack: atomic access")

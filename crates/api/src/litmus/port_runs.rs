@@ -12,7 +12,7 @@ use cohkit_base::words::counted;
 use cohkit_chart::Text;
 use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::kinds::Kinds;
-use cohkit_litmus::on_ports::{observe, unsupported, PortRunError};
+use cohkit_litmus::port_runs::{observe, unsupported, PortRunError};
 use cohkit_litmus::program::Outcome;
 use cohkit_litmus::run::RunResult;
 use cohkit_litmus::timed::SeedOutcomes;
@@ -350,9 +350,7 @@ mod tests {
     /// Runs a shape on `msi` and on a memory, 100 times.
     fn run(name: &str, memory: &mut Memory) -> Result<Report, TestError> {
         let test = Test::shape(name).expect("a shape");
-        let source = Source::read(Path::new(MSI), false)
-            .ok()
-            .expect("a shipped protocol");
+        let source = Source::read(Path::new(MSI), false).expect("a shipped protocol");
         let memory_system = MemorySystem {
             source: Some(&source),
             lower: &[],
