@@ -164,7 +164,7 @@ impl Test {
         let known_names: Vec<&str> = lower.iter().map(|level| level.name.as_str()).collect();
         let placements = match names {
             Some(names) => {
-                let missing = "the composition has no lower level";
+                let missing = "the composition has no inner protocol";
                 Kinds::parse_names(names, (&known_names, missing), &self.program)
                     .map(|kinds| vec![kinds])
             }
@@ -387,16 +387,19 @@ impl LitmusOptions {
         Some(self.threads.get(thread?)?.cores)
     }
 
-    /// True if threads have different cores or memory models.
-    fn has_mixed_threads(&self) -> bool {
-        let first = self.threads.first();
-        let differs = |thread: &ThreadModel| Some(thread) != first;
-        self.threads.iter().any(differs)
+    /// True if threads have different cores.
+    fn has_mixed_cores(&self) -> bool {
+        self.threads.iter().any(|thread| thread.cores != self.cores)
+    }
+
+    /// True if threads have different memory models.
+    fn has_mixed_models(&self) -> bool {
+        self.threads.iter().any(|thread| thread.model != self.model)
     }
 
     /// Name of the memory model, or the names of those of the threads.
     fn model_name(&self) -> String {
-        if !self.has_mixed_threads() {
+        if !self.has_mixed_models() {
             return self.model.to_string();
         }
         let threads = self.threads.iter().enumerate();
@@ -479,7 +482,7 @@ pub fn run_test(
     let litmus_options = memory_system.litmus_options(request, test);
     match (memory_system.source, request.simulate) {
         (Some(_), Some(_)) if !is_simulated(memory_system) => {
-            let message = "error: the simulator runs one coherent protocol below another, and no clusters of other kinds";
+            let message = "error: the simulator needs one inner protocol, without `guarantee none`";
             Err(Failure::new(ExitStatus::BadInput, message).into())
         }
         (Some(source), Some(seeds)) => {
@@ -855,7 +858,7 @@ fn quantifier_key(program: &Program) -> &'static str {
 impl LitmusOptions {
     /// Core model, for JSON.
     fn cores_key(&self) -> &'static str {
-        match self.has_mixed_threads() {
+        match self.has_mixed_cores() {
             true => "of_each_cluster",
             false => cores_key(self.cores),
         }
@@ -863,7 +866,7 @@ impl LitmusOptions {
 
     /// Memory model, for JSON.
     fn model_key(&self) -> &'static str {
-        match self.has_mixed_threads() {
+        match self.has_mixed_models() {
             true => "compound",
             false => self.model.name(),
         }
@@ -931,7 +934,7 @@ impl ExploredTest {
     fn text(&self, protocol: Option<&str>) -> String {
         let program = &self.program;
         let name = &program.name;
-        let cores = match self.options.has_mixed_threads() {
+        let cores = match self.options.has_mixed_cores() {
             true => "of each cluster",
             false => cores_text(self.options.cores),
         };

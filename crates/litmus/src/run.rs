@@ -164,9 +164,10 @@ pub fn run_on_clusters(
     options: &Options,
     should_continue: &mut dyn FnMut() -> bool,
 ) -> Vec<RunResult> {
-    let protocols = kinds.iter().map(|kind| kind.protocol);
+    // Protocols without a thread have no caches.
+    let used_kinds = kind_of_thread.iter().map(|&kind| kinds[kind].protocol);
     let is_joined = std::iter::once(upper.0)
-        .chain(protocols)
+        .chain(used_kinds)
         .any(|protocol| protocol.joins_lines().is_some());
     let locations = programs.iter().map(|program| program.locations.len()).max();
     let lines = match is_joined {

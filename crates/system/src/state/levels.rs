@@ -13,10 +13,11 @@
 //! An inner transaction that has begun therefore needs nothing from outside, and a waiting request holds no resource.
 //!
 //! A cluster without hardware coherence (`guarantee none`) is *untracked*: its copies may be stale, so they need no
-//! outer permission, and its home needs one only while it reads or writes memory. A step that lowers the outer
-//! permission waits until the home of an untracked cluster is in a stable state without a memory operation; no local
-//! operation is requested. Single writer, data value and inclusion are not checked for its copies. What its home
-//! reads from memory must be current.
+//! outer permission, and its home needs one only during a transaction. Its caches send all stores to the home, and
+//! write back no lines: a composition with any other protocol is rejected. A step that lowers the outer permission
+//! waits until the home of an untracked cluster is in a stable state and has deferred no store; no local operation is
+//! requested. Single writer, data value and inclusion are not checked for its copies. What its home reads from memory
+//! must be current. Such a home is written as rows, so its memory acts at once.
 //!
 //! Each rule was left out in turn, for two L2s of `mesi.coh` with one L1 of `mesi-l1.coh` each. Without any one of the
 //! first three, inclusion, the data value or quiescence is violated. Without the last, no property is violated, in
@@ -27,7 +28,7 @@ use cohkit_protocol::controller::{Access, Event};
 use cohkit_protocol::execute::{Outcome, Trigger};
 use cohkit_protocol::protocol::Permission;
 
-use super::{CompletedAccess, Lock, Operation, Payload, Step, StepError, System, SystemState};
+use super::{Arrival, CompletedAccess, Lock, Payload, Step, StepError, System, SystemState};
 use crate::agent::Violation;
 use crate::data::{Data, Extent};
 use crate::hierarchy;
@@ -276,15 +277,14 @@ impl<D: Data> Clusters<D> {
             && line_state.lock == Lock::Unlocked
     }
 
-    /// True if a cluster allows the outer permission to fall to `permission`: an untracked one if its home does not use
-    /// memory, any other if its home holds a lock.
+    /// True if a cluster allows the outer permission to fall to `permission`: an untracked one if its home is in a stable
+    /// state and has deferred no store, any other if its home holds a lock.
     fn may_lower(&self, levels: &Levels, number: u8, line: u8, permission: Permission) -> bool {
         let cluster = levels.cluster(number);
         let line_state = &self.inner[usize::from(number)].lines[usize::from(line)];
         if !cluster.is_tracked() {
             let home_state = usize::from(line_state.home.state);
             return cluster.system.home.states[home_state].is_stable()
-                && line_state.operation == Operation::Idle
                 && line_state.deferred_store.is_none();
         }
         match line_state.lock {
@@ -442,12 +442,22 @@ impl<D: Data> Clusters<D> {
             }
             _ => {}
         }
+        let line_at = |arrival| inner.network.at(arrival).map_or(0, |flight| flight.line);
         let line = match step {
-            Step::Access(line, ..) | Step::Hit(line, _) => line,
-            Step::Deliver(arrival) | Step::DeliverChoosing(arrival, _) => {
-                inner.network.at(arrival).map_or(0, |f| f.line)
-            }
-            _ => 0,
+            Step::Access(line, ..)
+            | Step::Hit(line, _)
+            | Step::MemoryOperation(line)
+            | Step::MemoryData(line, _)
+            | Step::MemoryDone(line)
+            | Step::RequestLocal(line, _)
+            | Step::Local(line)
+            | Step::Unlock(line)
+            | Step::DeviceWrite(line)
+            | Step::RaiseBacking(line, _)
+            | Step::LowerBacking(line, _)
+            | Step::ExternalWrite(line) => line,
+            Step::Deliver(arrival) | Step::DeliverChoosing(arrival, _) => line_at(arrival),
+            Step::StallAtHead(order) => line_at(Arrival::Ordered(order)),
         };
         let take = |system_state: &mut SystemState<D>| {
             system_state.take_recording(&cluster.system, step, completed)
@@ -498,8 +508,9 @@ impl<D: Data> Clusters<D> {
             for (line, memory) in memories_after.iter().enumerate() {
                 self.outer.lines[line].remotes[index].copy = memory.clone();
             }
-            // A store that the home has performed is one of the outer cache, too.
-            if is_in_memory {
+            // A store that the home has performed is one of the outer cache, too. Caches of an untracked cluster store
+            // nothing themselves.
+            if is_in_memory || !levels.cluster(number).is_tracked() {
                 let memory = memories_after[usize::from(line)].clone();
                 self.store_in_place(levels, number, line, memory)?;
             }
@@ -717,13 +728,13 @@ impl LevelPermissions {
         let is_stale = |copy: &D::Copy| !system_state.data.is_current(line, copy);
         if !system.protocol.guarantee.coherent {
             let mut flights = system_state.network.flights();
-            // Without staleness in the data, copies that were read earlier cannot be told from stale ones.
+            // Without staleness in the data, copies that were read earlier cannot be distinguished from stale ones.
             let has_stale_read = D::TRACKS_STALENESS
-                && (flights.any(|flight| {
+                && flights.any(|flight| {
                     flight.line == line
                         && flight.from.is_none()
                         && matches!(&flight.carried, Payload::Line(copy) if is_stale(copy))
-                }) || matches!(&line_state.operation, Operation::Sampled(copy) if is_stale(copy)));
+                });
             return LevelPermissions {
                 highest: Permission::None,
                 holders: 0,

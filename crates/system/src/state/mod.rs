@@ -333,11 +333,9 @@ impl<D: Data> SystemState<D> {
 
     /// Records that a write makes all copies of a line stale. `includes_memory` is false for a partial write in memory.
     fn mark_copies_stale(&mut self, system: &System, line: u8, includes_memory: bool) {
-        if !system.facts.coherent {
-            return;
-        }
+        // Atomic accesses are atomic without the coherence guarantee, too.
         self.mark_responses_stale(line);
-        if !D::TRACKS_STALENESS {
+        if !system.facts.coherent || !D::TRACKS_STALENESS {
             return;
         }
         let line_state = &mut self.lines[usize::from(line)];

@@ -160,6 +160,131 @@ fn bridges_follow_the_rules_between_levels() {
     }
 }
 
+/// Caches whose home defers a store until a cache has answered, in a transient state.
+const DEFERRED: &str = "
+protocol deferred \"stores that the home defers\"
+line 64 bytes
+guarantee none
+channels { request remote -> home; answer remote -> home; grant home -> remote }
+messages {
+  request: Read, Write (partial store), Atomic (partial store), WriteLine (store)
+  answer: Ok
+  grant: Data (line), Ack, Old (line), Ask
+}
+remote cache {
+  states { I; V reads; IV waits Data; IW waits Ack; IA waits Old }
+  I     | load       | send Read      | IV
+  I V   | store      | send Write     | IW
+  I V   | write_line | send WriteLine | IW
+  I V   | atomic     | send Atomic    | IA
+  V     | evict      |                | I
+  IV    | Data       |                | V
+  IW    | Ack        | done           | I
+  IA    | Old        | done           | I
+  IW IA | Ask        | send Ok        | stay
+}
+home memory {
+  states { L; D waits Ok; A waits Ok }
+  variables { w: remote }
+  L   | Read                        | send Data                             | stay
+  L   | Write WriteLine             | defer, w := sender, send Ask          | D
+  L   | Atomic                      | defer, w := sender, send Ask          | A
+  D   | Ok                          | write deferred, w := none, send Ack   | L
+  A   | Ok                          | send Old, write deferred, w := none   | L
+  D A | Read Write WriteLine Atomic | stall
+}
+system two { remotes 2; lines 1 }
+";
+
+/// A home keeps the outer permission while it has deferred a store, in a transient state or in a stable one.
+#[test]
+fn homes_keep_the_outer_permission_while_a_store_is_deferred() {
+    let stable = changed(DEFERRED, "L; D waits Ok; A waits Ok", "L; D; A");
+    for gpu in [DEFERRED, &stable] {
+        let clusters = [(L1, 1, 1), (gpu, 1, 1)];
+        let (found, transitions, _) = size(rows(MESI, &clusters, true));
+        assert_eq!((found, transitions), (51_607, 217_459), "{gpu}");
+    }
+}
+
+/// Caches whose home reads memory only when a cache has answered.
+const DELAYED_READS: &str = "
+protocol delayed_reads \"reads of memory in the middle of a transaction\"
+line 64 bytes
+guarantee none
+channels { request remote -> home; answer remote -> home; grant home -> remote }
+messages { request: Read; answer: Ok; grant: Data (line), Ask }
+remote cache {
+  states { I; V reads; IV waits Data }
+  I  | load  | send Read | IV
+  V  | evict |           | I
+  IV | Ask   | send Ok   | stay
+  IV | Data  |           | V
+}
+home memory {
+  states { L; R waits Ok }
+  L | Read | send Ask  | R
+  R | Ok   | send Data | L
+  R | Read | stall
+}
+system two { remotes 2; lines 1 }
+";
+
+/// A home keeps the outer permission in a transient state: it may still read memory.
+#[test]
+fn homes_keep_the_outer_permission_in_a_transient_state() {
+    size(rows(MESI, &[(L1, 1, 1), (DELAYED_READS, 1, 1)], true));
+}
+
+/// Caches whose home serves others between the read and the write of an atomic access.
+const SPLIT_ATOMICS: &str = "
+protocol split_atomics \"atomic accesses in two steps\"
+line 64 bytes
+guarantee none
+channels { request remote -> home; grant home -> remote }
+messages {
+  request: Read, Write (partial store), Atomic, Bytes (partial store)
+  grant: Data (line), Ack, Old (line)
+}
+remote cache {
+  states { I; V reads; IV waits Data; IW waits Ack; IA waits Old; IB waits Ack }
+  I   | load   | send Read   | IV
+  I V | store  | send Write  | IW
+  I V | atomic | send Atomic | IA
+  V   | evict  |             | I
+  IV  | Data   |             | V
+  IW  | Ack    | done        | I
+  IA  | Old    | send Bytes  | IB
+  IB  | Ack    | done        | I
+}
+home memory {
+  states { L }
+  L | Read        | send Data       | stay
+  L | Write Bytes | write, send Ack | stay
+  L | Atomic      | send Old        | stay
+}
+system one { remotes 1; lines 1 }
+";
+
+/// A store of another cluster between the two steps of an atomic access is found. With one cache, there is no such
+/// store.
+#[test]
+fn atomic_accesses_are_atomic_across_clusters() {
+    size(rows(MESI, &[(SPLIT_ATOMICS, 1, 1)], true));
+    for clusters in [
+        vec![(SPLIT_ATOMICS, 1, 2)],
+        vec![(SPLIT_ATOMICS, 1, 1), (L1, 1, 1)],
+    ] {
+        let Found::Violated { errors, .. } = rows(MESI, &clusters, true) else {
+            panic!("expected a violation");
+        };
+        let StepError::Violated(violation) = &errors[0] else {
+            panic!("{errors:?}");
+        };
+        assert_eq!(violation.property, "atomicity");
+    }
+}
+
 /// Rows of a bridge that violates a property are not printed.
 #[test]
 fn faulty_bridges_have_no_table() {

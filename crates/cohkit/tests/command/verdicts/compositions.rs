@@ -149,6 +149,43 @@ fn clusters_of_different_protocols_are_judged_together() {
             = help: name the remotes of another used protocol: `INNER.home over OUTER.cache`
         "#]],
     );
+    // Stores of caches without coherence must reach their home as stores.
+    let gpu = fs::read_to_string(shipped_protocol("self-invalidate.coh"));
+    let gpu = gpu.expect("the file can be read");
+    let stores = gpu.replace("  V   reads\n", "  V   reads writes\n");
+    let writes_back = gpu
+        .replace("Read, ReadOnce,", "Read, PutV (line), ReadOnce,")
+        .replace("                | I        # silent", "send PutV       | I")
+        .replace(
+            "  L       | Read                |",
+            "  L | PutV | write | stay\n  L       | Read                |",
+        );
+    for (text, expected) in [
+        (
+            stores,
+            expect![[r#"
+        error[misplaced]: `self_invalidate` has `guarantee none`, and write permission in `V`
+        = help: caches without coherence below another cache must send every store to their home
+    "#]],
+        ),
+        (
+            writes_back,
+            expect![[r#"
+                error[misplaced]: `self_invalidate` has `guarantee none`, and its home takes lines in `PutV`
+                = help: a line that is written back may be older than a store of another cluster; send stores instead
+            "#]],
+        ),
+    ] {
+        fs::write(folder.path().join("gpu.coh"), text).expect("the file can be written");
+        rejected(
+            "use \"gpu.coh\" as gpu\nnode card { gpu.home over outer.cache }",
+            expected,
+        );
+    }
+    rejected("use \"self-invalidate.coh\" as gpu\nnode socket { cpu.home over outer.cache }\nnode card { gpu.home over outer.cache }\nsystem s { outer.home 1; socket 1 { cpu.l1 1 }; gpu.cache 1; outer.lines 1 }", expect![[r#"
+        error[missing-block]: `s` has no home of `gpu`
+        = help: count the node in which `gpu.home` is over a cache of `outer`, or leave out its `use`
+    "#]]);
     rejected("node card { cpu.home over outer.cache }\nsystem s { outer.home 1; outer.cache 1; card 1 { cpu.l1 1 }; outer.lines 1 }", expect![[r#"
         error[out-of-range]: `s` has 1 homes of `cpu`, and 2 caches that can hold their memory
         = help: count the node in which one is over the other, and do not count either outside it

@@ -2,6 +2,7 @@
 
 use super::{number_in_range, report_unknown, set_once, Names};
 use crate::composition::{Composition, JointSystem, LevelBinding, Node, Place, Space};
+use crate::controller::Event;
 use crate::protocol as p;
 use crate::protocol::{Home, Protocol};
 use crate::remotes::{KindId, Remotes};
@@ -240,6 +241,8 @@ impl<'a> Composer<'a, '_> {
                 } else if let Some(name) = incoherent {
                     let text = format!("`{name}` has `guarantee none`, and caches at the outer level");
                     reject(backing.name.span, &text, "the outer protocol must be coherent; only an inner one may have `guarantee none`")
+                } else if let Some((feature, help)) = self.spaces[inner].as_ref().and_then(|used| untracked_limit(&used.protocol)) {
+                    reject(part.name.span, &feature, help)
                 } else if let Some((name, feature)) = coupled_lines {
                     let text = format!("`{name}` has {feature}");
                     reject(backing.name.span, &text, "levels are joined line by line")
@@ -379,6 +382,16 @@ impl<'a> Composer<'a, '_> {
         };
         number_in_range(total, 1, p::System::MAX_REMOTES.into(), &subject, self.sink)?;
         let level = self.levels.iter().find(|level| level.inner == space);
+        if let (Some(level), 0) = (level, counts.homes[space]) {
+            let outer = self.spaces[level.outer].as_ref()?;
+            let text = format!("`{}` has no home of `{}`", name.text, used.name);
+            let missing = Diagnostic::new(Code::MissingBlock, name.span, text);
+            self.sink.push(missing.note(format!(
+                "count the node in which `{}.home` is over a cache of `{}`, or leave out its `use`",
+                used.name, outer.name
+            )));
+            return None;
+        }
         // An inner level has the lines of the outer one. Each cache of the outer level has one home over it.
         let line_space = level.map_or(space, |level| level.outer);
         let homes = level.map_or(1, |level| {
@@ -442,6 +455,43 @@ impl<'a> Composer<'a, '_> {
             span: name.span,
         })
     }
+}
+
+/// Feature of a protocol with `guarantee none` that excludes its home from being over a cache, with help; `None` if
+/// there is none. Copies without coherence are not tracked, so the cache above knows of a store only if the home
+/// performs it, and a line that is written back may be older than another cluster's store.
+fn untracked_limit(protocol: &Protocol) -> Option<(String, &'static str)> {
+    if protocol.guarantee.coherent {
+        return None;
+    }
+    let name = &protocol.name;
+    let states = &protocol.remote.states;
+    if let Some(state) = states
+        .iter()
+        .find(|state| state.permission == p::Permission::Write)
+    {
+        let feature = format!(
+            "`{name}` has `guarantee none`, and write permission in `{}`",
+            state.name
+        );
+        return Some((
+            feature,
+            "caches without coherence below another cache must send every store to their home",
+        ));
+    }
+    // The home of such a protocol is written as rows.
+    let Home::Controller(home) = &protocol.home else {
+        return None;
+    };
+    let written_back = home.rules.iter().find_map(|row| match row.event {
+        Event::Message(id) if protocol.message(id).carries.line() => Some(protocol.message(id)),
+        _ => None,
+    })?;
+    let feature = format!(
+        "`{name}` has `guarantee none`, and its home takes lines in `{}`",
+        written_back.name
+    );
+    Some((feature, "a line that is written back may be older than a store of another cluster; send stores instead"))
 }
 
 /// Numbers of agents and lines of each space in a system.
