@@ -91,7 +91,7 @@ class Bounds(NamedTuple):
 _RELATIONS: tuple[Relation, ...] = get_args(Relation)
 _LOWER, _UPPER = "at_least", "at_most"
 _BOUNDS = {_LOWER, _UPPER}
-_RESULT = {"published", "says", "blind", *_BOUNDS, *_RELATIONS}
+_RESULT = {"published", "says", "blind", "use", *_BOUNDS, *_RELATIONS}
 
 
 class Published:
@@ -252,18 +252,19 @@ class Published:
         return file in self._used_files
 
     def use(self, key: str) -> Use:
-        """Return the use of a number, from the nearest enclosing table that states it; otherwise `prediction`.
+        """Return the use of a number, its own or that of the nearest enclosing table; otherwise `prediction`.
 
         Raises:
-            InputError: the `use` of a table is invalid.
+            InputError: the `use` of a number or table is invalid.
 
         """
+        entries, file = self._entries.get(key, ({}, ""))
+        if "use" in entries:
+            return _use(entries["use"], key, file)
         for table in _enclosing_tables(key):
             if f"{table}.use" in self._leaves:
                 use, file = self._leaves[f"{table}.use"]
-                if use not in ("calibration", "prediction"):
-                    raise InputError(f"{file}: {table}.use: {use!r} is neither calibration nor prediction")
-                return use
+                return _use(use, table, file)
         return "prediction"
 
     def source(self, key: str) -> str | None:
@@ -278,6 +279,13 @@ class Published:
     def _nearest(self, key: str, name: str) -> str | None:
         candidates = (f"{table}.{name}" for table in _enclosing_tables(key))
         return next((str(self._leaves[candidate][0]) for candidate in candidates if candidate in self._leaves), None)
+
+
+def _use(use: object, key: str, file: str) -> Use:
+    """Return a valid use of a number or table."""
+    if use == "calibration" or use == "prediction":  # noqa: PLR1714 -- this form narrows the type
+        return use
+    raise InputError(f"{file}: {key}.use: {use!r} is neither calibration nor prediction")
 
 
 def _merge(target: dict[str, tuple[Any, str]], source: dict[str, tuple[Any, str]]) -> None:
@@ -314,6 +322,8 @@ def _validate_entries(key: str, table: dict[str, Any], file: str) -> dict[str, A
     for name in ("says", *_RELATIONS):
         if not isinstance(table.get(name, ""), str):
             raise InputError(f"{file}: {key}.{name}: {table[name]!r} is no text")
+    if "use" in table:
+        _use(table["use"], key, file)
     return {name: value for name, value in table.items() if name != "published"}
 
 

@@ -108,11 +108,11 @@ def test_every_shipped_number_has_a_source_and_a_use(root: Path) -> None:
         assert published.source(key), key
     assert published.use("enzian.clean_invalidate.latency.dc_ddr") == "calibration"
     assert published.value("enzian.resources.eci.lut_percent", unit=PERCENT) == 7.9
-    # Nothing is fitted to the external bandwidth: the machine derives it.
+    # The size of the host's pages is fitted to the external bandwidth.
     text = (root / "experiments/published.toml").read_text()
     from_repository = Published(text, file="published.toml")
     assert from_repository.value("proxics.host.external_bandwidth", unit="GB/s") == pytest.approx(9.1)
-    assert from_repository.provenance("proxics.host.external_bandwidth") == "known"
+    assert from_repository.provenance("proxics.host.external_bandwidth") == "fitted"
     assert from_repository.provenance("proxics.measured.internal_bandwidth") == "fitted"
     with pytest.raises(cohkit.InputError, match=r"enzian.cpu.use: 'definition' is neither calibration nor prediction"):
         published.use("enzian.cpu.clock")
