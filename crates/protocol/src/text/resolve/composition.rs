@@ -27,8 +27,10 @@ struct Composer<'a, 's> {
     nodes: Vec<Vec<Place>>,
     /// Pairs of an inner and an outer space found so far.
     levels: Vec<LevelBinding>,
-    /// True if a home over a cache was rejected; the numbers of agents are not checked then.
+    /// True if a home over a cache was rejected in the current node.
     has_rejected_level: bool,
+    /// Nodes with a rejected level, with the indices of `nodes`. Systems with such a node are not checked.
+    has_node_rejected_level: Vec<bool>,
 }
 
 /// Resolves a file that composes protocols; `load` returns the protocol of a used file.
@@ -49,6 +51,7 @@ pub(in crate::text) fn compose(
         nodes: Vec::new(),
         levels: Vec::new(),
         has_rejected_level: false,
+        has_node_rejected_level: Vec::new(),
     };
     for item in &file.items {
         if let Item::Use(used) = item {
@@ -62,11 +65,14 @@ pub(in crate::text) fn compose(
             Item::Use(_) => {}
             Item::Node(name, block) => {
                 let parts = block.items.iter();
+                composer.has_rejected_level = false;
                 let places =
                     parts.flat_map(|&(part, backing)| composer.resolve_parts(part, backing));
                 let places = places.collect();
                 if composer.node_names.declare(*name, composer.sink).is_some() {
                     composer.nodes.push(places);
+                    let is_rejected = composer.has_rejected_level;
+                    composer.has_node_rejected_level.push(is_rejected);
                 }
             }
             Item::JointSystem(name, block) => {
@@ -294,8 +300,11 @@ impl<'a> Composer<'a, '_> {
             let places = match part.space {
                 Some(_) => vec![self.resolve_place(part)?],
                 None => {
-                    let node = self.node_names.find(part.name, self.sink)?;
-                    self.nodes.get(usize::from(node))?.clone()
+                    let node = usize::from(self.node_names.find(part.name, self.sink)?);
+                    if *self.has_node_rejected_level.get(node)? {
+                        return None;
+                    }
+                    self.nodes.get(node)?.clone()
                 }
             };
             // The number of a kind may be 0; that of a node or home is at least 1.
@@ -319,7 +328,6 @@ impl<'a> Composer<'a, '_> {
                     {
                         counts.add(space, kind, count);
                     }
-                    _ if self.has_rejected_level => return None,
                     _ => {
                         let text = "only agents below a cache are counted for each cache";
                         let error = Diagnostic::new(Code::Misplaced, part.name.span, text);
@@ -330,9 +338,7 @@ impl<'a> Composer<'a, '_> {
                 }
             }
         }
-        // Without a rejected level, the numbers would have another meaning.
         if block.broken
-            || self.has_rejected_level
             || block
                 .items
                 .iter()
@@ -352,6 +358,51 @@ impl<'a> Composer<'a, '_> {
     fn ranged_count(&mut self, number: Number, min: u32) -> Option<u32> {
         let max = p::System::MAX_REMOTES.into();
         number_in_range(number, min, max, "the number is", self.sink)
+    }
+
+    /// Checks the number of homes of a space: one over each cache of an outer level, and otherwise one. `None` if a file
+    /// could not be loaded.
+    fn check_homes(&mut self, name: Name<'a>, counts: &SystemCounts, space: usize) -> Option<bool> {
+        let used = &self.spaces[space].as_ref()?.name;
+        let homes = counts.homes[space];
+        let Some(level) = self.levels.iter().find(|level| level.inner == space) else {
+            if homes != 1 {
+                let text = format!(
+                    "`{}` has {homes} homes of `{used}`, but a space has one",
+                    name.text
+                );
+                let error = Diagnostic::new(Code::OutOfRange, name.span, text);
+                self.sink
+                    .push(error.note(format!("count one node with `{used}.home`")));
+            }
+            return Some(homes == 1);
+        };
+        let outer = &self.spaces[level.outer].as_ref()?.name;
+        if homes == 0 {
+            let text = format!("`{}` has no home of `{used}`", name.text);
+            let missing = Diagnostic::new(Code::MissingBlock, name.span, text);
+            self.sink.push(missing.note(format!(
+                "count the node in which `{used}.home` is over a cache of `{outer}`, or leave out its `use`"
+            )));
+            return Some(false);
+        }
+        let over_same_level = self
+            .levels
+            .iter()
+            .filter(|other| other.outer == level.outer);
+        let all_homes: u32 = over_same_level.map(|other| counts.homes[other.inner]).sum();
+        let caches: u32 = counts.remote_counts(level.outer).iter().sum();
+        if all_homes != caches {
+            let text = format!(
+                "`{}` has {all_homes} homes over caches of `{outer}`, and {caches} caches that can hold their memory",
+                name.text
+            );
+            let error = Diagnostic::new(Code::OutOfRange, name.span, text);
+            self.sink.push(error.note(
+                "count the nodes in which one is over the other, and do not count either outside them",
+            ));
+        }
+        Some(all_homes == caches)
     }
 
     /// Builds the part of a system in one space.
@@ -382,27 +433,8 @@ impl<'a> Composer<'a, '_> {
         };
         number_in_range(total, 1, p::System::MAX_REMOTES.into(), &subject, self.sink)?;
         let level = self.levels.iter().find(|level| level.inner == space);
-        if let (Some(level), 0) = (level, counts.homes[space]) {
-            let outer = self.spaces[level.outer].as_ref()?;
-            let text = format!("`{}` has no home of `{}`", name.text, used.name);
-            let missing = Diagnostic::new(Code::MissingBlock, name.span, text);
-            self.sink.push(missing.note(format!(
-                "count the node in which `{}.home` is over a cache of `{}`, or leave out its `use`",
-                used.name, outer.name
-            )));
-            return None;
-        }
-        // An inner level has the lines of the outer one. Each cache of the outer level has one home over it.
+        // An inner level has the lines of the outer one.
         let line_space = level.map_or(space, |level| level.outer);
-        let homes = level.map_or(1, |level| {
-            let siblings = self
-                .levels
-                .iter()
-                .filter(|l| l.outer == level.outer && l.inner != space);
-            let other_homes: u32 = siblings.map(|sibling| counts.homes[sibling.inner]).sum();
-            let caches: u32 = counts.remote_counts(level.outer).iter().sum();
-            caches.saturating_sub(other_homes)
-        });
         let number = match (level, counts.lines[space]) {
             (Some(_), Some(number)) => {
                 let text = format!("the lines of `{}` are those of the caches above", used.name);
@@ -423,30 +455,13 @@ impl<'a> Composer<'a, '_> {
         };
         let max = p::System::MAX_LINES.into();
         let lines = number_in_range(number, 1, max, "the number of lines is", self.sink)?;
-        if counts.homes[space] != homes {
-            let (text, help) = match level {
-                None => (
-                    format!(
-                        "`{}` has {} homes of `{}`, but a space has one",
-                        name.text, counts.homes[space], used.name
-                    ),
-                    format!("count one node with `{}.home`", used.name),
-                ),
-                Some(_) => (
-                    format!(
-                        "`{}` has {} homes of `{}`, and {homes} caches that can hold their memory",
-                        name.text, counts.homes[space], used.name
-                    ),
-                    "count the node in which one is over the other, and do not count either outside it".into(),
-                ),
-            };
-            let error = Diagnostic::new(Code::OutOfRange, name.span, text);
-            self.sink.push(error.note(help));
+        let part_name = format!("{}.{}", name.text, used.name);
+        if !self.check_homes(name, counts, space)? {
             return None;
         }
         let kind_counts: Vec<u16> = remote_counts.iter().map(|&count| count as u16).collect();
         Some(p::System {
-            name: format!("{}.{}", name.text, used.name),
+            name: part_name,
             remotes: Remotes::new(&kind_counts)?,
             lines: lines as u8,
             parent_any: false,

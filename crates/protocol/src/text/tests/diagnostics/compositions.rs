@@ -85,7 +85,7 @@ fn levels_of_a_wrong_form_are_reported() {
           system lines { outer.home 1; l2 2 { inner.cache 1 }; outer.lines 1; inner.lines 1 }
         #                                                                                 ^ misplaced: the lines of `inner` are those of the caches above
           system alone { outer.home 1; outer.cache 1; l2 2 { inner.cache 1 }; outer.lines 1 }
-        #        ^^^^^ out-of-range: `alone` has 2 homes of `inner`, and 3 caches that can hold their memory
+        #        ^^^^^ out-of-range: `alone` has 2 homes over caches of `outer`, and 3 caches that can hold their memory
           system apart { outer.home 1 { outer.cache 1 }; outer.lines 1 }
         #                                     ^^^^^ misplaced: only agents below a cache are counted for each cache
           system none { outer.home 1; l2 2; outer.lines 1 }
