@@ -8,7 +8,6 @@
 mod code;
 mod context;
 mod guards;
-mod multisets;
 mod parameterized;
 mod range;
 mod ranges;
@@ -25,7 +24,6 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{default_libcall_names, FuncId, Module};
 pub(crate) use guards::Guards;
-use multisets::Multisets;
 use parameterized::{ParameterizedRule, MAX_PARAMETERS};
 use std::sync::Mutex;
 
@@ -124,8 +122,6 @@ pub(crate) struct Kernel {
     assumptions: Vec<Function>,
     /// Functions that judge the invariants, several conjuncts each.
     claims: Vec<Function>,
-    /// Multisets, which are sorted after the body of a rule.
-    multisets: Multisets,
 }
 
 /// A kernel, with the memory of its functions and of the data they read.
@@ -166,8 +162,9 @@ impl Native {
         threads: usize,
     ) -> Option<Native> {
         let packing = &view.packing;
+        // Only the interpreter sorts multisets.
         let has_word_count = with_words!(packing.words, _W, ()).is_some();
-        if !has_word_count || packing.words == 0 {
+        if !program.multisets.is_empty() || !has_word_count || packing.words == 0 {
             return None;
         }
         let data = Data::new(program, packing, frame);
@@ -212,7 +209,6 @@ impl Native {
             quiescent: compiled.all_plain(quiescent)?,
             assumptions: compiled.all_plain(assumptions)?,
             claims: compiled.all_plain(claims)?,
-            multisets: Multisets::new(program, packing),
         };
         Some(Native {
             kernel,
@@ -624,7 +620,7 @@ impl Kernel {
                     instance: first + rule,
                     offset: 0,
                 };
-                self.handle_successor(rule, result, parent, &mut child, &mut fired, &mut reach)?;
+                self.handle_successor(rule, result, parent, &child, &mut fired, &mut reach)?;
             }
         }
         Ok(fired)
@@ -638,7 +634,7 @@ impl Kernel {
         rule: FiredRule,
         result: u32,
         parent: &[u64; W],
-        child: &mut [u64; W],
+        child: &[u64; W],
         fired: &mut Expansion,
         reach: &mut impl FnMut(FiredRule, &[u64; W]),
     ) -> Result<(), NeedsInterpreter> {
@@ -648,7 +644,6 @@ impl Kernel {
             FALSE => return Ok(()),
             _ => return Err(NeedsInterpreter),
         }
-        self.multisets.sort(parent, child);
         fired.transitions += 1;
         if *child != *parent {
             fired.moves = true;
@@ -683,7 +678,7 @@ impl Kernel {
                 instance: rule,
                 offset: parameterized_rule.position(&values),
             };
-            self.handle_successor(fired_rule, result, parent, &mut child, fired, reach)?;
+            self.handle_successor(fired_rule, result, parent, &child, fired, reach)?;
             if !parameterized_rule.advance(&mut values) {
                 return Ok(());
             }
