@@ -7,7 +7,7 @@
 #define PART 1024
 
 int main(void) {
-  uint64_t host = nm_host(), hosts = nm_hosts(), sum = 0, word;
+  uint64_t host = nm_host(), hosts = nm_hosts(), sum = 0, word = 0;
   // Every host gets the same address.
   volatile uint64_t *far = nm_far_alloc(hosts * PART * sizeof *far);
   // Register pipes from the first host to another one, and back, are those of cores 0 and 1.
