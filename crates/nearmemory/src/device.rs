@@ -114,8 +114,8 @@ pub(crate) struct Mcc {
     fault: [u64; 3],
     /// Argument words of the next program, as written by the host.
     arguments: [u64; 4],
-    /// Start of the next granted range, from [`control::GIVE_AT`].
-    grant_start: u64,
+    /// Start of the next range that each host grants, from [`control::GIVE_AT`].
+    grant_starts: Vec<u64>,
     /// Ranges granted to the next program, with the host that has granted each; cleared when a load completes.
     granted_ranges: Vec<(usize, Range<u64>)>,
     /// Permissions of the running program; `None` if no program is running.
@@ -184,7 +184,7 @@ impl Device {
             loads: 0,
             fault: [0; 3],
             arguments: [0; 4],
-            grant_start: 0,
+            grant_starts: vec![0; hosts],
             granted_ranges: Vec::new(),
             permissions: None,
             binary: (0, true),
@@ -585,9 +585,10 @@ impl Device {
         };
         let is_idle = !matches!(mcc.state, State::Loading | State::Running);
         match offset {
-            control::GIVE_AT => mcc.grant_start = value,
+            control::GIVE_AT => mcc.grant_starts[host] = value,
             control::GIVE => {
-                let range = mcc.grant_start..mcc.grant_start.saturating_add(value);
+                let start = mcc.grant_starts[host];
+                let range = start..start.saturating_add(value);
                 mcc.granted_ranges.push((host, range));
             }
             control::LOAD | control::LOAD_UNVERIFIED if is_idle => {

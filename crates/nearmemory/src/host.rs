@@ -388,7 +388,7 @@ impl Host {
             .uplink
             .carry(now + self.platform.request.value, request.bytes());
         if let Some(timeline) = &mut queue.timeline {
-            timeline.record_request(number, core_id, &request, now);
+            timeline.record_request(number, (self.number, core_id), &request, now);
             timeline.record_transmission(self.number, true, &self.uplink.last);
         }
         let mut arrival = arrival + path / 2;

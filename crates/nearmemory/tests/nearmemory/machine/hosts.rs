@@ -4,7 +4,9 @@ use super::races::host_races;
 use super::{compile, run, run_as, run_watched, RunMode, RunResult};
 use cohkit_base::random::SplitMix64;
 use cohkit_dram::Memory;
-use cohkit_nearmemory::{CoreId, Evictions, Platform, RaceKind, RunOutcome};
+use cohkit_nearmemory::machine::{load_program, Machine};
+use cohkit_nearmemory::{Binaries, CoreId, Evictions, Platform, RaceKind, RunOutcome};
+use cohkit_riscv::elf::Image;
 use cohkit_testing::require;
 
 /// Source folder of the test programs.
@@ -404,19 +406,79 @@ fn run_ends_with_the_last_host() {
         return;
     }
     let host = compile("host", &format!("{PROGRAMS}/ends-host.c"), &[]);
-    let run_ends = |command: &str| run_watched(&machine(3, &[]), &host, command, &[], None);
+    let run_ends =
+        |command: &str, evictions| run_watched(&machine(3, &[]), &host, command, &[], evictions);
     // Arguments are the statuses of the hosts.
     for (command, status) in [("0 0 0", 0), ("0 7 3", 7), ("0 0 3", 3)] {
-        let result = run_ends(command);
+        let result = run_ends(command, None);
         assert_eq!(result.outcomes, [RunOutcome::Exit(status)], "{command}");
         let mut lines: Vec<&str> = result.text.lines().collect();
         lines.sort();
         assert_eq!(lines, ["host 0 ends", "host 1 ends", "host 2 ends"]);
     }
-    let result = run_ends("0 -1 0");
-    let [RunOutcome::Livelock(polls)] = &result.outcomes[..] else {
-        panic!("{:?}", result.outcomes);
+    // Random evictions change nothing for the polling host; those that have ended make none.
+    let rare = Evictions {
+        mean_interval: 100,
+        seed: 1,
     };
-    let core_ids: Vec<CoreId> = polls.iter().map(|poll| poll.core_id).collect();
-    assert_eq!(core_ids, [CoreId::Host { host: 1, core: 0 }]);
+    for evictions in [None, Some(rare)] {
+        let result = run_ends("0 -1 0", evictions);
+        let [RunOutcome::Livelock(polls)] = &result.outcomes[..] else {
+            panic!("{:?}", result.outcomes);
+        };
+        let core_ids: Vec<CoreId> = polls.iter().map(|poll| poll.core_id).collect();
+        assert_eq!(core_ids, [CoreId::Host { host: 1, core: 0 }]);
+    }
+}
+
+/// Hosts that wait longer than a millisecond for their accesses to registers are in no livelock.
+#[test]
+fn slow_registers_are_no_livelock() {
+    let Some(program) = ranges_program() else {
+        return;
+    };
+    durations(
+        &program,
+        "2 3",
+        16,
+        &[("device.register_interval", "100us")],
+    );
+}
+
+/// Two hosts give ranges to one core at a time: neither grant is lost, and each has its own start.
+#[test]
+fn hosts_grant_ranges_to_one_core_at_a_time() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let host = compile("host", &format!("{PROGRAMS}/gives-host.c"), &[]);
+    let channel = compile("channel", &format!("{PROGRAMS}/gives.c"), &[]);
+    let result = run(&machine(2, &[]), &host, "", &[("gives", &channel)], None);
+    assert_eq!(result.text, "sum 7\n");
+    assert_eq!(result.outcomes, [RunOutcome::Exit(0)]);
+}
+
+/// Bytes of memory that this process has in RAM.
+#[cfg(target_os = "linux")]
+fn resident_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").expect("a file of Linux");
+    let pages = text.split(' ').nth(1).expect("the pages in RAM");
+    pages.parse::<u64>().expect("a number") * 4096
+}
+
+/// Unused memory of further hosts takes no memory of the simulator: 16 hosts with 256 MiB each have 4 GiB.
+#[test]
+#[cfg(target_os = "linux")]
+fn unused_memory_of_hosts_is_not_allocated() {
+    let Some(program) = ranges_program() else {
+        return;
+    };
+    let image = Image::read(&program).expect("a valid ELF program");
+    let (main, system) = load_program(&image, 256 << 20, "").expect("the program fits in memory");
+    let before = resident_bytes();
+    let platform = machine(16, &[]);
+    let machine = Machine::new(&platform, main, system, &image, Binaries::default(), None);
+    let allocated = resident_bytes().saturating_sub(before);
+    assert_eq!(machine.host_count(), 16);
+    assert!(allocated < 1 << 30, "{allocated}");
 }
