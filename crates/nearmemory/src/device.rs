@@ -309,17 +309,20 @@ impl Device {
                 self.write_far_for_host(queue, now, (address, AccessKind::WriteWord(size)), number);
             }
             Request::ReadWord(address, _) => {
-                if let Some(races) = &mut queue.races {
-                    races
-                        .synchronisation
-                        .send_response(number, channel_of_register(address));
+                if let Some((races, channel)) =
+                    queue.races.as_mut().zip(channel_of_register(address))
+                {
+                    races.synchronisation.send_response(number, channel);
                 }
                 let value = self.read_register(host, address);
                 self.send_register_response(queue, now, number, Response::Word(value));
             }
             Request::WriteWord(address, _, value) => {
                 if let Some(races) = &mut queue.races {
-                    races.receive_request(number, channel_of_register(address));
+                    match channel_of_register(address) {
+                        Some(channel) => races.receive_request(number, channel),
+                        None => races.synchronisation.discard_request(number),
+                    }
                 }
                 self.write_register(queue, now, host, (address, value));
                 self.send_register_response(queue, now, number, Response::Written);
@@ -965,12 +968,20 @@ fn register_position(address: u64) -> (usize, u64) {
     )
 }
 
-/// Returns the synchronisation channel that an access to a register uses, for the race detector.
-fn channel_of_register(address: u64) -> SyncChannel {
+/// Returns the synchronisation channel that an access to a register uses, for the race detector; `None` for a constant
+/// or a counter, whose value shows no action of another program.
+fn channel_of_register(address: u64) -> Option<SyncChannel> {
     let (mcc, offset) = register_position(address);
     match offset {
-        control::LOAD_STATE => SyncChannel::Load(mcc),
-        offset if offset < control::STATE => SyncChannel::Register(mcc, offset / 8),
-        _ => SyncChannel::Control(mcc),
+        control::LOAD_STATE => Some(SyncChannel::Load(mcc)),
+        control::MCCS
+        | control::FAR_BYTES
+        | control::LAST_CACHE
+        | control::LAST_CACHE_MISSES
+        | control::HOST
+        | control::HOSTS
+        | control::COUNTERS.. => None,
+        offset if offset < control::STATE => Some(SyncChannel::Register(mcc, offset / 8)),
+        _ => Some(SyncChannel::Control(mcc)),
     }
 }

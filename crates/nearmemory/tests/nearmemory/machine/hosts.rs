@@ -106,12 +106,40 @@ fn each_missing_step_between_hosts_is_a_race() {
     }
 }
 
+/// Notices between hosts with two cores each: a core that uses the notice of the other core, a line of a scratchpad that
+/// always misses, and a load that is not complete at its notice. The host is one agent for the detector.
+#[test]
+fn cores_of_a_host_are_one_agent_between_hosts() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    use RaceKind::{StaleFetch, StaleLoad, UnorderedRead};
+    let (loads, stores) = ("loaded = far[0];  // loads", "far[0] = 42;  // stores");
+    let early_load =
+        r##"__asm__ volatile("ld %0, 0(%2)  # loads\n sd %3, 0(%4)\n sd %3, 8(%4)\n mv %1, %0\n""##;
+    for (case, expected) in [
+        ("STALE", Some((StaleLoad, loads, stores))),
+        ("UNFLUSHED", Some((StaleFetch, loads, stores))),
+        ("ANNOUNCED", None),
+        ("POLLED", None),
+        ("IN_FLIGHT", Some((UnorderedRead, stores, early_load))),
+    ] {
+        let platform = machine(2, &[("host.cores", "2")]);
+        let races = host_races(&platform, "notices", &[&format!("-DCASE={case}")]);
+        let races: Vec<_> = (races.iter())
+            .map(|(kind, second, first)| (*kind, second.as_str(), first.as_str()))
+            .collect();
+        assert_eq!(races, Vec::from_iter(expected), "{case}");
+    }
+}
+
 /// An operation of a host in `script-host.c`: the host, the letter and the digit.
 type Operation = (u64, char, u64);
 
 /// Operations of all hosts in one order, in which each host owns all lines in turn: it drops old copies, uses the
-/// lines, writes back those in which it has stored, and notifies the next host.
-fn correct_operations(random: &mut SplitMix64, hosts: u64) -> Vec<Operation> {
+/// lines, writes back those in which it has stored, and notifies the next host. Cores of a host take turns at random,
+/// and each has a fence.
+fn correct_operations(random: &mut SplitMix64, hosts: u64, cores: u64) -> Vec<Operation> {
     let mut operations = Vec::new();
     let mut owner = 0;
     for _ in 0..6 {
@@ -134,33 +162,61 @@ fn correct_operations(random: &mut SplitMix64, hosts: u64) -> Vec<Operation> {
         }
         operations.push((owner, 'o', 0));
         let next = (owner + 1 + random.below(hosts - 1)) % hosts;
-        operations.push((owner, 't', next));
-        operations.push((next, 'r', owner));
+        let (notice, wait) = [('t', 'r'), ('n', 'q')][random.below(2) as usize];
+        operations.push((owner, notice, next));
+        operations.push((next, wait, owner));
         owner = next;
     }
-    operations
+    if cores == 1 {
+        return operations;
+    }
+    let mut of_cores = Vec::new();
+    for (host, letter, number) in operations {
+        let on_second = (host, letter.to_ascii_uppercase(), number);
+        match letter {
+            'o' => of_cores.extend([(host, letter, number), on_second]),
+            _ if random.below(2) == 0 => of_cores.push((host, letter, number)),
+            _ => of_cores.push(on_second),
+        }
+    }
+    of_cores
 }
 
-/// Removes two to six operations, or moves them before the previous operation of their host. Notices and waits for
-/// them remain in pairs.
-fn mutate(operations: &mut Vec<Operation>, random: &mut SplitMix64) {
-    for _ in 0..2 + random.below(5) {
+/// Returns the operation that waits for a notice; `None` for the other operations.
+fn wait_for((host, letter, number): Operation) -> Option<Operation> {
+    let wait = match letter.to_ascii_lowercase() {
+        't' => 'r',
+        'n' => 'q',
+        _ => return None,
+    };
+    Some((number, wait, host))
+}
+
+/// Returns an operation as one of core 0.
+fn on_first_core((host, letter, number): Operation) -> Operation {
+    (host, letter.to_ascii_lowercase(), number)
+}
+
+/// Removes two to six operations for each core of a host, or moves them before the previous operation of their host.
+/// Notices and waits for them remain in pairs.
+fn mutate(operations: &mut Vec<Operation>, random: &mut SplitMix64, cores: u64) {
+    let is_wait = |operation| matches!(on_first_core(operation).1, 'r' | 'q');
+    for _ in 0..cores * (2 + random.below(5)) {
         let index = random.below(operations.len() as u64) as usize;
-        let (host, letter, number) = operations[index];
-        match (letter, random.below(2)) {
-            ('r', _) => {}
-            ('t', 0) => {
-                let later = operations[index..].iter();
-                let mut waits = (index..).zip(later);
-                let wait = waits.find(|(_, operation)| **operation == (number, 'r', host));
+        let operation = operations[index];
+        match (wait_for(operation), random.below(2)) {
+            _ if is_wait(operation) => {}
+            (Some(wait), 0) => {
+                let mut later = (index..).zip(&operations[index..]);
+                let wait = later.find(|(_, operation)| on_first_core(**operation) == wait);
                 operations.remove(wait.expect("a wait for each notice").0);
                 operations.remove(index);
             }
-            (_, 0) => drop(operations.remove(index)),
+            (None, 0) => drop(operations.remove(index)),
             _ => {
                 let mut earlier = operations[..index].iter();
-                let previous = earlier.rposition(|operation| operation.0 == host);
-                let previous = previous.filter(|previous| operations[*previous].1 != 'r');
+                let previous = earlier.rposition(|earlier| earlier.0 == operation.0);
+                let previous = previous.filter(|previous| !is_wait(operations[*previous]));
                 if let Some(previous) = previous {
                     let operation = operations.remove(index);
                     operations.insert(previous, operation);
@@ -170,21 +226,23 @@ fn mutate(operations: &mut Vec<Operation>, random: &mut SplitMix64) {
     }
 }
 
-/// Output of the operations in this order, if each load returns the last store.
+/// Output of the operations in this order, if each load returns the last stores to the words of its line.
 fn expected_output(operations: &[Operation], hosts: u64) -> Vec<String> {
-    let mut words = [0_u64; 10];
+    let mut words = vec![[0_u64; 10]; hosts as usize + 1];
     let mut stores = vec![0; hosts as usize];
     let mut output = Vec::new();
-    for &(host, letter, line) in operations {
+    for &operation in operations {
+        let (host, letter, line) = on_first_core(operation);
         match letter {
             's' | 'w' => {
-                let stored = 1000 * (host + 1) + stores[host as usize];
+                let word = match letter {
+                    's' => 0,
+                    _ => host as usize + 1,
+                };
+                words[word][line as usize] = 1000 * (host + 1) + stores[host as usize];
                 stores[host as usize] += 1;
-                if letter == 's' {
-                    words[line as usize] = stored;
-                }
             }
-            'l' => output.push((host, words[line as usize])),
+            'l' => output.extend(words.iter().map(|word| (host, word[line as usize]))),
             _ => {}
         }
     }
@@ -195,8 +253,13 @@ fn expected_output(operations: &[Operation], hosts: u64) -> Vec<String> {
         .collect()
 }
 
-/// Runs the operations as scripts of the hosts.
-fn run_operations(program: &[u8], operations: &[Operation], hosts: u64, seed: u64) -> RunResult {
+/// Runs the operations as scripts of the hosts, which have this number of cores.
+fn run_operations(
+    program: &[u8],
+    operations: &[Operation],
+    (hosts, cores): (u64, u64),
+    seed: u64,
+) -> RunResult {
     let script = |host| {
         let own = operations.iter().filter(|operation| operation.0 == host);
         let words = own.map(|(_, letter, digit)| format!("{letter}{digit}"));
@@ -205,8 +268,9 @@ fn run_operations(program: &[u8], operations: &[Operation], hosts: u64, seed: u6
     let scripts: Vec<String> = (0..hosts).map(script).collect();
     let evictions = (seed % 2 == 1).then(|| evictions(seed));
     let command = scripts.join(" ");
+    let platform = machine(hosts, &[("host.cores", &cores.to_string())]);
     run_as(
-        &machine(hosts, &[]),
+        &platform,
         program,
         &command,
         &[],
@@ -215,8 +279,8 @@ fn run_operations(program: &[u8], operations: &[Operation], hosts: u64, seed: u6
     )
 }
 
-/// Random scripts of two and three hosts. Correct ones have no race, and each load returns the newest store. Wrong ones
-/// have a race, or each load returns the newest store too: no old value goes unreported.
+/// Random scripts of two and three hosts with one or two cores. Correct ones have no race, and each load returns the
+/// newest stores. Wrong ones have a race, or each load returns the newest stores too: no old value goes unreported.
 #[test]
 fn old_values_between_hosts_are_reported() {
     if !require::require("riscv-gcc") {
@@ -226,18 +290,18 @@ fn old_values_between_hosts_are_reported() {
     let seed = std::env::var("COHKIT_SEED").ok();
     let seeds = match seed.map(|seed| seed.parse().expect("COHKIT_SEED is a number")) {
         Some(seed) => seed..seed + 1,
-        None => 0..64,
+        None => 0..96,
     };
     let (mut racy, mut old_values) = (0, 0);
     for seed in seeds.clone() {
         let mut random = SplitMix64::new(seed);
-        let hosts = 2 + seed / 2 % 2;
-        let mut operations = correct_operations(&mut random, hosts);
+        let (hosts, cores) = (2 + seed / 2 % 2, 1 + seed / 4 % 2);
+        let mut operations = correct_operations(&mut random, hosts, cores);
         let is_mutated = seed % 4 != 0;
         if is_mutated {
-            mutate(&mut operations, &mut random);
+            mutate(&mut operations, &mut random, cores);
         }
-        let result = run_operations(&program, &operations, hosts, seed);
+        let result = run_operations(&program, &operations, (hosts, cores), seed);
         let mut output: Vec<&str> = result.text.lines().collect();
         output.sort_by_key(|line| line.split_once(' ').map(|(host, _)| host));
         let is_newest = output == expected_output(&operations, hosts);
@@ -456,6 +520,18 @@ fn hosts_grant_ranges_to_one_core_at_a_time() {
     let result = run(&machine(2, &[]), &host, "", &[("gives", &channel)], None);
     assert_eq!(result.text, "sum 7\n");
     assert_eq!(result.outcomes, [RunOutcome::Exit(0)]);
+}
+
+/// Registers that no program changes, and counters, do not synchronise hosts.
+#[test]
+fn constants_and_counters_do_not_synchronise() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let races = host_races(&machine(2, &[]), "constants", &[]);
+    let (loads, stores) = ("(void)far[0];  // loads", "far[0] = 42;  // stores");
+    let expected = (RaceKind::UnorderedRead, loads.into(), stores.into());
+    assert_eq!(races, [expected]);
 }
 
 /// Bytes of memory that this process has in RAM.
