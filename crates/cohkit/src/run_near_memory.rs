@@ -45,12 +45,11 @@ pub(crate) fn run(
     let platform = read_platform(options, colour)?;
     let channels = channel_programs::read(options, &platform)?;
     let binaries = binaries(&channels)?;
-    let entry = program.image.entry;
     let evictions = options.random_eviction_interval.map(|interval| Evictions {
         mean_interval: interval,
         seed: options.seed,
     });
-    let mut machine = Machine::new(&platform, main, system, entry, binaries, evictions);
+    let mut machine = Machine::new(&platform, main, system, program.image, binaries, evictions);
     if options.races {
         machine.enable_race_detection();
     }
@@ -150,7 +149,14 @@ impl NearMemoryRun<'_, '_, '_> {
     fn report(&mut self, run_outcome: RunOutcome) -> Option<ExitStatus> {
         let message = match run_outcome {
             RunOutcome::Exit(0) => return Some(ExitStatus::Success),
-            RunOutcome::Exit(code) => format!("the program ends with code {code}"),
+            RunOutcome::Exit(code) => {
+                let host = self
+                    .machine
+                    .failed_host()
+                    .map(|host| self.host_prefix(host));
+                let host = host.unwrap_or_default();
+                format!("{host}the program ends with code {code}")
+            }
             RunOutcome::Exception {
                 host,
                 exception,
@@ -162,18 +168,21 @@ impl NearMemoryRun<'_, '_, '_> {
                 let jump = self.program.describe_jump(&exception, jumped_from);
                 let explanation = faults::explain_host_fault(&exception, self.platform)
                     + &guest_program::explain_stack_overflow(&exception, self.options.memory);
-                let host = match self.machine.hosts() {
-                    1 => String::new(),
-                    _ => format!("host {host}: "),
-                };
+                let host = self.host_prefix(host);
                 self.error(&format!(
                     "{host}{exception}{explanation}, at {position}{jump}"
                 ))
             }
-            RunOutcome::Deadlock(reason) => self.error(&format!(
-                "deadlock: the host waits for {reason}\n{}",
-                self.programs().describe_positions()
-            )),
+            RunOutcome::Deadlock(reason) => {
+                let hosts = match self.machine.host_count() {
+                    1 => "the host waits",
+                    _ => "the hosts wait",
+                };
+                self.error(&format!(
+                    "deadlock: {hosts} for {reason}\n{}",
+                    self.programs().describe_positions()
+                ))
+            }
             RunOutcome::Livelock(polls) => self.error(&format!(
                 "livelock: no running program can write the polled addresses\n{}",
                 self.programs().describe_livelock(&polls)
@@ -192,6 +201,14 @@ impl NearMemoryRun<'_, '_, '_> {
         };
         self.guest_io.say(&message);
         Some(ExitStatus::Violated)
+    }
+
+    /// Begin of a message about a host's program: the host, if there are several.
+    fn host_prefix(&self, host: usize) -> String {
+        match self.machine.host_count() {
+            1 => String::new(),
+            _ => format!("host {host}: "),
+        }
     }
 
     /// Error message about the host's program.

@@ -67,7 +67,7 @@ fn main() {
             .add(program, &channel)
             .expect("a valid channel program");
         let platform = Platform::enzian();
-        let mut machine = Machine::new(&platform, main, system, image.entry, binaries, None);
+        let mut machine = Machine::new(&platform, main, system, &image, binaries, None);
         let begin = Instant::now();
         let start_seconds = processor_seconds(begin);
         let end = loop {

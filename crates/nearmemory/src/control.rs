@@ -12,7 +12,7 @@ pub const VALUE: u64 = 0x818;
 /// See [`CAUSE`].
 pub const PC: u64 = 0x820;
 /// Gives the next program a range of far memory or of host memory: [`GIVE_AT`] sets its start, and a write of its
-/// length to [`GIVE`] adds it. A range that is not wholly within one of the two is ignored, and so is one of
+/// length to [`GIVE`] adds it. Each host has a start of its own. A range that is not wholly within one of the two is ignored, and so is one of
 /// host memory if another host starts the program.
 pub const GIVE_AT: u64 = 0x828;
 /// See [`GIVE_AT`].

@@ -114,8 +114,8 @@ pub(crate) struct Mcc {
     fault: [u64; 3],
     /// Argument words of the next program, as written by the host.
     arguments: [u64; 4],
-    /// Start of the next granted range, from [`control::GIVE_AT`].
-    grant_start: u64,
+    /// Start of the next range that each host grants, from [`control::GIVE_AT`].
+    grant_starts: Vec<u64>,
     /// Ranges granted to the next program, with the host that has granted each; cleared when a load completes.
     granted_ranges: Vec<(usize, Range<u64>)>,
     /// Permissions of the running program; `None` if no program is running.
@@ -184,7 +184,7 @@ impl Device {
             loads: 0,
             fault: [0; 3],
             arguments: [0; 4],
-            grant_start: 0,
+            grant_starts: vec![0; hosts],
             granted_ranges: Vec::new(),
             permissions: None,
             binary: (0, true),
@@ -309,17 +309,20 @@ impl Device {
                 self.write_far_for_host(queue, now, (address, AccessKind::WriteWord(size)), number);
             }
             Request::ReadWord(address, _) => {
-                if let Some(races) = &mut queue.races {
-                    races
-                        .synchronisation
-                        .send_response(number, channel_of_register(address));
+                if let Some((races, channel)) =
+                    queue.races.as_mut().zip(channel_of_register(address))
+                {
+                    races.synchronisation.send_response(number, channel);
                 }
                 let value = self.read_register(host, address);
                 self.send_register_response(queue, now, number, Response::Word(value));
             }
             Request::WriteWord(address, _, value) => {
                 if let Some(races) = &mut queue.races {
-                    races.receive_request(number, channel_of_register(address));
+                    match channel_of_register(address) {
+                        Some(channel) => races.receive_request(number, channel),
+                        None => races.synchronisation.discard_request(number),
+                    }
                 }
                 self.write_register(queue, now, host, (address, value));
                 self.send_register_response(queue, now, number, Response::Written);
@@ -585,9 +588,10 @@ impl Device {
         };
         let is_idle = !matches!(mcc.state, State::Loading | State::Running);
         match offset {
-            control::GIVE_AT => mcc.grant_start = value,
+            control::GIVE_AT => mcc.grant_starts[host] = value,
             control::GIVE => {
-                let range = mcc.grant_start..mcc.grant_start.saturating_add(value);
+                let start = mcc.grant_starts[host];
+                let range = start..start.saturating_add(value);
                 mcc.granted_ranges.push((host, range));
             }
             control::LOAD | control::LOAD_UNVERIFIED if is_idle => {
@@ -964,12 +968,20 @@ fn register_position(address: u64) -> (usize, u64) {
     )
 }
 
-/// Returns the synchronisation channel that an access to a register uses, for the race detector.
-fn channel_of_register(address: u64) -> SyncChannel {
+/// Returns the synchronisation channel that an access to a register uses, for the race detector; `None` for a constant
+/// or a counter, whose value shows no action of another program.
+fn channel_of_register(address: u64) -> Option<SyncChannel> {
     let (mcc, offset) = register_position(address);
     match offset {
-        control::LOAD_STATE => SyncChannel::Load(mcc),
-        offset if offset < control::STATE => SyncChannel::Register(mcc, offset / 8),
-        _ => SyncChannel::Control(mcc),
+        control::LOAD_STATE => Some(SyncChannel::Load(mcc)),
+        control::MCCS
+        | control::FAR_BYTES
+        | control::LAST_CACHE
+        | control::LAST_CACHE_MISSES
+        | control::HOST
+        | control::HOSTS
+        | control::COUNTERS.. => None,
+        offset if offset < control::STATE => Some(SyncChannel::Register(mcc, offset / 8)),
+        _ => Some(SyncChannel::Control(mcc)),
     }
 }

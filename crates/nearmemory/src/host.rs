@@ -388,7 +388,7 @@ impl Host {
             .uplink
             .carry(now + self.platform.request.value, request.bytes());
         if let Some(timeline) = &mut queue.timeline {
-            timeline.record_request(number, core_id, &request, now);
+            timeline.record_request(number, (self.number, core_id), &request, now);
             timeline.record_transmission(self.number, true, &self.uplink.last);
         }
         let mut arrival = arrival + path / 2;
@@ -596,8 +596,14 @@ impl Host {
     ) -> Vec<Delivery> {
         match (self.outstanding.remove(&number), response) {
             (Some(OutstandingRequest::Line { line, .. }), Response::Line(data)) => {
-                if let Some(races) = queue.races.as_mut().filter(|_| line > UNCACHED) {
-                    races.fill_line(self.number, line, number);
+                if let Some(races) = &mut queue.races {
+                    let waiters = self.misses.get(&line).into_iter();
+                    let waiters = waiters.flat_map(|miss| &miss.waiters);
+                    let cores = waiters.fold(0, |cores, waiter| cores | 1_u64 << waiter.core);
+                    match line < UNCACHED {
+                        true => races.complete_loads(self.number, cores, line),
+                        false => races.fill_line(self.number, cores, line, number),
+                    }
                 }
                 self.complete_fill(queue, now, line, *data)
             }

@@ -174,22 +174,29 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Creates a machine from a host's memory with its first address, its system-call state, the program's entry and
-    /// the binaries that it may start. [`load_program`] returns the memory and the system-call state. Each host of the
-    /// platform begins with a copy of them. `evictions` enables random evictions.
+    /// Creates a machine from a host's memory with its first address, its system-call state, the program's image and
+    /// the binaries that it may start. [`load_program`] returns the memory and the system-call state. Each further host
+    /// of the platform begins with the same state, and with the image in a memory of its own. `evictions` enables random
+    /// evictions.
     pub fn new(
         platform: &Platform,
         (main, start): (FlatMemory, u64),
         system: System,
-        entry: u64,
+        image: &Image,
         binaries: Binaries,
         evictions: Option<Evictions>,
     ) -> Machine {
         let mcc = |number| Runner::new(number, Extensions::NEAR_MEMORY, mcc_latencies());
         let main_range = start..main.end();
-        let programs = std::iter::repeat_n((main, system), platform.hosts.value as usize);
-        let hosts = programs.enumerate().map(|(number, (main, system))| {
-            HostSystem::new(platform, number, (main, start), system, entry, evictions)
+        let length = (main.end() - start) as usize;
+        // A copy of the first host's memory would allocate its unused pages too.
+        let further = (1..platform.hosts.value).map(|_| {
+            load_image(image, start, length).expect("the first host's memory has the same size")
+        });
+        let memories = std::iter::once(main).chain(further);
+        let hosts = memories.enumerate().map(|(number, main)| {
+            let (main, system) = ((main, start), system.clone());
+            HostSystem::new(platform, number, main, system, image.entry, evictions)
         });
         let mut machine = Machine {
             device: Device::new(platform, main_range),
@@ -215,8 +222,21 @@ impl Machine {
     }
 
     /// Returns the number of hosts.
-    pub fn hosts(&self) -> usize {
+    pub fn host_count(&self) -> usize {
         self.hosts.len()
+    }
+
+    /// Returns the first host whose program has ended with a status other than 0.
+    pub fn failed_host(&self) -> Option<usize> {
+        let mut exit_codes = self.hosts.iter().map(|host_system| host_system.exit_code);
+        exit_codes.position(|code| code.is_some_and(|code| code != 0))
+    }
+
+    /// Returns the hosts whose programs have not ended, with their indices. A host whose program has ended makes no
+    /// access, and evicts no line.
+    fn running_hosts(&self) -> impl Iterator<Item = (usize, &HostSystem)> {
+        let hosts = self.hosts.iter().enumerate();
+        hosts.filter(|(_, host_system)| host_system.exit_code.is_none())
     }
 
     /// Returns the numbers of cores.
@@ -244,8 +264,7 @@ impl Machine {
 
     /// Lists the responses that the hosts wait for, as a phrase.
     fn describe_outstanding(&self) -> String {
-        let hosts = self.hosts.iter().enumerate();
-        let descriptions = hosts.map(|(number, host_system)| {
+        let descriptions = self.running_hosts().map(|(number, host_system)| {
             let description = host_system.host.describe_outstanding();
             match self.hosts.len() {
                 1 => description,
@@ -412,7 +431,7 @@ impl Machine {
             && self.running_cores().all(has_recurred)
             && self.queue.is_read_only()
             && self.device.far.is_read_only()
-            && self.hosts.iter().all(|host_system| {
+            && self.running_hosts().all(|(_, host_system)| {
                 (host_system.host).evictions_are_invisible(|line| self.device.line_at(line))
             });
         let poll = |(core_id, runner): (CoreId, &Runner)| window.poll(core_id, &runner.hart);
@@ -678,7 +697,12 @@ impl Machine {
 /// takes.
 fn window_length(platform: &Platform) -> Time {
     const MILLISECOND: Time = 1_000_000_000;
-    MILLISECOND.max(platform.link_latency.value.saturating_mul(100))
+    // Each core may wait for one access to a register, and the device takes one at a time.
+    let cores = platform.hosts.value * platform.cores.value;
+    let registers = platform.register_interval.value.saturating_mul(cores);
+    // The second half of a window is longer than any access.
+    let links = platform.link_latency.value.saturating_mul(100);
+    MILLISECOND.max(links).max(registers.saturating_mul(4))
 }
 
 /// Instruction latencies of a near-memory core: those of a small core, with a load latency of one cycle, as its private
@@ -743,14 +767,19 @@ pub fn load_program(
         ));
     }
     let length = usize::try_from(bytes).map_err(|error| error.to_string())?;
-    let mut memory = FlatMemory::new(start, length);
-    for segment in &image.segments {
-        let place = memory.bytes_mut(segment.load_address, segment.bytes.len());
-        let place = place.ok_or("its segments are outside memory")?;
-        place.copy_from_slice(segment.bytes);
-    }
+    let memory = load_image(image, start, length).ok_or("its segments are outside memory")?;
     let system = System::new(heap..stack, stack..top, command);
     Ok(((memory, start), system))
+}
+
+/// Returns a memory of `length` bytes from `start` on with the segments of an image; `None` if one is outside.
+fn load_image(image: &Image, start: u64, length: usize) -> Option<FlatMemory> {
+    let mut memory = FlatMemory::new(start, length);
+    for segment in &image.segments {
+        let place = memory.bytes_mut(segment.load_address, segment.bytes.len())?;
+        place.copy_from_slice(segment.bytes);
+    }
+    Some(memory)
 }
 
 /// System-call environment of a program, with the machine's clock. Only the host's program has files, input and the

@@ -89,14 +89,14 @@ quantities! {
     fill "host" "fill" Picoseconds (0, MS) Any "From the link or the host's memory to a core.";
     main_latency "host" "memory_latency" Picoseconds (0, MS) Any "The host's own memory.";
     main_bandwidth "host" "memory_bandwidth" BytesPerSecond (1000000, 1 << 50) Any "The host's own memory.";
-    link_latency "link" "latency" Picoseconds (0, MS) Any "Between host and device, one way.";
+    link_latency "link" "latency" Picoseconds (0, MS) Any "Between a host and the device, one way.";
     link_bandwidth "link" "bandwidth" BytesPerSecond (1000000, 1 << 50) Any "Each way.";
     link_header "link" "header_bytes" Bytes (0, 4096) Any "Bytes of each message in addition to its data.";
     device_path "device" "path" Picoseconds (0, MS) Any "From the link to far memory or a scratchpad and back, together.";
     slices "device" "slices" Count (1, 64) PowersOfTwo "Slices of the directory in front of far memory; lines are interleaved over them.";
-    slice_reads "device" "slice_reads" Count (1, 4096) Any "Reads of far memory by the host that a slice has in flight; later ones wait in order.";
+    slice_reads "device" "slice_reads" Count (1, 4096) Any "Reads of far memory by all hosts that a slice has in flight; later ones wait in order.";
     register_path "device" "register_path" Picoseconds (0, MS) Any "The same for a register.";
-    register_interval "device" "register_interval" Picoseconds (0, MS) Any "Interval between two accesses of the host to registers, of which the device takes one at a time.";
+    register_interval "device" "register_interval" Picoseconds (0, MS) Any "Interval between two accesses of hosts to registers, of which the device takes one at a time.";
     far_bytes "device" "far_memory" Bytes (1 << 20, 1 << 38) PowersOfTwo "Far memory.";
     mccs "device" "mccs" Count (1, 64) Any "Cores beside far memory.";
     mcc_cycle "device" "cycle" Picoseconds (1, MS) Any "A clock of such a core, which stamps count.";

@@ -26,6 +26,8 @@ struct PendingSlice {
     address: u64,
     /// Index of the core that the slice is for, as in [`Timeline::cores`]; `None` if a cache evicts a line.
     core: Option<usize>,
+    /// Index of the host that has sent a request; 0 for a copy.
+    host: usize,
 }
 
 /// A group of tracks of one kind, each with the end of its last slice. There are as many tracks as slices overlap.
@@ -84,7 +86,8 @@ pub(crate) struct Timeline {
     device_track: u64,
     /// Parent of all tracks but the counters.
     machine_track: u64,
-    requests: Tracks,
+    /// Tracks of requests, by host.
+    requests: Vec<Tracks>,
     /// Tracks of copies, by engine.
     copies: Vec<Tracks>,
     /// Requests without a response, by number.
@@ -122,6 +125,10 @@ impl Timeline {
                 names.join(", ")
             ));
         }
+        let request_tracks = |host| match counts.hosts {
+            1 => Tracks::new("request of the host".into()),
+            _ => Tracks::new(format!("request of host {host}, number")),
+        };
         let mut writer = Writer::new(filter, &NOTES, 0);
         let machine_track = writer.track("machine", None, None);
         let device_track = writer.track("device", Some(machine_track), None);
@@ -138,7 +145,7 @@ impl Timeline {
             far,
             device_track,
             machine_track,
-            requests: Tracks::new("request of the host".into()),
+            requests: (0..counts.hosts).map(request_tracks).collect(),
             copies: (0..counts.mccs)
                 .map(|core| Tracks::new(format!("copies of core {core}, line")))
                 .collect(),
@@ -237,7 +244,7 @@ impl Timeline {
     pub(crate) fn record_request(
         &mut self,
         number: u64,
-        core_id: Option<CoreId>,
+        (host, core_id): (usize, Option<CoreId>),
         request: &Request,
         now: Time,
     ) {
@@ -252,6 +259,7 @@ impl Timeline {
             name,
             address,
             core: core_id.map(|core_id| self.counts.index(core_id)),
+            host,
         };
         self.pending_requests.insert(number, pending);
     }
@@ -310,15 +318,15 @@ impl Timeline {
             name,
             address,
             core,
+            ..
         } = pending;
         let slice = begin..now;
         if !self.is_shown(core, Some(address), &slice) {
             return;
         }
         self.shown_requests += 1;
-        let track = self
-            .requests
-            .free_track(&mut self.writer, self.machine_track, &slice);
+        let track =
+            self.requests[pending.host].free_track(&mut self.writer, self.machine_track, &slice);
         let (name, response_name) = (self.writer.name(name), self.writer.name("answer"));
         self.writer
             .event(begin, Kind::Begin, track, Some(name), |event| {
@@ -343,6 +351,7 @@ impl Timeline {
             name,
             address,
             core: Some(self.counts.index(CoreId::Mcc(copy.0))),
+            host: 0,
         };
         self.pending_copies.insert(copy, pending);
     }

@@ -66,7 +66,7 @@ impl RunningPrograms<'_> {
             line,
             second,
             first,
-        } = race_text(race.kind);
+        } = race_text(race);
         let describe = |site, action| self.describe_site(site, &format!("{action}, at"));
         format!(
             "race: the line at {:#x} {line}\n{}\n{}",
@@ -81,7 +81,7 @@ impl RunningPrograms<'_> {
         match site.core_id {
             CoreId::Host { host, core } => {
                 let position = self.host.describe_position(site.pc, "");
-                let name = match self.machine.hosts() {
+                let name = match self.machine.host_count() {
                     1 => format!("the host's core {core}"),
                     _ => format!("core {core} of host {host}"),
                 };
@@ -159,9 +159,21 @@ struct RaceText {
     first: &'static str,
 }
 
-/// Text of a kind of race.
-fn race_text(kind: RaceKind) -> RaceText {
-    match kind {
+/// Text of a race.
+fn race_text(race: &Race) -> RaceText {
+    let is_host = |site: Site| matches!(site.core_id, CoreId::Host { .. });
+    let is_host_access = is_host(race.second);
+    match race.kind {
+        RaceKind::StaleFetch if is_host_access => RaceText {
+            line: "is loaded before a store to it is guaranteed to have reached far memory",
+            second: "loads it",
+            first: "stored in it",
+        },
+        RaceKind::BothWrite if is_host_access && is_host(race.first) => RaceText {
+            line: "is written by two hosts",
+            second: "writes it",
+            first: "has written it",
+        },
         RaceKind::StaleLoad => RaceText {
             line: "is stale when it is loaded",
             second: "loads it",

@@ -281,21 +281,61 @@ fn positions_counters_and_tracks_name_their_host() {
     assert_contains(
         &output,
         &[
-            "guaranteed to have reached far memory\ncore 0 of host 1 fetches it, at 0x",
+            "guaranteed to have reached far memory\ncore 0 of host 1 loads it, at 0x",
             "\ncore 0 of host 0 stored in it, at 0x",
             "\nhost 0: instructions: ",
             "\nlink 1: messages to the device: ",
         ],
     );
+    // The track of each host has its own requests, and a filter selects those of one host.
     let timeline = ["--timeline", "ring.pftrace", "--timeline-agent"];
-    let output = run_hosts(&[&timeline[..], &["host 1 core 0"]].concat());
-    assert_contains(
-        &output,
-        &["the timeline shows ", " requests of the host in "],
+    let requests = |options: &[&str]| -> (u64, Vec<u8>) {
+        let output = run_hosts(&[&timeline[..2], options].concat());
+        let count = output
+            .split_once("the timeline shows ")
+            .and_then(|(_, text)| text.split(' ').next());
+        let count = count.and_then(|count| count.parse().ok());
+        let file = std::fs::read(folder.path().join("ring.pftrace")).expect("a timeline");
+        (count.unwrap_or_else(|| panic!("{output}")), file)
+    };
+    let has_track = |file: &[u8], host| {
+        let name = format!("request of host {host}, number 1");
+        file.windows(name.len())
+            .any(|bytes| bytes == name.as_bytes())
+    };
+    let (all, file) = requests(&[]);
+    assert!(has_track(&file, 0) && has_track(&file, 1));
+    let mut of_hosts = 0;
+    for host in [0, 1] {
+        let (count, file) = requests(&["--timeline-agent", &format!("host {host} core 0")]);
+        assert!(count > 0 && has_track(&file, host) && !has_track(&file, 1 - host));
+        of_hosts += count;
+    }
+    // Evictions have no core.
+    assert!(
+        of_hosts <= all && of_hosts > all * 9 / 10,
+        "{of_hosts} {all}"
     );
     let output = run_hosts(&[&timeline[..], &["host core 0"]].concat());
     let expected = "there is no agent `host core 0`; did you mean `host 0 core 0`? there are host 0 core 0, host 1 core 0, core 0,";
     assert_contains(&output, &[expected]);
+    // The end of one host is an error of this host, and a livelock lists the hosts that run.
+    let source = "crates/nearmemory/tests/programs/ends-host.c";
+    compile(folder.path(), "host", source, &[]);
+    let run_ends = |statuses: [&str; 2]| {
+        let program = ["--set", "hosts.count=2", "ends-host.elf"];
+        transcript(&run(folder.path(), &[&program[..], &statuses].concat()))
+    };
+    assert_contains(
+        &run_ends(["0", "7"]),
+        &["\nhost 1: the program ends with code 7"],
+    );
+    let output = run_ends(["0", "-1"]);
+    assert_contains(
+        &output,
+        &["livelock: ", "\ncore 0 of host 1 polls 0x4000000000, at 0x"],
+    );
+    assert!(!output.contains("of host 0"), "{output}");
     let output = run_hosts(&["--set", "hosts.count=17"]);
     assert_contains(&output, &["`hosts.count` must be 1 to 16, not 17"]);
 }

@@ -82,12 +82,13 @@ impl<'a> HostPort<'a> {
         }
     }
 
-    /// Reports a load from a line of far memory or of a scratchpad to the race detector.
+    /// Reports a load from a line of far memory or of a scratchpad to the race detector. `is_cached` is false if the
+    /// load waits for the line.
     #[inline(always)]
-    fn report_load(&mut self, line: u64) {
+    fn report_load(&mut self, line: u64, is_cached: bool) {
         let site = self.site();
         if let Some(races) = &mut self.queue.races {
-            races.host_load(site, line, line < UNCACHED);
+            races.host_load(site, line, line < UNCACHED, is_cached);
         }
     }
 
@@ -248,7 +249,7 @@ impl<'a> HostPort<'a> {
         self.record_poll(address);
         if let Some(copy) = self.cached_copy(line) {
             let value = read_word(&copy.data, address, size);
-            self.report_load(line);
+            self.report_load(line, true);
             self.train_prefetcher(line);
             return Reply::Done(value);
         }
@@ -272,7 +273,7 @@ impl<'a> HostPort<'a> {
                 });
                 self.host.cores[core].loads += 1;
                 self.host.cores[core].loaded_lines += u64::from(!is_waiting);
-                self.report_load(line);
+                self.report_load(line, false);
                 self.train_prefetcher(line);
                 Reply::Later
             }

@@ -38,7 +38,7 @@ pub(super) struct HostSystem {
     /// Unfinished line of the program's output.
     pub(super) output: LineBuffer,
     /// Status with which the program has exited; `None` before its end.
-    exit_code: Option<i32>,
+    pub(super) exit_code: Option<i32>,
 }
 
 impl HostSystem {

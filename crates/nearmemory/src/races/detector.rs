@@ -131,7 +131,8 @@ impl RaceDetector {
         (0..self.hosts).filter_map(store_of).collect()
     }
 
-    /// Records a read of a line of far memory. `is_complete` is false if a copy engine has only started it.
+    /// Records a read of a line of far memory. `is_complete` is false if a copy engine has only started it, or
+    /// if a load waits for the line.
     pub(super) fn record_read(&mut self, site: Site, line: u64, is_complete: bool) {
         let number = self.synchronisation.core_index(site.core_id);
         let completion = is_complete.then(|| self.synchronisation.time(number));

@@ -13,27 +13,41 @@ impl RaceDetector {
         self.copies.entry((host, line)).or_default().base = Some(base);
     }
 
-    /// A scratchpad line is filled into the cache of a host.
-    pub(crate) fn fill_line(&mut self, host: usize, line: u64, request: u64) {
-        let knowledge = self.synchronisation.take_carried(request);
-        let copy = self.copies.entry((host, line)).or_default();
-        copy.knowledge = knowledge.unwrap_or_default();
+    /// A line of far memory arrives for the cache of a host, and the loads of `cores` (a bit mask) that wait for it
+    /// complete.
+    pub(crate) fn complete_loads(&mut self, host: usize, cores: u64, line: u64) {
+        for number in self.synchronisation.numbers_of_cores(host, cores) {
+            let time = self.synchronisation.time(number);
+            self.far_memory.complete_read(number, line, time);
+        }
     }
 
-    /// A core of a host loads from a line that is cached or being filled.
-    pub(crate) fn host_load(&mut self, site: Site, line: u64, is_far: bool) {
+    /// A scratchpad line is filled into the cache of a host. The cores whose loads wait for it (a bit mask) gain the
+    /// knowledge that it carries.
+    pub(crate) fn fill_line(&mut self, host: usize, cores: u64, line: u64, request: u64) {
+        let knowledge = self.synchronisation.take_carried(request);
+        let knowledge = knowledge.unwrap_or_default();
+        for number in self.synchronisation.numbers_of_cores(host, cores) {
+            self.synchronisation.learn(number, &knowledge);
+        }
+        self.copies.entry((host, line)).or_default().knowledge = knowledge;
+    }
+
+    /// A core of a host loads from a line that is cached, or being filled if not `is_cached`: the load then completes
+    /// when the line arrives. The cores of a host are one agent, so its knowledge decides on a race.
+    pub(crate) fn host_load(&mut self, site: Site, line: u64, is_far: bool, is_cached: bool) {
         let CoreId::Host { host, .. } = site.core_id else {
             return;
         };
-        let number = self.synchronisation.core_index(site.core_id);
         let copy = self.copies.get(&(host, line));
         if !is_far {
-            if let Some(copy) = copy {
+            if let Some(copy) = copy.filter(|_| is_cached) {
+                let number = self.synchronisation.core_index(site.core_id);
                 self.synchronisation.learn(number, &copy.knowledge);
             }
             return;
         }
-        let knowledge = self.synchronisation.clock(number);
+        let knowledge = &self.synchronisation.knowledge(site.core_id);
         let far_line = self.far_memory.line(line);
         let stale = far_line.zip(copy).filter(|(far_line, copy)| {
             copy.base.is_some_and(|base| far_line.version > base)
@@ -45,53 +59,46 @@ impl RaceDetector {
             command.stores && is_within && happens_before(&command.write.clock, knowledge)
         });
         // The data may have reached far memory, but no synchronisation guarantees it.
-        let in_flight_write = far_line.filter(|far_line| {
-            matches!(far_line.write.site.core_id, CoreId::Mcc(_))
-                && far_line.may_be_in_flight(knowledge)
-        });
+        let core_line =
+            far_line.filter(|far_line| matches!(far_line.write.site.core_id, CoreId::Mcc(_)));
+        let in_flight_write = core_line.filter(|far_line| far_line.may_be_in_flight(knowledge));
         let pending_store = pending_store.map(|command| command.write.site);
         let pending_store = pending_store.or(in_flight_write.map(|far_line| far_line.write.site));
-        let unordered = far_line.filter(|far_line| {
-            matches!(far_line.write.site.core_id, CoreId::Mcc(_))
-                && !happens_before(
-                    &far_line.write.clock,
-                    &self.synchronisation.knowledge(site.core_id),
-                )
-        });
+        let unordered =
+            core_line.filter(|far_line| !happens_before(&far_line.write.clock, knowledge));
         let race = match stale {
             Some((far_line, _)) => Some((RaceKind::StaleLoad, far_line.write.site)),
             None => pending_store.map(|first| (RaceKind::NotStored, first)),
         };
         let unordered = unordered.map(|far_line| (RaceKind::UnorderedRead, far_line.write.site));
-        let race = race.or_else(|| self.unfinished_store_of_other_host(site.core_id, line));
+        let race =
+            race.or_else(|| self.unfinished_store_of_other_host(site.core_id, line, knowledge));
         if let Some((kind, first)) = race.or(unordered) {
             self.log.report(kind, site, first, line);
         }
-        self.record_read(site, line, true);
+        self.record_read(site, line, is_cached);
     }
 
-    /// Returns the race of a load with a store of another host: the loading core does not know of the store, or not
-    /// that it has reached far memory.
+    /// Returns the race of a load with a store of another host: the loading host, whose knowledge is `knowledge`, does
+    /// not know of the store, or not that it has reached far memory.
     fn unfinished_store_of_other_host(
         &self,
         core_id: CoreId,
         line: u64,
+        knowledge: &Clock,
     ) -> Option<(RaceKind, Site)> {
         if self.hosts == 1 {
             return None;
         }
-        let number = self.synchronisation.core_index(core_id);
-        let clock = self.synchronisation.clock(number);
-        let knowledge = self.synchronisation.knowledge(core_id);
         let pending_stores = self.pending_stores(line, Some(core_id));
         let mut known_stores = pending_stores.iter();
-        let known_store = known_stores.find(|first| happens_before(&first.clock, clock));
+        let known_store = known_stores.find(|first| happens_before(&first.clock, knowledge));
         let far_line = self.far_line_of_other_host(core_id, line);
-        let in_flight = far_line.filter(|far_line| far_line.may_be_in_flight(clock));
+        let in_flight = far_line.filter(|far_line| far_line.may_be_in_flight(knowledge));
         let stale = known_store.or(in_flight.map(|far_line| &far_line.write));
         let written = far_line.map(|far_line| &far_line.write);
         let mut stores = pending_stores.iter().chain(written);
-        let unordered = stores.find(|first| !happens_before(&first.clock, &knowledge));
+        let unordered = stores.find(|first| !happens_before(&first.clock, knowledge));
         let stale = stale.map(|first| (RaceKind::StaleFetch, first.site));
         stale.or(unordered.map(|first| (RaceKind::UnorderedRead, first.site)))
     }
@@ -129,20 +136,18 @@ impl RaceDetector {
         let CoreId::Host { host, .. } = site.core_id else {
             return;
         };
-        let (line, number) = (
-            address & !127,
-            self.synchronisation.core_index(site.core_id),
-        );
-        let clock = self.synchronisation.clock(number).clone();
+        let line = address & !127;
+        // The cores of the host are one agent: the store carries the knowledge of all.
+        let knowledge = self.synchronisation.knowledge(site.core_id);
         if !is_far {
             self.host_store_word(site, host, address);
         }
         let copy = self.copies.entry((host, line)).or_default();
-        copy.last_store_clock.clone_from(&clock);
+        copy.last_store_clock.clone_from(&knowledge);
         copy.mask |= byte_mask(address, bytes);
         let base = copy.base;
-        let knowledge = clock.clone();
         if copy.first_store.is_none() {
+            let clock = knowledge.clone();
             copy.first_store = Some(WriteRecord { site, clock });
         }
         if !is_far {
@@ -154,7 +159,6 @@ impl RaceDetector {
             base.is_some_and(|base| far_line.version > base)
                 && !happens_before(&far_line.write.clock, &knowledge)
         });
-        let knowledge = self.synchronisation.knowledge(site.core_id);
         let unordered = far_line.filter(|far_line| {
             matches!(far_line.write.site.core_id, CoreId::Mcc(_))
                 && !happens_before(&far_line.write.clock, &knowledge)

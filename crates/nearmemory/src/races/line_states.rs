@@ -1,4 +1,4 @@
-//! States of lines: in far memory, in the host's cache, in scratchpads, and in copies between them.
+//! States of lines: in far memory, in the caches of hosts, in scratchpads, and in copies between them.
 
 use super::knowledge::{happens_before, Clock};
 use super::race::Site;
@@ -20,16 +20,16 @@ pub(super) struct WriteRecord {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReadRecord {
     pub(super) site: Site,
-    /// The core's own time at the completion of the read; `None` while a copy engine reads.
+    /// The core's own time at the completion of the read; `None` while a copy engine reads, or a load waits.
     pub(super) completion: Option<u64>,
 }
 
-/// A word of a scratchpad line, as stored by the host.
+/// A word of a scratchpad line, as stored by a host.
 #[derive(Clone, Debug)]
 pub(super) struct StoredWord {
     /// The store.
     pub(super) write: WriteRecord,
-    /// Sequence number of the store among the host's stores to scratchpads.
+    /// Sequence number of the store among the hosts' stores to scratchpads.
     pub(super) sequence: u64,
 }
 
@@ -43,10 +43,10 @@ pub(super) struct WordsInTransit {
     pub(super) knowledge: Clock,
 }
 
-/// Words of a scratchpad line that the host has written back.
+/// Words of a scratchpad line that hosts have written back.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WrittenWords {
-    /// Last store of the host to each word; `None` if there was none.
+    /// Last store of a host to each word; `None` if there was none.
     pub(super) words: [Option<StoredWord>; WORDS_PER_LINE],
     /// Sequence number of the store whose word the core has loaded last, if the line had newer stores that no
     /// synchronisation covers: they may or may not have arrived. If the core then loads the word of a newer store, it
@@ -152,7 +152,7 @@ impl LineOrigin {
     }
 }
 
-/// State of a line in the host's last-level cache.
+/// State of a line in the last-level cache of a host.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CachedCopy {
     /// The version that it was read from; `None` until the fill is executed.

@@ -15,17 +15,17 @@ pub struct Site {
 /// Kind of a race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RaceKind {
-    /// A load hit a line in the host's cache, although a newer write to the line in far memory happens before the load.
+    /// A load hit a line in a host's cache, although a newer write to the line in far memory happens before the load.
     StaleLoad,
-    /// A copy engine read a line whose newest data was in the host's cache or in flight, although the store of that
-    /// data happens before the read.
+    /// A copy engine, or a load of another host, read a line whose newest data was in a host's cache or in flight,
+    /// although the store of that data happens before the read.
     StaleFetch,
     /// A write-back, or a store of a scratchpad line, has overwritten data that was newer than the version it was
     /// derived from.
     Overwritten,
-    /// Both sides wrote a line, and neither had the other's data.
+    /// A host and a copy engine, or two hosts, wrote a line, and neither had the other's data.
     BothWrite,
-    /// The host read a line that a copy engine had yet to write, although the start of that copy happens before the
+    /// A host read a line that a copy engine had yet to write, although the start of that copy happens before the
     /// read.
     NotStored,
     /// A core used or changed a scratchpad line before it had observed the completion of a fetch to the line.

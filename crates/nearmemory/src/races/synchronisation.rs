@@ -147,6 +147,11 @@ impl Synchronisation {
         self.carried_knowledge.insert(request, clock);
     }
 
+    /// A request arrives at a register that no other program can observe.
+    pub(crate) fn discard_request(&mut self, request: u64) {
+        self.carried_knowledge.remove(&request);
+    }
+
     /// A response departs with the knowledge of the channel.
     pub(crate) fn send_response(&mut self, request: u64, channel: SyncChannel) {
         let clock = self
@@ -192,12 +197,16 @@ impl Synchronisation {
         let Some(clock) = self.carried_knowledge.remove(&request) else {
             return;
         };
-        let acknowledged = &mut self.acknowledged_knowledge[self.counts.cores_of(host)];
-        for (core, acknowledged) in acknowledged.iter_mut().enumerate() {
-            if cores >> core & 1 != 0 {
-                join(acknowledged, &clock);
-            }
+        for number in self.numbers_of_cores(host, cores) {
+            join(&mut self.acknowledged_knowledge[number], &clock);
         }
+    }
+
+    /// Returns the indices of the clocks of a host's cores, which a bit mask gives.
+    pub(super) fn numbers_of_cores(&self, host: usize, cores: u64) -> Vec<usize> {
+        let numbers = self.counts.cores_of(host).enumerate();
+        let numbers = numbers.filter(|(core, _)| cores >> core & 1 != 0);
+        numbers.map(|(_, number)| number).collect()
     }
 
     /// A host core receives a response.

@@ -172,3 +172,39 @@ fn host_written_scratchpad_line_ends_the_copy_dependency() {
         );
     }
 }
+
+/// One core of a host receives a core's notice of a store, and another one loads. The host is one agent: its copy from
+/// before the store is stale for all of its cores, and a load that the store precedes is no race.
+#[test]
+fn notice_to_a_host_counts_for_all_its_cores() {
+    for (is_old, receives, expected) in [
+        (true, true, Some(RaceKind::StaleLoad)),
+        (false, true, None),
+        (false, false, Some(RaceKind::UnorderedRead)),
+    ] {
+        let mut races = RaceDetector::new(CoreCounts {
+            hosts: 1,
+            host_cores: 2,
+            mccs: 1,
+        });
+        let host_cores = [0, 1].map(|core| CoreId::Host { host: 0, core });
+        let channel = SyncChannel::Register(0, 0);
+        if is_old {
+            races.fetch_line(0, LINE);
+        }
+        change_bytes(&mut races, 0, 0..8);
+        copy(&mut races, 0, 1, true);
+        let synchronisation = &mut races.synchronisation;
+        synchronisation.release_to_channel(CoreId::Mcc(0), channel);
+        if receives {
+            synchronisation.acquire_from_channel(host_cores[0], channel);
+        }
+        if !is_old {
+            races.fetch_line(0, LINE);
+        }
+        let core_id = host_cores[1];
+        races.host_load(Site { core_id, pc: 2 }, LINE, true, true);
+        let kinds: Vec<RaceKind> = races.log.new_races.iter().map(|race| race.kind).collect();
+        assert_eq!(kinds, Vec::from_iter(expected), "{is_old} {receives}");
+    }
+}

@@ -4,7 +4,9 @@ use super::races::host_races;
 use super::{compile, run, run_as, run_watched, RunMode, RunResult};
 use cohkit_base::random::SplitMix64;
 use cohkit_dram::Memory;
-use cohkit_nearmemory::{CoreId, Evictions, Platform, RaceKind, RunOutcome};
+use cohkit_nearmemory::machine::{load_program, Machine};
+use cohkit_nearmemory::{Binaries, CoreId, Evictions, Platform, RaceKind, RunOutcome};
+use cohkit_riscv::elf::Image;
 use cohkit_testing::require;
 
 /// Source folder of the test programs.
@@ -104,12 +106,40 @@ fn each_missing_step_between_hosts_is_a_race() {
     }
 }
 
+/// Notices between hosts with two cores each: a core that uses the notice of the other core, a line of a scratchpad that
+/// always misses, and a load that is not complete at its notice. The host is one agent for the detector.
+#[test]
+fn cores_of_a_host_are_one_agent_between_hosts() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    use RaceKind::{StaleFetch, StaleLoad, UnorderedRead};
+    let (loads, stores) = ("loaded = far[0];  // loads", "far[0] = 42;  // stores");
+    let early_load =
+        r##"__asm__ volatile("ld %0, 0(%2)  # loads\n sd %3, 0(%4)\n sd %3, 8(%4)\n mv %1, %0\n""##;
+    for (case, expected) in [
+        ("STALE", Some((StaleLoad, loads, stores))),
+        ("UNFLUSHED", Some((StaleFetch, loads, stores))),
+        ("ANNOUNCED", None),
+        ("POLLED", None),
+        ("IN_FLIGHT", Some((UnorderedRead, stores, early_load))),
+    ] {
+        let platform = machine(2, &[("host.cores", "2")]);
+        let races = host_races(&platform, "notices", &[&format!("-DCASE={case}")]);
+        let races: Vec<_> = (races.iter())
+            .map(|(kind, second, first)| (*kind, second.as_str(), first.as_str()))
+            .collect();
+        assert_eq!(races, Vec::from_iter(expected), "{case}");
+    }
+}
+
 /// An operation of a host in `script-host.c`: the host, the letter and the digit.
 type Operation = (u64, char, u64);
 
 /// Operations of all hosts in one order, in which each host owns all lines in turn: it drops old copies, uses the
-/// lines, writes back those in which it has stored, and notifies the next host.
-fn correct_operations(random: &mut SplitMix64, hosts: u64) -> Vec<Operation> {
+/// lines, writes back those in which it has stored, and notifies the next host. Cores of a host take turns at random,
+/// and each has a fence.
+fn correct_operations(random: &mut SplitMix64, hosts: u64, cores: u64) -> Vec<Operation> {
     let mut operations = Vec::new();
     let mut owner = 0;
     for _ in 0..6 {
@@ -132,33 +162,61 @@ fn correct_operations(random: &mut SplitMix64, hosts: u64) -> Vec<Operation> {
         }
         operations.push((owner, 'o', 0));
         let next = (owner + 1 + random.below(hosts - 1)) % hosts;
-        operations.push((owner, 't', next));
-        operations.push((next, 'r', owner));
+        let (notice, wait) = [('t', 'r'), ('n', 'q')][random.below(2) as usize];
+        operations.push((owner, notice, next));
+        operations.push((next, wait, owner));
         owner = next;
     }
-    operations
+    if cores == 1 {
+        return operations;
+    }
+    let mut of_cores = Vec::new();
+    for (host, letter, number) in operations {
+        let on_second = (host, letter.to_ascii_uppercase(), number);
+        match letter {
+            'o' => of_cores.extend([(host, letter, number), on_second]),
+            _ if random.below(2) == 0 => of_cores.push((host, letter, number)),
+            _ => of_cores.push(on_second),
+        }
+    }
+    of_cores
 }
 
-/// Removes two to six operations, or moves them before the previous operation of their host. Notices and waits for
-/// them remain in pairs.
-fn mutate(operations: &mut Vec<Operation>, random: &mut SplitMix64) {
-    for _ in 0..2 + random.below(5) {
+/// Returns the operation that waits for a notice; `None` for the other operations.
+fn wait_for((host, letter, number): Operation) -> Option<Operation> {
+    let wait = match letter.to_ascii_lowercase() {
+        't' => 'r',
+        'n' => 'q',
+        _ => return None,
+    };
+    Some((number, wait, host))
+}
+
+/// Returns an operation as one of core 0.
+fn on_first_core((host, letter, number): Operation) -> Operation {
+    (host, letter.to_ascii_lowercase(), number)
+}
+
+/// Removes two to six operations for each core of a host, or moves them before the previous operation of their host.
+/// Notices and waits for them remain in pairs.
+fn mutate(operations: &mut Vec<Operation>, random: &mut SplitMix64, cores: u64) {
+    let is_wait = |operation| matches!(on_first_core(operation).1, 'r' | 'q');
+    for _ in 0..cores * (2 + random.below(5)) {
         let index = random.below(operations.len() as u64) as usize;
-        let (host, letter, number) = operations[index];
-        match (letter, random.below(2)) {
-            ('r', _) => {}
-            ('t', 0) => {
-                let later = operations[index..].iter();
-                let mut waits = (index..).zip(later);
-                let wait = waits.find(|(_, operation)| **operation == (number, 'r', host));
+        let operation = operations[index];
+        match (wait_for(operation), random.below(2)) {
+            _ if is_wait(operation) => {}
+            (Some(wait), 0) => {
+                let mut later = (index..).zip(&operations[index..]);
+                let wait = later.find(|(_, operation)| on_first_core(**operation) == wait);
                 operations.remove(wait.expect("a wait for each notice").0);
                 operations.remove(index);
             }
-            (_, 0) => drop(operations.remove(index)),
+            (None, 0) => drop(operations.remove(index)),
             _ => {
                 let mut earlier = operations[..index].iter();
-                let previous = earlier.rposition(|operation| operation.0 == host);
-                let previous = previous.filter(|previous| operations[*previous].1 != 'r');
+                let previous = earlier.rposition(|earlier| earlier.0 == operation.0);
+                let previous = previous.filter(|previous| !is_wait(operations[*previous]));
                 if let Some(previous) = previous {
                     let operation = operations.remove(index);
                     operations.insert(previous, operation);
@@ -168,21 +226,23 @@ fn mutate(operations: &mut Vec<Operation>, random: &mut SplitMix64) {
     }
 }
 
-/// Output of the operations in this order, if each load returns the last store.
+/// Output of the operations in this order, if each load returns the last stores to the words of its line.
 fn expected_output(operations: &[Operation], hosts: u64) -> Vec<String> {
-    let mut words = [0_u64; 10];
+    let mut words = vec![[0_u64; 10]; hosts as usize + 1];
     let mut stores = vec![0; hosts as usize];
     let mut output = Vec::new();
-    for &(host, letter, line) in operations {
+    for &operation in operations {
+        let (host, letter, line) = on_first_core(operation);
         match letter {
             's' | 'w' => {
-                let stored = 1000 * (host + 1) + stores[host as usize];
+                let word = match letter {
+                    's' => 0,
+                    _ => host as usize + 1,
+                };
+                words[word][line as usize] = 1000 * (host + 1) + stores[host as usize];
                 stores[host as usize] += 1;
-                if letter == 's' {
-                    words[line as usize] = stored;
-                }
             }
-            'l' => output.push((host, words[line as usize])),
+            'l' => output.extend(words.iter().map(|word| (host, word[line as usize]))),
             _ => {}
         }
     }
@@ -193,8 +253,13 @@ fn expected_output(operations: &[Operation], hosts: u64) -> Vec<String> {
         .collect()
 }
 
-/// Runs the operations as scripts of the hosts.
-fn run_operations(program: &[u8], operations: &[Operation], hosts: u64, seed: u64) -> RunResult {
+/// Runs the operations as scripts of the hosts, which have this number of cores.
+fn run_operations(
+    program: &[u8],
+    operations: &[Operation],
+    (hosts, cores): (u64, u64),
+    seed: u64,
+) -> RunResult {
     let script = |host| {
         let own = operations.iter().filter(|operation| operation.0 == host);
         let words = own.map(|(_, letter, digit)| format!("{letter}{digit}"));
@@ -203,8 +268,9 @@ fn run_operations(program: &[u8], operations: &[Operation], hosts: u64, seed: u6
     let scripts: Vec<String> = (0..hosts).map(script).collect();
     let evictions = (seed % 2 == 1).then(|| evictions(seed));
     let command = scripts.join(" ");
+    let platform = machine(hosts, &[("host.cores", &cores.to_string())]);
     run_as(
-        &machine(hosts, &[]),
+        &platform,
         program,
         &command,
         &[],
@@ -213,8 +279,8 @@ fn run_operations(program: &[u8], operations: &[Operation], hosts: u64, seed: u6
     )
 }
 
-/// Random scripts of two and three hosts. Correct ones have no race, and each load returns the newest store. Wrong ones
-/// have a race, or each load returns the newest store too: no old value goes unreported.
+/// Random scripts of two and three hosts with one or two cores. Correct ones have no race, and each load returns the
+/// newest stores. Wrong ones have a race, or each load returns the newest stores too: no old value goes unreported.
 #[test]
 fn old_values_between_hosts_are_reported() {
     if !require::require("riscv-gcc") {
@@ -224,18 +290,18 @@ fn old_values_between_hosts_are_reported() {
     let seed = std::env::var("COHKIT_SEED").ok();
     let seeds = match seed.map(|seed| seed.parse().expect("COHKIT_SEED is a number")) {
         Some(seed) => seed..seed + 1,
-        None => 0..64,
+        None => 0..96,
     };
     let (mut racy, mut old_values) = (0, 0);
     for seed in seeds.clone() {
         let mut random = SplitMix64::new(seed);
-        let hosts = 2 + seed / 2 % 2;
-        let mut operations = correct_operations(&mut random, hosts);
+        let (hosts, cores) = (2 + seed / 2 % 2, 1 + seed / 4 % 2);
+        let mut operations = correct_operations(&mut random, hosts, cores);
         let is_mutated = seed % 4 != 0;
         if is_mutated {
-            mutate(&mut operations, &mut random);
+            mutate(&mut operations, &mut random, cores);
         }
-        let result = run_operations(&program, &operations, hosts, seed);
+        let result = run_operations(&program, &operations, (hosts, cores), seed);
         let mut output: Vec<&str> = result.text.lines().collect();
         output.sort_by_key(|line| line.split_once(' ').map(|(host, _)| host));
         let is_newest = output == expected_output(&operations, hosts);
@@ -404,19 +470,91 @@ fn run_ends_with_the_last_host() {
         return;
     }
     let host = compile("host", &format!("{PROGRAMS}/ends-host.c"), &[]);
-    let run_ends = |command: &str| run_watched(&machine(3, &[]), &host, command, &[], None);
+    let run_ends =
+        |command: &str, evictions| run_watched(&machine(3, &[]), &host, command, &[], evictions);
     // Arguments are the statuses of the hosts.
     for (command, status) in [("0 0 0", 0), ("0 7 3", 7), ("0 0 3", 3)] {
-        let result = run_ends(command);
+        let result = run_ends(command, None);
         assert_eq!(result.outcomes, [RunOutcome::Exit(status)], "{command}");
         let mut lines: Vec<&str> = result.text.lines().collect();
         lines.sort();
         assert_eq!(lines, ["host 0 ends", "host 1 ends", "host 2 ends"]);
     }
-    let result = run_ends("0 -1 0");
-    let [RunOutcome::Livelock(polls)] = &result.outcomes[..] else {
-        panic!("{:?}", result.outcomes);
+    // Random evictions change nothing for the polling host; those that have ended make none.
+    let rare = Evictions {
+        mean_interval: 100,
+        seed: 1,
     };
-    let core_ids: Vec<CoreId> = polls.iter().map(|poll| poll.core_id).collect();
-    assert_eq!(core_ids, [CoreId::Host { host: 1, core: 0 }]);
+    for evictions in [None, Some(rare)] {
+        let result = run_ends("0 -1 0", evictions);
+        let [RunOutcome::Livelock(polls)] = &result.outcomes[..] else {
+            panic!("{:?}", result.outcomes);
+        };
+        let core_ids: Vec<CoreId> = polls.iter().map(|poll| poll.core_id).collect();
+        assert_eq!(core_ids, [CoreId::Host { host: 1, core: 0 }]);
+    }
+}
+
+/// Hosts that wait longer than a millisecond for their accesses to registers are in no livelock.
+#[test]
+fn slow_registers_are_no_livelock() {
+    let Some(program) = ranges_program() else {
+        return;
+    };
+    durations(
+        &program,
+        "2 3",
+        16,
+        &[("device.register_interval", "100us")],
+    );
+}
+
+/// Two hosts give ranges to one core at a time: neither grant is lost, and each has its own start.
+#[test]
+fn hosts_grant_ranges_to_one_core_at_a_time() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let host = compile("host", &format!("{PROGRAMS}/gives-host.c"), &[]);
+    let channel = compile("channel", &format!("{PROGRAMS}/gives.c"), &[]);
+    let result = run(&machine(2, &[]), &host, "", &[("gives", &channel)], None);
+    assert_eq!(result.text, "sum 7\n");
+    assert_eq!(result.outcomes, [RunOutcome::Exit(0)]);
+}
+
+/// Registers that no program changes, and counters, do not synchronise hosts.
+#[test]
+fn constants_and_counters_do_not_synchronise() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let races = host_races(&machine(2, &[]), "constants", &[]);
+    let (loads, stores) = ("(void)far[0];  // loads", "far[0] = 42;  // stores");
+    let expected = (RaceKind::UnorderedRead, loads.into(), stores.into());
+    assert_eq!(races, [expected]);
+}
+
+/// Bytes of memory that this process has in RAM.
+#[cfg(target_os = "linux")]
+fn resident_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").expect("a file of Linux");
+    let pages = text.split(' ').nth(1).expect("the pages in RAM");
+    pages.parse::<u64>().expect("a number") * 4096
+}
+
+/// Unused memory of further hosts takes no memory of the simulator: 16 hosts with 256 MiB each have 4 GiB.
+#[test]
+#[cfg(target_os = "linux")]
+fn unused_memory_of_hosts_is_not_allocated() {
+    let Some(program) = ranges_program() else {
+        return;
+    };
+    let image = Image::read(&program).expect("a valid ELF program");
+    let (main, system) = load_program(&image, 256 << 20, "").expect("the program fits in memory");
+    let before = resident_bytes();
+    let platform = machine(16, &[]);
+    let machine = Machine::new(&platform, main, system, &image, Binaries::default(), None);
+    let allocated = resident_bytes().saturating_sub(before);
+    assert_eq!(machine.host_count(), 16);
+    assert!(allocated < 1 << 30, "{allocated}");
 }

@@ -148,7 +148,7 @@ fn run_as(
     for (name, file) in channels {
         binaries.add(name, file).expect("a valid channel program");
     }
-    let mut machine = Machine::new(platform, main, system, image.entry, binaries, evictions);
+    let mut machine = Machine::new(platform, main, system, &image, binaries, evictions);
     match mode {
         RunMode::InTime => {}
         RunMode::Watched => machine.enable_race_detection(),
