@@ -2,8 +2,8 @@
 
 use super::cost::cost;
 use super::values::comparison;
-use super::{Compiler, Label};
-use crate::model::{Expr, Operator, Steps, Type, TypeId, VariableId, UNDEFINED};
+use super::{scalarsets_of, Compiler, Label};
+use crate::model::{Expr, Operator, Steps, TypeId, VariableId, UNDEFINED};
 use crate::program::Comparison;
 use crate::visit;
 
@@ -163,7 +163,7 @@ impl Compiler<'_> {
     /// Jumps to `to` if "the literal holds for all values of the bound variable" has the value `when`.
     fn jump_if_all(&mut self, id: VariableId, body: Literal, when: bool, to: Label) {
         let outer_count = self.code.enclosing_quantifiers.len();
-        if let Type::Scalarset(2..) = self.model.ty(self.model.variable(id).ty) {
+        if !scalarsets_of(self.model, id).is_empty() {
             self.code.enclosing_quantifiers.push(id);
         }
         if self.exhaustive_quantifiers.contains(&id) {

@@ -14,7 +14,8 @@ mod statements;
 mod values;
 
 use crate::model::{
-    Expr, Invariant, Model, Number, Operator, Place, Role, Stmt, Type, VariableId, UNDEFINED,
+    Expr, Invariant, Model, Number, Operator, Place, Role, Stmt, Type, TypeId, VariableId,
+    UNDEFINED,
 };
 use crate::program::{
     Cell, Claim, Lookup, LoopOrder, LoopOrders, MultisetLayout, Op, Orbits, Packing, Program, Slot,
@@ -75,6 +76,17 @@ pub(crate) fn compile_with_node_limit(
     model.with_enough_stack(|| compile_recursively(model, notes, uniform_stores, max_nodes))
 }
 
+/// Scalarsets with several values among the values of a variable: its type, or members of its union.
+fn scalarsets_of(model: &Model, variable: VariableId) -> Vec<TypeId> {
+    let ty = model.variable(variable).ty;
+    let parts = match model.ty(ty) {
+        Type::Union(members) => members.clone(),
+        _ => vec![ty],
+    };
+    let is_permuted = |part: &TypeId| matches!(model.ty(*part), Type::Scalarset(2..));
+    parts.into_iter().filter(is_permuted).collect()
+}
+
 /// Compiles a model on a stack that is large enough for its nesting. A model whose quantifiers over scalarsets may
 /// fault is compiled twice; the second time these quantifiers evaluate all values.
 fn compile_recursively(
@@ -96,7 +108,11 @@ fn compile_recursively(
     exhaustive_quantifiers.dedup();
     if !exhaustive_quantifiers.is_empty() {
         let asymmetric_sets = crate::symmetry_check::asymmetric_sets(model);
-        exhaustive_quantifiers.retain(|&id| !asymmetric_sets.contains(&model.variable(id).ty));
+        let has_symmetry = |id: &VariableId| {
+            let mut sets = scalarsets_of(model, *id).into_iter();
+            sets.any(|set| !asymmetric_sets.contains(&set))
+        };
+        exhaustive_quantifiers.retain(has_symmetry);
     }
     if !exhaustive_quantifiers.is_empty() {
         program = compile_without_short_circuit(

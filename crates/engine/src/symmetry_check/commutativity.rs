@@ -80,7 +80,10 @@ impl AsymmetryAnalysis<'_> {
                 }
                 None => false,
             };
-            if !is_same || has_effect || scalarset_loop.can_fail || scalarset_loop.has_cover {
+            // An `assume` of one value comes before the return of another one, or after it.
+            let has_other_event =
+                scalarset_loop.can_fail || scalarset_loop.has_cover || scalarset_loop.has_assume;
+            if !is_same || has_effect || has_other_event {
                 return Some("it returns at the first value that satisfies a condition".into());
             }
         }
