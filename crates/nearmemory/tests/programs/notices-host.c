@@ -1,5 +1,5 @@
-// Host 0 stores in a line of far memory, and host 1 loads it after a notice. CASE selects the notice and the mistake, if
-// any. Hosts have two cores.
+// Host 0 stores in a line of far memory, and host 1 loads it after a notice. CASE selects the notice and the mistake,
+// if any. Hosts have two cores.
 //
 //     STALE      core 0 of host 1 receives the notice, and core 1 loads an old copy
 //     UNFLUSHED  core 0 of host 1 receives the notice of a store that is not written back, and core 1 loads

@@ -106,8 +106,8 @@ fn each_missing_step_between_hosts_is_a_race() {
     }
 }
 
-/// Notices between hosts with two cores each: a core that uses the notice of the other core, a line of a scratchpad that
-/// always misses, and a load that is not complete at its notice. The host is one agent for the detector.
+/// Notices between hosts with two cores each: a core that uses the notice of the other core, a line of a scratchpad
+/// that always misses, and a load that is not complete at its notice. The host is one agent for the detector.
 #[test]
 fn cores_of_a_host_are_one_agent_between_hosts() {
     if !require::require("riscv-gcc") {
