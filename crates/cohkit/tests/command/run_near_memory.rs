@@ -422,7 +422,7 @@ fn invalid_options_and_settings_are_rejected() {
         ),
         (
             &["--set", "nothing=9"],
-            "error: the setting `nothing=9`: no quantity is named `nothing`; there are host.cores, ",
+            "error: the setting `nothing=9`: no quantity is named `nothing`; there are hosts.count, ",
         ),
         (
             &["--set", "host.llc=3MiB"],
