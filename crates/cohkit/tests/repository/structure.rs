@@ -50,7 +50,6 @@ const LARGER_LIMITS: &[(&str, &[LargerLimit])] = &[
             (FunctionLines, "resolve_system", 92),
             (FunctionLines, "resolve_word", 85),
             (FunctionLines, "statement", 100),
-            (FunctionLines, "system_part", 82),
             (ImplFiles, "Parser", 6),
             (ImplFiles, "Resolver", 13),
         ],

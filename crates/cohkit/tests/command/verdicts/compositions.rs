@@ -187,7 +187,7 @@ fn clusters_of_different_protocols_are_judged_together() {
         = help: count the node in which `gpu.home` is over a cache of `outer`, or leave out its `use`
     "#]]);
     rejected("node card { cpu.home over outer.cache }\nsystem s { outer.home 1; outer.cache 1; card 1 { cpu.l1 1 }; outer.lines 1 }", expect![[r#"
-        error[out-of-range]: `s` has 1 homes over caches of `outer`, and 2 caches that can hold their memory
+        error[out-of-range]: `s` has 1 home over caches of `outer`, and 2 caches that can hold their memory
         = help: count the nodes in which one is over the other, and do not count either outside them
     "#]]);
 }

@@ -8,6 +8,7 @@ use crate::protocol::{Home, Protocol};
 use crate::remotes::{KindId, Remotes};
 use crate::text::ast::{AgentCount, Block, File, Item, Name, Number, Part, Use};
 use crate::text::diagnostic::{Code, Diagnostic, Sink};
+use cohkit_base::words::counted;
 use cohkit_diagnostics::suggestion;
 
 /// Loader of used files: returns the protocol of a file, given its name, or a sentence on why it cannot.
@@ -63,18 +64,7 @@ pub(in crate::text) fn compose(
     for item in &file.items {
         match item {
             Item::Use(_) => {}
-            Item::Node(name, block) => {
-                let parts = block.items.iter();
-                composer.has_rejected_level = false;
-                let places =
-                    parts.flat_map(|&(part, backing)| composer.resolve_parts(part, backing));
-                let places = places.collect();
-                if composer.node_names.declare(*name, composer.sink).is_some() {
-                    composer.nodes.push(places);
-                    let is_rejected = composer.has_rejected_level;
-                    composer.has_node_rejected_level.push(is_rejected);
-                }
-            }
+            Item::Node(name, block) => composer.resolve_node(*name, block),
             Item::JointSystem(name, block) => {
                 let system = composer.resolve_system(*name, block);
                 let is_new = system_names.declare(*name, composer.sink).is_some();
@@ -136,6 +126,18 @@ impl<'a> Composer<'a, '_> {
                 file: used.file.text.to_string(),
                 protocol,
             }));
+        }
+    }
+
+    /// Resolves the agents of a node, and declares its name.
+    fn resolve_node(&mut self, name: Name<'a>, block: &Block<(Part<'a>, Option<Part<'a>>)>) {
+        self.has_rejected_level = false;
+        let parts = block.items.iter();
+        let places = parts.flat_map(|&(part, backing)| self.resolve_parts(part, backing));
+        let places = places.collect();
+        if self.node_names.declare(name, self.sink).is_some() {
+            self.nodes.push(places);
+            self.has_node_rejected_level.push(self.has_rejected_level);
         }
     }
 
@@ -394,8 +396,10 @@ impl<'a> Composer<'a, '_> {
         let caches: u32 = counts.remote_counts(level.outer).iter().sum();
         if all_homes != caches {
             let text = format!(
-                "`{}` has {all_homes} homes over caches of `{outer}`, and {caches} caches that can hold their memory",
-                name.text
+                "`{}` has {} over caches of `{outer}`, and {} that can hold their memory",
+                name.text,
+                counted(all_homes, "home"),
+                counted(caches, "cache")
             );
             let error = Diagnostic::new(Code::OutOfRange, name.span, text);
             self.sink.push(error.note(
