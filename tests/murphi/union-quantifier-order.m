@@ -1,7 +1,7 @@
 -- verdict: violated
 -- rumur: refuses
 --
--- As union-quantifier-error.m, with an error for the value of the enumeration.
+-- As union-quantifier-error.m, with the deciding value before the one with the error.
 type S: scalarset(2); U: union { S, enum { home } };
 var k: array [U] of 0..3; t: array [1..3] of boolean; q: S; done: boolean;
 startstate begin
