@@ -239,7 +239,7 @@ def _is_time_or_rate(text: str) -> bool:
 def _is_absent(part: str, quantities: dict[str, Any]) -> bool:
     """Return true if the machine lacks an optional part: the quantity of its size is 0."""
     size = _OPTIONAL_PARTS.get(part)
-    return size is not None and not float(str(quantities[size]["value"]).removesuffix("B"))
+    return size is not None and not any(map(int, re.findall(r"\d", str(quantities[size]["value"]))))
 
 
 def assumptions() -> dict[str, list[str]]:
