@@ -7,8 +7,9 @@
 //
 // One event is handled at a time. A row that sends the line from memory waits for the data first, and no other row is
 // executed meanwhile. A row that uses memory waits until the previous write is acknowledged, and rows that do not use
-// memory are executed meanwhile. Memory waits for no message, so neither wait leads to a deadlock. A message that
-// stalls, or whose answers have no room, lets the messages of other queues pass.
+// memory are executed meanwhile. Memory waits for no message, but an answer with its data waits for room in all queues:
+// docs/limitations.md states when a system stops by this. A message that stalls, or whose answers have no room, lets
+// the messages of other queues pass.
 //
 // A constructed home starts memory operations, and handles their end as an event.
 

@@ -324,7 +324,7 @@ random.
 That reads of DC+BRAM are faster than those of LLC+DDR is fitted: it follows from the 32 reads in flight of each slice \
 (`home.memory_in_flight` of `enzian-dc-bram`).
 This value is assumed, and was chosen when the figure was known and 5 had been tried; with 5, DC+BRAM is slower.
-Of DC+DDR, the 5 reads in flight have a source, and no other quantity was tuned to a throughput.
+The 5 reads in flight of DC+DDR have a source, and no other quantity was tuned to a throughput.
 """,
     ),
     "cckit-table3": (

@@ -34,7 +34,7 @@ pub trait PortSystems {
 /// outcome of the hardware that the second run does not have is a violation.
 ///
 /// # Errors
-/// Those of [`super::run_test`], and those of the systems; or the ports cannot run the test.
+/// Errors of [`super::run_test`] and of the systems, and tests that the ports cannot run.
 pub fn run_test_on_ports(
     test: &Test,
     memory_system: MemorySystem,

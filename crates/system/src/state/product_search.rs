@@ -41,13 +41,8 @@ pub fn explore_levels(
     should_continue: &mut dyn FnMut() -> bool,
 ) -> Found<(), LevelStep> {
     let mut product = Product::new(levels, search.symmetry);
-    let begin = product.begin();
-    let begin = product.representative(begin);
-    let limits = Limits {
-        max_states: search.max_rows,
-        should_continue,
-    };
-    explore_within(&mut product, begin, limits).without_states()
+    let found = product.explore(search.max_rows, should_continue);
+    found.without_states()
 }
 
 /// Number of the outer state, and of each inner state among those of its kind of cluster.
@@ -310,6 +305,21 @@ impl<'l, 'p> Product<'l, 'p> {
                 })
                 .collect(),
         })
+    }
+
+    /// Explores all rows, and stops at `max_rows` of them or when `should_continue` returns false.
+    fn explore(
+        &mut self,
+        max_rows: usize,
+        should_continue: &mut dyn FnMut() -> bool,
+    ) -> Found<Row, LevelStep> {
+        let begin = self.begin();
+        let begin = self.representative(begin);
+        let limits = Limits {
+            max_states: max_rows,
+            should_continue,
+        };
+        explore_within(self, begin, limits)
     }
 
     /// The initial row.

@@ -9,10 +9,9 @@ use cohkit_protocol::protocol::MessageId;
 
 use super::{Move, Product, Search, SystemState};
 use crate::agent::Violation;
-use crate::state::explore::{explore_within, Found};
+use crate::state::explore::Found;
 use crate::state::levels::{LevelStep, Levels, Shared};
 use crate::state::{Endpoint, Lock, Network, Step, StepError, System};
-use cohkit_base::exploration::Limits;
 use cohkit_protocol::protocol::Permission;
 
 /// Protocol that a step or a message of a bridge belongs to.
@@ -70,13 +69,7 @@ pub fn bridge_tables(
     should_continue: &mut dyn FnMut() -> bool,
 ) -> Result<Vec<Vec<BridgeRow>>, NoTable> {
     let mut product = Product::new(levels, search.symmetry);
-    let begin = product.begin();
-    let begin = product.representative(begin);
-    let limits = Limits {
-        max_states: search.max_rows,
-        should_continue,
-    };
-    match explore_within(&mut product, begin, limits) {
+    match product.explore(search.max_rows, should_continue) {
         Found::Safe { .. } => Ok(product.bridges()),
         Found::Violated { errors, .. } => Err(no_table(&errors)),
         Found::LimitReached { states } => Err(NoTable::Incomplete(format!(
