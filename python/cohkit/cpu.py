@@ -98,6 +98,15 @@ class Prefetch(NamedTuple):
     line: int
 
 
+class PrefetchExclusive(NamedTuple):
+    """Prefetch a line with write permission, or for reading where caches send stores to the home.
+
+    Outstanding prefetches are bounded as those of `Prefetch`.
+    """
+
+    line: int
+
+
 class ReadRegister(NamedTuple):
     """Read a register of the application over the device bus. `yield` returns its value."""
 
@@ -160,6 +169,7 @@ Step = (
     | Add
     | CompareSwap
     | Prefetch
+    | PrefetchExclusive
     | ReadRegister
     | WriteRegister
     | LoadHost

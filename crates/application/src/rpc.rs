@@ -26,10 +26,12 @@ pub struct Calls {
     pub slices: u32,
     /// Distance in lines between the starts of two sides, at least `payload`.
     pub side_stride: Line,
+    /// Lines of results by which a prefetch with write permission precedes its load; 0 for no prefetches.
+    pub hints: Line,
 }
 
 impl Calls {
-    /// Creates the parameters for a device without slices, with adjacent sides.
+    /// Creates the parameters for a device without slices, with adjacent sides and without prefetches.
     pub fn new(contexts: u32, payload: Line, calls: Option<u64>) -> Calls {
         Calls {
             contexts,
@@ -37,6 +39,7 @@ impl Calls {
             calls,
             slices: 1,
             side_stride: payload,
+            hints: 0,
         }
     }
 
@@ -183,6 +186,8 @@ pub struct Caller {
     /// Side that the thread owns, 0 or 1.
     side: u32,
     phase: Phase,
+    /// Lines of results that the current call has loaded or prefetched, including the one that it loads next.
+    requested: Line,
     /// Calls still to start; unlimited if `None`.
     remaining: Option<u64>,
     /// Calls started.
@@ -200,7 +205,7 @@ impl Caller {
 
 impl Thread for Caller {
     /// For each call: stores the arguments to the lines of one side, and loads the results from the lines of the
-    /// other.
+    /// other, which are prefetched if the parameters say so.
     fn step(&mut self, result: u64) -> Step {
         let argument_line = |offset| self.calls.line(self.context, self.side, offset);
         let result_line = |offset| self.calls.line(self.context, 1 - self.side, offset);
@@ -224,8 +229,16 @@ impl Thread for Caller {
                 }
             }
             Phase::Fence => {
-                self.phase = Phase::LoadResult(0);
+                (self.phase, self.requested) = (Phase::LoadResult(0), 1);
                 Step::Fence
+            }
+            Phase::LoadResult(offset)
+                if self.requested <= (offset + self.calls.hints).min(self.calls.payload - 1) =>
+            {
+                self.requested += 1;
+                Step::PrefetchExclusive {
+                    line: result_line(self.requested - 1),
+                }
             }
             Phase::LoadResult(offset) => {
                 self.phase = Phase::CheckResult(offset);
@@ -238,6 +251,7 @@ impl Thread for Caller {
                 self.mismatches += u64::from(result != procedure(self.argument(offset)));
                 if offset + 1 < self.calls.payload {
                     self.phase = Phase::LoadResult(offset + 1);
+                    self.requested = self.requested.max(offset + 2);
                     return self.step(0);
                 }
                 self.side = 1 - self.side;
@@ -284,6 +298,7 @@ impl Scenario for Calls {
             context,
             side: 0,
             phase: Phase::StartCall,
+            requested: 0,
             remaining: self.calls,
             number: 0,
             mismatches: 0,

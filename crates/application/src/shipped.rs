@@ -79,11 +79,7 @@ pub fn visit_with_graph<V: Visitor>(
         "shared-table" => visitor.visit(shared_table(&values)?),
         "prefetcher" => visitor.visit(prefetch(&values)?),
         "invalidation" => visitor.visit(invalidation(&values)?),
-        "rpc" => visitor.visit(Calls::new(
-            values.count("contexts"),
-            values.count("payload"),
-            values.limit("calls"),
-        )),
+        "rpc" => visitor.visit(calls(&values)),
         "rpc-registers" => visitor.visit(bus_calls(&values, false)),
         "rpc-descriptors" => visitor.visit(bus_calls(&values, true)),
         "locks" => visitor.visit(lock_table(&values)?),
@@ -250,6 +246,16 @@ fn invalidation(values: &Values) -> Result<Invalidation, String> {
         start_delay: 1000 * values.number("after"),
         cached,
     })
+}
+
+/// Scenario `rpc`.
+fn calls(values: &Values) -> Calls {
+    let contexts = values.count("contexts");
+    let payload = values.count("payload");
+    Calls {
+        hints: values.count("hints"),
+        ..Calls::new(contexts, payload, values.limit("calls"))
+    }
 }
 
 /// Scenario `rpc-descriptors` if `descriptors` is true, else `rpc-registers`.

@@ -161,6 +161,7 @@ pub(crate) fn step(object: &Bound<'_, PyAny>) -> PyResult<Step> {
             Step::Update { line, word, update }
         }
         "Prefetch" => variant!(values => Step::Prefetch { line }),
+        "PrefetchExclusive" => variant!(values => Step::PrefetchExclusive { line }),
         "ReadRegister" => variant!(values => Step::ReadRegister { register }),
         "WriteRegister" => variant!(values => Step::WriteRegister { register, value }),
         "LoadHost" => variant!(values => Step::LoadHost { word }),

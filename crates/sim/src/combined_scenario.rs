@@ -325,7 +325,8 @@ impl CombinedRun {
             | Step::Acquire { line, .. }
             | Step::Release { line, .. }
             | Step::Update { line, .. }
-            | Step::Prefetch { line } => *line = share.to_common_line(*line),
+            | Step::Prefetch { line }
+            | Step::PrefetchExclusive { line } => *line = share.to_common_line(*line),
             Step::ReadRegister { register } | Step::WriteRegister { register, .. } => {
                 *register = register.saturating_mul(parts).saturating_add(part as u32);
             }

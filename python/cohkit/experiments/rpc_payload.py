@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from cohkit.experiments.enzian import LINE_BYTES
 from cohkit.experiments.experiment import Experiment
 from cohkit.experiments.plays import Stage, largest, rate, run, times
+from cohkit.experiments.study import value_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from cohkit.types import Play
 
 KEY = "enzian.rpc_payload"
+PLATFORM = "enzian-dc-bram"
 PAYLOADS = (1, 2, 5, 10, 20, 50, 100, 200)
 CONTEXTS = 16
 CALLS = 20
@@ -25,6 +27,7 @@ WORDS_OF_A_LINE = 16
 # Label, name in keys, application, name of its size argument, and the value of that argument per line.
 METHODS: list[tuple[str, str, Application, str, int]] = [
     ("lines", "lines", "rpc", "payload", 1),
+    ("lines with hints", "hints", "rpc", "payload", 1),
     ("registers, a word of each line", "registers.1", "rpc-registers", "words", 1),
     ("registers, all words", "registers.16", "rpc-registers", "words", WORDS_OF_A_LINE),
     ("descriptors, a word of each line", "descriptors.1", "rpc-descriptors", "words", 1),
@@ -36,6 +39,8 @@ Arguments and results have the given number of lines of 128 bytes each; each thr
 context; rate: {CONTEXTS} contexts; throughput: the arguments that one context passes.
 Lines: a call writes the lines of arguments and loads those of results one after the other, one word of each line. The
 device withholds the first line of results until it has fetched all arguments, one after the other.
+Lines with hints: prefetches with write permission precede the loads of results, by as many lines as the platform's cores
+prefetch ahead. The published throughput is line by line, without hints.
 Registers and descriptors: as in cckit-fig10, with all words of as many lines, or with one word of each line. With all
 words, they move as many bytes as lines do, but the thread spends time on each word. With one word of each line, the
 thread does the same work as with lines, but the bus moves fewer bytes. A fair comparison lies between the two. The bus
@@ -43,8 +48,7 @@ is PCIe Gen3 with 16 lanes and the assumed latency of the platform (`bus.*`); th
 not published ones.
 """
 OMISSIONS = (
-    "the operating system, address translation, writes that the CPU combines on their way to registers, and cores that "
-    "load several lines at a time"
+    "the operating system, address translation, and writes that the CPU combines on their way to registers"
 )
 
 
@@ -62,15 +66,19 @@ def _limited(accesses: int) -> str:
     return f"no more than {accesses} call{'' if accesses == 1 else 's'} of each thread"
 
 
-def _stages(measure: Callable[[Play], float], quantity: str, contexts: int, calls: int, unit: str) -> list[Stage]:
+def _stages(
+    conditions: Conditions, measure: Callable[[Play], float], quantity: str, contexts: int, calls: int, unit: str
+) -> list[Stage]:
     """Return a play for each method and payload. A method's parameter counts `scale` units per line."""
+    distance = int(value_of(PLATFORM, "cores.prefetch_distance", conditions.settings))
     return [
         Stage(
             f"{payload}, {method}, {quantity}",
             f"{KEY}.{quantity}.{key}.{payload}",
-            "enzian-dc-bram",
+            PLATFORM,
             application,
-            {"contexts": contexts, parameter: payload * scale, "calls": calls},
+            {"contexts": contexts, parameter: payload * scale, "calls": calls}
+            | ({"hints": distance} if key == "hints" else {}),
             measure,
             unit=unit,
             cut=calls < CALLS,
@@ -85,15 +93,23 @@ def _stages(measure: Callable[[Play], float], quantity: str, contexts: int, call
 def _run(conditions: Conditions) -> list[Measurement]:
     """Run the plays, and add the largest throughput."""
     calls = min(CALLS, conditions.accesses or CALLS)
-    stages = [*_stages(_latency, "latency", 1, calls, "us"), *_stages(_rate, "rate", CONTEXTS, calls, "k/s")]
-    latency_stages = [stage for stage in stages if stage.key.startswith(f"{KEY}.latency.lines.")]
+    stages = [
+        *_stages(conditions, _latency, "latency", 1, calls, "us"),
+        *_stages(conditions, _rate, "rate", CONTEXTS, calls, "k/s"),
+    ]
+    by_lines = tuple(f"{KEY}.latency.{method}." for method in ("lines", "hints"))
+    latency_stages = [stage for stage in stages if stage.key.startswith(by_lines)]
     ours = run([*stages, *map(_throughput_stage, latency_stages)], "", conditions)
     # In a short run, the first calls, which fetch the lines, have more weight.
     ours = [
         measurement._replace(steady=not measurement.cut) if measurement.unit == "MiB/s" else measurement
         for measurement in ours
     ]
-    return [*ours, *largest(ours, f"{KEY}.throughput.lines.", "at best, lines, throughput")]
+    return [
+        *ours,
+        *largest(ours, f"{KEY}.throughput.lines.", "at best, lines, throughput"),
+        *largest(ours, f"{KEY}.throughput.hints.", "at best, lines with hints, throughput"),
+    ]
 
 
 def _throughput_stage(stage: Stage) -> Stage:

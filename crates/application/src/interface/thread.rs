@@ -85,6 +85,12 @@ pub enum Step {
         /// The line.
         line: Line,
     },
+    /// Prefetches a line with write permission; completes immediately. Bounded like [`Step::Prefetch`], which has the
+    /// same effect if the protocol sends stores to the home, where there is no write permission to request.
+    PrefetchExclusive {
+        /// The line.
+        line: Line,
+    },
     /// Reads a register of the application over the device bus and returns its value.
     ReadRegister {
         /// Index of the register.

@@ -74,6 +74,7 @@ pub const SCENARIOS: [ShippedScenario; 23] = [
             parameter("contexts", 1, COUNTS, "threads, each with its own pair of lines"),
             parameter("payload", 1, (1, 200), "lines of arguments, and of results"),
             parameter("calls", 0, REPETITIONS, "calls of each thread; 0: unlimited"),
+            parameter("hints", 0, (0, 200), "lines of results by which a prefetch precedes its load; 0: no prefetches"),
         ],
     },
     ShippedScenario {

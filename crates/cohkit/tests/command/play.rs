@@ -659,7 +659,7 @@ fn run_within_warm_up_is_reported() {
         ],
         expect![[r#"
             exit code 0
-            eci on enzian-dc-bram: rpc with contexts=1 payload=1 calls=10, seed 0
+            eci on enzian-dc-bram: rpc with contexts=1 payload=1 calls=10 hints=0, seed 0
 
             nothing was measured: the application ended before the end of the warm-up of 1s had
         "#]],

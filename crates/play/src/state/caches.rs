@@ -200,10 +200,14 @@ where
                     running.pending_step = None;
                     return Ok(());
                 }
-                Step::Prefetch { line } => {
+                Step::Prefetch { line } | Step::PrefetchExclusive { line } => {
                     let remote = (thread % usize::from(self.static_model.model.remotes)) as u8;
+                    let access = match step {
+                        Step::PrefetchExclusive { .. } => Access::Store,
+                        _ => Access::Load,
+                    };
                     self.check_bounds(thread, line, 0)?;
-                    self.prefetch_line(line, remote)?;
+                    self.prefetch_line(line, remote, access)?;
                 }
                 Step::Load { line, word }
                 | Step::LoadExclusive { line, word }
@@ -257,13 +261,14 @@ where
         is_specified.then_some(access)
     }
 
-    /// Prefetches a line for reading: starts what a load would start, unless the cache has permission or is blocked.
-    fn prefetch_line(&mut self, line: Line, remote: u8) -> Result<(), StepError> {
+    /// Prefetches a line for an access: starts what the access would start, unless the cache has permission or is
+    /// blocked.
+    fn prefetch_line(&mut self, line: Line, remote: u8, access: Access) -> Result<(), StepError> {
         let cache = &self.state.lines[line as usize].remotes[usize::from(remote)];
-        if self.static_model.permission_of(&cache.configuration) >= Permission::Read {
+        if self.static_model.permission_of(&cache.configuration) >= access.needs() {
             return Ok(());
         }
-        let result = self.remote_reaction(line, remote, Cause::Access(Access::Load))?;
+        let result = self.remote_reaction(line, remote, Cause::Access(access))?;
         match result {
             Some(reaction) if self.within_bounds(line, remote, &reaction) => {
                 self.apply_reaction(line, remote, reaction, None)

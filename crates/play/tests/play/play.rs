@@ -203,6 +203,40 @@ fn calls_return() {
     }
 }
 
+/// The device answers reads of several lines of one call, whichever it receives first. Caches evict no clean line, which
+/// keeps the number of states small.
+#[test]
+fn calls_with_prefetched_results_return() {
+    let protocol = parse(&eci()).expect("protocol without errors");
+    let victims = protocol.message_ids().filter(|&id| {
+        let name = &protocol.message(id).name;
+        ["VictimShared", "VictimClean"].contains(&name.as_str())
+    });
+    let bounds = Bounds {
+        per_message: victims.map(|victim| (victim, bound(0))).collect(),
+        ..Bounds::default()
+    };
+    assert_eq!(bounds.per_message.len(), 2);
+    let states = |hints| {
+        let calls = Calls {
+            hints,
+            ..Calls::new(1, 2, Some(1))
+        };
+        UNITS.map(|(units, max_deferred)| {
+            let system = ((4, 1), (units, max_deferred, 1));
+            assert_verified(&explore_protocol(&protocol, &bounds, &calls, 1, system))
+        })
+    };
+    let (without, with) = (states(0), states(1));
+    assert!(
+        without
+            .iter()
+            .zip(&with)
+            .all(|(without, with)| with > without),
+        "{without:?} {with:?}"
+    );
+}
+
 /// The CPU and the device use one table of locks. The device updates a lock's word in one memory operation, or reads
 /// and writes the line.
 #[test]

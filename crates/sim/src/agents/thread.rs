@@ -237,7 +237,8 @@ impl Threads {
                     }
                 }
             }
-            Step::Prefetch { .. } if !self.begin_prefetch(context, core) => {}
+            Step::Prefetch { .. } | Step::PrefetchExclusive { .. }
+                if !self.begin_prefetch(context, core) => {}
             _ => return self.access(context, core, &step),
         }
         ThreadAction::Continue(time)
@@ -256,7 +257,13 @@ impl Threads {
         };
         let scenario_access = || self.scenario.run.write_access(thread_index);
         let (kind, purpose, verb) = match *step {
-            Step::Prefetch { .. } => (Some(Access::Load), Purpose::Hint, "reads"),
+            // Where stores are sent to the home, there is no write permission to request.
+            Step::PrefetchExclusive { .. } if !context.tables.caches_send_stores => {
+                (Some(Access::Store), Purpose::Hint, "writes")
+            }
+            Step::Prefetch { .. } | Step::PrefetchExclusive { .. } => {
+                (Some(Access::Load), Purpose::Hint, "reads")
+            }
             Step::Load { .. } => (accesses.read, Purpose::Core, "reads"),
             Step::Acquire { .. } => (accesses.acquire, Purpose::Core, "reads"),
             Step::Store { .. } | Step::StoreWords { .. } => (
@@ -467,7 +474,7 @@ impl Threads {
 /// Returns the line and the word of a step's access.
 fn location(step: &Step) -> (Line, u16) {
     match *step {
-        Step::Prefetch { line } => (line, 0),
+        Step::Prefetch { line } | Step::PrefetchExclusive { line } => (line, 0),
         Step::Load { line, word }
         | Step::Acquire { line, word }
         | Step::Store { line, word, .. }

@@ -6,6 +6,7 @@ use cohkit_application::interface::{
     Actions, Application, Contents, Event, Line, Operation, Placement, Scenario, Step, Thread,
 };
 use cohkit_application::invalidation::Invalidation;
+use cohkit_application::kernel::NoApplication;
 use cohkit_application::locks::LockTable;
 use cohkit_application::prefetcher::Prefetch;
 use cohkit_application::rpc::Calls;
@@ -141,11 +142,11 @@ fn prefetcher() {
 fn rpc() {
     torture(
         |seed| {
-            Arc::new(Calls::new(
-                1 + (seed % 3) as u32,
-                1 + (seed % 4) as Line,
-                Some(40),
-            ))
+            let calls = Calls::new(1 + (seed % 3) as u32, 1 + (seed % 4) as Line, Some(40));
+            Arc::new(Calls {
+                hints: (seed / 4 % 3) as Line,
+                ..calls
+            })
         },
         |seed, tally| {
             let contexts = 1 + seed % 3;
@@ -153,6 +154,52 @@ fn rpc() {
             assert_eq!(tally.times["call"].count(), 40 * contexts);
         },
     );
+}
+
+/// Each line of results but the first of a call is prefetched once. A prefetch takes the write permission that the load
+/// needs, so the device answers one read of each line, and lines are loaded at most as fast as the core issues.
+#[test]
+fn prefetched_results_of_calls_arrive_together() {
+    let run = |hints| {
+        let calls = Calls {
+            hints,
+            ..Calls::new(1, 20, Some(50))
+        };
+        let platform = Platform::shipped("enzian-dc-bram").unwrap();
+        let setup = Setup::with_scenario(protocol("eci"), platform, Arc::new(calls)).unwrap();
+        let mut simulation = Simulation::new(&setup, None).expect("valid setup");
+        simulation.run().expect("no failure");
+        let mean = simulation.tally().times["call"].mean();
+        let statistics = simulation.statistics();
+        (
+            mean,
+            ["prefetches", "messages"].map(|name| statistics.get(name)),
+        )
+    };
+    let (slow, [no_prefetches, messages]) = run(0);
+    let (fast, [prefetches, same_messages]) = run(4);
+    assert_eq!(no_prefetches.unwrap_or(0.0), 0.0);
+    assert_eq!(prefetches, Some(50.0 * 19.0));
+    assert_eq!(messages, same_messages);
+    // Up to five lines are on their way at once, where each load waited for its own line before.
+    assert!(fast < slow, "{fast} {slow}");
+}
+
+/// Where caches send stores to the home, a prefetch with write permission brings the line in for reading.
+#[test]
+fn exclusive_prefetches_read_where_stores_are_sent() {
+    let prefetch = Step::PrefetchExclusive { line: 3 };
+    let load = Step::Load { line: 3, word: 0 };
+    // In reverse order.
+    let steps = vec![load, Step::Work(10_000_000), prefetch];
+    for (name, request) in [("write-through", "Read"), ("eci", "ReadExclusive")] {
+        let scenario = Arc::new(ThreadsAlone(vec![Steps(steps.clone())]));
+        let platform = Platform::shipped("enzian-dc-bram").unwrap();
+        let setup = Setup::with_scenario(protocol(name), platform, scenario).unwrap();
+        let statistics = cohkit_sim::simulation::run(&setup).unwrap();
+        assert_eq!(statistics.get("hits"), Some(1.0), "{name}");
+        assert_eq!(statistics.sent(request), Some(1), "{name}");
+    }
 }
 
 #[test]
@@ -626,6 +673,33 @@ impl Scenario for ThreadsBesideBreaker {
         self.1.clone()
     }
     fn verify(&self, _: &ContractBreaker, _: &[Steps], _: &dyn Contents) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// Threads with nothing behind the home.
+#[derive(Clone)]
+struct ThreadsAlone(Vec<Steps>);
+
+impl Scenario for ThreadsAlone {
+    type Application = NoApplication;
+    type Thread = Steps;
+    fn lines(&self) -> Line {
+        8
+    }
+    fn terminates(&self) -> bool {
+        true
+    }
+    fn is_threads_only(&self) -> bool {
+        true
+    }
+    fn application(&self) -> NoApplication {
+        NoApplication
+    }
+    fn threads(&self) -> Vec<Steps> {
+        self.0.clone()
+    }
+    fn verify(&self, _: &NoApplication, _: &[Steps], _: &dyn Contents) -> Result<(), String> {
         Ok(())
     }
 }
