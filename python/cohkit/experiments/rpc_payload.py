@@ -76,6 +76,7 @@ def _stages(measure: Callable[[Play], float], quantity: str, contexts: int, call
             cut=calls < CALLS,
             counted="calls" if contexts > 1 else "",
             per_s=1e3,
+            words=True,
         )
         for method, key, application, parameter, scale in METHODS
         for payload in PAYLOADS
