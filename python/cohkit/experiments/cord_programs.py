@@ -356,6 +356,7 @@ EXPERIMENTS = {
     "cord-fig2": Experiment(
         run=_fig2,
         rerun_accesses=RERUN_STORES,
+        rerun_budget=48,
         note=NOTE + "The share of time is the time that threads wait for their outstanding stores.\n",
         omissions=OMISSIONS,
         headline="Threads wait for acknowledgements, which are a part of the traffic between hosts.",
@@ -365,6 +366,8 @@ EXPERIMENTS = {
     "cord-fig7": Experiment(
         run=_fig7,
         rerun_accesses=RERUN_STORES,
+        # All programs with 64 threads take half a minute.
+        rerun_budget=24,
         note=NOTE
         + "Bytes per release: those of all relaxed stores under `cord`, divided by the number of all releases, which\n"
         "include those of barriers and of flags that announce consumed bytes.\n",
