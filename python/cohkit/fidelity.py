@@ -183,7 +183,8 @@ measured transfers",
     "eci_link.crossover": f"missing: {_ECI_ENGINE}",
     "ccix_exp1.throughput_over_dma": _CCIX_DMA,
     "proxics.pipes": "a fault of our program, and no missing fact: a trial program on the unchanged machine reached \
-22.5 clocks of the core for a line, and ours takes 36 in a long transfer, and more in the short ones of the search",
+22.5 clocks of the core for a line, and ours takes {proxics.pipes.clocks_of_line} in a long transfer, and more in the \
+short ones of the search",
 }
 """Reasons for values that no setting meets, by the first parts of their keys."""
 UNVARIED: Mapping[str, str] = {
@@ -216,9 +217,8 @@ stay in the CPU's cache, so that the other side has no effect",
     "enzian.prefetcher": "the number of threads, and of lines that each prefetches; ours prefetch 8 lines ahead \
 (assumed), and eight threads evict each other's blocks of the prefetcher",
     "eci_link.crossover": _ECI_ENGINE,
-    "ccix_exp1.crossover": "latencies of the host's links over CCIX and PCIe, which are assumed: at 32 KiB, ours are \
-3302 ns over CCIX and 3314 ns by DMA; with an engine that the device starts itself, the curves cross between 1 and 4 \
-KiB",
+    "ccix_exp1.crossover": "latencies of the host's links over CCIX and PCIe, which are assumed; with an engine that \
+the device starts itself, the curves cross between 1 and 4 KiB",
     "cord.acknowledgements.traffic": "bytes of headers for each kind of message; and " + _PROGRAMS,
     "cord.acknowledgements.time": _HIDDEN,
     "cord.programs.time.CXL.pr.wb": _LINES,
@@ -232,7 +232,7 @@ a release waits for none, so that it is not slower than CORD",
     "proxics.bulk.crossover": "fixed times of a small operation, which are not published one by one: the message with \
 addresses, the core's start, and the CPU's flush and last read",
     "proxics.sum.core_over_host": "cause of the measured host's rate at 128 B: 57 M/s over 1.39 are 41 million rows, \
-or 5.2 GB/s, and the same host reads 9.1 GB/s in table 1; ours reads 7.3 GB/s",
+or 5.2 GB/s, and the same host reads 9.1 GB/s in table 1; ours reads {proxics.host.external_bandwidth}",
     "proxics.bulk.core_over_host.set": "whether the host's `memset` reads a line before it overwrites it, as ours does",
     "proxics.pipes.lines_over_largest": "number of lines at the published maximum, and the share that *nearly* means",
     "proxics.uts.local_over_far_memory": "instructions of the measured search for each node; ours are those of our \
@@ -245,7 +245,8 @@ searches trees that are scaled down with the caches"
 DEVIATIONS: Mapping[str, str] = {
     **{key: f"missing: {fact}" for key, fact in MISSING_FACTS.items()},
     **REASONS,
-    "enzian.rpc_payload": "not known: a line takes 610 ns as published (128 B at 200 MiB/s), and 471 ns in ours",
+    "enzian.rpc_payload": "not known: a line takes 610 ns as published (128 B at 200 MiB/s), and less in ours, \
+whose throughput is {enzian.rpc_payload.throughput.lines.best}",
     "ccix_exp1.latency_over_dma": "missing: latencies of the host's links over CCIX and PCIe. Both are assumed, and \
 other ones inside their ranges meet the ratio",
     "cord.release_bytes": "the programs are our own: they release after the published bytes, and also for barriers and \
