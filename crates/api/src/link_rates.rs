@@ -46,7 +46,7 @@ pub struct LinkReport {
     engine: &'static str,
     /// Quantities of DMA transfers.
     quantities: Quantities,
-    /// Those that were set, each as `NAME=VALUE`.
+    /// Settings of quantities, each as `NAME=VALUE`.
     settings: Vec<String>,
     /// Measured DMA transfers, to the device and to the host; empty if none were requested.
     transfers: Vec<Transfers>,

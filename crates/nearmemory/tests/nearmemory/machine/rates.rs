@@ -63,7 +63,10 @@ fn load_takes_the_measured_time_of_each_memory() {
         let expected = picoseconds / platform.host_cycle.value;
         // Reading the cycle counter and using the value take a few instructions.
         let extra = cycles as i64 - expected as i64;
-        assert!((0..=12).contains(&extra), "{kind} {llc}: {cycles} {expected}");
+        assert!(
+            (0..=12).contains(&extra),
+            "{kind} {llc}: {cycles} {expected}"
+        );
     }
 }
 
