@@ -21,23 +21,21 @@ struct node {
 #define RANGE_FIRST(range) ((range) >> RANGE_BITS)
 #define RANGE_COUNT(range) ((range) & ((1 << RANGE_BITS) - 1))
 
-// Messages between cores, by their FIFOs. An idle core requests nodes from all others, which record the request until
-// they have some to give. Termination is detected by credit recovery: core 0 begins with all of the credit, each range
-// that is sent carries a part, and an idle core returns its own to core 0. The search is over when core 0 is idle and
-// has all of the credit again.
+// Messages between cores, by their FIFOs. A core deals the children of each node equally to itself and to the others.
+// Termination is detected by credit recovery: core 0 begins with all of the credit, each range that is sent carries a
+// part, and an idle core returns its own to core 0. The search is over when core 0 is idle and has all of the credit
+// again.
 //
 // A message is one word:
 //   bit 63 set, credit in the lower bits       returned credit (RETURNED_CREDIT | credit)
 //   bit 63 set, no credit                      the search has ended (SEARCH_ENDED)
-//   bit 62 set                                 request for nodes (NODE_REQUEST)
-//   neither: bits 61 to 56, and 55 to 0        base-two logarithm of the credit, and a range (WORK)
-#define CREDIT ((uint64_t)1 << 61)
+//   bit 63 clear: bits 62 to 56, and 55 to 0   base-two logarithm of the credit, and a range (WORK)
+#define CREDIT ((uint64_t)1 << 62)
 #define WORK_BITS 56
 #define WORK(power, range) ((uint64_t)(power) << WORK_BITS | (range))
 #define WORK_POWER(word) ((word) >> WORK_BITS)
 #define WORK_RANGE(word) ((word) & (((uint64_t)1 << WORK_BITS) - 1))
 #define RETURNED_CREDIT ((uint64_t)1 << 63)
 #define SEARCH_ENDED RETURNED_CREDIT
-#define NODE_REQUEST ((uint64_t)1 << 62)
 
 #endif

@@ -137,6 +137,7 @@ def link(
     seed: int,
     dma: int | None,
     dma_engine: str | None,
+    dma_settings: list[str],
 ) -> str: ...
 
 @type_check_only

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from cohkit.errors import Error
-from cohkit.experiments.sensitivity import BUDGET, Evaluator, Goal, search, spans
+from cohkit.experiments.fitted_sums import HeldSums
+from cohkit.experiments.sensitivity import Evaluator, Goal, search, spans
 from cohkit.experiments.study import Study
 from cohkit.published import Bounds, compare
 
@@ -27,6 +28,7 @@ class Sensitivity(NamedTuple):
         budget: maximum number of settings of several quantities that the search evaluates.
         evaluated: number of settings that were evaluated.
         failed: number of them with which a simulation failed, so that there are no numbers.
+        sums: fitted sums that are held, each in words.
 
     """
 
@@ -36,11 +38,12 @@ class Sensitivity(NamedTuple):
     budget: int
     evaluated: int
     failed: int
+    sums: list[str]
 
 
 ORDER_MARGIN = 1e-9
 """Relative difference of two numbers that are in an order."""
-NOT_STUDIED = Sensitivity([], [], 0, 0, 0, 0)
+NOT_STUDIED = Sensitivity([], [], 0, 0, 0, 0, [])
 """Empty result."""
 
 
@@ -54,7 +57,8 @@ def study(
 ) -> Sensitivity:
     """Vary the assumed quantities of an experiment, and search for the published values.
 
-    If any of `ours` has a published value, only such numbers are computed.
+    If any of `ours` has a published value, only such numbers are computed. Sums of quantities that are fitted to a fact
+    are held: one quantity of each follows from the others, and no search is made for the values that the sums hold.
 
     Raises:
         Error: a simulation failed without other values of quantities.
@@ -65,7 +69,9 @@ def study(
     shared = Study()
     inner = reduced(experiment, conditions)._replace(progress=None, keys=keys or None, study=shared)
     baseline = experiment.run(inner)
-    total = 1 + sum(map(len, shared.assumptions.values())) + BUDGET
+    sums = HeldSums(shared)
+    ends = sums.ends()
+    total = 1 + sum(map(len, ends.values())) + experiment.rerun_budget
     evaluated, failed = 0, 0
 
     def compute(settings: Mapping[str, str]) -> dict[str, float]:
@@ -74,26 +80,41 @@ def study(
         if progress:
             progress(min(evaluated, total), total)
         try:
-            rows = experiment.run(inner._replace(settings=settings)) if settings else baseline
+            rows = experiment.run(inner._replace(settings=sums.resolve(settings))) if settings else baseline
         except Error:
             failed += 1
             return {}
         return {row.name: row.value for row in rows if not keys or row.key in keys}
 
-    evaluator = Evaluator(compute, shared.assumptions, discrete=shared.discrete)
+    evaluator = Evaluator(compute, ends, experiment.rerun_budget, discrete=shared.discrete)
     found_spans = spans(evaluator)
-    goals = goals_of(name, baseline, published)
-    reaches = search(evaluator, goals, conditions.seed)
+    held = {row.name for row in baseline if sums.holds(row.key)}
+    goals = [goal for goal in goals_of(name, baseline, published) if goal.name not in held]
+    reaches = [_with_rests(reach, sums) for reach in search(evaluator, goals, conditions.seed)]
     if progress:
         progress(total, total)
-    return Sensitivity(found_spans, reaches, conditions.seed, BUDGET, evaluated, failed)
+    return Sensitivity(
+        found_spans, reaches, conditions.seed, experiment.rerun_budget, evaluated, failed, sums.descriptions()
+    )
+
+
+def _with_rests(reach: Reach, sums: HeldSums) -> Reach:
+    """Return the result of a search with the values that the fitted sums allow, and those that follow."""
+    resolved = sums.resolve(reach.settings)
+    settings = {quantity: resolved.pop(quantity) for quantity in reach.settings}
+    return reach._replace(settings=settings, held=resolved)
 
 
 def _keys(ours: Sequence[Measurement], published: Published) -> frozenset[str]:
-    """Return the keys of numbers with a published value, and of those that orders relate them to."""
+    """Return the keys of numbers with a published value, and of those that orders relate them to.
+
+    A number that is published as like another one is compared by eye only, so that no search is made for it.
+    """
     keys = set()
     for row in ours:
         claim = published.claim(row.key)
+        if claim and claim.relation == "like":
+            continue
         if claim or published.value(row.key, unit=row.unit) is not None:
             keys |= {row.key} | ({claim.to} if claim and claim.to else set())
     return frozenset(keys)

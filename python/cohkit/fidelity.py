@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
@@ -139,6 +140,8 @@ that meet the value.
 An order or a bound is met at its limit and beyond it.
 The search omits values for which its smaller simulation does not reach a steady state, such as one that ends before \
 the caches are full.
+Sums of quantities that are fitted to a measured time are held: if their parts vary, one of them follows.
+So the search also omits the values that such a sum holds.
 A published number is met within {tolerance}, or if two settings that differ in one continuous quantity, such as a \
 time or a rate, have numbers on both sides of it.
 {record}
@@ -147,7 +150,7 @@ time or a rate, have numbers on both sides of it.
 SEARCH_RECORDED = """\
 The searches were recorded by {commits}, with seed {seed}, and with smaller simulations than the tables above: \
 {sizes}.
-For one experiment, at most {budget} settings of several quantities were evaluated.
+For one experiment, at most {budget} settings of several quantities were evaluated{smaller_budgets}.
 The searches cover {studied} published values: {met} are met with some settings, {smaller} at the size of the search \
 only, and {unmet} are not met.
 """
@@ -180,13 +183,14 @@ measured transfers",
     "eci_link.crossover": f"missing: {_ECI_ENGINE}",
     "ccix_exp1.throughput_over_dma": _CCIX_DMA,
     "proxics.pipes": "a fault of our program, and no missing fact: a trial program on the unchanged machine reached \
-22.5 clocks of the core for a line, and ours takes 36 in a long transfer, and more in the short ones of the search",
+22.5 clocks of the core for a line, and ours takes {proxics.pipes.clocks_of_line} in a long transfer, and more in the \
+short ones of the search",
 }
 """Reasons for values that no setting meets, by the first parts of their keys."""
 UNVARIED: Mapping[str, str] = {
-    "cord.release_bytes": "messages and sizes of the programs are assumed, and have no ranges",
-    "cord.acknowledgements": "messages and sizes of the programs are assumed, and have no ranges",
-    "cord.programs": "messages and sizes of the programs are assumed, and have no ranges",
+    "cord.release_bytes": "messages of the programs are assumed, and have no ranges",
+    "cord.acknowledgements": "messages of the programs are assumed, and have no ranges",
+    "cord.programs": "messages of the programs are assumed, and have no ranges",
     "proxics.pagerank.lines_of_1000": "a property of the generated graphs, on which no quantity of the machine has an \
 effect",
 }
@@ -201,6 +205,8 @@ _LINES = "how often the measured programs read and write a line while a cache ho
 MISSING_FACTS: Mapping[str, str] = {
     "enzian.throughput": "page size and translations of the measured reads; here no access is translated, and random \
 lines spread over DRAM's banks as well as sequential ones",
+    "enzian.throughput.dc_bram.sequential_read": "whether the width converters, which limit a slice to five \
+outstanding reads, lie before the measured BRAM; the source is of another design with the same directory",
     "enzian.read_latency": "map of addresses to the measured DRAM's banks and rows, and translations; the order is \
 that of two latencies that differ by 1 %, less than the error of the fit",
     "enzian.invalidation.dc_bram.clean": "the share of lines that had been evicted before; ours are of one kind, and \
@@ -211,9 +217,8 @@ stay in the CPU's cache, so that the other side has no effect",
     "enzian.prefetcher": "the number of threads, and of lines that each prefetches; ours prefetch 8 lines ahead \
 (assumed), and eight threads evict each other's blocks of the prefetcher",
     "eci_link.crossover": _ECI_ENGINE,
-    "ccix_exp1.crossover": "latencies of the host's links over CCIX and PCIe, which are assumed: at 32 KiB, ours are \
-3302 ns over CCIX and 3314 ns by DMA; with an engine that the device starts itself, the curves cross between 1 and 4 \
-KiB",
+    "ccix_exp1.crossover": "latencies of the host's links over CCIX and PCIe, which are assumed; with an engine that \
+the device starts itself, the curves cross between 1 and 4 KiB",
     "cord.acknowledgements.traffic": "bytes of headers for each kind of message; and " + _PROGRAMS,
     "cord.acknowledgements.time": _HIDDEN,
     "cord.programs.time.CXL.pr.wb": _LINES,
@@ -227,7 +232,7 @@ a release waits for none, so that it is not slower than CORD",
     "proxics.bulk.crossover": "fixed times of a small operation, which are not published one by one: the message with \
 addresses, the core's start, and the CPU's flush and last read",
     "proxics.sum.core_over_host": "cause of the measured host's rate at 128 B: 57 M/s over 1.39 are 41 million rows, \
-or 5.2 GB/s, and the same host reads 9.1 GB/s in table 1; ours reads 7.3 GB/s",
+or 5.2 GB/s, and the same host reads 9.1 GB/s in table 1; ours reads {proxics.host.external_bandwidth}",
     "proxics.bulk.core_over_host.set": "whether the host's `memset` reads a line before it overwrites it, as ours does",
     "proxics.pipes.lines_over_largest": "number of lines at the published maximum, and the share that *nearly* means",
     "proxics.uts.local_over_far_memory": "instructions of the measured search for each node; ours are those of our \
@@ -240,19 +245,20 @@ searches trees that are scaled down with the caches"
 DEVIATIONS: Mapping[str, str] = {
     **{key: f"missing: {fact}" for key, fact in MISSING_FACTS.items()},
     **REASONS,
-    "enzian.rpc_payload": "not known: a line takes 610 ns as published (128 B at 200 MiB/s), and 471 ns in ours",
+    "enzian.rpc_payload": "not known: a line takes 610 ns as published (128 B at 200 MiB/s), and less in ours, \
+whose throughput is {enzian.rpc_payload.throughput.lines.best}",
     "ccix_exp1.latency_over_dma": "missing: latencies of the host's links over CCIX and PCIe. Both are assumed, and \
 other ones inside their ranges meet the ratio",
-    "cord.release_bytes": "the programs are our own, with parameters chosen for the published bytes and with smaller \
-inputs; the bytes between two releases follow from these, and are not fitted to within an error",
+    "cord.release_bytes": "the programs are our own: they release after the published bytes, and also for barriers and \
+flags, whose number is not published",
     "proxics.pipes.bytes.registers": "missing: times of a register's access, and whether accesses of several cores are \
 served one at a time; both are assumed",
     "proxics.uts.hints_over_none": _UTS_HOST,
     "proxics.uts.four_host_cores_over_one_core_beside": _UTS_HOST,
     "proxics.uts.local_over_one_core_beside": "missing: instructions of the measured search for each node, on the host \
 and on the core; ours are those of our program",
-    "proxics.uts.four_cores_beside_over_one": "other program: idle cores of ours request nodes from the others, and \
-the article's cores deal children equally to themselves and their peers",
+    "proxics.uts.four_cores_beside_over_one": "missing: instructions of the measured search for each node and for each \
+message between cores, and how soon a core takes the messages that it has received",
 }
 """Reasons for numbers that are off by more than the largest limit of `WITHIN`, by the first parts of their keys."""
 
@@ -292,6 +298,12 @@ With this limit, `cohkit reproduce cckit-table3` prints 322 million.
 The blind value does not change.
 """
 
+_FAR_MEMORY = """\
+All rows use times that are fitted to other rows: the host's way to the device (`device.path`) to the read latency of \
+DC+DDR, and the way and the rate of a copy engine (`copy.path`, `copy.line`) to Proxics' table 1.
+"""
+"""Fitted quantities of the near-memory machine."""
+
 SECTIONS: dict[str, tuple[str, str]] = {
     "eci-home": (
         "Size of ECI's home controller",
@@ -321,10 +333,8 @@ Four of the five published orders that can be judged are not what was predicted 
 In the predictions, random reads are slightly faster than sequential ones, and reads of DC+DDR than those of LLC+DDR.
 All 48 cores read or write 1 GiB across the link: each line once in order (sequential), or as many lines drawn at \
 random.
-That reads of DC+BRAM are faster than those of LLC+DDR is fitted: it follows from the 32 reads in flight of each slice \
-(`home.memory_in_flight` of `enzian-dc-bram`).
-This value is assumed, and was chosen when the figure was known and 5 had been tried; with 5, DC+BRAM is slower.
-The 5 reads in flight of DC+DDR have a source, and no other quantity was tuned to a throughput.
+Each slice of the FPGA's home has 5 reads in flight to either memory (`home.memory_in_flight`).
+This number has a source, and no quantity was tuned to a throughput.
 """,
     ),
     "cckit-table3": (
@@ -417,8 +427,9 @@ traffic between hosts.
         """\
 Time and traffic of the ten programs with source ordering (`so`), message passing (`mp`) and write-back caches (`wb`), \
 in percent of those with directory ordering (CORD).
-Parameters of the programs are chosen for the published bytes between two releases; their inputs are smaller.
-The bytes that they store differ from the published ones by up to 90 %, so *fitted* is no statement on their error.
+The programs release after the published bytes, and for barriers and flags of consumed bytes, so that the bytes \
+between two releases are fewer.
+Inputs have the published sizes; their graphs are generated.
 """,
     ),
     "cord-fig8": (
@@ -439,33 +450,37 @@ The model omits tags, and wires and drivers to the edge of a bank, which CACTI c
         "Pipes to a core beside far memory",
         """\
 A host sends words to a core beside far memory, by lines of a scratchpad or by registers.
-""",
+"""
+        + _FAR_MEMORY,
     ),
     "proxics-spawn": (
         "Start of a program on a core beside far memory",
         """\
 The time from the host's first word of a binary until the core reports that it runs, with and without verification.
-""",
+"""
+        + _FAR_MEMORY,
     ),
     "proxics-bulk": (
         "Copies and fills of far memory",
         """\
 One core beside far memory sets, clears or copies it, or the host does so with prefetches.
-""",
+"""
+        + _FAR_MEMORY,
     ),
     "proxics-sum": (
         "Sum over a column of a table in far memory",
         """\
 One core beside far memory adds up a column of a table with rows of 8 to 128 B, or the host does so with prefetches.
-""",
+"""
+        + _FAR_MEMORY,
     ),
     "proxics-uts": (
         "Traversal of unbalanced trees in far memory",
         """\
 Hosts and cores beside far memory traverse trees T1L, T2L and T3L of the benchmark UTS; each row is a ratio of rates.
-Our cores beside far memory steal work: an idle core requests nodes from the others.
-The article's cores deal children equally to themselves and their peers.
-""",
+Cores beside far memory deal children equally to themselves and their peers, as the article's do.
+"""
+        + _FAR_MEMORY,
     ),
 }
 """Heading and introduction of the section of an experiment."""
@@ -528,6 +543,52 @@ def page(record: dict[str, Any], published: Published, searches: dict[str, Any] 
     return "\n".join(parts)
 
 
+_OWN_NUMBER = re.compile(r"\{([^}]+)\}")
+"""Place of one of our numbers in a reason: its key. The number is that of the record, so that no reason is older."""
+
+
+def _with_numbers(reason: str, rows: Sequence[Result]) -> str:
+    """Return a reason with our numbers in it.
+
+    Raises:
+        ValueError: the record lacks one of the numbers.
+
+    """
+    by_key = {row["key"]: row for row in rows}
+
+    def text(match: re.Match[str]) -> str:
+        if (row := by_key.get(match[1])) is None:
+            raise ValueError(f"a reason of `cohkit.fidelity` names {match[1]}, which the record lacks")
+        return number(row["ours"], row["unit"])
+
+    return _OWN_NUMBER.sub(text, reason)
+
+
+def unused_reasons(record: dict[str, Any], published: Published, searches: dict[str, Any] | None = None) -> list[str]:
+    """Return the keys of reasons that the page of a record does not need: their rows hold by now, or have none."""
+    result = record["result"]
+    recorded = result if isinstance(result, list) else result["rows"]
+    rows = [row for name in EXPERIMENTS for row in _compare(name, recorded, published)]
+    judged = directions(rows, published)
+    rows = without_numbers_of_missing_crossovers(rows, judged)
+    failed = {row["key"] for row in rows if row["holds"] is False} | {
+        key for key, one in judged.items() if not one.holds
+    }
+    large = {row["key"] for row in rows if row["error"] is not None and abs(row["error"]) > WITHIN[-1] / 100}
+    found: dict[str, Any] = searches["result"] if searches else {}
+    reached = [item for search in found.values() for item in search["reaches"].items()]
+    unmet = {key for key, reach in reached if not reach["is_met"]}
+    unsearched = {row["key"] for row in rows} - {key for key, _ in reached}
+    uses: tuple[tuple[Mapping[str, str], set[str]], ...] = (
+        (MISSING_FACTS, failed),
+        (DEVIATIONS, large),
+        # An experiment without a search may need its reason in the next one.
+        ({**UNVARIED, **REASONS}, unmet | unsearched),
+    )
+    needed = {_longest_prefix(reasons, key) for reasons, keys in uses for key in keys}
+    return sorted({*UNVARIED, *DEVIATIONS} - needed)
+
+
 def _failed_relations(rows: Sequence[Result], judged: Mapping[str, Direction]) -> list[str]:
     """Return a line for each relation that does not hold, with the fact that is missing."""
     lines = []
@@ -539,7 +600,9 @@ def _failed_relations(rows: Sequence[Result], judged: Mapping[str, Direction]) -
     order = list(EXPERIMENTS)
     lines.sort(key=lambda line: order.index(line[0]))
     return [
-        f"| {' | '.join(cells)} | {_of_prefix(MISSING_FACTS, key) or UNKNOWN_REASON} |\n".replace("|  |", "| |")
+        f"| {' | '.join(cells)} | {_with_numbers(_of_prefix(MISSING_FACTS, key) or UNKNOWN_REASON, rows)} |\n".replace(
+            "|  |", "| |"
+        )
         for *cells, key in lines
     ]
 
@@ -548,7 +611,7 @@ def _large_errors(rows: Sequence[Result]) -> list[str]:
     """Return a line for each number with an error above the largest limit, with the reason."""
     return [
         f"| {row['experiment']} | {row['name']} | {published_cell(row)} | {row['error']:+.1%} "
-        f"| {_of_prefix(DEVIATIONS, row['key']) or UNKNOWN_REASON} |\n"
+        f"| {_with_numbers(_of_prefix(DEVIATIONS, row['key']) or UNKNOWN_REASON, rows)} |\n"
         for row in rows
         if row["error"] is not None and abs(row["error"]) > WITHIN[-1] / 100
     ]
@@ -600,13 +663,17 @@ def _search_section(searches: dict[str, Any], rows: Sequence[Result]) -> str:
             continue
         nearest = f"{reach['value']:.4g}x" if reach["other"] else number(reach["value"], row["unit"])
         cells = [row["experiment"], row["name"], published_cell(row), nearest, ", ".join(reach["deciding"])]
-        cells += ["structure" if _is_varied(row["key"], reach) else "not varied", _reason(row["key"], reach)]
+        cells += ["structure" if _is_varied(row["key"], reach) else "not varied"]
+        cells += [_with_numbers(_reason(row["key"], reach), rows)]
         lines.append(f"| {' | '.join(cells)} |\n".replace("|  |", "| |"))
     studied = sum(len(search["reaches"]) for search in found.values())
+    most = max(search["budget"] for search in found.values())
+    fewer = [f"{search['budget']} for `{name}`" for name, search in found.items() if search["budget"] < most]
     record = SEARCH_RECORDED.format(
         commits=_commits(searches["commits"]),
         seed=some["seed"],
-        budget=some["budget"],
+        budget=most,
+        smaller_budgets=f" ({', '.join(fewer)})" if fewer else "",
         sizes=sizes or "at full size",
         studied=studied,
         met=studied - len(lines) - smaller,
@@ -617,10 +684,16 @@ def _search_section(searches: dict[str, Any], rows: Sequence[Result]) -> str:
     return text + ("\n" + STRUCTURE + "".join(lines) if lines else "")
 
 
+def _longest_prefix(reasons: Mapping[str, str], key: str) -> str | None:
+    """Return the most first parts of a key that have a reason, if there is one."""
+    starts = [start for start in reasons if key == start or key.startswith(f"{start}.")]
+    return max(starts, key=len) if starts else None
+
+
 def _of_prefix(reasons: Mapping[str, str], key: str) -> str | None:
     """Return the reason of the most first parts of a key, if there is one."""
-    starts = [start for start in reasons if key == start or key.startswith(f"{start}.")]
-    return reasons[max(starts, key=len)] if starts else None
+    start = _longest_prefix(reasons, key)
+    return None if start is None else reasons[start]
 
 
 def _reason(key: str, reach: dict[str, Any]) -> str:
@@ -863,7 +936,7 @@ def _search_experiment(name: str, conditions: Conditions) -> dict[str, Any]:
                 "target": reach.target,
                 "ours": spans[reach.name].ours,
                 "value": reach.value,
-                "settings": reach.settings,
+                "settings": {**reach.settings, **reach.held},
                 "other": reach.other,
                 "deciding": deciding(spans[reach.name]),
             }

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from cohkit import _cohkit, types
 from cohkit.errors import InputError, call
 from cohkit.results import load
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 def link(  # noqa: PLR0913 -- each is a keyword
@@ -17,6 +22,7 @@ def link(  # noqa: PLR0913 -- each is a keyword
     seed: int = 0,
     dma: int | None = None,
     dma_engine: types.DmaEngine | None = None,
+    dma_settings: Mapping[str, str | int] | None = None,
 ) -> types.LinkRates:
     """Return the rate after each layer of a link, and its data rate by formula and by driving two ends.
 
@@ -29,6 +35,7 @@ def link(  # noqa: PLR0913 -- each is a keyword
         seed: seed of the bit errors.
         dma: bytes per DMA transfer over PCIe, to measure these as well.
         dma_engine: start and end of DMA transfers: `descriptors` if not given, `registers` or `device`.
+        dma_settings: quantities of DMA transfers to set, such as `{"dma.start": "200ns"}`.
 
     Raises:
         InputError: the link does not support the configuration.
@@ -55,5 +62,6 @@ def link(  # noqa: PLR0913 -- each is a keyword
         seed=seed,
         dma=dma,
         dma_engine=dma_engine,
+        dma_settings=[f"{key}={value}" for key, value in (dma_settings or {}).items()],
     )
     return types.LinkRates.of(load(rates))

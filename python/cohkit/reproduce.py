@@ -343,6 +343,8 @@ def _sensitivity_table(result: ReproduceResult, conditions: Conditions) -> str:
     spans = {span.name: span for span in sensitivity.spans}
     for reach in sensitivity.reaches:
         text += _wrapped(_reach_text(reach, units.get(reach.name, ""), spans[reach.name]))
+    if sensitivity.sums:
+        text += "\nFitted sums are held while their parts vary:\n\n" + "".join(map(_wrapped, sensitivity.sums))
     text += (
         f"\nSettings evaluated: {sensitivity.evaluated}, of which {sensitivity.failed} failed. The search evaluates at "
         f"most {sensitivity.budget}\nsettings of several quantities; its seed is {sensitivity.seed}.\n"
@@ -363,6 +365,8 @@ def _wrapped(text: str) -> str:
 def _reach_text(reach: Reach, unit: str, span: Span) -> str:
     """Describe whether settings inside the ranges meet a published value."""
     settings = ", ".join(f"{_short(name, span)} = {value}" for name, value in reach.settings.items())
+    if reach.held:
+        settings += "; then " + ", ".join(f"{_short(name, span)} = {value}" for name, value in reach.held.items())
     if reach.other:
         target, value = f"the order with {reach.other}", f"{reach.value:.4g}x"
     else:

@@ -317,4 +317,4 @@ def test_quantities_of_absent_parts_are_not_varied(monkeypatch: pytest.MonkeyPat
     machine = shipped_file("nearmemory/enzian.toml").replace('size = { value = "0B"', 'size = { value = "1MiB"')
     monkeypatch.setattr(programs, "shipped_file", lambda _name: machine)
     assert "memory_cache" in parts()
-    assert assumptions()["memory_cache.line"] == ["4KiB"]
+    assert assumptions()["memory_cache.line"] == ("128B", "128B", "4KiB")

@@ -20,9 +20,10 @@ from cohkit.experiments import EXPERIMENTS, Conditions, Experiment
 from cohkit.experiments.ccix import CARDS
 from cohkit.experiments.derived import derive
 from cohkit.experiments.experiment import Rerun, Span
+from cohkit.experiments.fitted_sums import HeldSums
 from cohkit.experiments.proxics import BULK_SIZES
 from cohkit.experiments.sensitivity import TOLERANCE, Evaluator, Goal, _climb, corners, deciding, search, spans
-from cohkit.experiments.study import Study
+from cohkit.experiments.study import Range, Study
 from cohkit.published import Measurement, Published
 
 if TYPE_CHECKING:
@@ -378,3 +379,124 @@ def test_needed_keys_select_simulations_and_keep_numbers() -> None:
         selected = {row.key: row.value for row in EXPERIMENTS[name].run(conditions._replace(keys=frozenset(keys)))}
         assert {key: selected[key] for key in keys} == {key: everything[key] for key in keys}
         assert len(selected) < len(everything)
+
+
+def held_sums(part: str, ranges: dict[str, tuple[str, str, str]]) -> HeldSums:
+    """Return the fitted sums of a study of these quantities, each with its value and both ends."""
+    shared = Study()
+    for name, whole in ranges.items():
+        ends = [end for end in whole[1:] if end != whole[0]]
+        shared.assume(part, name, ends, is_discrete=False, whole=Range(*whole))
+    return HeldSums(shared)
+
+
+def test_rest_of_a_fitted_sum_follows_its_parts() -> None:
+    """The rest of a sum is also a part of the next one: a longer request leaves both sums as they are."""
+    sums = held_sums(
+        "near-memory",
+        {
+            "host.request": ("6ns", "2ns", "9ns"),
+            "host.fill": ("7ns", "1ns", "20ns"),
+            "link.latency": ("100ns", "60ns", "140ns"),
+            "device.path": ("200ns", "50ns", "400ns"),
+            "dram.controller_latency": ("110ns", "49ns", "232ns"),
+            "dram.t_cl": ("14ns", "10ns", "20ns"),
+        },
+    )
+    assert sums.rests == {"near-memory:host.fill", "near-memory:device.path"}
+    assert sums.resolve({"near-memory:host.request": "9ns"}) == {
+        "near-memory:host.request": "9ns",
+        "near-memory:host.fill": "4ns",
+    }
+    # The path contains the link twice.
+    assert sums.resolve({"near-memory:link.latency": "120ns"})["near-memory:device.path"] == "160ns"
+    # A quantity outside the sums changes nothing.
+    assert sums.resolve({"near-memory:dram.t_cl": "20ns"}) == {"near-memory:dram.t_cl": "20ns"}
+    assert sums.ends().keys() == {f"near-memory:{name}" for name in ("host.request", "link.latency", "dram.t_cl")} | {
+        "near-memory:dram.controller_latency"
+    }
+
+
+def test_parts_of_a_fitted_sum_go_as_far_as_the_rest_may() -> None:
+    sums = held_sums(
+        "enzian-dc-bram", {"link.latency": ("100ns", "60ns", "140ns"), "home.latency": ("60ns", "0ns", "160ns")}
+    )
+    # The path has both twice: 40 ns less of one are 40 ns more of the other.
+    assert sums.ends() == {"enzian-dc-bram:home.latency": ("20ns", "100ns")}
+    together = held_sums(
+        "n1sdp-u280",
+        {
+            "agents.device.cache.request_latency": ("40ns", "10ns", "60ns"),
+            "agents.device.cache.hit_latency": ("60ns", "40ns", "80ns"),
+            "agents.device.cache.store_hit_latency": ("40ns", "30ns", "60ns"),
+        },
+    )
+    # Both sums have the request: the narrower one bounds it.
+    assert together.ends() == {"n1sdp-u280:agents.device.cache.request_latency": ("20ns", "50ns")}
+    assert together.holds("ccix.local_hit.u280.read")
+    assert not together.holds("ccix.local_hit.vck5000.read")
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("cckit-table2", "enzian.read_latency.dc_ddr.random"),
+        ("cckit-table2", "enzian.read_latency.dc_bram.random"),
+        ("cckit-table2", "enzian.read_latency.llc_ddr.random"),
+        ("eci-link", "thunderx1_2s_eci_note.latency"),
+        ("ccix-exp3", "ccix.local_hit.u280.read"),
+        ("ccix-exp3", "ccix.local_hit.vck5000.write"),
+    ],
+)
+def test_simulated_path_has_the_parts_of_its_fitted_sum(name: str, key: str) -> None:
+    """Each part of a sum, at an end that the sum allows, leaves the simulated time within 1 %.
+
+    Framed links take messages at clocks, so that their path may take one of 4.35 ns (230 MHz) more or less.
+    """
+    shared = Study()
+    conditions = Conditions(accesses=512, keys=frozenset([key]), study=shared)
+
+    def value(settings: Settings) -> float:
+        [found] = [row.value for row in EXPERIMENTS[name].run(conditions._replace(settings=settings)) if row.key == key]
+        return found
+
+    before = value({})
+    sums = HeldSums(shared)
+    assert sums.holds(key)
+    [held] = [(part, one) for part, one in sums.sums if any(key.startswith(start) for start in one.keys)]
+    part, one = held
+    ends = sums.ends()
+    parts = [f"{part}:{term}" for term in one.terms if f"{part}:{term}" in ends]
+    assert parts
+    for quantity in parts:
+        for end in ends[quantity]:
+            settings = sums.resolve({quantity: end})
+            assert len(settings) > 1
+            assert value(settings) == pytest.approx(before, rel=0.01, abs=4.4 if name == "eci-link" else None), settings
+
+
+def test_search_holds_fitted_sums_and_omits_their_values() -> None:
+    def run(conditions: Conditions) -> list[Measurement]:
+        settings = conditions.settings
+        if conditions.study:
+            for name, whole in (
+                ("delay", ("150ns", "100ns", "200ns")),
+                ("memory_latency", ("232ns", "132ns", "332ns")),
+            ):
+                conditions.study.assume("dma", name, whole[1:], is_discrete=False, whole=Range(*whole))
+        delay, memory = (
+            float(settings.get(f"dma:{name}", value).removesuffix("ns"))
+            for name, value in (("delay", "150ns"), ("memory_latency", "232ns"))
+        )
+        return [Measurement("write", delay, "ns", "x.write"), Measurement("read", 2 * delay + memory, "ns", "x.read")]
+
+    published = Published(
+        '[x]\nsource = "a"\nwrite = "190ns"\nread = "600ns"\n[sources]\na = "an article"\n', file="mine.toml"
+    )
+    figure = Experiment(run=run)
+    result = study("mine", figure, run(Conditions()), published, Conditions())
+    write, read = result.reaches
+    assert (write.is_met, write.settings, write.held) == (True, {"dma:delay": "200ns"}, {"dma:memory_latency": "132ns"})
+    # The sum is 532 ns, whatever its parts.
+    assert (read.is_met, read.value) == (False, 532)
+    assert result.sums == ["dma:memory_latency follows from 550 ns of a read of 64 bytes (pcie-bench)"]

@@ -1,9 +1,11 @@
 //! Latencies and rates of a link, as text and JSON.
 
 use cohkit_base::words::{counted, did_you_mean};
+use cohkit_link::pcie::dma::quantities::{Quantities, Row};
 use cohkit_link::pcie::dma::{Control, Direction};
-use cohkit_link::rates::{Kind, LinkConfig, LinkRates, Transfers, DMA_QUEUE, MAX_DMA_BYTES};
+use cohkit_link::rates::{Kind, LinkConfig, LinkRates, Transfers, MAX_DMA_BYTES};
 use cohkit_link::Lanes;
+use cohkit_units::{show, Unit};
 use serde_json::json;
 use std::fmt::Write;
 
@@ -26,6 +28,8 @@ pub struct LinkOptions {
     pub dma: Option<u64>,
     /// Name of their engine, of [`Control::ALL`]; `None` for the first one.
     pub dma_engine: Option<String>,
+    /// Quantities of DMA transfers that are set, each as `NAME=VALUE`.
+    pub dma_settings: Vec<String>,
 }
 
 /// Configuration of a link with its latencies and rates.
@@ -40,6 +44,10 @@ pub struct LinkReport {
     dma: Option<u64>,
     /// Name of their engine.
     engine: &'static str,
+    /// Quantities of DMA transfers.
+    quantities: Quantities,
+    /// Settings of quantities, each as `NAME=VALUE`.
+    settings: Vec<String>,
     /// Measured DMA transfers, to the device and to the host; empty if none were requested.
     transfers: Vec<Transfers>,
 }
@@ -51,13 +59,16 @@ pub struct LinkReport {
 pub fn measure(options: &LinkOptions) -> Result<LinkReport, String> {
     let config = link_config(options)?;
     let (engine, control) = engine(options)?;
-    let transfers = transfers(options, &config, control)?;
+    let quantities = quantities(options)?;
+    let transfers = transfers(options, &config, control, &quantities)?;
     Ok(LinkReport {
         name: options.link.clone(),
         rates: config.rates(),
         config,
         dma: options.dma,
         engine,
+        quantities,
+        settings: options.dma_settings.clone(),
         transfers,
     })
 }
@@ -155,11 +166,24 @@ fn engine(options: &LinkOptions) -> Result<(&'static str, Control), String> {
     })
 }
 
+/// Quantities of DMA transfers, with those that the options set.
+fn quantities(options: &LinkOptions) -> Result<Quantities, String> {
+    if options.dma.is_none() && !options.dma_settings.is_empty() {
+        return Err("quantities of DMA are used only with a size of DMA transfers".into());
+    }
+    let mut quantities = Quantities::default();
+    for setting in &options.dma_settings {
+        quantities.set(setting)?;
+    }
+    Ok(quantities)
+}
+
 /// DMA transfers in both directions, if they are requested.
 fn transfers(
     options: &LinkOptions,
     config: &LinkConfig,
     control: Control,
+    quantities: &Quantities,
 ) -> Result<Vec<Transfers>, String> {
     let Some(bytes) = options.dma else {
         return Ok(Vec::new());
@@ -170,7 +194,7 @@ fn transfers(
         ));
     }
     let name = &options.link;
-    let both_directions = config.transfers(bytes, control);
+    let both_directions = config.transfers(bytes, control, quantities);
     let both_directions = both_directions.ok_or_else(|| {
         format!("transfers by DMA are supported by pcie3, pcie4 and pcie5, not by {name}")
     })?;
@@ -184,17 +208,21 @@ fn dma_text(report: &LinkReport) -> String {
         name if name == Control::ALL[0].0 => String::new(),
         name => format!(", engine `{name}`"),
     };
+    let settings: String = (report.settings.iter())
+        .map(|setting| format!(", {setting}"))
+        .collect();
+    let queue = report.quantities.queue.value;
     for transfer in &report.transfers {
         let direction = match transfer.direction {
             Direction::ToDevice => "to the device",
             Direction::ToHost => "to the host",
         };
         let bytes = counted(report.dma.unwrap_or(0), "byte");
-        let name = format!("DMA of {bytes} {direction}{engine}");
+        let name = format!("DMA of {bytes} {direction}{engine}{settings}");
         let (latency, rate) = (transfer.latency, transfer.rate / GIB);
         let _ = writeln!(
             text,
-            "\n{name}: {latency:.0} ns alone, {rate:.3} GiB/s of {DMA_QUEUE} at a time"
+            "\n{name}: {latency:.0} ns alone, {rate:.3} GiB/s of {queue} at a time"
         );
     }
     text.replace("\n\n", "\n")
@@ -207,6 +235,7 @@ fn report_json(report: &LinkReport) -> serde_json::Value {
         config,
         rates,
         engine,
+        quantities,
         transfers,
         ..
     } = report;
@@ -237,10 +266,27 @@ fn report_json(report: &LinkReport) -> serde_json::Value {
                 "engine": engine,
                 "to_device": transfers_json(to_device),
                 "to_host": transfers_json(to_host),
+                "quantities": quantities_json(quantities),
             }),
             _ => serde_json::Value::Null,
         },
     })
+}
+
+/// Quantities of DMA transfers as JSON: value and range as text with units.
+fn quantities_json(quantities: &Quantities) -> Vec<serde_json::Value> {
+    let json_of = |(row, quantity): (&Row, cohkit_units::Quantity)| {
+        let text = |value| show(value, row.unit);
+        json!({
+            "name": row.name,
+            "value": text(quantity.value),
+            "low": text(quantity.range.0),
+            "high": text(quantity.range.1),
+            "continuous": row.unit == Unit::Picoseconds,
+            "origin": quantity.origin,
+        })
+    };
+    quantities.rows().map(json_of).collect()
 }
 
 /// DMA transfers of one direction as JSON: latency in nanoseconds, throughput in bytes per second.

@@ -2,8 +2,8 @@
 //! its results for a vertex, word by word, in the memory of every host with a neighbour of that vertex. It notifies
 //! each such host once per round; all threads of a host acquire the same flag.
 //!
-//! The graph is given or generated. In a generated graph the vertices form a ring: each has the two before it and the
-//! two after it as neighbours, and random others.
+//! The graph is given or generated. In a generated graph the vertices form a ring: each has those before it and those
+//! after it as neighbours, as many on each side, and random others.
 //! The expected result is computed once, before the run; each thread compares its part with it.
 
 use crate::interface::{Line, Time};
@@ -38,6 +38,8 @@ pub struct Graph {
     pub edges: Option<Arc<Edges>>,
     /// Number of vertices.
     pub vertices: u32,
+    /// Neighbours on each side of a vertex on the ring of a generated graph.
+    pub ring_neighbours: u32,
     /// Random neighbours per vertex of a generated graph, in addition to ring neighbours and those that other vertices
     /// choose.
     pub random_neighbours: u32,
@@ -133,7 +135,7 @@ impl Graph {
                 (mix64(u64::from(vertex) << 16 | u64::from(number)) % u64::from(vertex_count))
                     as u32
             });
-            let ring = [(vertex + 1) % vertex_count, (vertex + 2) % vertex_count];
+            let ring = (1..=self.ring_neighbours).map(|step| (vertex + step) % vertex_count);
             for neighbour in random.chain(ring).filter(|&neighbour| neighbour != vertex) {
                 sets[vertex as usize].insert(neighbour);
                 sets[neighbour as usize].insert(vertex);

@@ -57,7 +57,7 @@ pub fn visit<V: Visitor>(
 }
 
 /// Parameters that apply only to generated graphs.
-pub const GENERATED_GRAPH_PARAMETERS: [&str; 2] = ["vertices", "far"];
+pub const GENERATED_GRAPH_PARAMETERS: [&str; 3] = ["vertices", "near", "far"];
 
 /// Builds a scenario as [`visit`] does, on the given graph, if any. Only `pagerank` and `sssp` take a graph.
 ///
@@ -485,6 +485,7 @@ fn shared_graph(algorithm: GraphAlgorithm, values: &Values, edges: Option<Arc<Ed
             None => values.count("vertices"),
         },
         edges,
+        ring_neighbours: values.count("near"),
         random_neighbours: values.count("far"),
         rounds: values.count("rounds"),
         release_bytes: values.count("release"),

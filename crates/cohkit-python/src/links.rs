@@ -6,13 +6,14 @@ use pyo3::prelude::*;
 
 /// Latencies and rates of a link, as JSON text like that of `cohkit link
 /// --json`. `delay_ns` is the one-way delay in nanoseconds, `bit_errors` the
-/// errors per bit, and `dma` the size of DMA transfers in bytes; `None`
-/// selects the link's usual value.
+/// errors per bit, `dma` the size of DMA transfers in bytes, and
+/// `dma_settings` their quantities as `NAME=VALUE`; `None` selects the link's
+/// usual value.
 ///
 /// # Errors
 /// The link cannot be configured in this way.
 #[pyfunction]
-#[pyo3(signature = (name, *, lanes, payload, delay_ns, bit_errors, seed, dma, dma_engine))]
+#[pyo3(signature = (name, *, lanes, payload, delay_ns, bit_errors, seed, dma, dma_engine, dma_settings))]
 #[expect(
     clippy::too_many_arguments,
     reason = "each is a keyword of the public function"
@@ -27,6 +28,7 @@ pub(crate) fn link(
     seed: u64,
     dma: Option<u64>,
     dma_engine: Option<String>,
+    dma_settings: Vec<String>,
 ) -> PyResult<String> {
     let options = LinkOptions {
         link: name,
@@ -37,6 +39,7 @@ pub(crate) fn link(
         seed,
         dma,
         dma_engine,
+        dma_settings,
     };
     let result = py.detach(|| measure(&options));
     let report = result.map_err(|reason| input_error(&reason))?;

@@ -16,6 +16,7 @@ pub(crate) fn run(options: &options::Link, console: &mut Console) -> Result<Exit
         seed: options.seed,
         dma: options.dma,
         dma_engine: options.dma_engine.clone(),
+        dma_settings: options.settings.clone(),
     };
     let report = measure(&link_options)
         .map_err(|reason| Failure::new(ExitStatus::BadInput, format!("error: {reason}")))?;

@@ -1,10 +1,12 @@
 //! Rates of a link: by formula after each layer, and measured by driving two ends against each other.
 
 use crate::layer::Layer;
+use crate::pcie::dma::quantities::Quantities;
 use crate::pcie::reads::{Completer, Requester};
 use crate::pcie::{self, dma, COMPLETIONS, LINK_PACKET_BYTES, NON_POSTED, POSTED};
 use crate::testbench::{Testbench, Traffic, LANE_BYTE};
 use crate::{ccix, cxl, end, Lanes, Message, Parameters, Ratio};
+use cohkit_units::{NANOSECOND, SECOND};
 use cxl::{Flits, Side};
 use std::collections::VecDeque;
 
@@ -69,26 +71,10 @@ pub struct Transfers {
     pub direction: dma::Direction,
     /// Latency in nanoseconds of a single transfer, from its start to the detection of its end.
     pub latency: f64,
-    /// Throughput in bytes per second with [`DMA_QUEUE`] outstanding transfers.
+    /// Throughput in bytes per second with [`Quantities::queue`] outstanding transfers.
     pub rate: f64,
 }
 
-/// Number of outstanding transfers for throughput: assumed.
-pub const DMA_QUEUE: u64 = 32;
-/// Nanoseconds from a doorbell or the arrival of a descriptor to the engine's next action: assumed, 25 clocks of 250
-/// MHz.
-pub const DMA_START: u64 = 100;
-/// Nanoseconds from the arrival of a read request at the host to its completions: fitted. A 64-byte read over 8 lanes of
-/// generation 3 takes about 550 ns on a server (pcie-bench, SIGCOMM 2018), with a one-way delay of
-/// [`DMA_ONE_WAY_DELAY`].
-pub const DMA_MEMORY_LATENCY: u64 = 232;
-/// Nanoseconds from the arrival of the status word or the interrupt to its detection by a core that polls: assumed. A
-/// kernel's interrupt handler takes longer.
-pub const DMA_DETECTION_LATENCY: u64 = 100;
-/// One-way delay in nanoseconds used to fit host memory: wires, both ends and the root complex.
-pub const DMA_ONE_WAY_DELAY: u64 = 150;
-/// Bytes of a descriptor: assumed.
-pub const DMA_DESCRIPTOR: u64 = 32;
 /// Maximum bytes per transfer.
 pub const MAX_DMA_BYTES: u64 = 1 << 20;
 /// Minimum bytes of all transfers in a throughput run, so that the measured half in the middle is in a steady state.
@@ -346,12 +332,20 @@ impl LinkConfig {
 
     /// DMA transfers of `bytes` bytes, 1 to [`MAX_DMA_BYTES`], to the device and to the host, started and ended as
     /// `control` specifies. `None` for links other than PCIe.
-    pub fn transfers(&self, bytes: u64, control: dma::Control) -> Option<[Transfers; 2]> {
+    pub fn transfers(
+        &self,
+        bytes: u64,
+        control: dma::Control,
+        quantities: &Quantities,
+    ) -> Option<[Transfers; 2]> {
         let Kind::Pcie(_) = self.kind else {
             return None;
         };
         let lane = self.kind.lanes_for(self.lanes).blocks().value() / f64::from(self.lanes);
-        let ticks = |nanoseconds: u64| (lane * nanoseconds as f64 / 1e9 * LANE_BYTE as f64) as u64;
+        let ticks = |picoseconds: u64| {
+            (lane * picoseconds as f64 / SECOND as f64 * LANE_BYTE as f64) as u64
+        };
+        let queue_length = quantities.queue.value;
         let seconds = |ticks: u64| ticks as f64 / (lane * LANE_BYTE as f64);
         let simulate = |direction, transfers, queue| {
             let engine = dma::Engine {
@@ -360,22 +354,27 @@ impl LinkConfig {
                 bytes,
                 transfers,
                 queue,
-                descriptor: DMA_DESCRIPTOR,
-                request: MAX_READ_REQUEST_BYTES,
-                tags: TAGS,
-                start: ticks(DMA_START),
-                memory: ticks(DMA_MEMORY_LATENCY),
-                detection: ticks(DMA_DETECTION_LATENCY),
+                descriptor: quantities.descriptor.value,
+                request: quantities.read_request.value,
+                tags: quantities.tags.value as u16,
+                start: ticks(quantities.start.value),
+                memory: ticks(quantities.memory_latency.value),
+                detection: ticks(quantities.detection.value),
             };
             let ends = pcie::Parameters::new(self.payload, self.limit())
                 .with_bytes_in_flight(self.bytes_in_flight());
-            dma::run(&engine, ends, self.lanes, ticks(self.delay.into()))
+            dma::run(
+                &engine,
+                ends,
+                self.lanes,
+                ticks(u64::from(self.delay) * NANOSECOND),
+            )
         };
         Some(
             [dma::Direction::ToDevice, dma::Direction::ToHost].map(|direction| {
                 let single = simulate(direction, 1, 1);
-                let count = (MIN_DMA_BYTES / bytes).clamp(4 * DMA_QUEUE, 4096);
-                let times = simulate(direction, count, DMA_QUEUE);
+                let count = (MIN_DMA_BYTES / bytes).clamp(4 * queue_length, 4096);
+                let times = simulate(direction, count, queue_length);
                 // Exclude the start and the end of the run: measure from the first to the third quarter.
                 let quarter = times.len() / 4;
                 let mut ends: Vec<u64> = times.iter().map(|times| times.end).collect();

@@ -25,7 +25,7 @@ WORKLOADS: Mapping[str, Mapping[str, int]] = {
     "pr": {"vertices": 4096},
     ALL_TO_ALL: {},
 }
-"""Programs at a quarter of the usual size: the number of outstanding stores does not depend on their length."""
+"""Programs at a part of their usual size: the number of outstanding stores does not depend on their length."""
 FREE_RATIO = 1.001
 """Tables count as free if a program takes at most this multiple of its time with the largest tables."""
 LARGEST = 32

@@ -73,6 +73,10 @@ class Span(NamedTuple):
         return min(reruns, key=lambda rerun: rerun.ours), max(reruns, key=lambda rerun: rerun.ours)
 
 
+BUDGET = 96
+"""Maximum number of settings that a search evaluates for one experiment, after those of single quantities."""
+
+
 class Experiment(NamedTuple):
     """A published table or figure: the function that computes our numbers, and remarks.
 
@@ -100,6 +104,8 @@ class Experiment(NamedTuple):
     """True if numbers depend on assumed quantities, which `--sensitivity` varies."""
     rerun_accesses: int = 0
     """Maximum accesses per simulation with other values of assumed quantities; full size if 0."""
+    rerun_budget: int = BUDGET
+    """Maximum number of settings of several quantities that the search evaluates: fewer if a run takes long."""
     limited: Callable[[int], str] | None = None
     """Describes the reduction of each simulation for a given number of accesses. `None` if nothing is simulated."""
     needs: Callable[[], str] | None = None

@@ -56,6 +56,7 @@ def _stages(
             unit=unit,
             counted=f"{side} locks" if per_s else "",
             per_s=per_s,
+            words=True,
         )
         for table, messages in TABLES.items()
         for side in ("host", "device")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from cohkit.errors import Error, InputError
 from cohkit.experiments.experiment import vary
 from cohkit.experiments.steady import is_even, is_filling
-from cohkit.experiments.study import run_once
+from cohkit.experiments.study import run_once, settings_of
 from cohkit.player import play_many
 from cohkit.published import Measurement
 
@@ -26,6 +26,15 @@ MACHINES = {"DC+DDR": ("dc_ddr", "enzian-dc-ddr"), "DC+BRAM": ("dc_bram", "enzia
 """The two homes on the FPGA, by their name in the article: name in keys of published numbers, and platform."""
 
 _NANOSECONDS_PER_ACCESS = 100
+
+
+COMPUTE_TIME = "cores.compute_time"
+"""Quantity of a platform: time of a thread after an access, for all words of a line."""
+WORD_TIME = "1500ps"
+"""Time of a thread after an access to one word of a line, by a ThunderX-1 of 2 GHz. Assumed: six instructions (load or
+store, operation, next address, end of the loop), of which the core begins two in a clock (AnandTech article 8776)."""
+WORD_TIMES = ("500ps", "3ns")
+"""Range of `WORD_TIME`: two instructions; and one instruction in a clock."""
 
 
 class Stage(NamedTuple):
@@ -63,6 +72,8 @@ class Stage(NamedTuple):
     """The protocol, if it is not `eci`."""
     settings: Mapping[str, int | str] = {}
     """Quantities of the platform to set."""
+    words: bool = False
+    """True if threads of a ThunderX-1 access one word of a line, and not all of its words."""
 
 
 def limited_time(accesses: int) -> str:
@@ -181,7 +192,7 @@ def _request(stage: Stage, seed: int, conditions: Conditions) -> Request:
         "numbers": stage.numbers,
         "seed": conditions.seed + seed,
         "protocol": stage.protocol,
-        "set": stage.settings,
+        "set": {**stage.settings, **(_word_time(stage.platform, conditions) if stage.words else {})},
     }
     if stage.time_us:
         time, warm_up = 1000 * stage.time_us, 1000 * stage.warm_up_us
@@ -195,3 +206,10 @@ def _request(stage: Stage, seed: int, conditions: Conditions) -> Request:
         # The application ends by itself; its measurements start after this time.
         request["warm_up"] = f"{stage.warm_up_us}us"
     return vary(request, conditions)
+
+
+def _word_time(platform: str, conditions: Conditions) -> dict[str, str]:
+    """Return the time of a thread after an access to one word, which is assumed, as a setting of a platform."""
+    if conditions.study:
+        conditions.study.assume(platform, COMPUTE_TIME, WORD_TIMES, is_discrete=False)
+    return {COMPUTE_TIME: settings_of(platform, conditions.settings).get(COMPUTE_TIME, WORD_TIME)}

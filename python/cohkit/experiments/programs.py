@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cohkit import _cohkit
 from cohkit.errors import Error, UnavailableError
-from cohkit.experiments.study import run_once, settings_of
+from cohkit.experiments.study import Range, run_once, settings_of
 from cohkit.native import binary
 from cohkit.protocols import shipped_file
 
@@ -76,17 +76,19 @@ class Capacity(NamedTuple):
     full: int
     """Bytes of the unscaled machine."""
     least: int
-    """Minimum in bytes: one set of a cache, or one line of a page."""
+    """Minimum in bytes."""
 
 
 CAPACITIES = (
+    # One set.
     Capacity("host.l1", "first-level cache", 32 << 10, 32 * LINE_BYTES),
-    Capacity("host.llc", "last cache", 16 << 20, 16 * LINE_BYTES),
-    # The translation buffer has as many entries as before: its reach scales like a page.
+    # Twice the lines in flight (`host.llc_misses`): a smaller cache evicts lines before cores have used them.
+    Capacity("host.llc", "last cache", 16 << 20, 2 * 64 * LINE_BYTES),
+    # One line. The translation buffer has as many entries as before: its reach scales like a page.
     Capacity("host.page", "reach of translations", 2 << 20, LINE_BYTES),
 )
 
-SCALE_NOTE = "caches and pages of the host shrink as much, down to one set of a cache"
+SCALE_NOTE = "caches and pages of the host shrink as much, down to one set and 128 lines"
 """Remark on experiments that scale the capacities of the host along with the data."""
 
 
@@ -138,10 +140,12 @@ def run_programs(runs: Sequence[Run], conditions: Conditions) -> list[dict[str, 
     varied_runs = [run._replace(settings={**changed, **run.settings}) for run in runs]
     if conditions.study:
         own = set.intersection(*(set(run.settings) for run in runs)) if runs else set()
-        for name, ends in assumptions().items():
+        for name, whole in assumptions().items():
             if name not in own:
+                ends = [end for end in (whole.low, whole.high) if end != whole.value]
                 # Times and rates are continuous, counts and bytes are not.
-                conditions.study.assume(PART, name, ends, is_discrete=not any(map(_is_time_or_rate, ends)))
+                is_discrete = not any(map(_is_time_or_rate, ends))
+                conditions.study.assume(PART, name, ends, is_discrete=is_discrete, whole=whole)
     return run_once(varied_runs, lambda pending: _run_all(pending, conditions), conditions.study)
 
 
@@ -242,17 +246,17 @@ def _is_absent(part: str, quantities: dict[str, Any]) -> bool:
     return size is not None and not any(map(int, re.findall(r"\d", str(quantities[size]["value"]))))
 
 
-def assumptions() -> dict[str, list[str]]:
-    """Return the quantities of the machine that have a range, each with the bounds that differ from its value.
+def assumptions() -> dict[str, Range]:
+    """Return the quantities of the machine that have a range, each with its value and both ends.
 
     Quantities of a part that the machine lacks have no effect, and are omitted.
     """
-    ranges: dict[str, list[str]] = {}
+    ranges: dict[str, Range] = {}
     for part, quantities in tomllib.loads(shipped_file(_MACHINE)).items():
         if not isinstance(quantities, dict) or _is_absent(part, quantities):
             continue
         for name, quantity in quantities.items():
             fields: dict[str, Any] = quantity
-            if bounds := [str(end) for end in fields.get("range", []) if end != fields["value"]]:
-                ranges[f"{part}.{name}"] = bounds
+            if bounds := fields.get("range"):
+                ranges[f"{part}.{name}"] = Range(*map(str, (fields["value"], *bounds)))
     return ranges

@@ -92,9 +92,9 @@ Trees of the benchmark UTS, about {_SCALE} times smaller than T1L, T2L and T3L (
 the host and the reach of its translations ("scale"; the first-level cache has at least one set). Nodes are SHA-1
 hashes. They are in memory before the search, each in a separate line, siblings in adjacent lines. The host searches
 depth first, or prefetches as many nodes ahead as its last-level cache may have lines in flight (64; a quarter for each
-of four cores, which take parts of the tree from each other). Near-memory cores have 8 outstanding reads. Of four of
-them, idle ones ask the others by FIFOs, and each of these gives its oldest siblings (the published version deals
-children equally to all); credits show when all are done. The unit is million nodes per second, from the last start of a
+of four cores, which take parts of the tree from each other). Near-memory cores have 8 outstanding reads. Four of
+them deal the children of each node equally to all by FIFOs, as the published ones do; a core without nodes takes those
+that it has received, and credits show when all are done. The unit is million nodes per second, from the last start of a
 program to the last number that a core sends. Nodes, leaves and depth are compared.
 """,
         omissions=OMISSIONS,

@@ -84,6 +84,7 @@ def _stages(
             cut=calls < CALLS,
             counted="calls" if contexts > 1 else "",
             per_s=1e3,
+            words=True,
         )
         for method, key, application, parameter, scale in METHODS
         for payload in PAYLOADS

@@ -11,7 +11,7 @@ from itertools import combinations, count
 from math import comb
 from typing import TYPE_CHECKING, NamedTuple
 
-from cohkit.experiments.experiment import Rerun, Span
+from cohkit.experiments.experiment import BUDGET, Rerun, Span
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -68,6 +68,8 @@ class Reach(NamedTuple):
     quantity is continuous, and needed only in part."""
     other: str = ""
     """Name of the number of a published order; then `value` is the ratio of ours to it. Empty for other targets."""
+    held: Mapping[str, str] = {}
+    """Quantities that follow from the settings, because fitted sums are held."""
 
 
 MIN_EFFECT = 1e-4
@@ -76,8 +78,6 @@ DECIDING_SHARE = 0.8
 """Share of all effects that the deciding quantities have together."""
 TOLERANCE = 0.005
 """Relative distance to a published number that counts as met: half a unit of the third digit, at most."""
-BUDGET = 96
-"""Maximum number of settings that the search evaluates for one experiment, after those of single quantities."""
 
 
 class Evaluator:

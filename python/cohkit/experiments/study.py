@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from cohkit import units
 from cohkit.simulator import platform
@@ -21,27 +21,44 @@ SEPARATOR = ":"
 """Character between the name of a machine, or of another part of a model, and that of its quantity."""
 
 
+class Range(NamedTuple):
+    """Value of an assumed quantity, and the ends of its range, as texts with units."""
+
+    value: str
+    low: str
+    high: str
+
+
 class Study:
     """Results of an experiment's simulations by request, and the assumed quantities on which these depend.
 
     An experiment registers its quantities while it runs. `assumptions` has, by name such as
     `enzian-dc-ddr:link.latency`, the ends of the range that differ from the quantity's value. `discrete` has the names
-    of those that cannot have every value between the ends: flags, choices, counts and bytes. `platforms` and
-    `protocols` have the names of those that were simulated.
+    of those that cannot have every value between the ends: flags, choices, counts and bytes. `ranges` has the values
+    of continuous quantities and the ends of their ranges, as far as they were given. `platforms` and `protocols` have
+    the names of those that were simulated.
     """
 
     def __init__(self) -> None:
         """Start without results."""
         self.assumptions: dict[str, tuple[str, ...]] = {}
         self.discrete: set[str] = set()
+        self.ranges: dict[str, Range] = {}
         self.platforms: set[str] = set()
         self.protocols: set[str] = set()
         self._results: dict[str, Any] = {}
         self._registered: set[tuple[str, str | None, frozenset[str]]] = set()
 
-    def assume(self, part: str, name: str, ends: Iterable[str], *, is_discrete: bool) -> None:
-        """Register an assumed quantity of a part of the model with the ends of its range."""
+    def assume(
+        self, part: str, name: str, ends: Iterable[str], *, is_discrete: bool, whole: Range | None = None
+    ) -> None:
+        """Register an assumed quantity of a part of the model with the ends of its range other than its value.
+
+        `whole` has the value and both ends, for a quantity that may be part of a fitted sum.
+        """
         if ends := tuple(ends):
+            if whole and not is_discrete:
+                self.ranges[f"{part}{SEPARATOR}{name}"] = whole
             self.assumptions[f"{part}{SEPARATOR}{name}"] = ends
             if is_discrete:
                 self.discrete.add(f"{part}{SEPARATOR}{name}")
@@ -60,7 +77,10 @@ class Study:
         self.protocols |= {machine["protocol"] if protocol is None else protocol} - {""}
         for quantity in machine["quantities"]:
             if quantity.name not in own:
-                self.assume(name, quantity.name, _ends(quantity), is_discrete=quantity.unit in _DISCRETE_UNITS)
+                low, high = (quantity.value if end is None else end for end in (quantity.low, quantity.high))
+                whole = Range(*(_text(value, quantity) for value in (quantity.value, low, high)))
+                is_discrete = quantity.unit in _DISCRETE_UNITS
+                self.assume(name, quantity.name, _ends(quantity), is_discrete=is_discrete, whole=whole)
 
     def once(self, key: str, compute: Callable[[], _T]) -> _T:
         """Return the result of this key; compute it the first time."""

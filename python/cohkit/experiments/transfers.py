@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from cohkit.experiments.study import run_once, settings_of
+from cohkit import units
+from cohkit.experiments.study import Range, run_once, settings_of
 from cohkit.links import link
 from cohkit.published import Measurement
 
@@ -12,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from cohkit.experiments.experiment import Conditions
-    from cohkit.types import DmaEngine, LinkRates
+    from cohkit.experiments.study import Study
+    from cohkit.types import DmaEngine, LinkDmaQuantity, LinkRates
 
 DMA_NS = 150
 """One-way delay of PCIe in nanoseconds, with which the latency of host memory was fitted."""
@@ -36,7 +38,7 @@ NOTE = f"""\
 DMA: 16 lanes of PCIe Gen3, {DMA_NS} ns one way. The host starts a transfer by writes to four registers and is notified
 of its end by an interrupt; or it starts it by a doorbell and a descriptor and polls a status word; or logic on the
 device starts it, and its last byte ends it (`cohkit link pcie3 --dma --dma-engine`). Throughput of DMA: 32 outstanding
-transfers.
+transfers (`dma.queue`).
 """
 """Description of DMA transfers in notes of experiments."""
 
@@ -54,18 +56,24 @@ def dma_rows(
     `assumed_engine` is the one whose rows are compared; it is an assumption, with the other engines as its range.
     """
     settings = settings_of(PART, conditions.settings)
+    quantities = {f"{PART}.{name}": value for name, value in settings.items() if name not in (DELAY, PAYLOAD, ENGINE)}
     if conditions.study:
-        conditions.study.assume(PART, DELAY, DELAYS, is_discrete=False)
+        for quantity in _quantities(conditions.study):
+            ends = [end for end in (quantity.low, quantity.high) if end != quantity.value]
+            whole = Range(quantity.value, quantity.low, quantity.high)
+            name = quantity.name.removeprefix(f"{PART}.")
+            conditions.study.assume(PART, name, ends, is_discrete=not quantity.continuous, whole=whole)
+        conditions.study.assume(PART, DELAY, DELAYS, is_discrete=False, whole=Range(f"{DMA_NS}ns", *DELAYS))
         conditions.study.assume(PART, PAYLOAD, PAYLOADS, is_discrete=True)
         if assumed_engine:
             others = [engine for engine in ENGINES if engine != assumed_engine]
             conditions.study.assume(PART, ENGINE, others, is_discrete=True)
-    delay_ns = int(settings.get(DELAY, f"{DMA_NS}ns").removesuffix("ns"))
+    delay_ns = round(units.quantity(settings.get(DELAY, f"{DMA_NS}ns"), key=DELAY).to("ns"))
     payload = int(settings[PAYLOAD].removesuffix("B")) if PAYLOAD in settings else None
 
     def run(pending: list[tuple[int, int | None, int, DmaEngine]]) -> list[LinkRates]:
         return [
-            link("pcie3", delay_ns=delay, payload=packet, dma=size, dma_engine=engine)
+            link("pcie3", delay_ns=delay, payload=packet, dma=size, dma_engine=engine, dma_settings=quantities)
             for delay, packet, size, engine in pending
         ]
 
@@ -73,7 +81,7 @@ def dma_rows(
     for engine, label in ENGINES.items():
         used_engine = cast("DmaEngine", settings.get(ENGINE, engine)) if engine == assumed_engine else engine
         requests = [(delay_ns, payload, size, used_engine) for size in sizes]
-        rates = run_once(requests, run, conditions.study, "dma")
+        rates = run_once(requests, run, conditions.study, f"dma {sorted(quantities.items())}")
         for direction in directions:
             for size, rate in zip(sizes, rates, strict=True):
                 both_directions = rate["dma"]
@@ -87,6 +95,18 @@ def dma_rows(
                     row_key = f"{key}.{measure}.{direction}.dma_{engine}.{size}"
                     ours.append(Measurement(name, value, unit, row_key, steady=steady))
     return ours
+
+
+def _quantities(study: Study) -> Sequence[LinkDmaQuantity]:
+    """Return the quantities of DMA transfers, which do not depend on the transfer."""
+
+    def read() -> Sequence[LinkDmaQuantity]:
+        transfers = link("pcie3", dma=1)["dma"]
+        assert transfers is not None  # noqa: S101 -- it was requested
+        quantities: Sequence[LinkDmaQuantity] = transfers["quantities"]
+        return quantities
+
+    return study.once("quantities of DMA", read)
 
 
 def with_latencies(key: str, conditions: Conditions) -> Conditions:

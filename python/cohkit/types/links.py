@@ -41,7 +41,7 @@ class LinkTransfers(Record):
 
     Attributes:
         latency_ns: latency of a single transfer.
-        bytes_per_second: throughput with 32 transfers at a time.
+        bytes_per_second: throughput with `dma.queue` transfers at a time, 32 by default.
 
     """
 
@@ -53,12 +53,32 @@ DmaEngine = Literal["descriptors", "registers", "device"]
 """Start and end of DMA transfers."""
 
 
+class LinkDmaQuantity(Record):
+    """Quantity of DMA transfers, with its plausible range.
+
+    Attributes:
+        name: name of the quantity, such as `dma.start`.
+        value, low, high: value in use and ends of the range, with their unit.
+        continuous: true for a time, false for a count or a number of bytes.
+        origin: source of the value.
+
+    """
+
+    name: str
+    value: str
+    low: str
+    high: str
+    continuous: bool
+    origin: str
+
+
 class LinkDma(Record):
     """DMA transfers of one size by one engine, in both directions."""
 
     engine: DmaEngine
     to_device: LinkTransfers
     to_host: LinkTransfers
+    quantities: Records[LinkDmaQuantity]
 
 
 class LinkRates(Record):

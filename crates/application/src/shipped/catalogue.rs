@@ -177,7 +177,8 @@ pub const SCENARIOS: [ShippedScenario; 23] = [
             KERNEL_THREADS,
             WORK,
             parameter("vertices", 4096, (16, 1 << 22), "vertices, in equal parts"),
-            parameter("far", 3, (0, 64), "random neighbours of each vertex, in addition to four on a ring"),
+            NEAR,
+            parameter("far", 3, (0, 64), "random neighbours that each vertex chooses, in addition to those on a ring"),
             parameter("rounds", 4, (1, 1 << 16), "rounds"),
             parameter("release", 5120, RELEASE_BYTES, "bytes of stores between two releases"),
         ],
@@ -190,7 +191,8 @@ pub const SCENARIOS: [ShippedScenario; 23] = [
             KERNEL_THREADS,
             WORK,
             parameter("vertices", 4096, (16, 1 << 22), "vertices, in equal parts"),
-            parameter("far", 1, (0, 64), "random neighbours of each vertex, in addition to four on a ring"),
+            NEAR,
+            parameter("far", 1, (0, 64), "random neighbours that each vertex chooses, in addition to those on a ring"),
             parameter("release", 704, RELEASE_BYTES, "bytes of stores between two releases"),
         ],
     },
@@ -304,6 +306,14 @@ const BUS_PARAMETERS: [Parameter; 3] = [
         "calls of each thread; 0: unlimited",
     ),
 ];
+
+/// Neighbours on a ring of a generated graph.
+const NEAR: Parameter = parameter(
+    "near",
+    2,
+    (1, 15),
+    "neighbours on each side of a vertex on a ring",
+);
 
 /// Number of threads of a kernel.
 const KERNEL_THREADS: Parameter =

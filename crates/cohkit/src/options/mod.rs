@@ -252,6 +252,11 @@ pub(crate) struct Link {
     #[arg(long, value_name = "ENGINE", requires = "dma")]
     pub dma_engine: Option<String>,
 
+    /// Set a quantity of DMA transfers: `dma.queue`, `dma.start`, `dma.memory_latency`, `dma.detection`,
+    /// `dma.descriptor`, `dma.read_request` or `dma.tags`; with a unit, such as `dma.start=200ns`. Repeatable.
+    #[arg(long = "set", value_name = "NAME=VALUE", requires = "dma")]
+    pub settings: Vec<String>,
+
     #[command(flatten)]
     pub output: Output,
 }

@@ -4,6 +4,8 @@
 //! steps are packets on the link: posted writes, read requests with tags, and completions that respect the read
 //! completion boundary.
 
+pub mod quantities;
+
 use super::reads::{Completer, Requester, Span};
 use super::{End, Parameters, COMPLETIONS, NON_POSTED, POSTED};
 use crate::layer::{Layer, Message};

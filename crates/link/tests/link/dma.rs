@@ -1,10 +1,16 @@
 //! DMA transfers over PCIe, compared with the sum of their parts.
 
+use cohkit_link::pcie::dma::quantities::Quantities;
 use cohkit_link::pcie::dma::{Control, Direction};
-use cohkit_link::rates::{
-    Kind, LinkConfig, DMA_DESCRIPTOR, DMA_DETECTION_LATENCY, DMA_MEMORY_LATENCY, DMA_ONE_WAY_DELAY,
-    DMA_START,
-};
+use cohkit_link::rates::{Kind, LinkConfig};
+
+/// One-way delay in nanoseconds with which the latency of host memory is fitted.
+const DMA_ONE_WAY_DELAY: u64 = 150;
+
+/// Quantities of DMA transfers.
+fn quantities() -> Quantities {
+    Quantities::default()
+}
 
 /// A PCIe generation 3 link with a delay in nanoseconds.
 fn link_config(lanes: u32, delay: u64) -> LinkConfig {
@@ -23,16 +29,25 @@ fn wire(lanes: u32, bytes: u64) -> f64 {
 /// Each step of a single transfer takes the one-way delay plus the wire time of its packets.
 #[test]
 fn transfer_latency_is_the_sum_of_its_steps() {
-    let (memory, detection) = (DMA_MEMORY_LATENCY as f64, DMA_DETECTION_LATENCY as f64);
-    let start = DMA_START as f64;
+    let quantities = quantities();
+    let [memory, detection, start] = [
+        &quantities.memory_latency,
+        &quantities.detection,
+        &quantities.start,
+    ]
+    .map(|quantity| quantity.value as f64 / 1e3);
     for (lanes, delay) in [(16, DMA_ONE_WAY_DELAY), (8, 50)] {
         let one_way = delay as f64;
-        let transfers = |control| link_config(lanes, delay).transfers(64, control).unwrap();
+        let transfers = |control| {
+            link_config(lanes, delay)
+                .transfers(64, control, &quantities)
+                .unwrap()
+        };
         let [to_device, to_host] = transfers(Control::Descriptors);
         let doorbell = one_way + wire(lanes, 24 + 8) + start;
         let read = |bytes| 2.0 * one_way + wire(lanes, 24) + memory + wire(lanes, 20 + bytes);
         let status = one_way + wire(lanes, 24 + 8) + detection;
-        let parts = doorbell + read(DMA_DESCRIPTOR) + start;
+        let parts = doorbell + read(quantities.descriptor.value) + start;
         let expected = parts + read(64) + status;
         assert_eq!(to_device.direction, Direction::ToDevice);
         // Data link layer packets may delay a few packets.
@@ -69,8 +84,8 @@ fn transfer_latency_is_the_sum_of_its_steps() {
 /// The latency of host memory is fitted to a 64-byte read over 8 lanes: about 550 ns.
 #[test]
 fn read_latency_matches_the_measurement() {
-    let read =
-        2.0 * DMA_ONE_WAY_DELAY as f64 + wire(8, 24) + DMA_MEMORY_LATENCY as f64 + wire(8, 20 + 64);
+    let memory = quantities().memory_latency.value as f64 / 1e3;
+    let read = 2.0 * DMA_ONE_WAY_DELAY as f64 + wire(8, 24) + memory + wire(8, 20 + 64);
     assert!((read - 550.0).abs() < 5.0, "{read}");
 }
 
@@ -89,7 +104,7 @@ fn large_transfers_reach_the_rate_of_the_link() {
     let mut previous = [0.0; 2];
     for bytes in [128, 512, 4096, 65_536] {
         let rates = link_config
-            .transfers(bytes, Control::Descriptors)
+            .transfers(bytes, Control::Descriptors, &quantities())
             .unwrap()
             .map(|transfers| transfers.rate);
         assert!(
@@ -106,6 +121,44 @@ fn large_transfers_reach_the_rate_of_the_link() {
         );
     }
     assert!(LinkConfig::new(Kind::Eci)
-        .transfers(64, Control::Device)
+        .transfers(64, Control::Device, &quantities())
         .is_none());
+}
+
+/// Each time that is set appears in the latency as often as in the sum of steps, and a longer queue hides more latency.
+#[test]
+fn set_quantities_change_the_transfers() {
+    let link_config = link_config(16, DMA_ONE_WAY_DELAY);
+    let transfers = |setting: &str| {
+        let mut quantities = quantities();
+        if !setting.is_empty() {
+            quantities.set(setting).unwrap();
+        }
+        link_config
+            .transfers(64, Control::Descriptors, &quantities)
+            .unwrap()
+    };
+    let [to_device, to_host] = transfers("");
+    // The engine starts after the doorbell and after its descriptor; host memory answers for descriptor and data.
+    for (setting, added) in [
+        ("dma.start=150ns", [100.0, 100.0]),
+        ("dma.memory_latency=332ns", [200.0, 100.0]),
+        ("dma.detection=300ns", [200.0, 200.0]),
+    ] {
+        let changed = transfers(setting);
+        for ((now, before), added) in changed.iter().zip([&to_device, &to_host]).zip(added) {
+            let difference = now.latency - before.latency;
+            assert!((difference - added).abs() < 6.0, "{setting}: {difference}");
+        }
+    }
+    let [short_queue, _] = transfers("dma.queue=8");
+    assert!(
+        short_queue.rate < 0.5 * to_device.rate,
+        "{short_queue:?} {to_device:?}"
+    );
+    let [few_tags, _] = transfers("dma.tags=4");
+    assert!(
+        few_tags.rate < 0.5 * to_device.rate,
+        "{few_tags:?} {to_device:?}"
+    );
 }

@@ -46,6 +46,30 @@ fn measure(programs: &[Vec<u8>; 2], kind: u64, settings: &[(&str, &str)]) -> (Pl
     (platform, number)
 }
 
+/// One load takes the time that was measured: 103 ns from the host's own memory (AnandTech article 10353, page 10), 20 ns
+/// from the last-level cache (the same), and 591 ns from far memory (CCKit, table 2).
+#[test]
+fn load_takes_the_measured_time_of_each_memory() {
+    let Some(programs) = programs() else {
+        return;
+    };
+    // The line of the host's own memory was written before, and a last-level cache of 64 KiB holds later lines.
+    for (kind, llc, picoseconds) in [
+        (6, "64KiB", 103_000),
+        (6, "16MiB", 20_000),
+        (0, "16MiB", 591_000),
+    ] {
+        let (platform, cycles) = measure(&programs, kind, &[("host.llc", llc)]);
+        let expected = picoseconds / platform.host_cycle.value;
+        // Reading the cycle counter and using the value take a few instructions.
+        let extra = cycles as i64 - expected as i64;
+        assert!(
+            (0..=12).contains(&extra),
+            "{kind} {llc}: {cycles} {expected}"
+        );
+    }
+}
+
 /// Four loads of far memory miss before the first value is used. They take as long as one load if all misses may be
 /// outstanding at once, and four times as long if each waits for the previous one.
 #[test]
