@@ -39,9 +39,25 @@ def test_link_rates_match_the_command(cohkit_command: Command) -> None:
         ("pcie4", {"dma": 0}, "1 to 1048576 bytes, not 0"),
         ("pcie4", {"dma": 64, "dma_engine": "device "}, "did you mean `device`"),
         ("pcie4", {"dma_engine": "device"}, "only with a size of DMA transfers"),
+        ("pcie4", {"dma_settings": {"dma.start": "1ns"}}, "only with a size of DMA transfers"),
+        ("pcie4", {"dma": 64, "dma_settings": {"dma.strat": "1ns"}}, "did you mean `dma.start`"),
+        ("pcie4", {"dma": 64, "dma_settings": {"dma.tags": 0}}, "`dma.tags` is from 1 to 256, not 0"),
         ("ccix", {"delay_ns": 2**63}, "at most 10000 ns"),
     ],
 )
 def test_invalid_link_options_are_reported(name: str, options: dict[str, Any], expected_message: str) -> None:
     with pytest.raises(cohkit.InputError, match=expected_message):
         cohkit.link(name, **options)
+
+
+def test_quantities_of_dma_change_the_command_and_the_function_alike(cohkit_command: Command) -> None:
+    before = cohkit.link("pcie3", dma=64)["dma"]
+    after = cohkit.link("pcie3", dma=64, dma_settings={"dma.start": "200ns", "dma.queue": 8})["dma"]
+    assert before is not None
+    assert after is not None
+    # The engine starts after the doorbell and after its descriptor.
+    assert after["to_host"]["latency_ns"] - before["to_host"]["latency_ns"] == pytest.approx(200, abs=6)
+    values = {quantity["name"]: quantity["value"] for quantity in after["quantities"]}
+    assert (values["dma.start"], values["dma.queue"], values["dma.tags"]) == ("200ns", "8", "256")
+    arguments = ("link", "pcie3", "--dma", 64, "--set", "dma.start=200ns", "--set", "dma.queue=8")
+    assert "dma.start=200ns, dma.queue=8: " in cohkit_command(*arguments).stdout

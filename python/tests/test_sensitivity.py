@@ -201,8 +201,17 @@ def test_quantities_are_discrete_by_unit() -> None:
     EXPERIMENTS["ccix-exp1"].run(Conditions(accesses=2, keys=frozenset(), study=shared))
     shared.assume_platform("enzian-dc-ddr", None, [])
     names = shared.assumptions.keys()
-    assert {"enzian-dc-ddr:cores.count", "enzian-dc-ddr:dram.queue_entries", "dma:payload"} <= shared.discrete <= names
-    assert {"enzian-dc-ddr:link.latency", "enzian-dc-ddr:link.bandwidth", "dma:delay"} <= names - shared.discrete
+    assert (
+        {"enzian-dc-ddr:cores.count", "enzian-dc-ddr:dram.queue_entries", "dma:payload", "dma:tags"}
+        <= shared.discrete
+        <= names
+    )
+    assert {
+        "enzian-dc-ddr:link.latency",
+        "enzian-dc-ddr:link.bandwidth",
+        "dma:delay",
+        "dma:start",
+    } <= names - shared.discrete
 
 
 def test_configurations_of_ccix_have_no_ranges(root: Path) -> None:

@@ -44,14 +44,38 @@ const TIME: (u64, u64) = (0, 1_000_000 * NS);
 /// All quantities.
 #[rustfmt::skip]
 pub const TABLE: [Row; 7] = [
-    Row { name: "dma.queue", unit: Unit::Count, limits: (1, 1024), is_power_of_two: false, place: |q| &mut q.queue },
-    Row { name: "dma.start", unit: Unit::Picoseconds, limits: TIME, is_power_of_two: false, place: |q| &mut q.start },
-    Row { name: "dma.memory_latency", unit: Unit::Picoseconds, limits: TIME, is_power_of_two: false, place: |q| &mut q.memory_latency },
-    Row { name: "dma.detection", unit: Unit::Picoseconds, limits: TIME, is_power_of_two: false, place: |q| &mut q.detection },
-    Row { name: "dma.descriptor", unit: Unit::Bytes, limits: (4, 4096), is_power_of_two: false, place: |q| &mut q.descriptor },
-    Row { name: "dma.read_request", unit: Unit::Bytes, limits: (128, 4096), is_power_of_two: true, place: |q| &mut q.read_request },
-    Row { name: "dma.tags", unit: Unit::Count, limits: (1, 256), is_power_of_two: false, place: |q| &mut q.tags },
+    row("dma.queue", Unit::Count, (1, 1024), |q| &mut q.queue),
+    row("dma.start", Unit::Picoseconds, TIME, |q| &mut q.start),
+    row("dma.memory_latency", Unit::Picoseconds, TIME, |q| &mut q.memory_latency),
+    row("dma.detection", Unit::Picoseconds, TIME, |q| &mut q.detection),
+    row("dma.descriptor", Unit::Bytes, (4, 4096), |q| &mut q.descriptor),
+    row("dma.read_request", Unit::Bytes, (128, 4096), |q| &mut q.read_request).with_power_of_two(),
+    row("dma.tags", Unit::Count, (1, 256), |q| &mut q.tags),
 ];
+
+/// A row for any value between the limits.
+const fn row(
+    name: &'static str,
+    unit: Unit,
+    limits: (u64, u64),
+    place: fn(&mut Quantities) -> &mut Quantity,
+) -> Row {
+    Row {
+        name,
+        unit,
+        limits,
+        is_power_of_two: false,
+        place,
+    }
+}
+
+impl Row {
+    /// The same row, for powers of two.
+    const fn with_power_of_two(mut self) -> Row {
+        self.is_power_of_two = true;
+        self
+    }
+}
 
 impl Default for Quantities {
     fn default() -> Quantities {
