@@ -13,7 +13,7 @@ NM_CHANNEL(4096, NM_REGISTER_PIPE(0), NM_FIFO(0), NM_FIFO(1), NM_FIFO(2), NM_FIF
 #define CORES 4
 // Maximum outstanding reads of nodes, each to a line of its own.
 #define READS 8
-// Ranges of siblings to be searched: the depth of the tree, with a margin.
+// Ranges of siblings to be searched: at most two for each level, with a margin.
 #define STACK 8192
 
 // Stack of ranges; the newest is below `height`.
@@ -82,20 +82,28 @@ static inline int send_range(uint64_t other, uint64_t first, uint64_t count) {
   return 1;
 }
 
-// Deals children equally to this core and the others; cores take turns at the first ones and at one that is left over.
+// Deals children equally to this core and the others; cores take turns at those that are left over.
 // This core keeps the children that another one has no room for. Returns 0 if the stack is full.
 static int deal(uint64_t first, uint64_t count) {
   static uint64_t turn;
   if (cores == 1) return push(first, count);
-  uint64_t each = count / cores, rest = count % cores;
+  uint64_t each = count / cores, rest = count % cores, other = turn;
+  turn = turn + rest < cores ? turn + rest : turn + rest - cores;
+  // Adjacent parts that this core keeps are one range.
+  uint64_t kept_first = first, kept = 0;
   for (uint64_t i = 0; i < cores && count > 0; i++) {
-    turn = turn + 1 == cores ? 0 : turn + 1;
     uint64_t part = each + (i < rest);
-    if ((turn == core || !send_range(turn, first, part)) && !push(first, part)) return 0;
+    if (other != core && send_range(other, first, part)) {
+      if (!push(kept_first, kept)) return 0;
+      kept_first = first + part, kept = 0;
+    } else {
+      kept += part;
+    }
+    other = other + 1 == cores ? 0 : other + 1;
     first += part;
     count -= part;
   }
-  return 1;
+  return push(kept_first, kept);
 }
 
 // Returns the credit of this core, which has no node left. If core 0 has all of the credit, it announces the end.

@@ -206,7 +206,8 @@ MISSING_FACTS: Mapping[str, str] = {
     "enzian.throughput": "page size and translations of the measured reads; here no access is translated, and random \
 lines spread over DRAM's banks as well as sequential ones",
     "enzian.throughput.dc_bram.sequential_read": "whether the width converters, which limit a slice to five \
-outstanding reads, lie before the measured BRAM; the source is of another design with the same directory",
+outstanding reads, lie before the measured BRAM; with them, two slices read at most 13.7 GiB/s, and figure 5 has \
+19.6 GiB/s of an FPGA home",
     "enzian.read_latency": "map of addresses to the measured DRAM's banks and rows, and translations; the order is \
 that of two latencies that differ by 1 %, less than the error of the fit",
     "enzian.invalidation.dc_bram.clean": "the share of lines that had been evicted before; ours are of one kind, and \
@@ -299,8 +300,13 @@ The blind value does not change.
 """
 
 _FAR_MEMORY = """\
-All rows use times that are fitted to other rows: the host's way to the device (`device.path`) to the read latency of \
-DC+DDR, and the way and the rate of a copy engine (`copy.path`, `copy.line`) to Proxics' table 1.
+All rows use quantities that are fitted to other rows.
+Fitted to the read latencies of table 2 of CCKit are the host's path to the device (`device.path`), the latency of the \
+link (`link.latency`) and that of the DRAM's controller (`dram.controller_latency`).
+Fitted to Proxics' table 1 are the path and the rate of a copy engine (`copy.path`, `copy.line`) and the host's pages \
+(`host.page`).
+The number of a copy engine's channels (`copy.channels`) was chosen when the order of interleaved and synchronous copies \
+was known.
 """
 """Fitted quantities of the near-memory machine."""
 
@@ -334,7 +340,9 @@ In the predictions, random reads are slightly faster than sequential ones, and r
 All 48 cores read or write 1 GiB across the link: each line once in order (sequential), or as many lines drawn at \
 random.
 Each slice of the FPGA's home has 5 reads in flight to either memory (`home.memory_in_flight`).
-This number has a source, and no quantity was tuned to a throughput.
+This number has a source for DRAM, and is assumed for BRAM; it was not chosen to meet the figure.
+The bandwidths of the links are those measured for reads (figure 5 of the article), so rows at the limit of a link \
+follow from it.
 """,
     ),
     "cckit-table3": (

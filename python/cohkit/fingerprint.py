@@ -58,6 +58,8 @@ so that nothing is evicted without this."""
 SMALL_SETS = "64"
 """Sets of a small cache: 1024 lines of 16 ways, an eighth of a small run of `cckit-fig6`, and more than the outstanding
 accesses of 48 cores."""
+SEARCHES = ("fitted_sums.py",)
+"""Files of experiments that only searches use."""
 DIGITS = 9
 """Significant digits of the numbers of small runs."""
 
@@ -115,7 +117,7 @@ def _inputs(platforms: Iterable[str], protocols: Iterable[str]) -> Iterator[tupl
             yield name, digest(code_of(text))
     folder = Path(experiments.__file__).parent
     for file in sorted(folder.glob("*.py")):
-        if numbers := numbers_of(file.read_text(encoding="utf-8")):
+        if file.name not in SEARCHES and (numbers := numbers_of(file.read_text(encoding="utf-8"))):
             yield f"python/cohkit/experiments/{file.name}", digest(numbers)
 
 
@@ -194,14 +196,18 @@ _QUANTITY = re.compile(r"[\d.]+ ?[A-Za-z/%]*")
 def affected(recorded: Mapping[str, Any], present: Mapping[str, Any]) -> list[str]:
     """Return the experiments that the differences between two fingerprints may concern.
 
-    Texts of orderings concern the experiments of CORD, and programs of near-memory cores those of Proxics. Any other
-    input may concern all.
+    Texts of orderings concern the experiments of CORD, and programs of near-memory cores those of Proxics. Programs that
+    search trees concern `proxics-uts` alone. Any other input may concern all, but for files that only searches use.
     """
     files = recorded["inputs"].keys() | present["inputs"].keys()
     found = set()
     for file in files:
         if recorded["inputs"].get(file) != present["inputs"].get(file):
+            if file.rpartition("/")[2] in SEARCHES:
+                continue
             users = {"ordering": "cord-", "nearmemory": "proxics-"}.get(file.split("/")[0], "")
+            if file.startswith("nearmemory/programs/uts"):
+                users = "proxics-uts"
             found |= {name for name in ACCESSES if name.startswith(users)}
     for name in recorded["values"].keys() | present["values"].keys():
         if recorded["values"].get(name) != present["values"].get(name):

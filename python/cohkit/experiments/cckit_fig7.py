@@ -25,7 +25,7 @@ One thread increments all rows of a warm table of 8 MiB, one after the other. Th
 of the rows, one at a time and without a pause: it takes a row under a lock, increments it and releases it. A number is
 the mean of three runs of 20 ms, after 40 ms of warm-up. Their seeds change only the initial values of the rows, so the
 runs take the same times. Each run checks at its end that no increment is lost. An increment changes one word of a line,
-and takes the thread 1.5 ns beside its access (assumed).
+and takes the thread 1.5 ns beside its access (assumed, when the published rates were known).
 The second CPU is at the home of the table, and takes rows as the device does.
 """
 OMISSIONS = "the operating system, address translation, and the cache of the second CPU"

@@ -346,9 +346,9 @@ Graphs are generated, with the vertices and about the edges of the published one
 (pad) and 362 by 362 (trns). Fan-outs are those of the published table, and programs release after its bytes; they also
 release at barriers and for flags of consumed bytes. The kinds and numbers of messages of the mini-applications are
 assumed (`cohkit play cxl-8x8 mocfe --param help`). Time begins when all threads have their data, and ends with the last
-check. Private data of a thread are not in simulated memory: each value takes 1 ns to compute. A thread has up to 128
-unacknowledged stores, also to one line. Credits of posted stores do not count. Means are geometric, over the programs
-with a number.
+check. The traffic of `pad` includes the stores of its initial matrix. Private data of a thread are not in simulated
+memory: each value takes 1 ns to compute. A thread has up to 128 unacknowledged stores, also to one line. Credits of
+posted stores do not count. Means are geometric, over the programs with a number.
 """
 OMISSIONS = "waiting inside meshes, room in buffers, misses in the shared cache, seven cores of each host"
 

@@ -56,7 +56,7 @@ SUMS = (
         "a read of LLC+DDR (CCKit, table 2)",
         "link.latency",
         2,
-        {**_HOME, "dram.controller_latency": 1},
+        {**_HOME, "home.llc_latency": 1, "dram.controller_latency": 1},
         ["enzian.read_latency.llc_ddr"],
     ),
     FittedSum(

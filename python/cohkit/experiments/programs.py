@@ -88,7 +88,9 @@ CAPACITIES = (
     Capacity("host.page", "reach of translations", 2 << 20, LINE_BYTES),
 )
 
-SCALE_NOTE = "caches and pages of the host shrink as much, down to one set and 128 lines"
+SCALE_NOTE = (
+    "caches and pages of the host shrink as much, the first-level cache to one set at least, the last one to 128 lines"
+)
 """Remark on experiments that scale the capacities of the host along with the data."""
 
 

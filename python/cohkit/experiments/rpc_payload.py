@@ -27,7 +27,7 @@ WORDS_OF_A_LINE = 16
 # Label, name in keys, application, name of its size argument, and the value of that argument per line.
 METHODS: list[tuple[str, str, Application, str, int]] = [
     ("lines", "lines", "rpc", "payload", 1),
-    ("lines with hints", "hints", "rpc", "payload", 1),
+    ("lines with prefetches", "hints", "rpc", "payload", 1),
     ("registers, a word of each line", "registers.1", "rpc-registers", "words", 1),
     ("registers, all words", "registers.16", "rpc-registers", "words", WORDS_OF_A_LINE),
     ("descriptors, a word of each line", "descriptors.1", "rpc-descriptors", "words", 1),
@@ -39,17 +39,15 @@ Arguments and results have the given number of lines of 128 bytes each; each thr
 context; rate: {CONTEXTS} contexts; throughput: the arguments that one context passes.
 Lines: a call writes the lines of arguments and loads those of results one after the other, one word of each line. The
 device withholds the first line of results until it has fetched all arguments, one after the other.
-Lines with hints: prefetches with write permission precede the loads of results, by as many lines as the platform's cores
-prefetch ahead. The published throughput is line by line, without hints.
+Lines with prefetches: those with write permission precede the loads of results, by as many lines as the platform's cores
+prefetch ahead. The published throughput is line by line, which we read as without prefetches.
 Registers and descriptors: as in cckit-fig10, with all words of as many lines, or with one word of each line. With all
 words, they move as many bytes as lines do, but the thread spends time on each word. With one word of each line, the
 thread does the same work as with lines, but the bus moves fewer bytes. A fair comparison lies between the two. The bus
 is PCIe Gen3 with 16 lanes and the assumed latency of the platform (`bus.*`); these rows are baselines of this model,
 not published ones.
 """
-OMISSIONS = (
-    "the operating system, address translation, and writes that the CPU combines on their way to registers"
-)
+OMISSIONS = "the operating system, address translation, and writes that the CPU combines on their way to registers"
 
 
 def _latency(result: Play) -> float:
@@ -109,7 +107,7 @@ def _run(conditions: Conditions) -> list[Measurement]:
     return [
         *ours,
         *largest(ours, f"{KEY}.throughput.lines.", "at best, lines, throughput"),
-        *largest(ours, f"{KEY}.throughput.hints.", "at best, lines with hints, throughput"),
+        *largest(ours, f"{KEY}.throughput.hints.", "at best, lines with prefetches, throughput"),
     ]
 
 

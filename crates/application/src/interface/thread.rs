@@ -86,7 +86,8 @@ pub enum Step {
         line: Line,
     },
     /// Prefetches a line with write permission; completes immediately. Bounded like [`Step::Prefetch`], which has the
-    /// same effect if the protocol sends stores to the home, where there is no write permission to request.
+    /// same effect in simulations if the protocol sends stores to the home, where there is no write permission to
+    /// request. Explorations reject such protocols.
     PrefetchExclusive {
         /// The line.
         line: Line,

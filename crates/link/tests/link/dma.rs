@@ -156,6 +156,25 @@ fn set_quantities_change_the_transfers() {
         short_queue.rate < 0.5 * to_device.rate,
         "{short_queue:?} {to_device:?}"
     );
+    // At 15.75 GB/s, 4064 further bytes of a descriptor take 258 ns, and a little more in packets.
+    let [long_descriptor, _] = transfers("dma.descriptor=4096B");
+    let added = long_descriptor.latency - to_device.latency;
+    assert!((258.0..310.0).contains(&added), "{added}");
+    // With one tag, each of 32 requests waits for the previous one.
+    let single_tag = |read_request: &str| {
+        let mut quantities = quantities();
+        quantities.set("dma.tags=1").unwrap();
+        quantities.set(read_request).unwrap();
+        let control = Control::Descriptors;
+        let [to_device, _] = link_config.transfers(4096, control, &quantities).unwrap();
+        to_device.latency
+    };
+    let (many, one) = (
+        single_tag("dma.read_request=128B"),
+        single_tag("dma.read_request=4096B"),
+    );
+    let round_trip = 2.0 * 150.0 + 232.0;
+    assert!(many - one > 31.0 * round_trip * 0.9, "{many} {one}");
     let [few_tags, _] = transfers("dma.tags=4");
     assert!(
         few_tags.rate < 0.5 * to_device.rate,

@@ -167,13 +167,13 @@ const FAULTS: &[(&str, &str, &str)] = &[
     // The last children are omitted, where they are found or where they are distributed.
     (
         "uts",
-        "stack[top++] = RANGE(first, count);",
-        "stack[top++] = RANGE(first, count - (count == 5));",
+        "stack[height++] = RANGE(first, count);",
+        "stack[height++] = RANGE(first, count - (count == 5));",
     ),
     (
         "uts",
-        "WORK(power, RANGE(RANGE_FIRST(range), count))",
-        "WORK(power, RANGE(RANGE_FIRST(range), count - (count == 5)))",
+        "WORK(power, RANGE(first, count))",
+        "WORK(power, RANGE(first, count - (count == 1 && first % 64 == 5)))",
     ),
 ];
 
