@@ -305,8 +305,8 @@ Fitted to the read latencies of table 2 of CCKit are the host's path to the devi
 link (`link.latency`) and that of the DRAM's controller (`dram.controller_latency`).
 Fitted to Proxics' table 1 are the path and the rate of a copy engine (`copy.path`, `copy.line`) and the host's pages \
 (`host.page`).
-The number of a copy engine's channels (`copy.channels`) was chosen when the order of interleaved and synchronous copies \
-was known.
+The number of a copy engine's channels (`copy.channels`) was chosen when the order of interleaved and synchronous \
+copies was known.
 """
 """Fitted quantities of the near-memory machine."""
 

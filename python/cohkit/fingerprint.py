@@ -196,8 +196,9 @@ _QUANTITY = re.compile(r"[\d.]+ ?[A-Za-z/%]*")
 def affected(recorded: Mapping[str, Any], present: Mapping[str, Any]) -> list[str]:
     """Return the experiments that the differences between two fingerprints may concern.
 
-    Texts of orderings concern the experiments of CORD, and programs of near-memory cores those of Proxics. Programs that
-    search trees concern `proxics-uts` alone. Any other input may concern all, but for files that only searches use.
+    Texts of orderings concern the experiments of CORD, and programs of near-memory cores those of Proxics. Programs
+    that search trees concern `proxics-uts` alone. Any other input may concern all, but for files that only searches
+    use.
     """
     files = recorded["inputs"].keys() | present["inputs"].keys()
     found = set()

@@ -32,8 +32,8 @@ COMPUTE_TIME = "cores.compute_time"
 """Quantity of a platform: time of a thread after an access, for all words of a line."""
 WORD_TIME = "1500ps"
 """Time of a thread after an access to one word of a line, by a ThunderX-1 of 2 GHz. Assumed: six instructions (load,
-addition and store of the word; next address, comparison and branch of the loop), of which the core begins two in a clock
-(AnandTech article 8776). The published rates of the shared table were known when this value was derived."""
+addition and store of the word; next address, comparison and branch of the loop), of which the core begins two in a
+clock (AnandTech article 8776). The published rates of the shared table were known when this value was derived."""
 WORD_TIMES = ("500ps", "3ns")
 """Range of `WORD_TIME`: two instructions; and one instruction in a clock."""
 

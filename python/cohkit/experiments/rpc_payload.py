@@ -39,8 +39,8 @@ Arguments and results have the given number of lines of 128 bytes each; each thr
 context; rate: {CONTEXTS} contexts; throughput: the arguments that one context passes.
 Lines: a call writes the lines of arguments and loads those of results one after the other, one word of each line. The
 device withholds the first line of results until it has fetched all arguments, one after the other.
-Lines with prefetches: those with write permission precede the loads of results, by as many lines as the platform's cores
-prefetch ahead. The published throughput is line by line, which we read as without prefetches.
+Lines with prefetches: those with write permission precede the loads of results, by as many lines as the platform's
+cores prefetch ahead. The published throughput is line by line, which we read as without prefetches.
 Registers and descriptors: as in cckit-fig10, with all words of as many lines, or with one word of each line. With all
 words, they move as many bytes as lines do, but the thread spends time on each word. With one word of each line, the
 thread does the same work as with lines, but the bus moves fewer bytes. A fair comparison lies between the two. The bus
@@ -64,11 +64,12 @@ def _limited(accesses: int) -> str:
     return f"no more than {accesses} call{'' if accesses == 1 else 's'} of each thread"
 
 
-def _stages(
-    conditions: Conditions, measure: Callable[[Play], float], quantity: str, contexts: int, calls: int, unit: str
-) -> list[Stage]:
-    """Return a play for each method and payload. A method's parameter counts `scale` units per line."""
-    distance = int(value_of(PLATFORM, "cores.prefetch_distance", conditions.settings))
+def _stages(measure: Callable[[Play], float], contexts: int, calls: int, distance: int) -> list[Stage]:
+    """Return a play for each method and payload. A method's parameter counts `scale` units per line.
+
+    Prefetches precede loads by `distance` lines.
+    """
+    quantity, unit = ("rate", "k/s") if contexts > 1 else ("latency", "us")
     return [
         Stage(
             f"{payload}, {method}, {quantity}",
@@ -92,9 +93,10 @@ def _stages(
 def _run(conditions: Conditions) -> list[Measurement]:
     """Run the plays, and add the largest throughput."""
     calls = min(CALLS, conditions.accesses or CALLS)
+    distance = int(value_of(PLATFORM, "cores.prefetch_distance", conditions.settings))
     stages = [
-        *_stages(conditions, _latency, "latency", 1, calls, "us"),
-        *_stages(conditions, _rate, "rate", CONTEXTS, calls, "k/s"),
+        *_stages(_latency, 1, calls, distance),
+        *_stages(_rate, CONTEXTS, calls, distance),
     ]
     by_lines = tuple(f"{KEY}.latency.{method}." for method in ("lines", "hints"))
     latency_stages = [stage for stage in stages if stage.key.startswith(by_lines)]
