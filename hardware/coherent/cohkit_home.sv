@@ -324,7 +324,7 @@ module cohkit_home #(
     end
   end else begin : gen_no_recall
     logic unused_recall;
-    assign unused_recall = ^{recall_i, step_acknowledge_i, victim_q, tags_q};
+    assign unused_recall = ^{recall_i, step_acknowledge_i, victim_q, tags_q, chooses};
     assign recall_q      = 1'b0;
     assign recalling_q   = 1'b0;
     assign recall_turn_q = 1'b0;
