@@ -243,7 +243,7 @@ module cohkit_cache #(
     in_take_o  = '0;
     in_stall_o = '0;
     in_take_o[index]  = take && source == Message;
-    in_stall_o[index] = source == Message && step_effect_i == Stall;
+    in_stall_o[index] = source == Message && (step_effect_i == Stall || step_effect_i == Take && !room);
   end
 
   assign req_ready_o = !pending_q;

@@ -1,15 +1,15 @@
 // Queue of the messages from one sender to one receiver that share an order, or of one channel without an order. An
 // order is one of all lines.
 //
-// `room_o` is high if `Sends` further messages fit, so that a step of the sender never overflows the queue.
-// Without an order, a first message that stalls goes to the end of the queue, so that it holds up no message of another
-// line.
+// `room_o` is high if `Room` further messages fit, so that a step of the sender never overflows the queue.
+// Without an order, a first message that the receiver cannot take goes to the end of the queue, so that it holds up no
+// message of another line.
 
 module cohkit_channel #(
   parameter type         message_t = logic,
   parameter bit          Ordered   = 1'b0,
   parameter int unsigned Depth     = 16,
-  parameter int unsigned Sends     = 1   // messages that one step of the sender may put into the queue
+  parameter int unsigned Room      = 1   // free places that a step of the sender needs
 ) (
   input  logic     clk_i,
   input  logic     rst_ni,
@@ -31,15 +31,15 @@ module cohkit_channel #(
   logic [CountWidth-1:0]   count_q;
   logic                    rotate;
 
-  if (Depth < 2 || Depth < Sends) begin : gen_invalid_depth
-    $error("cohkit_channel: Depth must be at least 2, and at least the number of messages that a step sends");
+  if (Depth < 2 || Depth < Room) begin : gen_invalid_depth
+    $error("cohkit_channel: Depth must be at least 2, and at least Room");
   end
 
   function automatic logic [PointerWidth-1:0] next(input logic [PointerWidth-1:0] pointer);
     next = pointer == PointerWidth'(Depth - 1) ? '0 : PointerWidth'(pointer + 1'b1);
   endfunction
 
-  assign room_o    = count_q <= CountWidth'(Depth - Sends);
+  assign room_o    = count_q <= CountWidth'(Depth - Room);
   assign valid_o   = count_q != '0;
   assign message_o = messages_q[read_q];
   assign rotate    = !Ordered && stall_i && valid_o && !push_i && !take_i;

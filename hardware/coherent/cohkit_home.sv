@@ -1,17 +1,16 @@
 // Home of all lines of a memory, with a directory entry for every line, or with a set-associative directory.
 //
-// The entry of a line exists while its state or a variable differs from the initial one. A message that needs an entry in
-// a full set waits like a message that stalls. The home then recalls another line of the set: it starts the operation of
-// the table after which no cache has a copy. One recall is in progress at a time. A line whose table does not take the
-// operation in its state is not recalled, and another one of the set is tried.
+// The entry of a line exists while its state or a variable differs from the initial one. A message that needs an entry
+// in a full set waits like a message that stalls. The home then recalls another line of the set: it starts the
+// operation of the table after which no cache has a copy. One recall is in progress at a time. A line whose table does
+// not take the operation in its state is not recalled, and another one of the set is tried.
 //
 // One event is handled at a time. A row that sends the line from memory waits for the data first, and no other row is
 // executed meanwhile. A row that uses memory waits until the previous write is acknowledged, and rows that do not use
-// memory are executed meanwhile. Memory waits for no message, but an answer with its data waits for room in all queues:
-// docs/limitations.md states when a system stops by this. A message that stalls, or whose answers have no room, lets
-// the messages of other queues pass.
+// memory are executed meanwhile. A message that stalls, or whose answers have no room, lets other messages pass.
 //
-// A constructed home starts memory operations, and handles their end as an event.
+// A constructed home starts memory operations, and handles their end as an event. The end of an operation waits for no
+// message: all other rows leave room for one further row in each queue from the home, and one operation runs at a time.
 
 module cohkit_home #(
   parameter type         message_t   = logic,   // message, sender, line, fields, data, strobe
@@ -113,7 +112,7 @@ module cohkit_home #(
   line_t                        recall_line_q;
   way_t                         victim_q;
 
-  logic                         message_valid, completion, recalls, from_message, valid, room, outbox_empty;
+  logic                         message_valid, completion, recalls, from_message, valid, room, outbox_empty, chooses;
   logic [Ways-1:0]              used, hits;
   set_t                         set;
   way_t                         way;
@@ -157,9 +156,9 @@ module cohkit_home #(
   );
 
   // The end of a started operation comes first; if it waits, messages have every second cycle. So have they while a
-  // recall waits.
+  // recall waits. A recall does not wait beside the end of an operation, as both would leave messages no cycle.
   assign completion   = phase_q == Completed && !skip_q;
-  assign recalls      = Recalls && recall_q && !recalling_q && recall_turn_q && !completion && phase_q != Read;
+  assign recalls      = Recalls && recall_q && !recalling_q && recall_turn_q && phase_q != Completed && phase_q != Read;
   assign from_message = !completion && !recalls;
   assign valid        = completion || recalls && present || from_message && message_valid;
 
@@ -237,10 +236,12 @@ module cohkit_home #(
   assign starts      = step_memory_i.start_read || step_memory_i.start_write || step_memory_i.start_store;
   assign memory_free = phase_q == Idle || completion;
 
-  // The row can be executed, or begin to read memory. Room for its messages was found before the read.
+  // The row can be executed, or begin to read memory. Room for its messages was found before the read. The end of an
+  // operation has its room, unless it starts another operation, whose end then needs it.
   assign taken   = valid && step_effect_i == Take;
-  assign ready   = taken && !blocked && room && outbox_empty && phase_q != Read
+  assign ready   = taken && !blocked && (room || completion && !starts) && outbox_empty && phase_q != Read
                    && (memory_free || !(reads || writes || starts));
+  assign chooses = Recalls && from_message && taken && blocked && !recall_q && !recalling_q;  // the victim of a recall
   assign execute = phase_q == Read ? mem_done_i : ready && !reads;
   assign step_o       = execute;
   assign unexpected_o = valid && step_effect_i == NoRow;
@@ -249,7 +250,8 @@ module cohkit_home #(
     in_take_o  = '0;
     in_stall_o = '0;
     in_take_o[index]  = execute && from_message;
-    in_stall_o[index] = message_valid && from_message && (step_effect_i == Stall || taken && blocked);
+    in_stall_o[index] = message_valid && from_message && phase_q != Read
+                        && (step_effect_i == Stall || taken && (blocked || !room));
   end
 
   cohkit_outbox #(.message_t(message_t), .Sends(Sends), .Agents(Agents), .Queues(Queues)) u_outbox (
@@ -304,7 +306,7 @@ module cohkit_home #(
   if (Recalls) begin : gen_recall
     always_ff @(posedge clk_i) begin
       recall_turn_q <= !recall_turn_q;
-      if (from_message && taken && blocked && !recall_q && !recalling_q) begin
+      if (chooses) begin
         recall_q      <= 1'b1;
         recall_line_q <= tags_q[set][victim_q];
         victim_q      <= victim_q == way_t'(Ways - 1) ? '0 : way_t'(victim_q + 1'b1);
@@ -322,7 +324,7 @@ module cohkit_home #(
     end
   end else begin : gen_no_recall
     logic unused_recall;
-    assign unused_recall = ^{recall_i, step_acknowledge_i, victim_q, tags_q};
+    assign unused_recall = ^{recall_i, step_acknowledge_i, victim_q, tags_q, chooses};
     assign recall_q      = 1'b0;
     assign recalling_q   = 1'b0;
     assign recall_turn_q = 1'b0;

@@ -36,7 +36,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use port_runs::{run_test_on_ports, PortSystems};
-pub use request::{CoreModel, LitmusRequest, MemoryModel, OutcomeBasis};
+pub use request::{
+    CoreModel, LitmusRequest, MemoryModel, OutcomeBasis, DEFAULT_MAX_SPONTANEOUS_EVICTIONS,
+    DEFAULT_MAX_STATES,
+};
 
 /// A litmus test, and its file if it has one.
 #[derive(Clone, Debug)]

@@ -183,7 +183,7 @@ fn run_tests(
     let mut systems = match (memory_system.source, options.rtl_runs) {
         (Some(source), Some(_)) => Some(Systems::new(
             source,
-            options.build_cache.as_deref(),
+            (options.system.as_deref(), options.build_cache.as_deref()),
             console.terminal,
             console.interrupted,
         )?),

@@ -185,6 +185,7 @@ impl<'r> PortRun<'r> {
         }
         let cores = self.run_threads()?;
         let memory = self.final_values()?;
+        self.ports.end()?;
         Ok(final_outcome(self.program, &cores, &memory))
     }
 

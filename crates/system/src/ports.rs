@@ -42,7 +42,8 @@ pub trait Ports {
     /// Number of lines.
     fn lines(&self) -> usize;
 
-    /// Resets the system. `seed` determines all its random choices, and `memory` is the word of each line.
+    /// Begins a run on a system in its reset state, also after a failure. `seed` determines all random choices, and
+    /// `memory` is the word of each line; nothing depends on earlier runs.
     ///
     /// # Errors
     /// [`PortError`].
@@ -59,4 +60,11 @@ pub trait Ports {
     /// # Errors
     /// [`PortError`].
     fn next_completion(&mut self) -> Result<PortCompletion, PortError>;
+
+    /// Waits until the system is at rest: it delivers the messages that the last accesses have left in flight. No access
+    /// is outstanding.
+    ///
+    /// # Errors
+    /// [`PortError`].
+    fn end(&mut self) -> Result<(), PortError>;
 }

@@ -1,7 +1,8 @@
 // Random accesses to the processor ports of a system, and its memory, with random delays.
 //
 // Lines printed: those of `monitors.sv`; `T AGENT` for an access without progress, `F AGENT` for an agent that signals
-// `unexpected_o`, and `E` when everything is quiescent after the requested number of messages.
+// `unexpected_o`, and `E CYCLES` when everything is quiescent after the requested number of messages, with the duration
+// of the longest access.
 
 module bench #(
   parameter int unsigned Caches     = 2,
@@ -39,8 +40,8 @@ module bench #(
   end
 
   `SYSTEM #(.LineWidth(LineWidth), .DataWidth(DataWidth), .SetWidth(1), .Ways(2)
-`ifdef DIRECTORY
-    , .DirectorySetWidth(0), .DirectoryWays(2)
+`ifdef DIRECTORY_WAYS
+    , .DirectorySetWidth(`DIRECTORY_SET_WIDTH), .DirectoryWays(`DIRECTORY_WAYS)
 `endif
   ) u_system (
     .clk_i, .rst_ni,
@@ -90,7 +91,7 @@ module bench #(
   // Accesses of each processor port, one at a time.
   logic [Caches-1:0]       outstanding;
   logic [Caches-1:0][31:0] since;
-  int unsigned             quiet;
+  int unsigned             quiet, longest;
   longint                  messages_before;
   always @(posedge clk_i) begin
     for (int unsigned i = 0; i <= Caches; i++) if (rst_ni && unexpected[i]) $display("F %h", i);
@@ -102,7 +103,10 @@ module bench #(
         req_valid[i]   <= 1'b0;
         outstanding[i] <= 1'b1;
       end
-      if (rsp_valid[i]) outstanding[i] <= 1'b0;
+      if (rsp_valid[i]) begin
+        outstanding[i] <= 1'b0;
+        if (since[i] > longest) longest = since[i];
+      end
       if ((outstanding[i] || req_valid[i]) && since[i] == Timeout) begin
         $display("T %h", i);
         $finish;
@@ -122,7 +126,7 @@ module bench #(
       outstanding <= '0;
       quiet       <= 0;
     end else if (monitor_pkg::messages >= messages_i && quiet == Quiet) begin
-      $display("E");
+      $display("E %h", longest);
       $finish;
     end
   end

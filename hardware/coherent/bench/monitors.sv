@@ -5,13 +5,15 @@
 //   Q AGENT WRITE UNCACHED LINE DATA STROBE   the processor port takes an access
 //   M WRITE LINE DATA STROBE RESULT       memory has answered
 //   U AGENT LINE EVENT                    a message without a row
+//   V LINE VICTIM                         the home chooses a line to recall, for a message about another line
 //
 // Numbers are hexadecimal. The home has the number after the last cache. The test build puts the instances
 // `cache_monitor.svh` and `home_monitor.svh` into the units.
 
 package monitor_pkg;
-  longint messages = 0;  // received messages
-  int     fault    = 0;  // fault that a test of the test bench has seeded and selects; 0 is none
+  longint messages  = 0;  // received messages
+  int     in_flight = 0;  // messages in queues
+  int     fault     = 0;  // fault that a test of the test bench has seeded and selects; 0 is none
 endpackage : monitor_pkg
 
 module cache_monitor #(
@@ -87,6 +89,8 @@ module home_monitor #(
   input message_t [Sends-1:0]   messages,
   input logic                   execute,
   input logic                   from_message,
+  input logic                   chooses,
+  input logic [LineWidth-1:0]   victim,
   input logic                   unexpected_o,
   input logic                   mem_valid_o,
   input logic                   mem_write_o,
@@ -100,6 +104,7 @@ module home_monitor #(
 
   always @(posedge clk_i) if (rst_ni) begin
     if (unexpected_o) $display("U %h %h %h", Agent, current.line, current.message);
+    if (chooses) $display("V %h %h", current.line, victim);
     if (mem_valid_o && mem_done_i) begin
       $display("M %h %h %h %h %h", mem_write_o, mem_line_o, mem_data_o, mem_strobe_o, mem_data_i);
     end

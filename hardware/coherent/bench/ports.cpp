@@ -1,11 +1,13 @@
 // Accesses at the processor ports of a system, by commands on the standard input, one a line; numbers are hexadecimal:
 //
-//   R SEED WORD...                             reset; the seed of all random choices, and the word of each line
+//   R SEED WORD...                             new system; the seed of all random choices, and the word of each line
 //   A PORT DELAY WRITE UNCACHED LINE DATA      an access that the port presents after a delay in cycles
 //   W                                          wait for a completion
+//   E                                          end of the accesses: wait until no message is in flight
 //
-// Answers to `W`: `D PORT DATA` for the next completion, `T PORT` for an access without progress, `F AGENT` for an agent
-// that signals `unexpected_o`. The program ends after `T` and `F`, and at the end of its input.
+// Answers: `D PORT DATA` for the next completion, `E` at the end. Failures: `T PORT` for an access without progress,
+// `X PORT` for an answer without an access, `F AGENT` for an agent that signals `unexpected_o`, and `L` for messages
+// that stay in flight. The program ends after a failure, and at the end of its input.
 #include "Vports.h"
 #include "verilated.h"
 #include <cinttypes>
@@ -13,12 +15,15 @@
 #include <cstdio>
 #include <deque>
 #include <iostream>
+#include <memory>
 #include <sstream>
 #include <string>
 
 namespace {
 // Cycles without progress of an access.
 constexpr std::uint64_t kTimeout = 20'000;
+// Cycles without a message in flight, after which the system is at rest.
+constexpr std::uint64_t kQuiet = 200;
 // Cycles of a reset.
 constexpr int kReset = 4;
 
@@ -37,23 +42,13 @@ struct Completion {
   std::uint64_t data;
 };
 
+// A system from its reset on. Nothing of an earlier system remains: all state before the reset, and all random choices,
+// follow from the seed.
 class Bench {
  public:
-  explicit Bench(VerilatedContext& context) : context_(context), ports_(&context) {}
-
-  void reset(std::istream& arguments) {
-    std::uint64_t seed = 0;
-    arguments >> seed;
+  Bench(int argc, char** argv, std::istream& arguments) : ports_(&prepare(argc, argv, arguments)) {
     for (int line = 0; line < kLines; line++) arguments >> ports_.initial_i[line];
-    // Verilator's seeds are positive numbers of 31 bits.
-    context_.randSeed(static_cast<int>(seed % 0x7fff'fffe) + 1);
-    completions_.clear();
-    for (int port = 0; port < kPorts; port++) {
-      accesses_[port] = Access{};
-      ports_.req_valid_i[port] = 0;
-    }
-    // State is random before the first reset, so that assertions begin after it.
-    context_.assertOn(false);
+    for (int port = 0; port < kPorts; port++) ports_.req_valid_i[port] = 0;
     ports_.rst_ni = 0;
     for (int i = 0; i < kReset; i++) cycle();
     ports_.rst_ni = 1;
@@ -71,29 +66,52 @@ class Bench {
     ports_.req_data_i[port] = data;
   }
 
-  // Runs to the next completion. Returns false if there is none.
+  // Runs to the next completion. Returns false after a failure.
   bool wait() {
     while (completions_.empty()) {
-      const int failed = cycle();
-      if (failed >= 0) {
-        std::printf("F %x\n", failed);
-        return false;
-      }
-      for (int port = 0; port < kPorts; port++) {
-        if (accesses_[port].outstanding && accesses_[port].age > kTimeout) {
-          std::printf("T %x\n", port);
-          return false;
-        }
-      }
+      if (!cycle()) return false;
     }
     std::printf("D %x %" PRIx64 "\n", completions_.front().port, completions_.front().data);
     completions_.pop_front();
     return true;
   }
 
+  // Runs until the system is at rest. Returns false after a failure.
+  bool end() {
+    std::uint64_t quiet = 0;
+    for (std::uint64_t cycles = 0; quiet < kQuiet; cycles++) {
+      if (cycles > kTimeout) return fail('L');
+      if (!cycle()) return false;
+      quiet = ports_.in_flight_o == 0 ? quiet + 1 : 0;
+    }
+    std::printf("E\n");
+    return true;
+  }
+
  private:
-  // Runs one cycle. Returns the number of an agent that signals `unexpected_o`, or -1.
-  int cycle() {
+  VerilatedContext& prepare(int argc, char** argv, std::istream& arguments) {
+    std::uint64_t seed = 0;
+    arguments >> seed;
+    context_.commandArgs(argc, argv);
+    // Verilator's seeds are positive numbers of 31 bits.
+    context_.randSeed(static_cast<int>(seed % 0x7fff'fffe) + 1);
+    // State is random before the reset, so that assertions begin after it.
+    context_.assertOn(false);
+    return context_;
+  }
+
+  static bool fail(char kind) {
+    std::printf("%c\n", kind);
+    return false;
+  }
+
+  static bool fail(char kind, int number) {
+    std::printf("%c %x\n", kind, number);
+    return false;
+  }
+
+  // Runs one cycle. Returns false after a failure.
+  bool cycle() {
     bool accepted[kPorts] = {};
     for (int port = 0; port < kPorts; port++) {
       Access& access = accesses_[port];
@@ -104,27 +122,28 @@ class Bench {
     ports_.clk_i = 0;
     ports_.eval();
     context_.timeInc(1);
-    int failed = -1;
     for (int port = 0; port < kPorts && ports_.rst_ni; port++) {
+      Access& access = accesses_[port];
       accepted[port] = ports_.req_valid_i[port] && ports_.req_ready_o[port];
-      if (ports_.rsp_valid_o[port]) {
-        completions_.push_back({port, ports_.rsp_data_o[port]});
-        accesses_[port].outstanding = false;
-      }
+      if (!ports_.rsp_valid_o[port]) continue;
+      if (!access.outstanding || access.pending) return fail('X', port);
+      completions_.push_back({port, ports_.rsp_data_o[port]});
+      access.outstanding = false;
     }
     for (int agent = 0; agent <= kPorts && ports_.rst_ni; agent++) {
-      if (ports_.unexpected_o[agent]) failed = agent;
+      if (ports_.unexpected_o[agent]) return fail('F', agent);
     }
     ports_.clk_i = 1;
     ports_.eval();
     context_.timeInc(1);
     for (int port = 0; port < kPorts; port++) {
       if (accepted[port]) accesses_[port].pending = false;
+      if (accesses_[port].outstanding && accesses_[port].age > kTimeout) return fail('T', port);
     }
-    return failed;
+    return true;
   }
 
-  VerilatedContext& context_;
+  VerilatedContext context_;
   Vports ports_;
   Access accesses_[kPorts];
   std::deque<Completion> completions_;
@@ -132,24 +151,25 @@ class Bench {
 }  // namespace
 
 int main(int argc, char** argv) {
-  VerilatedContext context;
-  context.commandArgs(argc, argv);
-  Bench bench{context};
+  std::unique_ptr<Bench> bench;
   std::string text;
-  while (std::getline(std::cin, text)) {
+  bool works = true;
+  while (works && std::getline(std::cin, text)) {
     std::istringstream arguments{text};
     arguments >> std::hex;
     char command = 0;
     arguments >> command;
     if (command == 'R') {
-      bench.reset(arguments);
+      bench.reset();
+      bench = std::make_unique<Bench>(argc, argv, arguments);
     } else if (command == 'A') {
-      bench.begin(arguments);
+      bench->begin(arguments);
     } else if (command == 'W') {
-      const bool has_completed = bench.wait();
-      std::fflush(stdout);
-      if (!has_completed) break;
+      works = bench->wait();
+    } else if (command == 'E') {
+      works = bench->end();
     }
+    std::fflush(stdout);
   }
   return 0;
 }

@@ -19,7 +19,8 @@ module ports #(
   input  logic [63:0]          req_data_i     [Caches],
   output logic                 rsp_valid_o    [Caches],
   output logic [63:0]          rsp_data_o     [Caches],
-  output logic                 unexpected_o   [Caches + 1]
+  output logic                 unexpected_o   [Caches + 1],
+  output int                   in_flight_o    // messages in queues
 );
   localparam int unsigned WordWidth   = 64;
   localparam int unsigned DataWidth   = 2 * WordWidth;
@@ -55,6 +56,8 @@ module ports #(
   for (genvar i = 0; i < 1 << LineWidth; i++) begin : gen_line
     assign memory[i] = DataWidth'(initial_i[i]);
   end
+
+  assign in_flight_o = monitor_pkg::in_flight;
 
   initial if (!$value$plusargs("fault+%d", monitor_pkg::fault)) monitor_pkg::fault = 0;
 

@@ -5,7 +5,7 @@ module cohkit_channel #(
   parameter type         message_t = logic,
   parameter bit          Ordered   = 1'b0,
   parameter int unsigned Depth     = 16,
-  parameter int unsigned Sends     = 1
+  parameter int unsigned Room      = 1
 ) (
   input  logic     clk_i,
   input  logic     rst_ni,
@@ -36,12 +36,16 @@ module cohkit_channel #(
   assign valid_o = valid && wait_q == '0;
   assign room_o  = room && open_q;
 
-  cohkit_plain_channel #(.message_t(message_t), .Ordered(Ordered), .Depth(Depth), .Sends(Sends)) u_channel (
+  cohkit_plain_channel #(.message_t(message_t), .Ordered(Ordered), .Depth(Depth), .Room(Room)) u_channel (
     .clk_i, .rst_ni, .push_i, .message_i, .message_o, .take_i,
     .room_o (room),
     .valid_o(valid),
     .stall_i(stall)
   );
+
+  always @(posedge clk_i) begin
+    if (rst_ni) monitor_pkg::in_flight = monitor_pkg::in_flight + int'(push_i) - int'(take_i);
+  end
 
   always_ff @(posedge clk_i) begin
     open_q   <= $urandom_range(7) != 0;

@@ -2,9 +2,10 @@
 
 use super::{
     cores_text, judge, kinds_text, observation_text, outcome_list, outcome_values,
-    unsupported_test, ExploredTest, LitmusOptions, LitmusRequest, MemorySystem, Report, Test,
-    TestError,
+    unsupported_test, ExploredTest, LitmusOptions, LitmusRequest, MemorySystem, OutcomeBasis,
+    Report, Test, TestError, DEFAULT_MAX_SPONTANEOUS_EVICTIONS, DEFAULT_MAX_STATES,
 };
+use crate::named_value::NamedValue;
 use crate::outcome::{ExitStatus, Failure};
 use crate::shell_word::quoted;
 use crate::source::Source;
@@ -28,10 +29,13 @@ pub trait PortSystems {
     /// # Errors
     /// The protocol has no hardware, or the system cannot be built.
     fn ports(&mut self, kinds: &Kinds) -> Result<&mut dyn Ports, Failure>;
+
+    /// Options of the command line that select the systems, each after a space, for the command that repeats a run.
+    fn options(&self) -> String;
 }
 
-/// Runs one test on hardware, `runs` times with consecutive seeds from `seed` on, and in every order of events. An
-/// outcome of the hardware that the second run does not have is a violation.
+/// Runs one test on hardware, `runs` times with consecutive seeds from `seed` on, and in every order of events within
+/// the limits of the request. An outcome of the hardware that the second run does not have is a violation.
 ///
 /// # Errors
 /// Errors of [`super::run_test`] and of the systems, and tests that the ports cannot run.
@@ -49,6 +53,7 @@ pub fn run_test_on_ports(
     if let Some(reason) = unsupported(&source.protocol, &kinds, program) {
         return Err(unsupported_test(source, program, &reason).into());
     }
+    let selection = systems.options();
     let ports = systems.ports(&kinds)?;
     let seeds = (seed, runs);
     let observed = observe(
@@ -72,10 +77,13 @@ pub fn run_test_on_ports(
         &options,
         request.chart,
         should_continue,
-    )?;
+    );
+    let explored = explored.map_err(|error| with_hardware_failure(error, &observed))?;
     let tested = HardwareTest {
         store_variants: test.store_variants.as_deref(),
         memory_system,
+        request,
+        selection,
         explored,
         observed,
         seed,
@@ -85,6 +93,19 @@ pub fn run_test_on_ports(
         text: tested.text() + &tested.explored.path_text(charts),
         json: tested.json(),
     })
+}
+
+/// Adds a failure of the hardware to the reason for which there is no exhaustive run.
+fn with_hardware_failure(error: TestError, observed: &SeedOutcomes) -> TestError {
+    match (error, &observed.failure) {
+        (TestError::Failure(other), Some((failure, seed)))
+            if other.outcome != ExitStatus::Interrupted =>
+        {
+            let message = format!("violated: with seed {seed}: {failure}\n{}", other.message);
+            Failure::new(ExitStatus::Violated, message).into()
+        }
+        (error, _) => error,
+    }
 }
 
 /// Returns the protocol of a request that hardware can run.
@@ -115,6 +136,10 @@ struct HardwareTest<'t> {
     store_variants: Option<&'t str>,
     /// Protocol and its file.
     memory_system: MemorySystem<'t>,
+    /// Options of the exhaustive run.
+    request: &'t LitmusRequest,
+    /// Options that select the hardware, as in [`PortSystems::options`].
+    selection: String,
     /// Result of the exhaustive run.
     explored: ExploredTest,
     /// Observed outcomes, and the first failure.
@@ -154,7 +179,14 @@ impl HardwareTest<'_> {
         }
     }
 
-    /// Command that repeats the run with the first violation.
+    /// Orders of events that the exhaustive run covers.
+    fn covered_orders(&self) -> String {
+        let evictions = u64::from(self.request.max_spontaneous_evictions);
+        let evictions = counted(evictions, "spontaneous eviction");
+        format!("every order with at most {evictions}")
+    }
+
+    /// Command that repeats the run with the first violation, with all options that determine its verdict.
     fn reproduce_command(&self) -> Option<String> {
         let seed = self.violating_seed()?;
         let name = &self.explored.program.name;
@@ -169,11 +201,30 @@ impl HardwareTest<'_> {
         let variants = self
             .store_variants
             .map(|letters| format!(" --store-variants {letters}"));
-        Some(format!(
-            "cohkit litmus {test} --protocol {path}{}{} --cores in-order --rtl-runs 1 --seed {seed}",
+        let mut command = format!(
+            "cohkit litmus {test} --protocol {path}{}{}{} --cores in-order",
             kinds.unwrap_or_default(),
             variants.unwrap_or_default(),
-        ))
+            self.selection,
+        );
+        let request = self.request;
+        if let Some(model) = request.model {
+            let _ = write!(command, " --model {}", model.name());
+        }
+        if request.basis != OutcomeBasis::Condition {
+            let _ = write!(command, " --expect {}", request.basis.name());
+        }
+        if request.max_spontaneous_evictions != DEFAULT_MAX_SPONTANEOUS_EVICTIONS {
+            let evictions = request.max_spontaneous_evictions;
+            let _ = write!(command, " --max-spontaneous-evictions {evictions}");
+        }
+        if request.max_states != DEFAULT_MAX_STATES {
+            let _ = write!(command, " --max-states {}", request.max_states);
+        }
+        if request.chart {
+            command += " --chart";
+        }
+        Some(format!("{command} --rtl-runs 1 --seed {seed}"))
     }
 
     /// Result as text: the verdict, each outcome with its number of runs, and the command that repeats a violation.
@@ -184,10 +235,11 @@ impl HardwareTest<'_> {
         let Some(checked) = self.checked() else {
             let seen = counted(observed.counts.len() as u64, "outcome");
             let runs = counted(observed.runs, "run");
-            return format!(
+            let text = format!(
                 "{}  {seen} in {runs} of the hardware, not compared\n",
                 explored.text(protocol)
             );
+            return text + &self.violation_text();
         };
         let kinds = kinds_text(explored.kinds.as_deref());
         let cores = cores_text(explored.options.cores);
@@ -209,8 +261,8 @@ impl HardwareTest<'_> {
                 Some((count, seed)) => {
                     let times = counted(*count, "time");
                     let outside = match self.is_outside(outcome) {
-                        true => ", and the checker excludes it",
-                        false => "",
+                        true => format!(", and {} excludes it", self.covered_orders()),
+                        false => String::new(),
                     };
                     format!(": {times}, first with seed {seed}{outside}")
                 }
@@ -225,10 +277,17 @@ impl HardwareTest<'_> {
         let runs = counted(observed.runs, "run");
         let _ = writeln!(
             text,
-            "  {seen} of {} outcomes of the checker seen in {runs}",
-            checked.len()
+            "  {seen} of {} outcomes of {} seen in {runs}",
+            checked.len(),
+            self.covered_orders()
         );
-        if let Some((failure, seed)) = &observed.failure {
+        text + &self.violation_text()
+    }
+
+    /// The failure of the hardware, and the command that repeats the first violation; empty without a violation.
+    fn violation_text(&self) -> String {
+        let mut text = String::new();
+        if let Some((failure, seed)) = &self.observed.failure {
             let _ = writeln!(text, "  with seed {seed}: {failure}");
         }
         if let Some(command) = self.reproduce_command() {
@@ -274,18 +333,19 @@ impl HardwareTest<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::litmus::{MemoryModel, OutcomeBasis};
+    use crate::litmus::MemoryModel;
     use cohkit_system::ports::{PortCompletion, PortError, PortRequest};
     use std::path::Path;
 
     /// A memory that performs one access at a time. With `stale`, ports keep copies, which writes of other ports do not
-    /// change.
+    /// change. With a `failure`, no run ends.
     struct Memory {
         stale: bool,
         words: Vec<u64>,
         copies: Vec<Vec<Option<u64>>>,
         now: u64,
         outstanding: Vec<(u64, PortRequest)>,
+        failure: Option<&'static str>,
     }
 
     impl Memory {
@@ -296,6 +356,7 @@ mod tests {
                 copies: Vec::new(),
                 now: 0,
                 outstanding: Vec::new(),
+                failure: None,
             }
         }
     }
@@ -336,11 +397,22 @@ mod tests {
             let (port, data) = (request.port, copy.expect("a copy"));
             Ok(PortCompletion { port, data })
         }
+
+        fn end(&mut self) -> Result<(), PortError> {
+            match self.failure {
+                Some(failure) => Err(PortError::Violated(failure.to_string())),
+                None => Ok(()),
+            }
+        }
     }
 
     impl PortSystems for Memory {
         fn ports(&mut self, _: &Kinds) -> Result<&mut dyn Ports, Failure> {
             Ok(self)
+        }
+
+        fn options(&self) -> String {
+            " --build-cache target/rtl".to_string()
         }
     }
 
@@ -349,6 +421,11 @@ mod tests {
 
     /// Runs a shape on `msi` and on a memory, 100 times.
     fn run(name: &str, memory: &mut Memory) -> Result<Report, TestError> {
+        run_within(name, memory, 100_000)
+    }
+
+    /// The same, with at most this number of states of the exhaustive run.
+    fn run_within(name: &str, memory: &mut Memory, max_states: usize) -> Result<Report, TestError> {
         let test = Test::shape(name).expect("a shape");
         let source = Source::read(Path::new(MSI), false).expect("a shipped protocol");
         let memory_system = MemorySystem {
@@ -360,7 +437,7 @@ mod tests {
             cores: None,
             model: None::<MemoryModel>,
             max_spontaneous_evictions: 0,
-            max_states: 100_000,
+            max_states,
             chart: false,
             simulate: None,
             basis: OutcomeBasis::File,
@@ -391,7 +468,10 @@ mod tests {
         let report = run("MP", &mut Memory::new(true)).ok().expect("a report");
         assert_eq!(report.outcome, ExitStatus::Violated);
         assert!(
-            report.text.contains("violated: ") && report.text.contains("the checker excludes it")
+            report.text.contains("violated: ")
+                && report
+                    .text
+                    .contains("every order with at most 0 spontaneous evictions excludes it")
         );
         let command = report.json["run"]["reproduce_command"]
             .as_str()
@@ -401,8 +481,10 @@ mod tests {
             "{}",
             report.text
         );
-        let seed = command
-            .strip_prefix("cohkit litmus MP --protocol msi --cores in-order --rtl-runs 1 --seed ");
+        let seed = command.strip_prefix(
+            "cohkit litmus MP --protocol msi --build-cache target/rtl --cores in-order --expect file \
+             --max-spontaneous-evictions 0 --max-states 100000 --rtl-runs 1 --seed ",
+        );
         let seed: u64 = seed.expect(command).parse().expect("a seed");
         let outcomes = report.json["outcomes"].as_array().expect("outcomes");
         let excluded: Vec<&Value> = outcomes.iter().filter(|o| o["checked"] == false).collect();
@@ -412,6 +494,24 @@ mod tests {
             (&report.json["outcome"], &report.json["reason"]),
             (&json!("violated"), &json!("hardware"))
         );
+    }
+
+    /// A failure of the hardware is reported, and is a violation, also if the exhaustive run reaches its limit.
+    #[test]
+    fn failures_of_undecided_tests_are_violations() {
+        let failure = "cache 1 signals `unexpected_o`";
+        let mut memory = Memory::new(false);
+        let report = run_within("MP", &mut memory, 10).ok().expect("a report");
+        assert_eq!(report.outcome, ExitStatus::Undecided, "{}", report.text);
+        memory.failure = Some(failure);
+        let report = run_within("MP", &mut memory, 10).ok().expect("a report");
+        assert_eq!(report.outcome, ExitStatus::Violated, "{}", report.text);
+        assert_eq!(
+            (&report.json["outcome"], &report.json["reason"]),
+            (&json!("violated"), &json!(failure))
+        );
+        let expected = format!("with seed 7: {failure}\n  again: cohkit litmus MP");
+        assert!(report.text.contains(&expected), "{}", report.text);
     }
 
     /// A test that ports cannot run is rejected with the access.

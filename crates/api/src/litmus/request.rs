@@ -38,6 +38,12 @@ named_values! {
     }
 }
 
+/// Default of [`LitmusRequest::max_spontaneous_evictions`].
+pub const DEFAULT_MAX_SPONTANEOUS_EVICTIONS: u8 = 1;
+
+/// Default of [`LitmusRequest::max_states`].
+pub const DEFAULT_MAX_STATES: usize = 10_000_000;
+
 /// Options of a test.
 #[derive(Clone, Debug)]
 pub struct LitmusRequest {

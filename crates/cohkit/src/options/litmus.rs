@@ -2,7 +2,9 @@
 
 use super::{example, named_value, Output};
 use clap::Args;
-use cohkit_api::litmus::{CoreModel, MemoryModel, OutcomeBasis};
+use cohkit_api::litmus::{
+    CoreModel, MemoryModel, OutcomeBasis, DEFAULT_MAX_SPONTANEOUS_EVICTIONS, DEFAULT_MAX_STATES,
+};
 use cohkit_api::named_value::NamedValue;
 use std::path::PathBuf;
 
@@ -63,8 +65,7 @@ pub(crate) struct Litmus {
 
     /// Also run each test this many times on the printed hardware of the protocol (`cohkit rtl emit --system`) in
     /// Verilator, with random delays of threads, messages and memory. Each thread drives the processor port of a cache.
-    /// An outcome that the exploration of all orders does not have is a violation, and outcomes that were not seen are
-    /// listed.
+    /// An outcome that the exploration does not have is a violation, and outcomes that were not seen are listed.
     #[arg(long, value_name = "N", requires = "protocol", group = "runs", value_parser = clap::value_parser!(u64).range(1..))]
     pub rtl_runs: Option<u64>,
 
@@ -90,11 +91,11 @@ pub(crate) struct Litmus {
     pub expect: OutcomeBasis,
 
     /// Maximum number of spontaneous evictions and downgrades in one run, of all caches together.
-    #[arg(long, alias = "gives-up", value_name = "N", default_value_t = 1)]
+    #[arg(long, alias = "gives-up", value_name = "N", default_value_t = DEFAULT_MAX_SPONTANEOUS_EVICTIONS)]
     pub max_spontaneous_evictions: u8,
 
     /// Maximum number of states of one test.
-    #[arg(long, value_name = "N", default_value_t = 10_000_000)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_STATES)]
     pub max_states: usize,
 
     #[command(flatten)]

@@ -8,14 +8,15 @@ use crate::console::Terminal;
 use crate::progress::StatusLine;
 use cohkit_api::files;
 use cohkit_api::litmus::PortSystems;
-use cohkit_api::outcome::{ExitStatus, Failure};
+use cohkit_api::outcome::Failure;
+use cohkit_api::shell_word::quoted;
 use cohkit_api::source::Source;
 use cohkit_litmus::kinds::Kinds;
 use cohkit_protocol::remotes::Remotes;
 use cohkit_rtl::agents::supported_agents;
 use cohkit_rtl::systems::build::{build, units, Bench, Options};
 use cohkit_rtl::systems::check;
-use cohkit_rtl::systems::directory::Directory;
+use cohkit_rtl::systems::directory::{Directory, Entries};
 use cohkit_rtl::systems::ports::SystemPorts;
 use cohkit_system::ports::Ports;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,10 @@ use std::sync::atomic::AtomicBool;
 pub(crate) struct Systems<'s> {
     /// The protocol.
     source: &'s Source,
+    /// System of the file that the options name.
+    system: Option<&'s str>,
+    /// Folder of built programs that the options name.
+    named_cache: Option<&'s Path>,
     /// Folder of built programs.
     cache: PathBuf,
     /// Terminal of messages.
@@ -36,21 +41,24 @@ pub(crate) struct Systems<'s> {
 }
 
 impl<'s> Systems<'s> {
-    /// Prepares systems whose programs are in `cache`, by default in a folder of the current user. Setting `stop` cancels
-    /// builds and runs.
+    /// Prepares systems whose programs are in `cache`, by default in a folder of the current user. `system` is the system
+    /// of the file whose sizes the protocol has, if the options name one. Setting `stop` cancels builds and runs.
     ///
     /// # Errors
     /// The folder cannot be created.
     pub(crate) fn new(
         source: &'s Source,
-        cache: Option<&Path>,
+        (system, cache): (Option<&'s str>, Option<&'s Path>),
         terminal: Terminal,
         stop: &'s AtomicBool,
     ) -> Result<Systems<'s>, Failure> {
+        let named_cache = cache;
         let cache = cache.map_or_else(default_cache_folder, Path::to_path_buf);
         files::make_folder(&cache)?;
         Ok(Systems {
             source,
+            system,
+            named_cache,
             cache,
             terminal,
             stop,
@@ -75,14 +83,14 @@ impl<'s> Systems<'s> {
             let options = Options {
                 bench: Bench::Ports,
                 directory,
+                entries: Entries::default(),
                 waveforms: false,
             };
             let files = (&units()[..], &printed[..]);
             build(&self.cache, &agents, files, options, self.stop).map_err(build_failure)?
         };
         let caches = agents.total().into();
-        SystemPorts::start(&program, caches, 0, self.stop)
-            .map_err(|reason| Failure::new(ExitStatus::CouldNotRun, format!("error: {reason}")))
+        Ok(SystemPorts::new(&program, caches, 0, self.stop))
     }
 }
 
@@ -99,5 +107,15 @@ impl PortSystems for Systems<'_> {
             }
         };
         Ok(&mut self.started[index].1)
+    }
+
+    fn options(&self) -> String {
+        let system = self
+            .system
+            .map(|name| format!(" --system {}", quoted(name)));
+        let cache = self
+            .named_cache
+            .map(|folder| format!(" --build-cache {}", quoted(&folder.display().to_string())));
+        system.unwrap_or_default() + &cache.unwrap_or_default()
     }
 }

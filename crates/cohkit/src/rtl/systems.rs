@@ -21,7 +21,7 @@ use cohkit_rtl::agents::supported_agents;
 use cohkit_rtl::print::Origin;
 use cohkit_rtl::rom::Refusal;
 use cohkit_rtl::systems::build::{build, units, Bench, File, Options};
-use cohkit_rtl::systems::directory::Directory;
+use cohkit_rtl::systems::directory::{Directory, Entries};
 use cohkit_rtl::systems::lockstep::run::{run, Run, RunError};
 use cohkit_rtl::systems::{check, file_list, top};
 use serde_json::json;
@@ -135,6 +135,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatu
         let program = Options {
             bench: Bench::Lockstep,
             directory: options.directory,
+            entries: Entries::default(),
             waveforms: options.waveform.is_some(),
         };
         build(&cache, &agents, files, program, console.interrupted).map_err(build_failure)?
@@ -149,6 +150,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatu
             messages: options.messages,
             waveform: options.waveform.as_deref(),
             directory: options.directory,
+            entries: Entries::default(),
             fault: 0,
         };
         match run(&program, &agents, run_options, console.interrupted) {

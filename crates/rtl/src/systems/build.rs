@@ -1,6 +1,6 @@
 //! Programs that Verilator builds from a system and a test bench.
 
-use super::directory::Directory;
+use super::directory::{Directory, Entries};
 use crate::agents::layout::Agents;
 use crate::lockstep::build::{build_cached, run_verilator, BuildError};
 use crate::sources::{Source, LOCKSTEP_BENCH, PORTS_BENCH, SYSTEM_BENCH, SYSTEM_UNITS};
@@ -48,8 +48,10 @@ impl Bench {
 pub struct Options {
     /// Test bench.
     pub bench: Bench,
-    /// Directory of the printed home. Sets of entries are small, so that lines are recalled.
+    /// Directory of the printed home.
     pub directory: Directory,
+    /// Size of a set-associative directory.
+    pub entries: Entries,
     /// True if the program can record waveforms; it is then slower.
     pub waveforms: bool,
 }
@@ -139,7 +141,9 @@ fn command(agents: &Agents, options: Options) -> Command {
     command.arg(format!("-DSYSTEM={}_system", agents.protocol.name));
     command.arg(format!("-GCaches={}", agents.total()));
     if options.directory == Directory::SetAssociative {
-        command.arg("-DDIRECTORY");
+        let Entries { set_width, ways } = options.entries;
+        command.arg(format!("-DDIRECTORY_SET_WIDTH={set_width}"));
+        command.arg(format!("-DDIRECTORY_WAYS={ways}"));
     }
     if options.waveforms {
         command.args(["--trace-fst", "--trace-structs"]);

@@ -5,7 +5,7 @@ use crate::agents::layout::{Agent, Agents};
 use crate::rom::{refuse, Refusal};
 use cohkit_protocol::controller::{Access, Effect, Event, Rule, Statement};
 use cohkit_protocol::execute::{Machine, Outcome, Trigger};
-use cohkit_protocol::protocol::MessageId;
+use cohkit_protocol::protocol::{Class, Home, MessageId};
 use cohkit_protocol::terms::{StateId, Type};
 use std::collections::BTreeSet;
 
@@ -51,10 +51,16 @@ fn check_orders(agents: &Agents) -> Result<(), Refusal> {
         let rows = agents.controller(agent).rules.iter();
         rows.filter(|row| agent.states.contains(&row.state.index()))
     });
-    for row in rows.filter(|row| row.effect == Effect::Stall) {
+    for row in rows {
         let Event::Message(message) = row.event else {
             continue;
         };
+        // A constructed home of one cache stalls fewer requests than one of several.
+        let class = protocol.channel_of(message).class;
+        let is_request = matches!(protocol.home, Home::Policy(_)) && class == Some(Class::Request);
+        if !is_request && row.effect != Effect::Stall {
+            continue;
+        }
         if queues.queues[queues.of(protocol, message)].exceeds_order {
             let name = &protocol.message(message).name;
             let feature = format!("`{name}` stalls in an order `per line` or `behind` messages");

@@ -1,9 +1,37 @@
 //! Directory of the home: an entry for every line, or sets of entries with recalls.
 
 use super::queues::Queues;
+use super::recall::check_recall;
 use crate::agents::layout::Agents;
 use crate::rom::{evicting_operation, refuse, Refusal};
-use cohkit_protocol::controller::{Effect, Event, Statement};
+use cohkit_protocol::controller::{Effect, Event, Rule, Statement};
+use cohkit_protocol::protocol::{Class, Home, MessageId};
+
+/// Size of a set-associative directory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Entries {
+    /// Bits of the number of a set.
+    pub set_width: u32,
+    /// Entries of a set.
+    pub ways: u32,
+}
+
+/// Smaller than the lines that the test bench accesses, so that lines are recalled.
+impl Default for Entries {
+    fn default() -> Entries {
+        Entries {
+            set_width: 0,
+            ways: 2,
+        }
+    }
+}
+
+impl Entries {
+    /// Set of a line.
+    pub fn set_of(self, line: usize) -> usize {
+        line & ((1 << self.set_width) - 1)
+    }
+}
 
 /// Directory of a home.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -52,19 +80,24 @@ fn recall(agents: &Agents) -> Result<Event, Refusal> {
         return refuse(row.span, "a recall that reads memory");
     }
     let queues = Queues::new(agents.protocol);
+    let is_ordered =
+        |message: MessageId| queues.queues[queues.of(agents.protocol, message)].ordered;
     let ordered = agents.home.rules.iter().find(|row| match row.event {
-        Event::Message(message) => {
-            row.state.index() == 0
-                && matches!(row.effect, Effect::Take { .. })
-                && queues.queues[queues.of(agents.protocol, message)].ordered
-        }
+        Event::Message(message) => is_ordered(message) && needs_entry(agents, row, message),
         _ => false,
     });
-    match ordered {
-        Some(row) => refuse(
-            row.span,
-            "a message in an order may wait for a directory entry",
-        ),
-        None => Ok(event),
+    if let Some(row) = ordered {
+        let feature = "a message in an order may wait for a directory entry";
+        return refuse(row.span, feature);
+    }
+    check_recall(agents, event).map(|()| event)
+}
+
+/// True if a line may get its directory entry by this row. The states of a constructed home depend on the number of
+/// caches, but only requests find a line without an entry.
+fn needs_entry(agents: &Agents, row: &Rule, message: MessageId) -> bool {
+    match agents.protocol.home {
+        Home::Policy(_) => agents.protocol.channel_of(message).class == Some(Class::Request),
+        _ => row.state.index() == 0 && matches!(row.effect, Effect::Take { .. }),
     }
 }

@@ -14,6 +14,7 @@ pub mod directory;
 pub mod lockstep;
 pub mod ports;
 pub mod queues;
+mod recall;
 mod top;
 
 pub use checks::check;

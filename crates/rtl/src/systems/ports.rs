@@ -1,68 +1,177 @@
 //! Processor ports of a system in Verilator, which a program drives access by access.
 
 use cohkit_system::ports::{PortCompletion, PortError, PortRequest, Ports};
-use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Number of lines of the test bench.
 const LINES: usize = 8;
 
-/// A running program of [`super::build::Bench::Ports`]. It serves any number of runs.
+/// A program of [`super::build::Bench::Ports`]. It serves any number of runs, and is started again after a failure.
 pub struct SystemPorts<'s> {
-    /// The process.
-    child: Child,
-    /// Its commands.
-    input: ChildStdin,
-    /// Its answers.
-    output: BufReader<ChildStdout>,
+    /// Path of the program.
+    path: PathBuf,
+    /// Fault that is active, in a program with seeded faults; 0 for none.
+    fault: u32,
+    /// The running program; `None` before the first run, and after a failure.
+    program: Option<Program>,
     /// Number of caches.
     caches: u64,
     /// Cancels the run.
     stop: &'s AtomicBool,
 }
 
-impl<'s> SystemPorts<'s> {
-    /// Starts the program of a system with this number of caches. `fault` selects a fault of a program with seeded
-    /// faults; 0 is none.
-    ///
-    /// # Errors
-    /// The program does not start.
-    pub fn start(
-        program: &Path,
-        caches: u64,
-        fault: u32,
-        stop: &'s AtomicBool,
-    ) -> Result<SystemPorts<'s>, String> {
-        let failed = |error: std::io::Error| format!("{}: {error}", program.display());
-        let mut child = Command::new(program)
+/// A running program.
+struct Program {
+    /// The process.
+    child: Child,
+    /// Its commands.
+    input: ChildStdin,
+    /// Its answers.
+    output: BufReader<ChildStdout>,
+    /// Its messages to people.
+    errors: ChildStderr,
+}
+
+/// Answer of a program.
+enum Answer {
+    /// A completed access.
+    Completion(PortCompletion),
+    /// No message is in flight.
+    End,
+}
+
+impl Program {
+    /// Starts a program.
+    fn start(path: &Path, fault: u32) -> Result<Program, String> {
+        let failed = |error: std::io::Error| format!("{}: {error}", path.display());
+        let mut child = Command::new(path)
             .arg(format!("+fault+{fault}"))
             .arg("+verilator+rand+reset+2")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()
             .map_err(failed)?;
-        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(format!("{}: no pipes", program.display()));
-        };
-        Ok(SystemPorts {
-            child,
-            input,
-            output: BufReader::new(output),
-            caches,
-            stop,
-        })
+        match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
+            (Some(input), Some(output), Some(errors)) => Ok(Program {
+                child,
+                input,
+                output: BufReader::new(output),
+                errors,
+            }),
+            _ => Err(format!("{}: no pipes", path.display())),
+        }
     }
 
-    /// Sends a command to the program.
+    /// Error of a program that has ended without an answer, with its own message.
+    fn ended(&mut self) -> PortError {
+        let mut message = String::new();
+        let _ = self.errors.read_to_string(&mut message);
+        let reason = match message.trim_end() {
+            "" => "the program of the system ended".to_string(),
+            message => format!("the program of the system ended: {message}"),
+        };
+        PortError::Failed(reason)
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // A program that has ended cannot be killed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl<'s> SystemPorts<'s> {
+    /// Prepares the program of a system with this number of caches. `fault` selects a fault of a program with seeded
+    /// faults; 0 is none. The first run starts the program.
+    pub fn new(path: &Path, caches: u64, fault: u32, stop: &'s AtomicBool) -> SystemPorts<'s> {
+        SystemPorts {
+            path: path.to_path_buf(),
+            fault,
+            program: None,
+            caches,
+            stop,
+        }
+    }
+
+    /// Sends a command to the program. Returns the reason for which a program that has ended did so.
     fn send(&mut self, command: &str) -> Result<(), PortError> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(PortError::Interrupted);
         }
-        let sent = self.input.write_all(command.as_bytes());
-        sent.map_err(|error| PortError::Failed(error.to_string()))
+        let Some(program) = &mut self.program else {
+            return Err(PortError::Failed("no run has begun".into()));
+        };
+        if program.input.write_all(command.as_bytes()).is_ok() {
+            return Ok(());
+        }
+        // The pipe is broken, because the program has ended. Its last words give the reason.
+        Err(match self.answer() {
+            Ok(_) => PortError::Failed("the program of the system reads no commands".into()),
+            Err(error) => error,
+        })
+    }
+
+    /// Reads the next answer of the program, which ends after a failure.
+    fn answer(&mut self) -> Result<Answer, PortError> {
+        let answer = self.read_answer();
+        if answer.is_err() {
+            self.program = None;
+        }
+        answer
+    }
+
+    /// Reads the next answer of the program.
+    fn read_answer(&mut self) -> Result<Answer, PortError> {
+        loop {
+            let Some(program) = &mut self.program else {
+                return Err(PortError::Failed("no run has begun".into()));
+            };
+            let mut text = String::new();
+            match program.output.read_line(&mut text) {
+                // An interrupt also ends the program.
+                Ok(0) if self.stop.load(Ordering::Relaxed) => return Err(PortError::Interrupted),
+                Ok(0) => return Err(program.ended()),
+                Ok(_) => {}
+                Err(error) => return Err(PortError::Failed(error.to_string())),
+            }
+            // An assertion of the hardware, for example that a case covers its values.
+            if text.contains("%Error") {
+                return Err(PortError::Violated(text.trim_end().to_string()));
+            }
+            let mut words = text.split_whitespace();
+            let kind = words.next();
+            let mut number = || {
+                words
+                    .next()
+                    .and_then(|word| u64::from_str_radix(word, 16).ok())
+            };
+            let violation = match (kind, number(), number()) {
+                (Some("D"), Some(port), Some(data)) => {
+                    let port = port as usize;
+                    return Ok(Answer::Completion(PortCompletion { port, data }));
+                }
+                (Some("E"), ..) => return Ok(Answer::End),
+                (Some("F"), Some(agent), _) => {
+                    format!("{} signals `unexpected_o`", self.name(agent))
+                }
+                (Some("T"), Some(port), _) => {
+                    format!("{}: an access makes no progress", self.name(port))
+                }
+                (Some("X"), Some(port), _) => {
+                    let name = self.name(port);
+                    format!("{name} answers twice, or without an access")
+                }
+                (Some("L"), ..) => "messages stay in flight after the last access".to_string(),
+                _ => continue,
+            };
+            return Err(PortError::Violated(violation));
+        }
     }
 
     /// Name of an agent.
@@ -74,20 +183,16 @@ impl<'s> SystemPorts<'s> {
     }
 }
 
-impl Drop for SystemPorts<'_> {
-    fn drop(&mut self) {
-        // A program that has ended cannot be killed.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 impl Ports for SystemPorts<'_> {
     fn lines(&self) -> usize {
         LINES
     }
 
     fn reset(&mut self, seed: u64, memory: &[u64]) -> Result<(), PortError> {
+        if self.program.is_none() {
+            let program = Program::start(&self.path, self.fault).map_err(PortError::Failed)?;
+            self.program = Some(program);
+        }
         let words: Vec<String> = memory.iter().map(|word| format!(" {word:x}")).collect();
         self.send(&format!("R {seed:x}{}\n", words.concat()))
     }
@@ -109,46 +214,21 @@ impl Ports for SystemPorts<'_> {
 
     fn next_completion(&mut self) -> Result<PortCompletion, PortError> {
         self.send("W\n")?;
-        loop {
-            let mut text = String::new();
-            let read = self.output.read_line(&mut text);
-            match read {
-                // An interrupt also ends the program.
-                Ok(0) if self.stop.load(Ordering::Relaxed) => return Err(PortError::Interrupted),
-                Ok(0) => return Err(PortError::Failed("the program of the system ended".into())),
-                Ok(_) => {}
-                Err(error) => return Err(PortError::Failed(error.to_string())),
-            }
-            // An assertion of the hardware, for example that a case covers its values.
-            if text.contains("%Error") {
-                return Err(PortError::Violated(text.trim_end().to_string()));
-            }
-            let mut words = text.split_whitespace();
-            let kind = words.next();
-            let mut number = || {
-                words
-                    .next()
-                    .and_then(|word| u64::from_str_radix(word, 16).ok())
-            };
-            let (first, second) = (number(), number());
-            match (kind, first, second) {
-                (Some("D"), Some(port), Some(data)) => {
-                    let port = port as usize;
-                    return Ok(PortCompletion { port, data });
-                }
-                (Some("F"), Some(agent), _) => {
-                    let name = self.name(agent);
-                    return Err(PortError::Violated(format!(
-                        "{name} signals `unexpected_o`"
-                    )));
-                }
-                (Some("T"), Some(port), _) => {
-                    let name = self.name(port);
-                    let reason = format!("{name}: an access makes no progress");
-                    return Err(PortError::Violated(reason));
-                }
-                _ => {}
-            }
+        match self.answer()? {
+            Answer::Completion(completion) => Ok(completion),
+            Answer::End => Err(PortError::Failed(
+                "the program of the system has no completion".into(),
+            )),
+        }
+    }
+
+    fn end(&mut self) -> Result<(), PortError> {
+        self.send("E\n")?;
+        match self.answer()? {
+            Answer::End => Ok(()),
+            Answer::Completion(_) => Err(PortError::Failed(
+                "the program of the system completes an access at its end".into(),
+            )),
         }
     }
 }

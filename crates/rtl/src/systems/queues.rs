@@ -1,5 +1,7 @@
 //! Queues of a system's network: one for each channel, or for channels whose messages have an order.
 
+use crate::agents::layout::{Agent, Agents};
+use cohkit_protocol::controller::{Effect, Event, Expression, Statement, Target};
 use cohkit_protocol::protocol::{ChannelId, End, MessageId, Protocol};
 
 /// Queues between each pair of agents.
@@ -98,4 +100,93 @@ impl Queues {
         let ChannelId(channel) = protocol.message(message).channel;
         self.of_channel[usize::from(channel)]
     }
+}
+
+/// Places that queues need, so that no step overflows one, and no wait for a place lasts for ever.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rooms {
+    /// Free places that a step of a cache needs in each of its queues.
+    pub cache: usize,
+    /// Free places that a step of the home needs in each of its queues. In a home that starts memory operations, half
+    /// of them are left for the step that ends the operation.
+    pub home: usize,
+    /// Minimum number of places of a queue.
+    pub min_depth: usize,
+}
+
+impl Rooms {
+    /// Derives the places from the rows of all agents.
+    ///
+    /// A home that starts memory operations needs places for the answers to all its forwards, because an answer may
+    /// wait until a cache has received another message. A cache answers each forward once, and the home sends it one
+    /// forward at a time for each line of a transaction. Each cache has one request outstanding, and the home one
+    /// recall, so a cache owes at most one answer for each cache and one for the recall.
+    pub fn new(agents: &Agents, queues: &Queues) -> Rooms {
+        let of = |agent: &Agent| {
+            let numbers = 0..queues.queues.len();
+            numbers
+                .map(|queue| messages_of_step(agents, agent, queues, queue))
+                .max()
+                .unwrap_or(0)
+                .max(1)
+        };
+        let cache = agents.agents[1..].iter().map(of).max().unwrap_or(1);
+        let step = of(&agents.agents[0]);
+        let has_operations = agents
+            .home
+            .rules
+            .iter()
+            .any(|row| matches!(row.event, Event::MemoryData(_) | Event::MemoryDone));
+        let (home, answers) = match has_operations {
+            true => (2 * step, usize::from(agents.total()) + 1 + cache),
+            false => (step, 0),
+        };
+        Rooms {
+            cache,
+            home,
+            min_depth: cache.max(home).max(answers).max(2),
+        }
+    }
+}
+
+/// Returns the maximum number of messages that one row of an agent puts into one queue to one receiver.
+fn messages_of_step(agents: &Agents, agent: &Agent, queues: &Queues, queue: usize) -> usize {
+    let rows = agents.controller(agent).rules.iter();
+    let rows = rows.filter(|row| agent.states.contains(&row.state.index()));
+    let bodies = rows.filter_map(|row| match &row.effect {
+        Effect::Take { body, .. } => Some(body),
+        _ => None,
+    });
+    let is_in = |message: MessageId| queues.of(agents.protocol, message) == queue;
+    let loops = usize::from(agents.total().max(agents.protocol.homes));
+    let counts = bodies.map(|body| messages_to_one_receiver(body, &is_in, 1, loops));
+    counts.max().unwrap_or(0)
+}
+
+/// Returns the maximum number of messages for which `is_in` holds that these statements send to one receiver. `times`
+/// is the number of their iterations, and `loops` that of a loop. Each iteration sends to another receiver if its
+/// number is the receiver.
+fn messages_to_one_receiver(
+    body: &[Statement],
+    is_in: &dyn Fn(MessageId) -> bool,
+    times: usize,
+    loops: usize,
+) -> usize {
+    let count = |statement: &Statement| match statement {
+        Statement::Send { message, to, .. } if is_in(*message) => match to {
+            Target::Remote(Expression::Each) | Target::HomeAt(Expression::Each) => 1,
+            _ => times,
+        },
+        Statement::ForEach { body, .. } | Statement::ForHomes { body, .. } => {
+            messages_to_one_receiver(body, is_in, loops, loops)
+        }
+        Statement::If {
+            then, otherwise, ..
+        } => {
+            let branch = |body| messages_to_one_receiver(body, is_in, times, loops);
+            branch(then).max(branch(otherwise))
+        }
+        _ => 0,
+    };
+    body.iter().map(count).sum()
 }

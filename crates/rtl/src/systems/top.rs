@@ -1,7 +1,7 @@
 //! The flat top of a system: caches, home and network.
 
 use super::directory::Directory;
-use super::queues::Queues;
+use super::queues::{Queues, Rooms};
 use crate::agents::layout::{bits, Agent, Agents};
 use crate::print::Origin;
 use crate::rom::Refusal;
@@ -9,7 +9,7 @@ use crate::sources::SYSTEM_UNITS;
 use cohkit_protocol::controller::{Access, Event, Statement};
 use std::fmt::Write;
 
-/// Messages that a queue holds at least.
+/// Messages that a queue holds by default, at least.
 const DEPTH: usize = 16;
 
 /// Ports of the top. `CACHES` is the number of caches, `LAST` that of the last.
@@ -71,7 +71,8 @@ const SIGNALS: &str = "  typedef struct packed {
         localparam bit Used = sender == Home ? Down[queue] && receiver != Home
                               : receiver == Home ? Up[queue] : Between[queue];
         if (Used) begin : gen_used
-          cohkit_channel #(.message_t(message_t), .Ordered(Ordered[queue]), .Depth(Depth), .Sends(Sends)) u_channel (
+          cohkit_channel #(.message_t(message_t), .Ordered(Ordered[queue]), .Depth(Depth),
+                           .Room(sender == Home ? HomeRoom : CacheRoom)) u_channel (
             .clk_i, .rst_ni,
             .push_i   (push[sender][receiver][queue]),
             .message_i(sent[sender]),
@@ -253,12 +254,7 @@ pub fn top(agents: &Agents, origin: &Origin, directory: Directory) -> Result<Str
         let _ = write!(options, " --directory {}", directory.name());
     }
     let mut text = origin.header(&title, &options);
-    let sends = agents
-        .agents
-        .iter()
-        .map(|agent| agent.sends)
-        .max()
-        .unwrap_or(1);
+    let rooms = Rooms::new(agents, &queues);
     let _ = write!(
         text,
         "module {name}_system\n  import {name}_agents_pkg::*;\n#(\n  \
@@ -266,17 +262,18 @@ pub fn top(agents: &Agents, origin: &Origin, directory: Directory) -> Result<Str
          parameter int unsigned DataWidth = {},  // bits of a line\n  \
          parameter int unsigned SetWidth  = 2,    // bits of a set's number in each cache\n  \
          parameter int unsigned Ways      = 4,    // lines of a set\n{}  \
-         parameter int unsigned Depth     = {},   // messages in each queue\n\n  \
+         parameter int unsigned Depth     = {},   // messages in each queue, at least {}\n\n  \
          localparam int unsigned AddrWidth = LineWidth + $clog2(DataWidth / 8)\n) (\n",
         8 * agents.protocol.line_bytes,
         directory_parameters(recall.is_some(), total),
-        DEPTH.max(sends + 1),
+        DEPTH.max(rooms.min_depth),
+        rooms.min_depth,
     );
     text += &PORTS
         .replace("LAST", &(total - 1).to_string())
         .replace("CACHES", &total.to_string());
     text += ");\n";
-    text += &constants(&queues, total, sends);
+    text += &constants(&queues, total, rooms);
     let mut body = SIGNALS.to_string();
     let mut first = 0;
     for kind in 0..agents.protocol.kinds.len() {
@@ -340,7 +337,7 @@ fn replace_word(text: &str, word: &str, name: &str) -> String {
 }
 
 /// Prints the constants of the network.
-fn constants(queues: &Queues, total: u16, sends: usize) -> String {
+fn constants(queues: &Queues, total: u16, rooms: Rooms) -> String {
     let count = queues.queues.len();
     let width = bits(count as u64 - 1);
     let mask = |predicate: &dyn Fn(&super::queues::Queue) -> bool| {
@@ -363,7 +360,11 @@ fn constants(queues: &Queues, total: u16, sends: usize) -> String {
         .collect();
     format!(
         "  localparam int unsigned Home   = {total};  // number of the home; caches have the lower ones\n  \
-         localparam int unsigned Agents = {};\n  localparam int unsigned Sends  = {sends};  // of one step\n\n  \
+         localparam int unsigned Agents = {};\n\n  \
+         // Free places that a step needs in each queue.\n  \
+         localparam int unsigned CacheRoom = {};\n  localparam int unsigned HomeRoom  = {};\n\n  \
+         if (Depth < {}) begin : gen_invalid_depth\n    \
+         $error(\"Depth must be at least {}\");\n  end\n\n  \
          // Queues: {}.\n  localparam int unsigned Queues     = {count};\n  \
          localparam int unsigned QueueWidth = {width};\n  \
          localparam logic [{}:0][QueueWidth-1:0] QueueOf = {{{}}};  // of a channel\n  \
@@ -372,6 +373,10 @@ fn constants(queues: &Queues, total: u16, sends: usize) -> String {
          localparam logic [Queues-1:0] Down    = {};  // from the home to caches\n  \
          localparam logic [Queues-1:0] Between = {};  // from caches to caches\n\n",
         total + 1,
+        rooms.cache,
+        rooms.home,
+        rooms.min_depth,
+        rooms.min_depth,
         names.join(", "),
         of_channel.len() - 1,
         of_channel.join(", "),

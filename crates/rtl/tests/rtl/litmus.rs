@@ -9,7 +9,7 @@ use cohkit_litmus::program::{Outcome, Program};
 use cohkit_litmus::run::{run, Options, RunResult};
 use cohkit_litmus::timed::SeedOutcomes;
 use cohkit_rtl::systems::build::{self, units, Bench};
-use cohkit_rtl::systems::directory::Directory;
+use cohkit_rtl::systems::directory::{Directory, Entries};
 use cohkit_rtl::systems::ports::SystemPorts;
 use cohkit_testing::require::require;
 use std::collections::BTreeSet;
@@ -59,8 +59,7 @@ fn observed(
 ) -> SeedOutcomes {
     let stop = AtomicBool::new(false);
     let threads = program.threads.len();
-    let mut ports =
-        SystemPorts::start(system, threads as u64, fault, &stop).expect("the program starts");
+    let mut ports = SystemPorts::new(system, threads as u64, fault, &stop);
     let kinds = Kinds::from(threads as u8);
     observe(
         &mut ports,
@@ -81,6 +80,7 @@ fn msi(caches: u16, faults: &[Fault]) -> (Printed, PathBuf) {
     let options = build::Options {
         bench: Bench::Ports,
         directory: Directory::Full,
+        entries: Entries::default(),
         waveforms: false,
     };
     let program = program(&printed, &units, &files, options);
@@ -112,24 +112,93 @@ fn hardware_has_the_outcomes_of_the_exhaustive_run() {
     }
 }
 
-/// A run depends on its seed alone, whatever ran before.
+/// A run depends on its seed alone, whatever ran before: each run in a program of its own has the outcome that it has
+/// among others.
 #[test]
 fn runs_depend_on_their_seeds_alone() {
     if !require("verilator") {
         return;
     }
+    const SEEDS: u64 = 60;
     let (printed, system) = msi(2, &[]);
+    let (stop, kinds) = (AtomicBool::new(false), Kinds::from(2));
+    for name in ["SB", "2+2W", "R"] {
+        let program = shape(name);
+        let mut together = SystemPorts::new(&system, 2, 0, &stop);
+        let run = |ports: &mut SystemPorts, seed| {
+            let protocol = &printed.protocol;
+            let one = observe(ports, protocol, &kinds, &program, (seed, 1), &mut || true);
+            one.expect("the program runs").counts
+        };
+        for seed in 0..SEEDS {
+            let mut alone = SystemPorts::new(&system, 2, 0, &stop);
+            let (alone, together) = (run(&mut alone, seed), run(&mut together, seed));
+            assert_eq!(alone, together, "{name}, seed {seed}");
+        }
+    }
+}
+
+/// Faults after which the program of the system ends or reports a failure, each with its words.
+const FAILURES: &[(Fault, &str)] = &[
+    (
+        (
+            "an assertion of the hardware",
+            "cohkit_channel.sv",
+            "assert (count_q < CountWidth'(Depth))",
+            "assert (count_q < CountWidth'(Depth) && !FAULT)",
+        ),
+        "a message has no room",
+    ),
+    (
+        (
+            "an access without an answer",
+            "cohkit_cache.sv",
+            "assign rsp_valid_o = perform || done;",
+            "assign rsp_valid_o = (perform || done) && !FAULT;",
+        ),
+        "an access makes no progress",
+    ),
+    (
+        (
+            "an access with two answers",
+            "cohkit_cache.sv",
+            "if (rsp_valid_o) pending_q <= 1'b0;",
+            "if (rsp_valid_o && !(FAULT && !write_q && turn_q)) pending_q <= 1'b0;",
+        ),
+        "answers twice, or without an access",
+    ),
+    (
+        (
+            "a value without room",
+            "msi_system.sv",
+            "assign unexpected_o[Home] = unexpected || step && fault;",
+            "assign unexpected_o[Home] = unexpected || step && (fault || FAULT);",
+        ),
+        "the home signals `unexpected_o`",
+    ),
+];
+
+/// A failure of the hardware ends one test with its reason. The next test runs on a new system.
+#[test]
+fn failures_end_one_test() {
+    if !require("verilator") {
+        return;
+    }
+    let faults: Vec<Fault> = FAILURES.iter().map(|(fault, _)| *fault).collect();
+    let (printed, system) = msi(2, &faults);
     let program = shape("SB");
-    let all = observed(&printed, &system, &program, 40, 0);
-    let stop = AtomicBool::new(false);
-    let kinds = Kinds::from(2);
-    for (outcome, (_, seed)) in &all.counts {
-        let mut ports = SystemPorts::start(&system, 2, 0, &stop).expect("the program starts");
-        let seeds = (*seed, 1);
-        let protocol = &printed.protocol;
-        let one = observe(&mut ports, protocol, &kinds, &program, seeds, &mut || true);
-        let one = one.expect("the program runs");
-        assert_eq!(one.counts.keys().collect::<Vec<_>>(), [outcome]);
+    let (stop, kinds) = (AtomicBool::new(false), Kinds::from(2));
+    for (number, ((description, ..), words)) in (1..).zip(FAILURES) {
+        let mut ports = SystemPorts::new(&system, 2, number, &stop);
+        for _ in 0..2 {
+            let protocol = &printed.protocol;
+            let seeds = (0, RUNS);
+            let observed = observe(&mut ports, protocol, &kinds, &program, seeds, &mut || true);
+            let observed = observed.unwrap_or_else(|error| panic!("{description}: {error:?}"));
+            let (failure, seed) = observed.failure.expect(description);
+            println!("{description}: seed {seed}: {failure}");
+            assert!(failure.contains(words), "{description}: {failure}");
+        }
     }
 }
 
@@ -207,7 +276,7 @@ fn accesses_that_ports_lack_are_refused() {
 #[test]
 fn systems_that_end_early_are_an_error() {
     let stop = AtomicBool::new(false);
-    let mut ports = SystemPorts::start(Path::new("true"), 2, 0, &stop).expect("a program");
+    let mut ports = SystemPorts::new(Path::new("true"), 2, 0, &stop);
     let printed = Printed::shipped("msi", &[2]);
     let kinds = Kinds::from(2);
     let program = shape("SB");

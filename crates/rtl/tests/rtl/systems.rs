@@ -6,7 +6,7 @@ use cohkit_rtl::agents::package::package;
 use cohkit_rtl::agents::step::step;
 use cohkit_rtl::lockstep::build::BuildError;
 use cohkit_rtl::systems::build::{build, units, Bench, File, Options};
-use cohkit_rtl::systems::directory::Directory;
+use cohkit_rtl::systems::directory::{Directory, Entries};
 use cohkit_rtl::systems::lockstep::run::{run, Report, Run, RunError};
 use cohkit_rtl::systems::{check, file_list, top};
 use cohkit_testing::require::require;
@@ -89,6 +89,10 @@ pub fn program(printed: &Printed, units: &[File], files: &[File], options: Optio
 const LOCKSTEP: Options = Options {
     bench: Bench::Lockstep,
     directory: Directory::Full,
+    entries: Entries {
+        set_width: 0,
+        ways: 2,
+    },
     waveforms: false,
 };
 
@@ -100,6 +104,7 @@ fn run_with(printed: &Printed, program: &Path, seed: u64, fault: u32) -> Result<
         messages: MESSAGES,
         waveform: None,
         directory: Directory::Full,
+        entries: Entries::default(),
         fault,
     };
     run(program, &agents, options, &AtomicBool::new(false))
@@ -262,16 +267,20 @@ const FAULTS: &[Fault] = &[
     ),
 ];
 
-/// Changes the queues of a printed system to the number of messages for which a step of a cache or of the home waits,
-/// and one more.
-fn with_smallest_queues(files: &mut [File]) {
+/// Returns the smallest number of messages of each queue that a printed system accepts.
+fn smallest_queues(files: &[File]) -> usize {
+    let (_, top) = files.last().expect("the top");
+    let limit = top.split("// messages in each queue, at least ").nth(1);
+    let limit = limit.and_then(|rest| rest.lines().next());
+    limit.expect("a limit").parse().expect("a number")
+}
+
+/// Changes the queues of a printed system to this number of messages.
+fn set_queues(files: &mut [File], depth: usize) {
     let (_, top) = files.last_mut().expect("the top");
-    let sends = top.split("int unsigned Sends  = ").nth(1);
-    let sends = sends.and_then(|rest| rest.split(';').next());
-    let sends: usize = sends.expect("constant").parse().expect("number");
-    let depth = "parameter int unsigned Depth     = 16,";
-    assert!(top.contains(depth));
-    *top = top.replace(depth, &depth.replace("16", &(sends + 1).to_string()));
+    let default = "parameter int unsigned Depth     = 16,";
+    assert!(top.contains(default));
+    *top = top.replace(default, &default.replace("16", &depth.to_string()));
 }
 
 /// Each of these faults, in printed and hand-written parts, is found in a run of the regular length.
@@ -282,7 +291,8 @@ fn seeded_faults_are_found() {
     }
     let printed = Printed::shipped("msi", &[3]);
     let (mut files, mut units) = (printed_files(&printed, Directory::Full), units());
-    with_smallest_queues(&mut files);
+    let smallest = smallest_queues(&files);
+    set_queues(&mut files, smallest);
     seed_faults(FAULTS, &mut files, &mut units);
     let program = program(&printed, &units, &files, LOCKSTEP);
     let control = run_with(&printed, &program, 0, 0);
@@ -315,52 +325,239 @@ const DIRECTORY_FAULTS: &[Fault] = &[
         "IsFull || tags_q",
         "IsFull || FAULT || tags_q",
     ),
+    (
+        "recall of another line than the victim",
+        "cohkit_home.sv",
+        "current.line    = recall_line_q;",
+        "current.line    = FAULT ? recall_line_q ^ line_t'(Sets) : recall_line_q;",
+    ),
+    (
+        "victim of another set",
+        "cohkit_home.sv",
+        "recall_line_q <= tags_q[set][victim_q];",
+        "recall_line_q <= FAULT ? tags_q[set][victim_q] + line_t'(1) : tags_q[set][victim_q];",
+    ),
+    (
+        "recall while the set has a free entry",
+        "cohkit_home.sv",
+        "from_message && taken && blocked && !recall_q",
+        "from_message && taken && (blocked || FAULT && allocates) && !recall_q",
+    ),
+    (
+        "dirty data of a recalled line is lost",
+        "cohkit_home.sv",
+        "if (execute && (writes || starts)) begin",
+        "if (execute && (writes || starts && !(FAULT && recalling_q && step_memory_i.start_write))) begin",
+    ),
 ];
 
-/// A home with fewer directory entries than lines recalls lines by the rows of its operation. More lines never have
-/// entries than there are.
+/// Cycles that no access exceeds while lines are recalled all the time. Accesses wait for recalls of several lines,
+/// with queues that delay a message for up to 120 cycles.
+const LONGEST_ACCESS: u64 = 6_000;
+
+/// Small directories: a protocol, its caches, and the entries.
+const DIRECTORIES: &[(&str, &[u16], Entries)] = &[
+    ("docs/first-protocol/8-goals.coh", &[2], entries(1, 2)),
+    ("docs/first-protocol/8-goals.coh", &[3], entries(1, 1)),
+    ("protocols/back-invalidate.coh", &[1], entries(0, 2)),
+];
+
+/// Size of a directory.
+const fn entries(set_width: u32, ways: u32) -> Entries {
+    Entries { set_width, ways }
+}
+
+/// Compares a system with a small directory with its rows. Returns the report.
+fn run_directory(
+    printed: &Printed,
+    program: &Path,
+    entries: Entries,
+    fault: u32,
+) -> Result<Report, RunError> {
+    let agents = printed.agents().expect("every row has hardware");
+    let options = Run {
+        seed: 51,
+        messages: MESSAGES,
+        waveform: None,
+        directory: Directory::SetAssociative,
+        entries,
+        fault,
+    };
+    run(program, &agents, options, &AtomicBool::new(false))
+}
+
+/// Homes with fewer directory entries than lines recall lines by the rows of their operation. More lines of a set never
+/// have entries than there are, a recalled line is the chosen one, and memory has its data afterwards. No access waits
+/// for ever, and each of the faults is found in the first system.
 #[test]
 fn small_directories_recall_lines() {
     if !require("verilator") {
         return;
     }
-    let printed = Printed::shipped("back-invalidate", &[1]);
-    let agents = printed.agents().expect("every row has hardware");
-    let directory = Directory::SetAssociative;
-    let (mut files, mut units) = (printed_files(&printed, directory), units());
-    seed_faults(DIRECTORY_FAULTS, &mut files, &mut units);
-    let options = Options {
-        directory,
-        ..LOCKSTEP
-    };
-    let program = program(&printed, &units, &files, options);
-    let run = |fault| {
-        let options = Run {
-            seed: 51,
-            messages: MESSAGES,
-            waveform: None,
+    for (number, (file, caches, entries)) in DIRECTORIES.iter().enumerate() {
+        let printed = Printed::read(file, caches);
+        let agents = printed.agents().expect("every row has hardware");
+        let directory = Directory::SetAssociative;
+        let (mut files, mut units) = (printed_files(&printed, directory), units());
+        seed_faults(DIRECTORY_FAULTS, &mut files, &mut units);
+        let options = Options {
             directory,
-            fault,
+            entries: *entries,
+            ..LOCKSTEP
         };
-        run(&program, &agents, options, &AtomicBool::new(false))
-    };
-    let report = run(0).expect("no difference");
-    let recall = directory.recall(&agents).expect("the home recalls lines");
-    let rows = printed.home().rules.iter().zip(&report.covered[1]);
-    let mut recalls = rows.filter(|(row, covered)| Some(row.event) == recall && **covered);
-    assert!(recalls.next().is_some(), "{report:?}");
-    // Nothing else invalidates a copy of the only cache.
-    let protocol = &printed.protocol;
-    let is_snoop =
-        |event| matches!(event, Event::Message(m) if protocol.message(m).name == "BISnpInv");
-    let rows = protocol.remote.rules.iter().zip(&report.covered[0]);
-    let snoops = rows.filter(|(row, covered)| is_snoop(row.event) && **covered);
-    assert!(snoops.count() >= 3, "{report:?}");
-    for (number, (description, ..)) in (1..).zip(DIRECTORY_FAULTS) {
-        match run(number) {
-            Err(RunError::Difference(record, text)) => println!("{description}: {record}: {text}"),
-            other => panic!("{description} is not found: {other:?}"),
+        let program = program(&printed, &units, &files, options);
+        let report = match run_directory(&printed, &program, *entries, 0) {
+            Ok(report) => report,
+            Err(error) => panic!("{file} {caches:?} {entries:?}: {error:?}"),
+        };
+        let recall = directory.recall(&agents).expect("the home recalls lines");
+        let rows = printed.home().rules.iter().zip(&report.covered[1]);
+        let mut recalls = rows.filter(|(row, covered)| Some(row.event) == recall && **covered);
+        assert!(recalls.next().is_some(), "{report:?}");
+        println!("{file}: longest access {} cycles", report.longest_access);
+        assert!(report.longest_access < LONGEST_ACCESS, "{file}: {report:?}");
+        if number > 0 {
+            continue;
         }
+        for (number, (description, ..)) in (1..).zip(DIRECTORY_FAULTS) {
+            match run_directory(&printed, &program, *entries, number) {
+                Err(RunError::Difference(record, text)) => {
+                    println!("{description}: {record}: {text}");
+                }
+                other => panic!("{description} is not found: {other:?}"),
+            }
+        }
+    }
+}
+
+/// Number of caches of the system that once stopped: the ends of memory operations waited for places in queues.
+const MANY_CACHES: u16 = 6;
+
+/// A constructed home of six caches with the smallest queues that its top accepts makes progress.
+#[test]
+fn constructed_homes_with_the_smallest_queues_make_progress() {
+    if !require("verilator") {
+        return;
+    }
+    let printed = Printed::read("docs/first-protocol/8-goals.coh", &[MANY_CACHES]);
+    let (mut files, units) = (printed_files(&printed, Directory::Full), units());
+    let smallest = smallest_queues(&files);
+    assert_eq!(smallest, usize::from(MANY_CACHES) + 2);
+    set_queues(&mut files, smallest);
+    let program = program(&printed, &units, &files, LOCKSTEP);
+    for seed in 0..2 {
+        let report = run_with(&printed, &program, seed, 0);
+        assert!(report.is_ok(), "seed {seed}: {report:?}");
+    }
+    // One place less is rejected.
+    set_depth_is_rejected(&printed, smallest - 1);
+}
+
+/// Checks that elaboration rejects queues of this number of messages.
+fn set_depth_is_rejected(printed: &Printed, depth: usize) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let files = write_system(printed, Directory::Full, folder.path());
+    let name = &printed.protocol.name;
+    let mut command = Command::new("verilator");
+    command.args(["--lint-only", "--top-module", &format!("{name}_system")]);
+    command.arg(format!("-GDepth={depth}"));
+    let output = command.args(files).current_dir(folder.path()).output();
+    let output = output.expect("Verilator starts");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !output.status.success() && text.contains("Depth must be at least"),
+        "{text}"
+    );
+}
+
+/// Changes after which an invalidated cache requests the line in another way than an initial one, so that the home
+/// keeps knowledge of it after a recall.
+const KEEPS_ENTRY: [Change; 5] = [
+    ("    I\n", "    I\n    J\n"),
+    ("  request: GetS, GetM\n", "  request: GetS, GetM, GetJ\n"),
+    (
+        "  I       | load      | send GetS       | R\n",
+        "  I       | load      | send GetS       | R\n  J       | load      | send GetJ       | R\n",
+    ),
+    (
+        "  M       | Inv       | send PutInvalid | I\n",
+        "  M       | Inv       | send PutInvalid | J\n  J       | Share Inv | send Ack        | stay\n",
+    ),
+    (
+        "  on GetS(r)",
+        "  on GetJ(r) { ensure others(r) <= S; grant r S with DataS }\n  on GetS(r)",
+    ),
+];
+
+/// An operation that leaves the home in another configuration than the initial one is rejected, with its line, for any
+/// number of caches.
+#[test]
+fn recalls_that_keep_their_entry_are_rejected() {
+    let file = "docs/first-protocol/8-goals.coh";
+    let text = std::fs::read_to_string(root().join(file)).expect("readable file");
+    let changed = KEEPS_ENTRY
+        .iter()
+        .fold(text.clone(), |text, (original, changed)| {
+            assert!(text.contains(original), "{original}");
+            text.replace(original, changed)
+        });
+    for caches in [1, 2, 3] {
+        let recall = |text: &str| {
+            let printed = Printed::new("8-goals.coh", text, &[caches]);
+            let agents = printed.agents().expect("every row has hardware");
+            Directory::SetAssociative.recall(&agents)
+        };
+        assert!(matches!(recall(&text), Ok(Some(Event::Local(_)))));
+        let refusal = recall(&changed).expect_err("a recall that keeps its entry");
+        assert_eq!(
+            refusal.feature,
+            "`clean_invalidate` does not end in the initial state of the home"
+        );
+        let line = changed[..refusal.span.start as usize].lines().count();
+        let words = changed.lines().nth(line - 1).expect("a line");
+        assert!(words.contains("local clean_invalidate"), "{words}");
+    }
+}
+
+/// A request in an order of each line, or in an order of a directory with recalls, is rejected for every number of
+/// caches.
+#[test]
+fn ordered_requests_are_rejected_for_every_number_of_caches() {
+    let file = "docs/first-protocol/8-goals.coh";
+    let text = std::fs::read_to_string(root().join(file)).expect("readable file");
+    let ordered = "  ordered forward, grant\n";
+    assert!(text.contains(ordered));
+    for caches in [1, 2, 3] {
+        let per_line = text.replace(ordered, &format!("{ordered}  ordered request per line\n"));
+        let printed = Printed::new("8-goals.coh", &per_line, &[caches]);
+        let agents = printed.agents().expect("every row has hardware");
+        let refusal = check(&agents).expect_err("an order of each line");
+        assert_eq!(
+            refusal.feature,
+            "`GetS` stalls in an order `per line` or `behind` messages"
+        );
+        let all = text.replace(ordered, &format!("{ordered}  ordered request\n"));
+        let printed = Printed::new("8-goals.coh", &all, &[caches]);
+        let agents = printed.agents().expect("every row has hardware");
+        assert!(check(&agents).is_ok());
+        let refusal = Directory::SetAssociative
+            .recall(&agents)
+            .expect_err("an order");
+        assert_eq!(
+            refusal.feature,
+            "a message in an order may wait for a directory entry"
+        );
+        // Answers in an order find the entry of their line.
+        let answers = text.replace(ordered, &format!("{ordered}  ordered answer\n"));
+        let printed = Printed::new("8-goals.coh", &answers, &[caches]);
+        let agents = printed.agents().expect("every row has hardware");
+        assert!(check(&agents).is_ok());
+        let recall = Directory::SetAssociative.recall(&agents);
+        assert!(
+            recall.is_ok(),
+            "{:?}",
+            recall.map_err(|refusal| refusal.feature)
+        );
     }
 }
 
@@ -415,6 +612,7 @@ fn waveform_of_a_failing_run_is_complete() {
         messages: MESSAGES,
         waveform: Some(&waveform),
         directory: Directory::Full,
+        entries: Entries::default(),
         fault: 1,
     };
     let result = run(&program, &agents, options, &stop);

@@ -2,7 +2,7 @@
 
 use super::records::{Bits, Bytes, PortAccess, Record, StepRecord};
 use crate::agents::layout::{bits, Agent, Agents};
-use crate::systems::directory::Directory;
+use crate::systems::directory::{Directory, Entries};
 use crate::systems::queues::Queues;
 use cohkit_base::words::counted;
 use cohkit_protocol::controller::{Access, Controller, Event};
@@ -14,6 +14,7 @@ use cohkit_system::plan::{hits, ProtocolFacts};
 use std::collections::VecDeque;
 
 mod contexts;
+mod recalls;
 mod words;
 
 use contexts::{HomeRow, RemoteRow};
@@ -23,9 +24,6 @@ use words::{copy_words, end_words, writes_words};
 const LINE_BITS: u32 = 3;
 /// Number of lines in the test bench.
 const LINES: usize = 1 << LINE_BITS;
-
-/// Entries of a set-associative directory in the test bench.
-const DIRECTORY_ENTRIES: usize = 2;
 
 /// Difference between hardware and model.
 pub type Difference = String;
@@ -94,6 +92,8 @@ struct Data {
     expected: VecDeque<ExpectedWrite>,
     /// Data of the read that the home has started: line, and the value once memory has returned it.
     started_read: Option<(usize, Option<u64>)>,
+    /// Line that the home has chosen to recall.
+    victim: Option<usize>,
     /// Line that the home recalls.
     recall: Option<usize>,
 }
@@ -119,8 +119,8 @@ impl Data {
 pub struct Model<'a> {
     /// Agents of the protocol.
     agents: &'a Agents<'a>,
-    /// Directory of the home.
-    directory: Directory,
+    /// Directory of the home, and its size if it is set-associative.
+    directory: (Directory, Entries),
     /// Queues of the network.
     queues: Queues,
     /// Analysis of the protocol.
@@ -139,13 +139,15 @@ pub struct Model<'a> {
     pub records: u64,
     /// Number of messages that were received.
     pub messages: u64,
+    /// Duration of the longest access, in cycles; known after the last record.
+    pub longest_access: u64,
     /// True after the last record.
     pub is_complete: bool,
 }
 
 impl<'a> Model<'a> {
     /// Creates the model in its initial state.
-    pub fn new(agents: &'a Agents<'a>, directory: Directory) -> Model<'a> {
+    pub fn new(agents: &'a Agents<'a>, directory: (Directory, Entries)) -> Model<'a> {
         let remote = &agents.protocol.remote;
         let machines = [
             Machine::new(remote, agents.remotes),
@@ -178,6 +180,7 @@ impl<'a> Model<'a> {
                 deferred: vec![None; LINES],
                 expected: VecDeque::new(),
                 started_read: None,
+                victim: None,
                 recall: None,
             },
             covered: [
@@ -186,6 +189,7 @@ impl<'a> Model<'a> {
             ],
             records: 0,
             messages: 0,
+            longest_access: 0,
             is_complete: false,
             machines,
             agents,
@@ -231,11 +235,15 @@ impl<'a> Model<'a> {
                     self.name(agent)
                 ))
             }
+            Record::Victim { line, victim } => self.choose_victim(line, victim),
             Record::Failed(agent) => Err(format!("{} signals `unexpected_o`", self.name(agent))),
             Record::NoProgress(agent) => {
                 Err(format!("{}: an access makes no progress", self.name(agent)))
             }
-            Record::End => self.end(),
+            Record::End { longest_access } => {
+                self.longest_access = longest_access;
+                self.end()
+            }
         }
     }
 
@@ -359,13 +367,20 @@ impl<'a> Model<'a> {
         };
         self.covered[index][rule] = true;
         self.check_configuration(&mut record, &next)?;
-        let sends = match index {
-            0 => self.remote_row(&record, event, flight.as_ref(), rule, acts)?,
+        let (sends, ends_recall) = match index {
+            0 => (
+                self.remote_row(&record, event, flight.as_ref(), rule, acts)?,
+                false,
+            ),
             _ => self.home_row(&record, event, flight.as_ref(), acts)?,
         };
         self.configurations[agent][line] = next;
-        self.check_directory()?;
-        self.check_sends(&mut record, sends)
+        self.check_directory(line)?;
+        self.check_sends(&mut record, sends)?;
+        match ends_recall {
+            true => self.check_recalled(line),
+            false => Ok(()),
+        }
     }
 
     /// Removes the message of a step from those in flight.
@@ -528,14 +543,14 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Applies a row of the home. Returns the messages that it sends.
+    /// Applies a row of the home. Returns the messages that it sends, and true if it ends a recall.
     fn home_row(
         &mut self,
         record: &StepRecord,
         event: Event,
         flight: Option<&Flight>,
         acts: Vec<Act>,
-    ) -> Result<Vec<Flight>, Difference> {
+    ) -> Result<(Vec<Flight>, bool), Difference> {
         let carries = flight.map(|flight| self.agents.protocol.message(flight.message).carries);
         let mut carried = match (flight, carries) {
             (Some(flight), Some(carries)) if carries.line() => Some(Some(flight.bytes.data)),
@@ -552,11 +567,7 @@ impl<'a> Model<'a> {
                 }
                 None => return Err("the home has started no read".to_string()),
             },
-            Event::Local(_) => {
-                if let Some(other) = self.data.recall.replace(record.line) {
-                    return Err(format!("a recall begins during that of line {other}"));
-                }
-            }
+            Event::Local(_) => self.begin_recall(record.line)?,
             Event::MemoryDone
                 if self
                     .data
@@ -589,40 +600,7 @@ impl<'a> Model<'a> {
         };
         home(&self.facts, input, &mut row)?;
         row.end(self.facts.slot);
-        let (sends, ends_recall) = (row.sends, row.ends_recall);
-        match ends_recall {
-            true => self.check_recalled(record.line).map(|()| sends),
-            false => Ok(sends),
-        }
-    }
-
-    /// Checks that a recalled line is in no cache.
-    fn check_recalled(&self, line: usize) -> Result<(), Difference> {
-        let states = &self.agents.protocol.remote.states;
-        let holds = |cache: &usize| {
-            let state = self.configurations[*cache][line].state;
-            states[usize::from(state)].permission > Permission::None
-        };
-        match (0..self.home()).find(holds) {
-            Some(cache) => Err(format!(
-                "the recall ends while {} has a copy",
-                self.name(cache)
-            )),
-            None => Ok(()),
-        }
-    }
-
-    /// Checks that no more lines have a directory entry than the test bench has entries.
-    fn check_directory(&self) -> Result<(), Difference> {
-        if self.directory == Directory::Full {
-            return Ok(());
-        }
-        let initial = self.machines[1].initial();
-        let lines = self.configurations[self.home()].iter();
-        match lines.filter(|line| **line != initial).count() {
-            0..=DIRECTORY_ENTRIES => Ok(()),
-            entries => Err(format!("{entries} lines have a directory entry")),
-        }
+        Ok((row.sends, row.ends_recall))
     }
 
     /// Compares the messages that a row sends, and puts them in flight.

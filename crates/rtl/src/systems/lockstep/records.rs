@@ -41,12 +41,22 @@ pub enum Record {
         /// Number of the event.
         event: usize,
     },
+    /// The home chooses a line to recall.
+    Victim {
+        /// Line of the message that waits for an entry.
+        line: usize,
+        /// Line to recall.
+        victim: usize,
+    },
     /// An agent signals an unexpected event, or a value without room.
     Failed(usize),
     /// An access makes no progress.
     NoProgress(usize),
     /// Everything is quiescent.
-    End,
+    End {
+        /// Duration of the longest access, in cycles.
+        longest_access: u64,
+    },
 }
 
 /// Data with the bytes that count, one bit each.
@@ -211,9 +221,15 @@ pub fn record(line: &str) -> Option<Record> {
             line: number(1)? as usize,
             event: number(2)? as usize,
         },
+        "V" => Record::Victim {
+            line: number(0)? as usize,
+            victim: number(1)? as usize,
+        },
         "F" => Record::Failed(number(0)? as usize),
         "T" => Record::NoProgress(number(0)? as usize),
-        "E" => Record::End,
+        "E" => Record::End {
+            longest_access: number(0)?,
+        },
         _ => return None,
     })
 }

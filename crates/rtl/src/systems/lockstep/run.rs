@@ -3,7 +3,7 @@
 use super::model::Model;
 use super::records::record;
 use crate::agents::layout::Agents;
-use crate::systems::directory::Directory;
+use crate::systems::directory::{Directory, Entries};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -20,6 +20,8 @@ pub struct Run<'a> {
     pub waveform: Option<&'a Path>,
     /// Directory of the home.
     pub directory: Directory,
+    /// Size of a set-associative directory.
+    pub entries: Entries,
     /// Number of the fault that is active, in a program with seeded faults; 0 for none.
     pub fault: u32,
 }
@@ -33,6 +35,8 @@ pub struct Report {
     pub records: u64,
     /// Rows that were executed: of the caches' table, and of the home's.
     pub covered: [Vec<bool>; 2],
+    /// Duration of the longest access, in cycles.
+    pub longest_access: u64,
 }
 
 /// Reason for which a run has no report.
@@ -72,7 +76,7 @@ pub fn run(
         .spawn()
         .map_err(failed)?;
     let output = child.stdout.take();
-    let mut model = Model::new(agents, run.directory);
+    let mut model = Model::new(agents, (run.directory, run.entries));
     let result = follow(&mut model, output.map(BufReader::new), stop);
     // The program ends by itself after the last record, and has no use after a difference. One that records a waveform
     // completes the file: it ends when it finds the pipe closed.
@@ -85,6 +89,7 @@ pub fn run(
         messages: model.messages,
         records: model.records,
         covered: model.covered,
+        longest_access: model.longest_access,
     })
 }
 

@@ -75,6 +75,14 @@ impl Printed {
         Printed::new(&file, &text.expect("readable protocol file"), remotes)
     }
 
+    /// Reads a file of the repository.
+    pub fn read(file: &str, remotes: &[u16]) -> Printed {
+        let text = std::fs::read_to_string(root().join(file));
+        let name = Path::new(file).file_name().and_then(|name| name.to_str());
+        let text = text.expect("readable protocol file");
+        Printed::new(name.expect("a name"), &text, remotes)
+    }
+
     /// Returns the table of the home.
     pub fn home(&self) -> &Controller {
         &self.home
