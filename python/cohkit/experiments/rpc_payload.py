@@ -69,7 +69,7 @@ def _stages(measure: Callable[[Play], float], contexts: int, calls: int, distanc
 
     Prefetches precede loads by `distance` lines.
     """
-    quantity, unit = ("rate", "k/s") if contexts > 1 else ("latency", "us")
+    quantity, unit = ("latency", "us") if measure is _latency else ("rate", "k/s")
     return [
         Stage(
             f"{payload}, {method}, {quantity}",
