@@ -269,3 +269,42 @@ fn each_seeded_fault_of_a_host_is_found_by_its_verifier() {
         check_fault(fault, arguments, "-host", &[RunMode::FastInterpreter]);
     }
 }
+
+/// Four cores that deal children search equally many nodes of a tree in which most nodes have no or five children: cores
+/// take turns at the children that are left over.
+#[test]
+fn children_are_dealt_equally() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let path = root().join("nearmemory/programs/uts-host.c");
+    let source = std::fs::read_to_string(path).expect("the file can be read");
+    let counted = "total.nodes += words[0];";
+    assert_eq!(source.matches(counted).count(), 1);
+    let printing = format!("{counted} printf(\"core: %lu nodes\\n\", words[0]);");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let changed = folder.path().join("changed.c");
+    std::fs::write(&changed, source.replace(counted, &printing)).expect("the file is written");
+    let host = compile("host", changed.to_str().expect("UTF-8"), &[]);
+    let channel = compile("channel", "nearmemory/programs/uts.c", &[]);
+    let arguments = "0 0 0 200 198800 5 7 4000";
+    let result = run_host(
+        &host,
+        "uts",
+        arguments,
+        &channel,
+        None,
+        RunMode::FastInterpreter,
+    );
+    assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{}", result.text);
+    let counts = result.text.lines().filter_map(|line| {
+        let count = line.strip_prefix("core: ")?.strip_suffix(" nodes")?;
+        count.parse::<u64>().ok()
+    });
+    // The first count is that of the search by one core.
+    let counts: Vec<u64> = counts.skip(1).collect();
+    assert_eq!(counts.len(), 4, "{}", result.text);
+    let mean = counts.iter().sum::<u64>() / 4;
+    let is_near = |&count: &u64| count.abs_diff(mean) * 50 <= mean;
+    assert!(counts.iter().all(is_near), "{counts:?}");
+}
