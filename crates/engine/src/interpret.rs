@@ -31,8 +31,8 @@ pub(crate) struct Machine<'a> {
     pub notes: Vec<(u32, Vec<Number>)>,
     /// Covers marked by [`Op::Cover`] so far.
     pub covered: Vec<bool>,
-    /// Loops whose iterations stored different values in one place in the last run: index into [`LoopOrders::orders`],
-    /// and the instruction that found it first.
+    /// Loops whose order may have mattered in the last run: index into [`LoopOrders::orders`], and the instruction that
+    /// found it first.
     disagreements: Vec<(u32, u32)>,
     /// Orders of loops with different results, if the last run failed for that reason.
     pub conflict: Option<Box<orders::Conflict>>,
@@ -163,12 +163,17 @@ impl<'a> Machine<'a> {
         self.run_code(CodePart::Claim, entry)
     }
 
-    /// Runs code from `entry` to its return. If iterations of a loop over a scalarset stored different values, the
-    /// results of all orders are compared.
+    /// Runs code from `entry` to its return. If the order of a loop over a scalarset may have mattered, the results of
+    /// all orders are compared.
     #[inline]
     fn run_code(&mut self, part: CodePart, entry: u32) -> Result<bool, Fault> {
         self.prepare(part);
         let verdict = self.execute(entry);
+        if verdict.is_err() {
+            // A fault keeps later iterations from running.
+            let exits = &self.program.loop_orders.early_exits;
+            self.disagreements.extend_from_slice(exits);
+        }
         match self.disagreements.is_empty() {
             true => verdict,
             false => self.compare_orders(part, entry, verdict),

@@ -258,6 +258,7 @@ impl Compiler<'_> {
             self.bound_values[p] = Some(value);
         }
         let end = self.code.new_label();
+        let outer_exits = std::mem::take(&mut self.watched_exits);
         let outer_return_target = self.return_target.replace(ReturnTarget {
             to: result,
             ty: function.result,
@@ -267,6 +268,7 @@ impl Compiler<'_> {
         self.emit_missing_return(function);
         self.code.bind_label(end);
         self.return_target = outer_return_target;
+        self.watched_exits = outer_exits;
         for (p, _) in constant_parameters {
             self.bound_values[p] = None;
         }
@@ -515,6 +517,9 @@ impl Compiler<'_> {
 
     /// Emits a return with a value from a function, or the end of the piece.
     pub(super) fn emit_return(&mut self, value: Option<&Expr>) {
+        for disagreement in self.watched_exits.clone() {
+            self.code.emit_at(disagreement, String::new());
+        }
         let Some(ReturnTarget { to, ty, end }) = self.return_target else {
             self.code.emit(Op::Return { verdict: true });
             return;

@@ -6,7 +6,8 @@ use super::{Compiler, FillValue, Location, LoopPlaces, Notes, Value};
 use crate::model::{
     Expr, Model, Note, Piece, Place, Stmt, TypeId, VariableId, Violation, UNDEFINED,
 };
-use crate::program::{Cell, Comparison, Op};
+use crate::program::{Cell, Comparison, Op, ProvisionalCheck};
+use crate::symmetry_check::{LoopCheck, OrderDependence, OrderTrigger};
 use crate::visit;
 
 impl Compiler<'_> {
@@ -67,9 +68,9 @@ impl Compiler<'_> {
             Stmt::If(condition, then, otherwise) => self.emit_if(condition, then, otherwise),
             Stmt::For(id, body) => {
                 let cost = body.iter().map(|s| stmt_cost(self, s)).sum();
-                match self.uniform_stores.get(id).cloned() {
+                match self.loop_checks.get(id).cloned() {
                     None => self.repeat(*id, cost, |c| c.emit_block(body)),
-                    Some(groups) => self.emit_watched_loop(*id, cost, groups, body),
+                    Some(check) => self.emit_watched_loop(*id, cost, check, body),
                 }
             }
             Stmt::Error(violation) => self.code.emit_violation(violation),
@@ -126,15 +127,9 @@ impl Compiler<'_> {
         self.code.bind_label(end);
     }
 
-    /// Emits a loop whose iterations may store different values in these places. The body is emitted twice: in the
-    /// order of the model, and in the order of [`LoopOrders::orders`] to evaluate other orders.
-    fn emit_watched_loop(
-        &mut self,
-        id: VariableId,
-        cost: usize,
-        groups: Vec<Vec<Place>>,
-        body: &[Stmt],
-    ) {
+    /// Emits a loop whose order may matter. The body is emitted twice: in the order of the model, and in the order of
+    /// [`LoopOrders::orders`] to evaluate other orders.
+    fn emit_watched_loop(&mut self, id: VariableId, cost: usize, check: LoopCheck, body: &[Stmt]) {
         let ty = self.model.variable(id).ty;
         let order = self
             .code
@@ -148,8 +143,15 @@ impl Compiler<'_> {
             return self.repeat(id, cost, |c| c.emit_block(body));
         };
         let order = self.code.program.loop_orders.orders[number].clone();
-        let outer_count = self.watched_places.len();
-        for places in groups {
+        let (outer_count, outer_exits) = (self.watched_places.len(), self.watched_exits.len());
+        if let Some(OrderDependence { reason, trigger }) = check.dependence {
+            let disagreement = self.provisional_disagreement(number as u32, &reason, trigger);
+            match trigger {
+                OrderTrigger::EarlyExit => self.watched_exits.push(disagreement),
+                OrderTrigger::EveryRun => self.code.emit_at(disagreement, String::new()),
+            }
+        }
+        for places in check.places {
             let (stored_flag, zero) = (self.code.new_temporary(), self.code.constant(0).cell);
             self.code.emit_copy(stored_flag, zero);
             self.watched_places.push(LoopPlaces {
@@ -183,6 +185,23 @@ impl Compiler<'_> {
             }
         }
         self.watched_places.truncate(outer_count);
+        self.watched_exits.truncate(outer_exits);
+    }
+
+    /// Returns the instruction that asks for a comparison of all orders of a loop, which belongs to the order `order`.
+    /// The search gives up the symmetry of its scalarsets if results differ.
+    fn provisional_disagreement(&mut self, order: u32, reason: &str, trigger: OrderTrigger) -> Op {
+        let violation = self.code.violation_index(&Violation::limit(format!(
+            "the order of a loop over a scalarset matters: {reason}"
+        )));
+        let checks = &mut self.code.program.loop_orders.provisional;
+        if checks.iter().all(|check| check.violation != violation) {
+            checks.push(ProvisionalCheck {
+                violation,
+                is_early_exit: trigger == OrderTrigger::EarlyExit,
+            });
+        }
+        Op::Disagree { order, violation }
     }
 
     /// Emits a store. In a watched place, it records a disagreement if an earlier iteration has stored a different

@@ -5,8 +5,9 @@
 //! in `s` when all loops run in the order that `g` maps to that of the model.
 //! States of one orbit therefore lead to the same orbits under one condition: in one state of each orbit, the step has
 //! the same result up to symmetry in every order. The condition is necessary and sufficient.
-//! The machine checks this by running the step in every order, but only if iterations of a loop stored different values
-//! ([`Op::Disagree`]).
+//! The machine checks this by running the step in every order, but only if the order of a loop may have mattered
+//! ([`Op::Disagree`]): its iterations stored different values, one of them left the loop, or the analysis of the model
+//! ([`crate::symmetry_check`]) could not show that they commute.
 
 use super::{CodePart, Fault, Machine};
 use crate::model::{Model, Number, TypeId};
@@ -75,8 +76,12 @@ impl Machine<'_> {
     ) -> Result<bool, Fault> {
         let program = self.program;
         let disagreements = std::mem::take(&mut self.disagreements);
+        // A search without symmetry of the loop's scalarsets reaches a verdict, so such a loop is named first.
+        let is_provisional =
+            |&&(_, instruction): &&(u32, u32)| !program.provisional_sets(instruction).is_empty();
+        let named = disagreements.iter().find(is_provisional);
         let fault = Fault {
-            instruction: disagreements[0].1,
+            instruction: named.unwrap_or(&disagreements[0]).1,
             value: 0,
         };
         let Some(orbits) = program.loop_orders.orbits.as_deref() else {

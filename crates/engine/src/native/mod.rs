@@ -8,6 +8,7 @@
 mod code;
 mod context;
 mod guards;
+mod multisets;
 mod parameterized;
 mod range;
 mod ranges;
@@ -24,6 +25,7 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{default_libcall_names, FuncId, Module};
 pub(crate) use guards::Guards;
+use multisets::Multisets;
 use parameterized::{ParameterizedRule, MAX_PARAMETERS};
 use std::sync::Mutex;
 
@@ -122,6 +124,8 @@ pub(crate) struct Kernel {
     assumptions: Vec<Function>,
     /// Functions that judge the invariants, several conjuncts each.
     claims: Vec<Function>,
+    /// Multisets, which are sorted after the body of a rule.
+    multisets: Multisets,
 }
 
 /// A kernel, with the memory of its functions and of the data they read.
@@ -162,9 +166,8 @@ impl Native {
         threads: usize,
     ) -> Option<Native> {
         let packing = &view.packing;
-        // Only the interpreter sorts multisets.
         let has_word_count = with_words!(packing.words, _W, ()).is_some();
-        if !program.multisets.is_empty() || !has_word_count || packing.words == 0 {
+        if !has_word_count || packing.words == 0 {
             return None;
         }
         let data = Data::new(program, packing, frame);
@@ -209,6 +212,7 @@ impl Native {
             quiescent: compiled.all_plain(quiescent)?,
             assumptions: compiled.all_plain(assumptions)?,
             claims: compiled.all_plain(claims)?,
+            multisets: Multisets::new(program, packing),
         };
         Some(Native {
             kernel,
@@ -620,7 +624,7 @@ impl Kernel {
                     instance: first + rule,
                     offset: 0,
                 };
-                self.handle_successor(rule, result, parent, &child, &mut fired, &mut reach)?;
+                self.handle_successor(rule, result, parent, &mut child, &mut fired, &mut reach)?;
             }
         }
         Ok(fired)
@@ -634,7 +638,7 @@ impl Kernel {
         rule: FiredRule,
         result: u32,
         parent: &[u64; W],
-        child: &[u64; W],
+        child: &mut [u64; W],
         fired: &mut Expansion,
         reach: &mut impl FnMut(FiredRule, &[u64; W]),
     ) -> Result<(), NeedsInterpreter> {
@@ -644,6 +648,7 @@ impl Kernel {
             FALSE => return Ok(()),
             _ => return Err(NeedsInterpreter),
         }
+        self.multisets.sort(parent, child);
         fired.transitions += 1;
         if *child != *parent {
             fired.moves = true;
@@ -678,7 +683,7 @@ impl Kernel {
                 instance: rule,
                 offset: parameterized_rule.position(&values),
             };
-            self.handle_successor(fired_rule, result, parent, &child, fired, reach)?;
+            self.handle_successor(fired_rule, result, parent, &mut child, fired, reach)?;
             if !parameterized_rule.advance(&mut values) {
                 return Ok(());
             }

@@ -248,6 +248,8 @@ fn identity(program: &Program, view: &View) -> u64 {
         orders,
         reorder_flag: _,
         orbits: _,
+        provisional,
+        early_exits: _,
     } = loop_orders;
     let mut text = env!("CARGO_PKG_VERSION").to_string();
     let program_parts = (slots, frame, code, pieces, shapes, tables, starts, rules);
@@ -264,6 +266,7 @@ fn identity(program: &Program, view: &View) -> u64 {
             multisets,
             saved_cells,
             orders,
+            provisional,
             violations,
             bounds
         )

@@ -1,20 +1,53 @@
 //! Numbers of slots. In stored states, the elements of a multiset are sorted, also by values of scalarsets. The
 //! position of an element must therefore not be observable.
 //! A slot number may name its element, remove it, and be compared with another slot number of the same multiset.
-//! A slot number must not be used after its element may have been replaced: an insertion takes the first free slot.
+//!
+//! An insertion takes the first free slot. Stored multisets have their free slots at the end, so after a single removal
+//! the first free slot is that of the removed element: the slot number then names the inserted element, and all other
+//! slot numbers keep their elements. After several removals, the inserted element takes the slot with the smallest
+//! number. A slot number must not be used from then on.
 
 use super::symbolic::{PathStep, ResolvedPlace, SymbolicValue};
 use super::{scalarsets_in, AsymmetryAnalysis, AsymmetryLocation};
 use crate::model::{Expr, FunctionId, Model, Place, Role, Stmt, Type, TypeId, VariableId};
 use crate::visit::{self, Node};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// Slot numbers in scope.
 pub(super) struct Slots {
     /// Per variable: the slot it names, if it is a slot number of a multiset with scalarsets.
     by_variable: Vec<Option<Slot>>,
-    /// Variables of the multisets from which this step may have removed elements.
-    freed: BTreeSet<VariableId>,
+    /// Removals of the current step so far.
+    removals: Removals,
+}
+
+/// Removals from multisets that a step may have carried out, by the variable that contains the multiset.
+#[derive(Clone, Default)]
+pub(super) struct Removals(BTreeMap<VariableId, RemovalCount>);
+
+/// Number of removals from the multisets of a variable.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum RemovalCount {
+    /// At most one.
+    One,
+    /// Any number.
+    Any,
+}
+
+impl Removals {
+    /// Adds the removals of an alternative to this one: a step carries out one of them.
+    fn merge(&mut self, alternative: Removals) {
+        for (root, count) in alternative.0 {
+            let known = self.0.entry(root).or_insert(count);
+            *known = count.max(*known);
+        }
+    }
+
+    /// Adds a removal.
+    fn add(&mut self, root: VariableId, count: RemovalCount) {
+        let next = |known: &mut RemovalCount| *known = RemovalCount::Any;
+        self.0.entry(root).and_modify(next).or_insert(count);
+    }
 }
 
 /// A slot number held by a variable.
@@ -32,13 +65,28 @@ impl Slots {
     pub fn new(model: &Model) -> Slots {
         Slots {
             by_variable: model.variables.iter().map(|_| None).collect(),
-            freed: BTreeSet::new(),
+            removals: Removals::default(),
         }
     }
 
     /// Starts the analysis of a rule or start state.
     pub fn begin_step(&mut self) {
-        self.freed.clear();
+        self.removals.0.clear();
+    }
+
+    /// Removals so far.
+    pub fn removals(&self) -> Removals {
+        self.removals.clone()
+    }
+
+    /// Adds the removals of an alternative to those so far.
+    pub fn merge_removals(&mut self, alternative: Removals) {
+        self.removals.merge(alternative);
+    }
+
+    /// Replaces the removals so far; returns the former ones.
+    pub fn replace_removals(&mut self, removals: Removals) -> Removals {
+        std::mem::replace(&mut self.removals, removals)
     }
 }
 
@@ -48,7 +96,7 @@ impl AsymmetryAnalysis<'_> {
         let mut sets = Vec::new();
         scalarsets_in(self.model, self.model.type_of_place(multiset), &mut sets);
         let slot = Slot {
-            multiset: self.resolve_alias(multiset),
+            multiset: self.resolve_alias(multiset, None, 0),
             sets,
             stale: false,
         };
@@ -145,10 +193,14 @@ impl AsymmetryAnalysis<'_> {
         }
     }
 
-    /// Records the removal of elements from a multiset.
-    pub(super) fn record_removal(&mut self, multiset: &Place) {
+    /// Records the removal of one element from a multiset, or of `any_number`.
+    pub(super) fn record_removal(&mut self, multiset: &Place, any_number: bool) {
         let root = self.resolve(multiset).root;
-        self.slots.freed.insert(root);
+        let count = match any_number {
+            true => RemovalCount::Any,
+            false => RemovalCount::One,
+        };
+        self.slots.removals.add(root, count);
     }
 
     /// Records the insertion of an element into a multiset.
@@ -156,8 +208,10 @@ impl AsymmetryAnalysis<'_> {
         let root = self.resolve(multiset).root;
         // The place of a recursive function's alias parameter is unknown.
         let unknown = |&id: &VariableId| self.model.variable(id).role == Role::Alias;
-        let freed = &self.slots.freed;
-        if freed.contains(&root) || freed.iter().any(unknown) || unknown(&root) && !freed.is_empty()
+        let removals = &self.slots.removals.0;
+        if removals.get(&root) == Some(&RemovalCount::Any)
+            || removals.keys().any(unknown)
+            || unknown(&root) && !removals.is_empty()
         {
             self.mark_stale(root);
         }
@@ -166,7 +220,12 @@ impl AsymmetryAnalysis<'_> {
     /// Records a store. If the place contains a multiset, its elements are replaced.
     pub(super) fn record_store(&mut self, place: &Place) {
         if (self.model).holds_multiset(self.model.type_of_place(place)) {
-            self.mark_stale(self.resolve(place).root);
+            let root = self.resolve(place).root;
+            self.mark_stale(root);
+            if !self.slots.removals.0.is_empty() {
+                // The new value may have free slots between elements.
+                self.slots.removals.add(root, RemovalCount::Any);
+            }
         }
     }
 
@@ -179,12 +238,12 @@ impl AsymmetryAnalysis<'_> {
         }
     }
 
-    /// Prepares for a loop: a later iteration runs the first statements of the body after the last ones.
-    pub(super) fn prepare_loop(&mut self, body: &[Stmt]) {
+    /// True if code that runs repeatedly may replace elements between its last statements and its first ones.
+    pub(super) fn replaces_elements(&self, body: &[Stmt]) -> bool {
         if self.slots.by_variable.iter().all(Option::is_none) {
-            return;
+            return false;
         }
-        let (mut frees, mut fills, mut stores) = (!self.slots.freed.is_empty(), false, false);
+        let (mut frees, mut fills, mut stores) = (false, false, false);
         let mut called: Vec<FunctionId> = Vec::new();
         let mut scan = |block: &[Stmt], called: &mut Vec<FunctionId>| {
             visit::block(block, &mut |node| match node {
@@ -210,9 +269,6 @@ impl AsymmetryAnalysis<'_> {
             );
             scanned += 1;
         }
-        if frees && fills || stores {
-            let slots = self.slots.by_variable.iter_mut().flatten();
-            slots.for_each(|slot| slot.stale = true);
-        }
+        frees && fills || stores
     }
 }
