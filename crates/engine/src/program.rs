@@ -361,6 +361,8 @@ pub(crate) struct LoopOrders {
     pub orders: Vec<LoopOrder>,
     /// Cell that is 1 while these loops take their order from the cells of `orders`, else 0.
     pub reorder_flag: Cell,
+    /// Cell that is 1 in machine code, which postpones the return from a loop, else 0.
+    pub machine_code_flag: Cell,
     /// Orbits of the whole state; given if `orders` is not empty.
     pub orbits: Option<std::sync::Arc<dyn Orbits>>,
     /// Checks that the search can give up.

@@ -281,8 +281,8 @@ struct Compiler<'a> {
     loop_checks: LoopChecks,
     /// Places that must receive equal values in all iterations of the enclosing loops.
     watched_places: Vec<LoopPlaces>,
-    /// Instructions that a return emits first, because it leaves loops of the current function.
-    watched_exits: Vec<Op>,
+    /// Watched loops of the current function that a return leaves, outermost first.
+    watched_exits: Vec<WatchedExit>,
     /// Within such a loop: true if the code takes the values in the order of [`LoopOrders::orders`].
     uses_loop_order: Option<bool>,
     /// Variables of quantifiers that evaluate all values.
@@ -340,6 +340,17 @@ struct LoopPlaces {
     order: u32,
 }
 
+/// A loop whose order may matter if it is left early.
+#[derive(Clone)]
+struct WatchedExit {
+    /// Instruction that asks for a comparison of all orders.
+    disagreement: Op,
+    /// Cell that is 1 once an iteration has returned, if machine code may postpone the return to the end of the loop.
+    returned: Option<Cell>,
+    /// End of the current iteration.
+    next_iteration: Option<Label>,
+}
+
 /// An element of a multiset.
 #[derive(Clone)]
 struct Element {
@@ -364,6 +375,8 @@ struct FrameLayout {
     functions: Vec<calls::FunctionAnalysis>,
     /// See [`LoopOrders::reorder_flag`].
     reorder_flag: Cell,
+    /// See [`LoopOrders::machine_code_flag`].
+    machine_code_flag: Cell,
     /// See [`LoopOrders::orders`].
     orders: Vec<LoopOrder>,
     /// First of the cells that a recursive call saves.
@@ -408,6 +421,8 @@ impl FrameLayout {
         let functions = calls::FunctionAnalysis::analyse_all(model, &sizes, &mut next);
         let reorder_flag = next;
         next += 1;
+        let machine_code_flag = next;
+        next += 1;
         let orders = loop_orders(model, loop_checks, &mut next);
         let first_saved = next;
         // In a recursive function, the cell of an alias holds the computed offset of its place.
@@ -435,6 +450,7 @@ impl FrameLayout {
             multisets,
             functions,
             reorder_flag,
+            machine_code_flag,
             orders,
             first_saved,
             frame,
@@ -459,6 +475,7 @@ impl<'a> Compiler<'a> {
             loop_orders: LoopOrders {
                 orders: layout.orders,
                 reorder_flag: layout.reorder_flag,
+                machine_code_flag: layout.machine_code_flag,
                 orbits: None,
                 provisional: Vec::new(),
                 early_exits: Vec::new(),

@@ -2,7 +2,7 @@
 
 use super::cost::stmt_cost;
 use super::places::append_leaves;
-use super::{Compiler, FillValue, Location, LoopPlaces, Notes, Value};
+use super::{Compiler, FillValue, Location, LoopPlaces, Notes, Value, WatchedExit};
 use crate::model::{
     Expr, Model, Note, Piece, Place, Stmt, TypeId, VariableId, Violation, UNDEFINED,
 };
@@ -147,7 +147,19 @@ impl Compiler<'_> {
         if let Some(OrderDependence { reason, trigger }) = check.dependence {
             let disagreement = self.provisional_disagreement(number as u32, &reason, trigger);
             match trigger {
-                OrderTrigger::EarlyExit => self.watched_exits.push(disagreement),
+                OrderTrigger::EarlyExit | OrderTrigger::ReturnOrFailure => {
+                    let returned = (trigger == OrderTrigger::ReturnOrFailure).then(|| {
+                        let (returned, zero) =
+                            (self.code.new_temporary(), self.code.constant(0).cell);
+                        self.code.emit_copy(returned, zero);
+                        returned
+                    });
+                    self.watched_exits.push(WatchedExit {
+                        disagreement,
+                        returned,
+                        next_iteration: None,
+                    });
+                }
                 OrderTrigger::EveryRun => self.code.emit_at(disagreement, String::new()),
             }
         }
@@ -161,8 +173,8 @@ impl Compiler<'_> {
             });
         }
         match self.uses_loop_order {
-            Some(false) => self.repeat(id, cost, |c| c.emit_block(body)),
-            Some(true) => self.repeat_in_order(id, &order, |c| c.emit_block(body)),
+            Some(false) => self.repeat(id, cost, |c| c.emit_iteration(body)),
+            Some(true) => self.repeat_in_order(id, &order, |c| c.emit_iteration(body)),
             None => {
                 let (reordered, end) = (self.code.new_label(), self.code.new_label());
                 let line = self.code.line;
@@ -174,18 +186,73 @@ impl Compiler<'_> {
                     reordered,
                 );
                 self.uses_loop_order = Some(false);
-                self.repeat(id, cost, |c| c.emit_block(body));
+                self.repeat(id, cost, |c| c.emit_iteration(body));
                 self.code.emit_jump(end);
                 self.code.bind_label(reordered);
                 self.code.line = line;
                 self.uses_loop_order = Some(true);
-                self.repeat_in_order(id, &order, |c| c.emit_block(body));
+                self.repeat_in_order(id, &order, |c| c.emit_iteration(body));
                 self.code.bind_label(end);
                 self.uses_loop_order = None;
             }
         }
         self.watched_places.truncate(outer_count);
-        self.watched_exits.truncate(outer_exits);
+        if self.watched_exits.len() > outer_exits {
+            let exit = self.watched_exits.pop();
+            self.emit_end_of_watched_loop(exit.and_then(|exit| exit.returned));
+        }
+    }
+
+    /// Emits an iteration of a watched loop.
+    fn emit_iteration(&mut self, body: &[Stmt]) {
+        let next = self.code.new_label();
+        if let Some(exit) = self.watched_exits.last_mut() {
+            exit.next_iteration = Some(next);
+        }
+        self.emit_block(body);
+        self.code.bind_label(next);
+    }
+
+    /// Emits the return that an iteration has postponed by setting the cell `returned`.
+    fn emit_end_of_watched_loop(&mut self, returned: Option<Cell>) {
+        let Some(returned) = returned else {
+            return;
+        };
+        let (zero, continue_label) = (self.code.constant(0).cell, self.code.new_label());
+        self.code
+            .emit_jump_if(Comparison::Equal, returned, zero, continue_label);
+        match self
+            .watched_exits
+            .last()
+            .and_then(|exit| exit.next_iteration)
+        {
+            Some(next_outer) => self.code.emit_jump(next_outer),
+            None => self.emit_jump_to_end(),
+        }
+        self.code.bind_label(continue_label);
+    }
+
+    /// Emits what a return needs that leaves watched loops. Machine code runs the remaining iterations of loops that
+    /// only return one value: if one of them fails, the interpreter compares all orders.
+    pub(super) fn emit_watched_exits(&mut self) {
+        let exits = self.watched_exits.clone();
+        let innermost = exits.last().and_then(|exit| exit.next_iteration);
+        let returned: Option<Vec<Cell>> = exits.iter().map(|exit| exit.returned).collect();
+        if let (Some(next), Some(returned)) = (innermost, returned) {
+            let (zero, one) = (self.code.constant(0).cell, self.code.constant(1).cell);
+            let interpreted = self.code.new_label();
+            let flag = self.code.program.loop_orders.machine_code_flag;
+            self.code
+                .emit_jump_if(Comparison::Equal, flag, zero, interpreted);
+            for cell in returned {
+                self.code.emit_copy(cell, one);
+            }
+            self.code.emit_jump(next);
+            self.code.bind_label(interpreted);
+        }
+        for exit in exits {
+            self.code.emit_at(exit.disagreement, String::new());
+        }
     }
 
     /// Returns the instruction that asks for a comparison of all orders of a loop, which belongs to the order `order`.
@@ -198,7 +265,7 @@ impl Compiler<'_> {
         if checks.iter().all(|check| check.violation != violation) {
             checks.push(ProvisionalCheck {
                 violation,
-                is_early_exit: trigger == OrderTrigger::EarlyExit,
+                is_early_exit: trigger != OrderTrigger::EveryRun,
             });
         }
         Op::Disagree { order, violation }

@@ -27,6 +27,7 @@ use cranelift_module::{default_libcall_names, FuncId, Module};
 pub(crate) use guards::Guards;
 use multisets::Multisets;
 use parameterized::{ParameterizedRule, MAX_PARAMETERS};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Mutex;
 
 /// A function of a packed state. Returns [`TRUE`], [`FALSE`] or [`FAULT`].
@@ -157,14 +158,19 @@ impl Drop for Native {
 
 impl Native {
     /// Compiles a view. Returns `None` if an instruction has no machine code, or if Cranelift does not support the
-    /// machine. `frame` holds the values of slots that are not packed. Up to `threads` threads share the compilation.
+    /// machine. `frame` holds the values of slots that are not packed. Up to `threads` threads share the compilation,
+    /// which ends early, without a result, once `cancelled` is true.
     pub fn new(
         program: &Program,
         view: &View,
         frame: &[Number],
         level: OptimisationLevel,
         threads: usize,
+        cancelled: &AtomicBool,
     ) -> Option<Native> {
+        let mut program = program.clone();
+        program.frame[program.loop_orders.machine_code_flag as usize] = 1;
+        let program = &program;
         let packing = &view.packing;
         let has_word_count = with_words!(packing.words, _W, ()).is_some();
         if !has_word_count || packing.words == 0 {
@@ -189,7 +195,7 @@ impl Native {
         let quiescent = requests.add_groups(program, view.quiescent.as_deref().unwrap_or_default());
         let assumptions = requests.add_groups(program, &program.properties.assumptions);
 
-        let (modules, compiled) = compile(&context, &requests.0, level, threads)?;
+        let (modules, compiled) = compile(&context, &requests.0, level, threads, cancelled)?;
         let kernel = Kernel {
             words: packing.words,
             guards,
@@ -220,6 +226,18 @@ impl Native {
             _data: data,
         })
     }
+}
+
+/// Number of instructions that the machine code of a view is compiled from.
+pub(crate) fn instruction_count(program: &Program, view: &View) -> u64 {
+    let rules = view.rules.iter().map(|&rule| &program.rules[rule as usize]);
+    let rule_entries = rules.flat_map(|rule| {
+        let next = rule.parameter_loop.as_ref().map(|values| values.next);
+        [Some(rule.body), rule.guard.filter(|_| next.is_none()), next]
+    });
+    let claims = view.invariants.iter().map(|claim| Some(claim.entry));
+    let entries = rule_entries.chain(claims).flatten();
+    entries.map(|entry| program.piece(entry).len() as u64).sum()
 }
 
 /// A function to be compiled.
@@ -380,6 +398,7 @@ fn compile(
     requests: &[FunctionRequest],
     level: OptimisationLevel,
     threads: usize,
+    cancelled: &AtomicBool,
 ) -> Option<(Vec<JITModule>, CompiledFunctions)> {
     let threads = threads
         .min(requests.len() / MIN_FUNCTIONS_PER_THREAD)
@@ -388,7 +407,10 @@ fn compile(
         let mut compiler = Compiler::new(level)?;
         let share = || requests.iter().skip(thread).step_by(threads);
         let ids: Vec<FuncId> = share()
-            .map(|request| compiler.compile_function(context, request))
+            .map(|request| match cancelled.load(Ordering::Relaxed) {
+                true => None,
+                false => compiler.compile_function(context, request),
+            })
             .collect::<Option<_>>()?;
         compiler.module.finalize_definitions().ok()?;
         let to_function = |(&id, request): (&FuncId, &FunctionRequest)| match request.parameters {

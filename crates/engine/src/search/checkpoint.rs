@@ -247,6 +247,7 @@ fn identity(program: &Program, view: &View) -> u64 {
     let LoopOrders {
         orders,
         reorder_flag: _,
+        machine_code_flag: _,
         orbits: _,
         provisional,
         early_exits: _,

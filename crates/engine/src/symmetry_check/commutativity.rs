@@ -104,6 +104,9 @@ impl AsymmetryAnalysis<'_> {
                     reason: "it returns at the first value that satisfies a condition".into(),
                     trigger: match scalarset_loop.has_assume {
                         true => OrderTrigger::EveryRun,
+                        false if is_same && !has_effect && !scalarset_loop.has_cover => {
+                            OrderTrigger::ReturnOrFailure
+                        }
                         false => OrderTrigger::EarlyExit,
                     },
                 });

@@ -96,6 +96,8 @@ pub struct OrderDependence {
 /// Runs of a loop in which the order of the iterations may matter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum OrderTrigger {
+    /// Runs in which an iteration returns and another one fails. Iterations have no effect but a return of one value.
+    ReturnOrFailure,
     /// Runs in which an iteration returns or fails: it keeps later iterations from running.
     EarlyExit,
     /// All runs.

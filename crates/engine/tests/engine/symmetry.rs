@@ -357,19 +357,19 @@ fn short_circuit_hides_no_error() {
     assert!(!report.symmetric);
 }
 
-/// The first of two nodes is seen, and `by` distinguishes them: the two orders give states that are not equivalent.
+/// The first of two nodes is seen, and `cause` distinguishes them: the two orders give states that are not equivalent.
 #[test]
 fn asymmetric_loop_disables_reduction() {
     let model = murphi(
         "type node: scalarset(2); thing: scalarset(2);
-        var up: array [node] of boolean; at: array [thing] of boolean; seen, by: node;
+        var up: array [node] of boolean; at: array [thing] of boolean; seen, cause: node;
         function first(): node; begin for n: node do if up[n] then return n; end; end; end;
         startstate begin
           for n: node do up[n] := false; end; for t: thing do at[t] := false; end;
         end;
         ruleset n: node do
           rule \"up\" isundefined(seen) & forall m: node do !up[m] end ==> begin up[n] := true; end;
-          rule \"all up\" up[n] ==> begin for m: node do up[m] := true; end; seen := first(); by := n; end;
+          rule \"all up\" up[n] ==> begin for m: node do up[m] := true; end; seen := first(); cause := n; end;
           rule \"is not the first\" !isundefined(seen) & seen != n ==>
           begin up[n] := false; assert first() = seen; up[n] := true; up[seen] := false;
             assert first() != seen; up[seen] := true; end;
