@@ -168,15 +168,17 @@ impl<'a> Machine<'a> {
     #[inline]
     fn run_code(&mut self, part: CodePart, entry: u32) -> Result<bool, Fault> {
         self.prepare(part);
+        let notes = self.notes.len();
         let verdict = self.execute(entry);
-        if verdict.is_err() {
-            // A fault keeps later iterations from running.
-            let exits = &self.program.loop_orders.early_exits;
-            self.disagreements.extend_from_slice(exits);
-        }
-        match self.disagreements.is_empty() {
+        // A fault may be an early exit of a loop. Notes must not come from iterations after a return.
+        let may_exit_early = (verdict.is_err() || !self.program.notes.is_empty())
+            && !self.program.loop_orders.provisional.is_empty();
+        match self.disagreements.is_empty() && !may_exit_early {
             true => verdict,
-            false => self.compare_orders(part, entry, verdict),
+            false => {
+                self.notes.truncate(notes);
+                self.settle_orders(part, entry, verdict)
+            }
         }
     }
 

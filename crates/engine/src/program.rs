@@ -361,15 +361,13 @@ pub(crate) struct LoopOrders {
     pub orders: Vec<LoopOrder>,
     /// Cell that is 1 while these loops take their order from the cells of `orders`, else 0.
     pub reorder_flag: Cell,
-    /// Cell that is 1 in machine code, which postpones the return from a loop, else 0.
-    pub machine_code_flag: Cell,
+    /// Cell that is 1 while a return of the only value that a loop can return waits for the end of the loop, else 0. All
+    /// iterations then run, and one that fails is found whatever the order.
+    pub postpones_returns: Cell,
     /// Orbits of the whole state; given if `orders` is not empty.
     pub orbits: Option<std::sync::Arc<dyn Orbits>>,
     /// Checks that the search can give up.
     pub provisional: Vec<ProvisionalCheck>,
-    /// Early exits of loops: index into `orders`, and an instruction that checks the exit. A fault is an early exit of
-    /// each of these loops.
-    pub early_exits: Vec<(u32, u32)>,
 }
 
 /// A compiled model.
@@ -593,17 +591,30 @@ impl Packing {
 }
 
 impl Program {
-    /// One early exit of a loop for each order; see [`LoopOrders::early_exits`].
-    pub fn early_exits(&self) -> Vec<(u32, u32)> {
+    /// Early exits of the loops that the code from `entry` runs: for each order, its index into [`LoopOrders::orders`] and
+    /// an instruction that checks the exit. A fault may be an early exit of each of these loops.
+    pub fn early_exits(&self, entry: u32) -> Vec<(u32, u32)> {
+        let checks = &self.loop_orders.provisional;
+        if checks.is_empty() {
+            return Vec::new();
+        }
+        let piece = self.piece(entry);
+        let mut code = (entry as usize..).zip(piece);
+        // A call may run any loop of a function.
+        let mut all_code = (0..).zip(&self.code);
+        let code: &mut dyn Iterator<Item = (usize, &Op)> =
+            match piece.iter().any(|op| matches!(op, Op::Call { .. })) {
+                true => &mut all_code,
+                false => &mut code,
+            };
         let mut exits: Vec<(u32, u32)> = Vec::new();
-        for (instruction, op) in (0..).zip(&self.code) {
+        for (instruction, op) in code {
             let Op::Disagree { order, violation } = *op else {
                 continue;
             };
-            let checks = &self.loop_orders.provisional;
             let is_exit = |c: &ProvisionalCheck| c.violation == violation && c.is_early_exit;
             if checks.iter().any(is_exit) && exits.iter().all(|known| known.0 != order) {
-                exits.push((order, instruction));
+                exits.push((order, instruction as u32));
             }
         }
         exits

@@ -4,7 +4,10 @@ use crate::compile::{compile_with_node_limit, Notes, MAX_INSTRUCTIONS};
 use crate::components::{search_parts, split, Parts, Product};
 use crate::model::{Deadlock, Invariant, Model, ModelError, NamedType, Type, TypeId, Violation};
 use crate::program::{Op, Program};
-use crate::search::{omission_bound, CheckpointError, FailedCheck, Options, Path, Reason, Verdict};
+use crate::search::{
+    component_of_attempt, omission_bound, AttemptSink, CheckpointError, CheckpointSink,
+    FailedCheck, Options, Path, Reason, Verdict,
+};
 use crate::symmetry::Symmetry;
 use crate::symmetry_check::{scalarsets_in, LoopChecks};
 use crate::trace::{trace_of_path, Trace};
@@ -201,14 +204,26 @@ pub enum Status {
 /// # Errors
 /// All errors that [`Model::validate`] finds, or the error of a checkpoint.
 pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
-    let mut lost_symmetry: Vec<LostSymmetry> = match options.checkpoint_sink {
-        // Checkpoints of a search that starts again would not belong to its first part.
-        Some(_) => possibly_lost_symmetry(model, options),
-        None => Vec::new(),
-    };
+    let mut lost_symmetry: Vec<LostSymmetry> = Vec::new();
     loop {
         let searched_model = without_symmetry(model, &lost_symmetry);
-        match check_with_symmetry(&searched_model, options)? {
+        let attempt = lost_symmetry.len();
+        let sink = (options.checkpoint_sink).map(|sink| AttemptSink { sink, attempt });
+        let attempt_options = Options {
+            checkpoint_sink: sink.as_ref().map(|sink| sink as &dyn CheckpointSink),
+            ..*options
+        };
+        let result =
+            check_with_symmetry(&searched_model, &attempt_options).map_err(
+                |error| match error {
+                    CheckError::Checkpoint(error) => CheckError::Checkpoint(CheckpointError {
+                        component: component_of_attempt(attempt, error.component),
+                        ..error
+                    }),
+                    error => error,
+                },
+            )?;
+        match result {
             Ok(report) => {
                 return Ok(Report {
                     lost_symmetry,
@@ -255,15 +270,19 @@ fn check_with_symmetry(
     model: &Model,
     options: &Options,
 ) -> Result<Result<Report, LostSymmetry>, CheckError> {
-    let prepare = || {
-        let loop_checks = loops_to_check(model, options);
+    let prepare = |loop_checks: LoopChecks| {
         let program =
             validate_and_compile(model, loop_checks.clone(), options).map_err(CheckError::Model)?;
         let parts = independent_parts(model, &program, options);
         Ok((loop_checks, program, parts))
     };
-    let (loop_checks, program, parts) = options.compile(prepare)?;
+    let (mut loop_checks, mut program, mut parts) =
+        options.compile(|| prepare(loops_to_check(model, options)))?;
     let symmetric = parts.views.iter().any(|view| view.symmetry.is_some());
+    if !symmetric && !loop_checks.is_empty() {
+        // Loops run in the order of the model.
+        (loop_checks, program, parts) = options.compile(|| prepare(LoopChecks::new()))?;
+    }
     let Product {
         verdict,
         states,
@@ -277,8 +296,12 @@ fn check_with_symmetry(
     if let Verdict::FailedCheck(FailedCheck::Fault(fault), path) = &verdict {
         let sets = program.provisional_sets(fault.instruction);
         if !sets.is_empty() {
+            // A trace has no step of a property.
             let reason = trace_of_path(model, path, loop_checks).fault;
-            let reason = reason.unwrap_or_default();
+            let reason = reason.unwrap_or_else(|| match program.explain(model, *fault) {
+                Ok(violation) => violation.to_string(),
+                Err(message) => message,
+            });
             return Ok(Err(LostSymmetry::new(model, sets, reason)));
         }
     }
@@ -326,6 +349,15 @@ pub(crate) fn loops_to_check(model: &Model, options: &Options) -> LoopChecks {
         true => crate::symmetry_check::asymmetric_uses(model).1,
         false => LoopChecks::new(),
     }
+}
+
+/// Loops that a program checks without giving up the symmetry of their scalarsets.
+pub(crate) fn without_dependences(mut loop_checks: LoopChecks) -> LoopChecks {
+    loop_checks
+        .values_mut()
+        .for_each(|check| check.dependence = None);
+    loop_checks.retain(|_, check| !check.places.is_empty());
+    loop_checks
 }
 
 /// Validates and compiles a model. The program compares all orders of a loop whose iterations store different values

@@ -127,7 +127,7 @@ fn compile_recursively(
         let packing = Packing::new(&program, 0..program.slots.len() as Cell);
         let symmetry = Symmetry::of(model, &program, &packing);
         program.loop_orders.orbits = Some(Arc::new(OrbitsOfModel { packing, symmetry }));
-        program.loop_orders.early_exits = program.early_exits();
+        program.frame[program.loop_orders.postpones_returns as usize] = 1;
     }
     program
 }
@@ -375,8 +375,8 @@ struct FrameLayout {
     functions: Vec<calls::FunctionAnalysis>,
     /// See [`LoopOrders::reorder_flag`].
     reorder_flag: Cell,
-    /// See [`LoopOrders::machine_code_flag`].
-    machine_code_flag: Cell,
+    /// See [`LoopOrders::postpones_returns`].
+    postpones_returns: Cell,
     /// See [`LoopOrders::orders`].
     orders: Vec<LoopOrder>,
     /// First of the cells that a recursive call saves.
@@ -421,7 +421,7 @@ impl FrameLayout {
         let functions = calls::FunctionAnalysis::analyse_all(model, &sizes, &mut next);
         let reorder_flag = next;
         next += 1;
-        let machine_code_flag = next;
+        let postpones_returns = next;
         next += 1;
         let orders = loop_orders(model, loop_checks, &mut next);
         let first_saved = next;
@@ -450,7 +450,7 @@ impl FrameLayout {
             multisets,
             functions,
             reorder_flag,
-            machine_code_flag,
+            postpones_returns,
             orders,
             first_saved,
             frame,
@@ -475,10 +475,9 @@ impl<'a> Compiler<'a> {
             loop_orders: LoopOrders {
                 orders: layout.orders,
                 reorder_flag: layout.reorder_flag,
-                machine_code_flag: layout.machine_code_flag,
+                postpones_returns: layout.postpones_returns,
                 orbits: None,
                 provisional: Vec::new(),
-                early_exits: Vec::new(),
             },
             number_bits: model.number_bits(),
             ..Program::default()

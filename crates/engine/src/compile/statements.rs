@@ -172,9 +172,10 @@ impl Compiler<'_> {
                 order: number as u32,
             });
         }
+        let has_exit = self.watched_exits.len() > outer_exits;
         match self.uses_loop_order {
-            Some(false) => self.repeat(id, cost, |c| c.emit_iteration(body)),
-            Some(true) => self.repeat_in_order(id, &order, |c| c.emit_iteration(body)),
+            Some(false) => self.repeat(id, cost, |c| c.emit_iteration(body, has_exit)),
+            Some(true) => self.repeat_in_order(id, &order, |c| c.emit_iteration(body, has_exit)),
             None => {
                 let (reordered, end) = (self.code.new_label(), self.code.new_label());
                 let line = self.code.line;
@@ -186,27 +187,27 @@ impl Compiler<'_> {
                     reordered,
                 );
                 self.uses_loop_order = Some(false);
-                self.repeat(id, cost, |c| c.emit_iteration(body));
+                self.repeat(id, cost, |c| c.emit_iteration(body, has_exit));
                 self.code.emit_jump(end);
                 self.code.bind_label(reordered);
                 self.code.line = line;
                 self.uses_loop_order = Some(true);
-                self.repeat_in_order(id, &order, |c| c.emit_iteration(body));
+                self.repeat_in_order(id, &order, |c| c.emit_iteration(body, has_exit));
                 self.code.bind_label(end);
                 self.uses_loop_order = None;
             }
         }
         self.watched_places.truncate(outer_count);
-        if self.watched_exits.len() > outer_exits {
+        if has_exit {
             let exit = self.watched_exits.pop();
             self.emit_end_of_watched_loop(exit.and_then(|exit| exit.returned));
         }
     }
 
-    /// Emits an iteration of a watched loop.
-    fn emit_iteration(&mut self, body: &[Stmt]) {
+    /// Emits an iteration of a watched loop; `has_exit` is true if its early exits are watched.
+    fn emit_iteration(&mut self, body: &[Stmt], has_exit: bool) {
         let next = self.code.new_label();
-        if let Some(exit) = self.watched_exits.last_mut() {
+        if let (Some(exit), true) = (self.watched_exits.last_mut(), has_exit) {
             exit.next_iteration = Some(next);
         }
         self.emit_block(body);
@@ -232,8 +233,8 @@ impl Compiler<'_> {
         self.code.bind_label(continue_label);
     }
 
-    /// Emits what a return needs that leaves watched loops. Machine code runs the remaining iterations of loops that
-    /// only return one value: if one of them fails, the interpreter compares all orders.
+    /// Emits what a return needs that leaves watched loops. Loops that only return one value run their
+    /// remaining iterations first: if one of these fails, the interpreter compares all orders.
     pub(super) fn emit_watched_exits(&mut self) {
         let exits = self.watched_exits.clone();
         let innermost = exits.last().and_then(|exit| exit.next_iteration);
@@ -241,7 +242,7 @@ impl Compiler<'_> {
         if let (Some(next), Some(returned)) = (innermost, returned) {
             let (zero, one) = (self.code.constant(0).cell, self.code.constant(1).cell);
             let interpreted = self.code.new_label();
-            let flag = self.code.program.loop_orders.machine_code_flag;
+            let flag = self.code.program.loop_orders.postpones_returns;
             self.code
                 .emit_jump_if(Comparison::Equal, flag, zero, interpreted);
             for cell in returned {
@@ -261,12 +262,15 @@ impl Compiler<'_> {
         let violation = self.code.violation_index(&Violation::limit(format!(
             "the order of a loop over a scalarset matters: {reason}"
         )));
+        let is_early_exit = trigger != OrderTrigger::EveryRun;
         let checks = &mut self.code.program.loop_orders.provisional;
-        if checks.iter().all(|check| check.violation != violation) {
-            checks.push(ProvisionalCheck {
+        // Loops may share a reason.
+        match checks.iter_mut().find(|check| check.violation == violation) {
+            Some(check) => check.is_early_exit |= is_early_exit,
+            None => checks.push(ProvisionalCheck {
                 violation,
-                is_early_exit: trigger != OrderTrigger::EveryRun,
-            });
+                is_early_exit,
+            }),
         }
         Op::Disagree { order, violation }
     }

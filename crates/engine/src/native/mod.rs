@@ -168,9 +168,6 @@ impl Native {
         threads: usize,
         cancelled: &AtomicBool,
     ) -> Option<Native> {
-        let mut program = program.clone();
-        program.frame[program.loop_orders.machine_code_flag as usize] = 1;
-        let program = &program;
         let packing = &view.packing;
         let has_word_count = with_words!(packing.words, _W, ()).is_some();
         if !has_word_count || packing.words == 0 {

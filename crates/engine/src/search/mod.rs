@@ -30,6 +30,7 @@ use crate::store::{hash, Store, MAX_STATES};
 use crate::view::View;
 use batch::Workspace;
 use checkpoint::Checkpoints;
+pub(crate) use checkpoint::{component_of_attempt, AttemptSink};
 pub use checkpoint::{CheckpointError, CheckpointErrorKind, CheckpointSink};
 use frontier::Frontier;
 use machine_code::{MachineCode, Work};

@@ -96,7 +96,7 @@ impl AsymmetryAnalysis<'_> {
                 }
                 None => false,
             };
-// An `assume` of one value comes before the return of another one, or after it.
+            // An `assume` of one value comes before the return of another one, or after it.
             let has_other_event =
                 scalarset_loop.can_fail || scalarset_loop.has_cover || scalarset_loop.has_assume;
             if !is_same || has_effect || has_other_event {

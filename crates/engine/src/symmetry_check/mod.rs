@@ -30,6 +30,10 @@ use symbolic::{constant, PathStep, ResolvedPlace, SymbolicValue, UNDEFINE};
 /// Beyond the limit, no scalarset counts as symmetric.
 const MAX_NODES: usize = 1 << 20;
 
+/// Maximum number of orders of a loop that is executed in every order: the orders of five values. A search without the
+/// symmetry of more values visits more states, but takes less time for each.
+const MAX_TESTED_ORDERS: u64 = 120;
+
 /// An asymmetric use of scalarsets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AsymmetricUse {
@@ -279,13 +283,15 @@ impl AsymmetryAnalysis<'_> {
         block.iter().for_each(|s| self.analyse_stmt(s));
     }
 
-    /// Analyses code that contains `body` and runs repeatedly.
-    fn analyse_loop_body(&mut self, body: &[Stmt], f: impl Fn(&mut Self)) {
-        let replaces_elements = self.replaces_elements(body);
-        self.analyse_repeated(&f);
-        if replaces_elements {
-            // The first statements of a later iteration follow the last ones.
+    /// Analyses code that runs repeatedly. The first statements of an iteration follow the last ones of the previous
+    /// iteration, so the analysis is repeated until it changes nothing. Each pass only adds knowledge.
+    fn analyse_loop_body(&mut self, f: impl Fn(&mut Self)) {
+        loop {
+            let before = self.slots.snapshot();
             self.analyse_repeated(&f);
+            if self.slots.snapshot() == before || self.nodes >= MAX_NODES {
+                return;
+            }
         }
     }
 
@@ -321,18 +327,16 @@ impl AsymmetryAnalysis<'_> {
             }
             Stmt::If(condition, then, otherwise) => self.analyse_if(condition, then, otherwise),
             Stmt::For(id, body) => {
-                self.analyse_loop(*id, |w| {
-                    w.analyse_loop_body(body, |w| w.analyse_block(body))
-                });
+                self.analyse_loop(*id, |w| w.analyse_loop_body(|w| w.analyse_block(body)));
             }
             Stmt::ForSteps(id, steps, body) => {
                 self.analyse_steps(steps);
                 self.begin_lifetime(*id);
-                self.analyse_loop_body(body, |w| w.analyse_block(body));
+                self.analyse_loop_body(|w| w.analyse_block(body));
             }
             Stmt::While(condition, body, _) => {
                 self.record_possible_failure();
-                self.analyse_loop_body(body, |w| {
+                self.analyse_loop_body(|w| {
                     w.analyse_expr(condition);
                     w.analyse_block(body);
                 });
@@ -435,8 +439,7 @@ impl AsymmetryAnalysis<'_> {
         let depends_on_others =
             |a: &Access| self.may_overlap(&a.resolved, &resolved) && !is_own_element(a);
         let depends_on_others = inner_loop.accesses.iter().any(depends_on_others);
-        let mut sets = Vec::new();
-        scalarsets_in(self.model, self.model.type_of_place(to), &mut sets);
+        let sets = self.sets_of_element_order(to);
         if depends_on_others && !sets.is_empty() {
             let name = self.model.spell(to);
             let reason =
@@ -548,10 +551,7 @@ impl AsymmetryAnalysis<'_> {
                 self.report(sets, reason, AsymmetryLocation::Loop(id));
                 (Vec::new(), None)
             }
-            // A condition is evaluated in every state, which takes too long in every order.
-            OrderVerdict::Undecided(dependence)
-                if self.in_condition && dependence.trigger == OrderTrigger::EveryRun =>
-            {
+            OrderVerdict::Undecided(dependence) if !self.is_testable(&sets, dependence.trigger) => {
                 self.report(sets, dependence.reason, AsymmetryLocation::Loop(id));
                 (Vec::new(), None)
             }
@@ -561,6 +561,19 @@ impl AsymmetryAnalysis<'_> {
         let check = self.loop_checks.entry(id).or_default();
         check.merge(places, dependence);
         self.merge_inner_loop(inner_loop);
+    }
+
+    /// True if a search can test all orders of a loop over these scalarsets, in each step in which the order may matter.
+    fn is_testable(&self, sets: &[TypeId], trigger: OrderTrigger) -> bool {
+        let size = |set: &TypeId| match self.model.ty(*set) {
+            Type::Scalarset(size) => u64::from(*size),
+            _ => 1,
+        };
+        let mut sizes = sets.iter().flat_map(|set| 1..=size(set));
+        let orders = sizes.try_fold(1u64, u64::checked_mul);
+        // A failure occurs once. A condition is evaluated in every state, which takes too long in every order.
+        trigger == OrderTrigger::ReturnOrFailure
+            || !self.in_condition && orders.is_some_and(|orders| orders <= MAX_TESTED_ORDERS)
     }
 
     /// Spells a place for messages, with `[..]` for each index.
@@ -613,6 +626,7 @@ impl AsymmetryAnalysis<'_> {
 
     /// Brings an alias into scope.
     fn bind_alias(&mut self, id: VariableId, place: &Place) {
+        self.report_number_use(place);
         self.analyse_indices(place);
         // Guard and body of a rule bind its aliases to the same places.
         self.places[id.index()] = Some(self.resolve_alias(place, Some(id), 0));
@@ -722,13 +736,16 @@ impl AsymmetryAnalysis<'_> {
         match e {
             Expr::Int(_) | Expr::Bool(_) | Expr::Label(..) | Expr::Undefined(_) => {}
             Expr::Read(place) => {
-                self.report_slot_use(place.variable, "it is used as a number");
+                self.report_number_use(place);
                 if self.model.undefined && self.model.variable(place.variable).role != Role::Bound {
                     self.record_possible_failure();
                 }
                 self.record_access(place, Effect::Read);
             }
-            Expr::Peek(place) | Expr::IsUndefined(place) => self.record_access(place, Effect::Read),
+            Expr::Peek(place) | Expr::IsUndefined(place) => {
+                self.report_number_use(place);
+                self.record_access(place, Effect::Read);
+            }
             Expr::Line(_, a) | Expr::Not(a) | Expr::IsMember(a, _) => self.analyse_expr(a),
             Expr::Table(_, a) | Expr::Negate(a) | Expr::Convert(_, a) => {
                 self.record_possible_failure();
@@ -784,8 +801,7 @@ impl AsymmetryAnalysis<'_> {
             Expr::Count(id, place, a) => {
                 self.record_access(place, Effect::Read);
                 self.bind_slot_number(*id, place);
-                let mut sets = Vec::new();
-                scalarsets_in(self.model, self.model.type_of_place(place), &mut sets);
+                let sets = self.sets_of_element_order(place);
                 self.analyse_claim(*id, sets, a);
             }
         }
@@ -806,6 +822,7 @@ impl AsymmetryAnalysis<'_> {
                     (parameter, None, self.symbolic_value(e))
                 }
                 Argument::Place(place) => {
+                    self.report_number_use(place);
                     self.analyse_indices(place);
                     self.bindings += 1;
                     let resolved = self.resolve_alias(place, Some(parameter), self.bindings);
@@ -823,13 +840,12 @@ impl AsymmetryAnalysis<'_> {
             return;
         }
         let mut assigned = Vec::new();
-        let mut recursive = false;
-        crate::visit::block(&function.body, &mut |node| match node {
-            crate::visit::Node::Target(place) => assigned.push(place.variable),
-            crate::visit::Node::Expr(Expr::Call(inner, _))
-            | crate::visit::Node::Stmt(Stmt::Call(inner, _)) => recursive |= *inner == id,
-            _ => {}
+        crate::visit::block(&function.body, &mut |node| {
+            if let crate::visit::Node::Target(place) = node {
+                assigned.push(place.variable);
+            }
         });
+        let recursive = crate::visit::called_functions(model, &function.body).contains(&id);
         for (parameter, place, value) in bound {
             if place.is_none() || !recursive {
                 self.begin_lifetime(parameter);
@@ -843,7 +859,7 @@ impl AsymmetryAnalysis<'_> {
         self.calls.push(id);
         match recursive {
             // A nested call runs the body again.
-            true => self.analyse_loop_body(&function.body, |w| w.analyse_block(&function.body)),
+            true => self.analyse_loop_body(|w| w.analyse_block(&function.body)),
             false => self.analyse_block(&function.body),
         }
         self.calls.pop();

@@ -5,11 +5,16 @@
 //! An insertion takes the first free slot. Stored multisets have their free slots at the end, so after a single removal
 //! the first free slot is that of the removed element: the slot number then names the inserted element, and all other
 //! slot numbers keep their elements. After several removals, the inserted element takes the slot with the smallest
-//! number. A slot number must not be used from then on.
+//! number. A slot number must not be used from then on. The same holds after an insertion by a loop over a scalarset,
+//! whose order selects the element that takes the free slot, and for elements that contain multisets, whose slot numbers
+//! name nothing in another element.
+//!
+//! The order of elements depends on a scalarset if they hold its values, or arrays that it indexes, or if a loop over
+//! it inserts elements ([`inserting_sets`]).
 
 use super::symbolic::{PathStep, ResolvedPlace, SymbolicValue};
-use super::{scalarsets_in, AsymmetryAnalysis, AsymmetryLocation};
-use crate::model::{Expr, FunctionId, Model, Place, Role, Stmt, Type, TypeId, VariableId};
+use super::{is_scalarset, scalarsets_in, AsymmetryAnalysis, AsymmetryLocation};
+use crate::model::{Expr, Model, Place, Role, Stmt, Type, TypeId, VariableId};
 use crate::visit::{self, Node};
 use std::collections::BTreeMap;
 
@@ -19,10 +24,12 @@ pub(super) struct Slots {
     by_variable: Vec<Option<Slot>>,
     /// Removals of the current step so far.
     removals: Removals,
+    /// Scalarsets of loops that insert elements; see [`inserting_sets`].
+    inserting_sets: Vec<TypeId>,
 }
 
 /// Removals from multisets that a step may have carried out, by the variable that contains the multiset.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq)]
 pub(super) struct Removals(BTreeMap<VariableId, RemovalCount>);
 
 /// Number of removals from the multisets of a variable.
@@ -43,7 +50,7 @@ impl Removals {
         }
     }
 
-    /// Adds a removal.
+    /// Adds removals.
     fn add(&mut self, root: VariableId, count: RemovalCount) {
         let next = |known: &mut RemovalCount| *known = RemovalCount::Any;
         self.0.entry(root).and_modify(next).or_insert(count);
@@ -54,7 +61,7 @@ impl Removals {
 struct Slot {
     /// Multiset whose slots the number counts.
     multiset: ResolvedPlace,
-    /// The scalarsets by whose values the multiset is sorted.
+    /// The scalarsets on whose values the order of the elements depends.
     sets: Vec<TypeId>,
     /// True if another element may occupy the slot now.
     stale: bool,
@@ -66,6 +73,16 @@ impl Slots {
         Slots {
             by_variable: model.variables.iter().map(|_| None).collect(),
             removals: Removals::default(),
+            inserting_sets: inserting_sets(model),
+        }
+    }
+
+    /// Knowledge that repeated code can change: the removals so far, and the slot numbers that must not be used.
+    pub fn snapshot(&self) -> SlotSnapshot {
+        let is_stale = |slot: &Option<Slot>| slot.as_ref().is_some_and(|slot| slot.stale);
+        SlotSnapshot {
+            removals: self.removals.clone(),
+            stale: self.by_variable.iter().map(is_stale).collect(),
         }
     }
 
@@ -91,13 +108,18 @@ impl Slots {
 }
 
 impl AsymmetryAnalysis<'_> {
+    /// Scalarsets on whose values the order of a multiset's elements depends.
+    pub(super) fn sets_of_element_order(&self, multiset: &Place) -> Vec<TypeId> {
+        let mut sets = self.slots.inserting_sets.clone();
+        sets_of_order(self.model, self.model.type_of_place(multiset), &mut sets);
+        sets
+    }
+
     /// Records that a variable takes the slot numbers of a multiset.
     pub(super) fn bind_slot_number(&mut self, id: VariableId, multiset: &Place) {
-        let mut sets = Vec::new();
-        scalarsets_in(self.model, self.model.type_of_place(multiset), &mut sets);
         let slot = Slot {
             multiset: self.resolve_alias(multiset, None, 0),
-            sets,
+            sets: self.sets_of_element_order(multiset),
             stale: false,
         };
         self.slots.by_variable[id.index()] = Some(slot).filter(|slot| !slot.sets.is_empty());
@@ -111,8 +133,16 @@ impl AsymmetryAnalysis<'_> {
                 true => "another element may occupy the slot by then",
                 false => reason,
             };
-            let reason = format!("{reason}, and `{name}` is sorted by values of a scalarset");
+            let reason = format!("{reason}, and the order in `{name}` depends on a scalarset");
             self.report(sets, reason, AsymmetryLocation::Slot(id));
+        }
+    }
+
+    /// Reports a place that is a slot number, for uses of its value.
+    pub(super) fn report_number_use(&mut self, place: &Place) {
+        let ResolvedPlace { root, path } = self.resolve(place);
+        if path.is_empty() {
+            self.report_slot_use(root, "it is used as a number");
         }
     }
 
@@ -196,7 +226,9 @@ impl AsymmetryAnalysis<'_> {
     /// Records the removal of one element from a multiset, or of `any_number`.
     pub(super) fn record_removal(&mut self, multiset: &Place, any_number: bool) {
         let root = self.resolve(multiset).root;
-        let count = match any_number {
+        // Slot numbers of a multiset in the removed element name nothing in its successor.
+        let is_nested = contains_nested_multisets(self.model, self.model.variable(root).ty, false);
+        let count = match any_number || is_nested {
             true => RemovalCount::Any,
             false => RemovalCount::One,
         };
@@ -209,7 +241,14 @@ impl AsymmetryAnalysis<'_> {
         // The place of a recursive function's alias parameter is unknown.
         let unknown = |&id: &VariableId| self.model.variable(id).role == Role::Alias;
         let removals = &self.slots.removals.0;
-        if removals.get(&root) == Some(&RemovalCount::Any)
+        // The order of a loop selects the element that takes a free slot.
+        let is_in_order = self.loops.is_empty();
+        let fills_known_slot = match removals.get(&root) {
+            Some(RemovalCount::Any) => false,
+            Some(RemovalCount::One) => is_in_order,
+            None => true,
+        };
+        if !fills_known_slot
             || removals.keys().any(unknown)
             || unknown(&root) && !removals.is_empty()
         {
@@ -237,38 +276,75 @@ impl AsymmetryAnalysis<'_> {
                 slot.multiset.root == root || unknown(root) || unknown(slot.multiset.root);
         }
     }
+}
 
-    /// True if code that runs repeatedly may replace elements between its last statements and its first ones.
-    pub(super) fn replaces_elements(&self, body: &[Stmt]) -> bool {
-        if self.slots.by_variable.iter().all(Option::is_none) {
-            return false;
+/// Knowledge about slots at a statement.
+#[derive(PartialEq)]
+pub(super) struct SlotSnapshot {
+    /// Removals so far.
+    removals: Removals,
+    /// Per variable: true if it holds a slot number that must not be used.
+    stale: Vec<bool>,
+}
+
+/// Appends the scalarsets on which the order of a type's values depends: those whose values it holds, and those that
+/// index its arrays.
+fn sets_of_order(model: &Model, ty: TypeId, sets: &mut Vec<TypeId>) {
+    match model.ty(ty) {
+        Type::Array { index, element } => {
+            scalarsets_in(model, *index, sets);
+            sets_of_order(model, *element, sets);
         }
-        let (mut frees, mut fills, mut stores) = (false, false, false);
-        let mut called: Vec<FunctionId> = Vec::new();
-        let mut scan = |block: &[Stmt], called: &mut Vec<FunctionId>| {
-            visit::block(block, &mut |node| match node {
-                Node::Stmt(Stmt::Remove(..) | Stmt::RemoveWhere(..)) => frees = true,
-                Node::Stmt(Stmt::Insert(..)) => fills = true,
-                Node::Stmt(Stmt::Assign(to, _) | Stmt::Clear(to) | Stmt::Undefine(to)) => {
-                    stores |= (self.model).holds_multiset(self.model.type_of_place(to));
-                }
-                Node::Stmt(Stmt::Call(id, _)) | Node::Expr(Expr::Call(id, _))
-                    if !called.contains(id) =>
-                {
-                    called.push(*id);
-                }
-                _ => {}
-            });
-        };
-        scan(body, &mut called);
-        let mut scanned = 0;
-        while scanned < called.len() {
-            scan(
-                &self.model.functions[called[scanned].index()].body,
-                &mut called,
-            );
-            scanned += 1;
-        }
-        frees && fills || stores
+        Type::Multiset { element, .. } => sets_of_order(model, *element, sets),
+        Type::Record(fields) => fields.iter().for_each(|f| sets_of_order(model, f.1, sets)),
+        _ => scalarsets_in(model, ty, sets),
     }
+}
+
+/// True if elements of a multiset contain multisets. `within` is true if the type itself occurs in elements.
+fn contains_nested_multisets(model: &Model, ty: TypeId, within: bool) -> bool {
+    match model.ty(ty) {
+        Type::Multiset { element, .. } => {
+            within || contains_nested_multisets(model, *element, true)
+        }
+        Type::Array { element, .. } => contains_nested_multisets(model, *element, within),
+        Type::Record(fields) => {
+            (fields.iter()).any(|f| contains_nested_multisets(model, f.1, within))
+        }
+        _ => false,
+    }
+}
+
+/// Scalarsets of loops that may insert elements into multisets, in rules and functions. Until the end of the step, the
+/// order of such elements is that of the loop. Assignments may copy them to any multiset.
+fn inserting_sets(model: &Model) -> Vec<TypeId> {
+    let mut sets = Vec::new();
+    let bodies = model.rules.iter().map(|rule| &rule.body);
+    let bodies = bodies.chain(model.functions.iter().map(|function| &function.body));
+    for body in bodies {
+        visit::block(body, &mut |node| {
+            if let Node::Stmt(Stmt::For(id, body)) = node {
+                if may_insert(model, body) {
+                    scalarsets_in(model, model.variable(*id).ty, &mut sets);
+                }
+            }
+        });
+    }
+    debug_assert!(sets.iter().all(|&set| is_scalarset(model, set)));
+    sets
+}
+
+/// True if statements, or functions that they call, may insert elements into a multiset.
+fn may_insert(model: &Model, body: &[Stmt]) -> bool {
+    let called = visit::called_functions(model, body);
+    let bodies = called
+        .iter()
+        .map(|id| &model.functions[id.index()].body[..]);
+    bodies.chain([body]).any(|block| {
+        let mut inserts = false;
+        visit::block(block, &mut |node| {
+            inserts |= matches!(node, Node::Stmt(Stmt::Insert(..)));
+        });
+        inserts
+    })
 }

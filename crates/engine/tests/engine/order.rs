@@ -137,7 +137,10 @@ fn observable_slot_numbers_are_asymmetric() {
     for comparison in ["=", "!="] {
         let claim = format!("!isundefined(got) -> got {comparison} q");
         let text = model("", &slot_pair_rule("i < j", "got := m[i];"), &claim);
-        assert_asymmetric(&text, "it is used as a number, and `m` is sorted");
+        assert_asymmetric(
+            &text,
+            "it is used as a number, and the order in `m` depends on a scalarset",
+        );
         // The inserted element takes the slot of the first one removed.
         let body = "alias x: m[i] do got := x; end; multisetremove(i, m); multisetremove(j, m);
             multisetadd(q, m); if multisetcount(k: m, k = i) = 1 then got := q; else undefine got; end;";
@@ -261,6 +264,80 @@ fn order_that_matters_loses_symmetry() {
         "{:?}",
         report.outcome
     );
+}
+
+/// Two loops return early, and only the order of one matters: the other scalarset keeps its symmetry.
+#[test]
+fn only_the_scalarset_whose_order_matters_loses_symmetry() {
+    let text = "type A: scalarset(3); B: scalarset(2);
+        var a: array [A] of boolean; b: array [B] of boolean; last, other: B; done: boolean;
+        function any(): A; begin for n: A do if a[n] then return n; end; end; end;
+        function some(): B; begin for n: B do if b[n] then return n; end; end; end;
+        ruleset o: B do startstate begin
+          for n: A do a[n] := true; end;
+          for m: B do b[m] := true; end;
+          other := o; done := false;
+        end; end;
+        rule \"step\" !done ==> begin a[any()] := false; last := some(); done := true; end;
+        ruleset n: A do rule \"idle\" done ==> begin a[n] := !a[n]; end; end;";
+    let (report, warnings) = check_text(text, true);
+    assert!(warnings.is_empty(), "{warnings:?}");
+    assert_eq!(report.outcome, Outcome::Verified);
+    assert!(report.symmetric);
+    let [lost] = &report.lost_symmetry[..] else {
+        panic!("{:?}", report.lost_symmetry)
+    };
+    assert_eq!(lost.scalarsets, ["B"]);
+    assert!(
+        lost.reason.contains("in the order B_1, B_2 of"),
+        "{}",
+        lost.reason
+    );
+}
+
+/// More values have more orders than the search tries. It starts again, and names the loop.
+#[test]
+fn too_many_orders_lose_symmetry() {
+    let text = "type S: scalarset(7); var up: array [S] of boolean; q: S;
+        function any(): boolean;
+        begin for n: S do if up[n] then return true; end; end; return false; end;
+        startstate begin undefine q; end;
+        ruleset n: S do
+          rule \"choose\" isundefined(q) ==> begin q := n; up[n] := true; end;
+        end;
+        invariant \"none\" isundefined(q) | any();";
+    let (report, _) = check_text(text, true);
+    let (expected, _) = check_text(text, false);
+    assert!(matches!(expected.outcome, Outcome::Violated { .. }));
+    assert!(matches!(report.outcome, Outcome::Violated { .. }));
+    let [lost] = &report.lost_symmetry[..] else {
+        panic!("{:?}", report.lost_symmetry)
+    };
+    assert_eq!(lost.scalarsets, ["S"]);
+    assert!(lost.reason.contains("(line 3)"), "{}", lost.reason);
+}
+
+/// A loop in a guard is not tested in every state; a warning names it.
+#[test]
+fn loops_over_many_values_and_in_guards_are_reported() {
+    let model = |size: u32, guard: &str, action: &str| {
+        format!(
+            "type S: scalarset({size}); var up: array [S] of boolean; got: S;
+            function first(): S; begin for n: S do if up[n] then return n; end; end; return got; end;
+            startstate begin for n: S do up[n] := false; end; end;
+            ruleset n: S do rule \"up\" begin up[n] := !up[n]; end; end;
+            rule \"get\" {guard} ==> begin {action} end;"
+        )
+    };
+    for (size, guard, action) in [
+        (6, "isundefined(got)", "got := first();"),
+        (2, "first() = got", "undefine got;"),
+    ] {
+        let (report, warnings) = check_text(&model(size, guard, action), true);
+        assert!(!report.symmetric && report.lost_symmetry.is_empty());
+        let reason = "it returns at the first value that satisfies a condition";
+        assert!(warnings[0].contains(reason), "{warnings:?}");
+    }
 }
 
 /// An iteration that fails keeps later ones from running: the model must fail in each state of the orbit, or not at all.
