@@ -361,8 +361,8 @@ pub(crate) struct LoopOrders {
     pub orders: Vec<LoopOrder>,
     /// Cell that is 1 while these loops take their order from the cells of `orders`, else 0.
     pub reorder_flag: Cell,
-    /// Cell that is 1 while a return of the only value that a loop can return waits for the end of the loop, else 0. All
-    /// iterations then run, and one that fails is found whatever the order.
+    /// Cell that is 1 while a return of the only value that a loop can return waits for the end of the loop, else 0.
+    /// All iterations then run, and one that fails is found whatever the order.
     pub postpones_returns: Cell,
     /// Orbits of the whole state; given if `orders` is not empty.
     pub orbits: Option<std::sync::Arc<dyn Orbits>>,
@@ -591,8 +591,8 @@ impl Packing {
 }
 
 impl Program {
-    /// Early exits of the loops that the code from `entry` runs: for each order, its index into [`LoopOrders::orders`] and
-    /// an instruction that checks the exit. A fault may be an early exit of each of these loops.
+    /// Early exits of the loops that the code from `entry` runs: for each order, its index into [`LoopOrders::orders`]
+    /// and an instruction that checks the exit. A fault may be an early exit of each of these loops.
     pub fn early_exits(&self, entry: u32) -> Vec<(u32, u32)> {
         let checks = &self.loop_orders.provisional;
         if checks.is_empty() {

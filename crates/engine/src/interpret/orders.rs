@@ -112,8 +112,8 @@ struct Trial<'t> {
 
 impl Machine<'_> {
     /// Completes a run in which the order of a loop may have mattered: repeats the part as the model states it, with
-    /// returns that end their loops, and then in every order of the scalarsets on which its result may depend. The caller
-    /// has removed the notes of the first run.
+    /// returns that end their loops, and then in every order of the scalarsets on which its result may depend. The
+    /// caller has removed the notes of the first run.
     /// Returns the verdict of the run in the order of the model; a fault if results differ.
     #[cold]
     pub(super) fn settle_orders(

@@ -6,8 +6,8 @@
 //! the first free slot is that of the removed element: the slot number then names the inserted element, and all other
 //! slot numbers keep their elements. After several removals, the inserted element takes the slot with the smallest
 //! number. A slot number must not be used from then on. The same holds after an insertion by a loop over a scalarset,
-//! whose order selects the element that takes the free slot, and for elements that contain multisets, whose slot numbers
-//! name nothing in another element.
+//! whose order selects the element that takes the free slot, and for elements that contain multisets, whose slot
+//! numbers name nothing in another element.
 //!
 //! The order of elements depends on a scalarset if they hold its values, or arrays that it indexes, or if a loop over
 //! it inserts elements ([`inserting_sets`]).

@@ -37,7 +37,9 @@ fn element_with_a_multiset_is_replaced() {
         r#"type S: scalarset(2); bag: multiset [2] of S; rec: record b: bag; end;
 var out: multiset [2] of rec; owner, other, last: S; done: boolean;
 ruleset o: S do startstate var r: rec; begin
-  owner := o; for n: S do if n != o then other := n; end; multisetadd(n, r.b); end; multisetadd(r, out); done := false; end; end;
+  owner := o; for n: S do if n != o then other := n; end; multisetadd(n, r.b); end;
+  multisetadd(r, out); done := false;
+end; end;
 choose i: out do choose j: out[i].b do
   rule "replace" !done & out[i].b[j] = owner ==>
   var r: rec;
@@ -100,7 +102,9 @@ fn numbers_are_inserted_by_a_loop() {
         r#"type S: scalarset(2);
 var bag: multiset [3] of 0..3; rank: array [S] of 0..3; owner: S; last: 0..3; done: boolean;
 ruleset o: S do startstate begin
-  owner := o; for n: S do rank[n] := 2; if n = o then rank[n] := 1; end; end; multisetadd(0, bag); last := 0; done := false; end; end;
+  owner := o; for n: S do rank[n] := 2; if n = o then rank[n] := 1; end; end;
+  multisetadd(0, bag); last := 0; done := false;
+end; end;
 choose i: bag do
   rule "replace" !done ==>
   begin
