@@ -162,9 +162,20 @@ pub fn trace(report: &Report) -> Option<&Trace> {
     }
 }
 
-/// Verdict as text; a violation comes with the rules that lead to it, and with the chart of recognised messages.
-/// `charts` is the form of the chart.
+/// Verdict as text; a violation comes with the rules that lead to it, and with the chart of recognised messages. Names
+/// the scalarsets whose symmetry was given up. `charts` is the form of the chart.
 pub fn text(model: &Model, report: &Report, charts: &Text) -> String {
+    let mut text = outcome_text(model, report, charts);
+    for lost in &report.lost_symmetry {
+        let names = lost.scalarsets.iter().map(|name| format!("`{name}`"));
+        let names = names.collect::<Vec<_>>().join(" and ");
+        let _ = writeln!(text, "  symmetry of {names} is not used: {}", lost.reason);
+    }
+    text
+}
+
+/// Outcome as text; see [`text`].
+fn outcome_text(model: &Model, report: &Report, charts: &Text) -> String {
     let mut text = format!("{}: ", model.name);
     let counts = search_size(report);
     let (verdict, trace) = match &report.outcome {

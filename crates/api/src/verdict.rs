@@ -300,6 +300,9 @@ pub(crate) fn search_json(
         "properties": properties.map(|p| property(&p.property, &p.status)).collect::<Vec<_>>(),
         "counterexample": example,
     });
+    if !report.lost_symmetry.is_empty() {
+        entry["lost_symmetry"] = json!(report.lost_symmetry);
+    }
     if let Some(walks) = &report.walks {
         entry["walks"] = json!(walks);
     }

@@ -1,7 +1,7 @@
 //! The checker beside Rumur, one thread each, in the same run. `cargo bench -p cohkit-check --bench peer -- WORD`
 //! measures the models whose names, written `TABLE/NAME`, contain the word.
 //!
-//! Rumur generates C, compiled here with `-O3`. Four tables:
+//! Rumur generates C, compiled here with `-O3`. Five tables:
 //!
 //! - *every state*: no symmetry reduction on either side, the same safety properties; the compilation of Rumur's C is
 //!   not timed. The table also shows the memory per state, by the search's own account and by the growth of the
@@ -10,6 +10,9 @@
 //!   runs alternate.
 //! - *symmetry*: from the start of the search to the verdict, ours exact, theirs in its default (heuristic);
 //!   compilation excluded on both sides.
+//! - *styles*: the models of `models/bench`, with symmetry on both sides, in processor time: our time from the file to
+//!   the verdict, relative to the same of Rumur and to its search alone. Rumur reads no multisets; those models are
+//!   measured for our side only.
 //! - *file to verdict*: small models as a user would check them, everything included, defaults on both sides.
 //!
 //! Both sides run equally often, and the fastest run counts. Without Rumur only our own speed is printed.
@@ -510,6 +513,107 @@ fn file_to_verdict(selection: &Selection, folder: &Path) {
     ratios.print_summary("compilation is in it on both sides");
 }
 
+/// Processor time of this process or of its children that have ended, in seconds.
+#[allow(unsafe_code)]
+fn processor_seconds(whose: libc::c_int) -> f64 {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the structure is writable, and all of its fields may be zero.
+    let usage = unsafe {
+        libc::getrusage(whose, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}
+
+/// Runs `work`, and returns its processor time with its result.
+fn in_processor_time<T>(whose: libc::c_int, work: impl FnOnce() -> T) -> Measurement<T> {
+    let start = processor_seconds(whose);
+    let result = work();
+    let seconds = processor_seconds(whose) - start;
+    Measurement { seconds, result }
+}
+
+/// Processor times of Rumur on one model, in seconds.
+struct ProcessorTimes {
+    /// From the file to the verdict, compilation included.
+    verdict: f64,
+    /// Search alone.
+    search: f64,
+    /// Number of states found.
+    states: u128,
+}
+
+/// Our processor time on a model of `models/bench`, from the file to the verdict, and the number of states: the least
+/// time of several runs.
+fn our_time(file: &Path) -> Measurement<u128> {
+    let run = |_| {
+        in_processor_time(libc::RUSAGE_SELF, || {
+            let text = std::fs::read_to_string(file).unwrap();
+            let model = read("model", &text, Dialect::Any);
+            let model = model.unwrap_or_else(|_| panic!("{file:?}")).model;
+            let report = search_up_to_symmetry(&model).result.report;
+            assert_eq!(report.outcome, Outcome::Verified, "{file:?}");
+            report.states
+        })
+    };
+    let runs = (0..RUNS_OF_SHORT_SEARCHES).map(run);
+    runs.reduce(Measurement::faster).unwrap()
+}
+
+/// Rumur's processor times on a model; `None` if it is missing or does not read the model.
+fn rumur_times(file: &Path, folder: &Path) -> Option<ProcessorTimes> {
+    let children = libc::RUSAGE_CHILDREN;
+    let preparation = in_processor_time(children, || Checker::of(file, &[], folder));
+    let checker = preparation.result?;
+    let runs = (0..RUNS_OF_SHORT_SEARCHES).map(|_| in_processor_time(children, || checker.run()));
+    let fastest = runs.reduce(Measurement::faster)?;
+    Some(ProcessorTimes {
+        verdict: preparation.seconds + fastest.seconds,
+        search: fastest.seconds,
+        states: fastest.result?.result.into(),
+    })
+}
+
+/// Prints the table *styles*.
+fn styles(selection: &Selection, folder: &Path) {
+    println!(
+        "{:22}{:>9}{:>11}{:>9}{:>11}{:>11}{:>9}{:>9}",
+        "styles", "orbits", "verdict", "theirs", "verdict", "search", "ratio", "ratio"
+    );
+    let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/bench");
+    let files = std::fs::read_dir(models).unwrap();
+    let mut files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+    files.sort();
+    let (mut verdicts, mut searches) = (Ratios::default(), Ratios::default());
+    for file in files {
+        let name = file.file_stem().unwrap().to_string_lossy().into_owned();
+        if !selection.selects("styles", &name) {
+            continue;
+        }
+        let ours = our_time(&file);
+        let comparison = match rumur_times(&file, folder) {
+            None => format!("{:>9}", "-"),
+            Some(theirs) => format!(
+                "{:>9}{:>9.4} s{:>9.4} s{:>9}{:>9}",
+                theirs.states,
+                theirs.verdict,
+                theirs.search,
+                verdicts.add(ours.seconds, theirs.verdict),
+                searches.add(ours.seconds, theirs.search),
+            ),
+        };
+        println!(
+            "{name:22}{:>9}{:>9.4} s{comparison}",
+            ours.result, ours.seconds
+        );
+    }
+    verdicts.print_summary("from the file to the verdict, in processor time, compilation included");
+    searches.print_summary(
+        "the same time of ours, compilation included, relative to Rumur's search without compilation",
+    );
+}
+
 /// The argument with which [`growth`] starts a process.
 const GROWTH: &str = "--growth";
 
@@ -524,5 +628,6 @@ fn main() {
     every_state(&selection, folder.path());
     two_threads(&selection);
     symmetry(&selection, folder.path());
+    styles(&selection, folder.path());
     file_to_verdict(&selection, folder.path());
 }

@@ -44,6 +44,7 @@ impl Builder {
                 agents: Vec::new(),
                 trace_renderer: None,
                 interchangeable: None,
+                ordered: Vec::new(),
                 deeply_nested: false,
             },
             unknown_labels: Vec::new(),

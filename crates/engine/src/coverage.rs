@@ -4,7 +4,7 @@ use crate::compile::{compile, Notes};
 use crate::explore::Explorer;
 use crate::model::{Model, Note, Number};
 use crate::program::RuleSelection;
-use crate::report::{independent_parts, Report};
+use crate::report::{independent_parts, without_symmetry, Report};
 use crate::search::Options;
 use crate::view::View;
 use rustc_hash::FxHashMap;
@@ -40,6 +40,7 @@ pub struct RuleCoverage {
 /// Keeps the states in memory, as the search does. Returns `None` if cancelled by [`Options::cancel`].
 /// The report must be that of [`crate::check`] on this model with these options.
 pub fn coverage(model: &Model, report: &Report, options: &Options) -> Option<Coverage> {
+    let model = &*without_symmetry(model, &report.lost_symmetry);
     let program = compile(model, Notes::Compiled);
     // Notes read variables that no rule needs, so parts are those of a program without notes.
     let parts = independent_parts(model, &compile(model, Notes::Omitted), options);

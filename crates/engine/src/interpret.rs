@@ -31,8 +31,8 @@ pub(crate) struct Machine<'a> {
     pub notes: Vec<(u32, Vec<Number>)>,
     /// Covers marked by [`Op::Cover`] so far.
     pub covered: Vec<bool>,
-    /// Loops whose iterations stored different values in one place in the last run: index into [`LoopOrders::orders`],
-    /// and the instruction that found it first.
+    /// Loops whose order may have mattered in the last run: index into [`LoopOrders::orders`], and the instruction that
+    /// found it first.
     disagreements: Vec<(u32, u32)>,
     /// Orders of loops with different results, if the last run failed for that reason.
     pub conflict: Option<Box<orders::Conflict>>,
@@ -163,15 +163,22 @@ impl<'a> Machine<'a> {
         self.run_code(CodePart::Claim, entry)
     }
 
-    /// Runs code from `entry` to its return. If iterations of a loop over a scalarset stored different values, the
-    /// results of all orders are compared.
+    /// Runs code from `entry` to its return. If the order of a loop over a scalarset may have mattered, the results of
+    /// all orders are compared.
     #[inline]
     fn run_code(&mut self, part: CodePart, entry: u32) -> Result<bool, Fault> {
         self.prepare(part);
+        let notes = self.notes.len();
         let verdict = self.execute(entry);
-        match self.disagreements.is_empty() {
+        // A fault may be an early exit of a loop. Notes must not come from iterations after a return.
+        let may_exit_early = (verdict.is_err() || !self.program.notes.is_empty())
+            && !self.program.loop_orders.provisional.is_empty();
+        match self.disagreements.is_empty() && !may_exit_early {
             true => verdict,
-            false => self.compare_orders(part, entry, verdict),
+            false => {
+                self.notes.truncate(notes);
+                self.settle_orders(part, entry, verdict)
+            }
         }
     }
 

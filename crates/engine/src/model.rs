@@ -85,6 +85,8 @@ pub struct Model {
     pub trace_renderer: Option<&'static dyn TraceRenderer>,
     /// Ranges that name interchangeable things, if any.
     pub interchangeable: Option<SymmetricType>,
+    /// Scalarsets that are not permuted: loops take their values in the order of their numbers.
+    pub ordered: Vec<TypeId>,
     /// True if expressions or statements are nested so deeply that recursion over them needs a large stack.
     pub deeply_nested: bool,
 }

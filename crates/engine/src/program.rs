@@ -4,7 +4,7 @@
 //! constants. Every operand of an [`Op`] is the index of a cell in the frame. Code therefore needs no addressing modes,
 //! and renaming slots only renames operands.
 
-use crate::model::{Model, Note, Number, Violation};
+use crate::model::{Model, Note, Number, TypeId, Violation};
 pub(crate) use crate::number::{Arithmetic, UNDEFINED};
 use rustc_hash::FxHashMap;
 
@@ -345,15 +345,29 @@ pub(crate) struct Properties {
     pub assumptions: Vec<u32>,
 }
 
-/// Orders of the loops whose iterations may store different values in one place.
+/// Check of loop orders that the search gives up, with the symmetry of the loop's scalarsets, if results differ.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ProvisionalCheck {
+    /// Index into [`Program::violations`] of the check's [`Op::Disagree`] instructions.
+    pub violation: u32,
+    /// True if the check belongs to early exits of a loop.
+    pub is_early_exit: bool,
+}
+
+/// Orders of the loops whose order may matter.
 #[derive(Clone, Default)]
 pub(crate) struct LoopOrders {
     /// Order of each type of loop variables.
     pub orders: Vec<LoopOrder>,
     /// Cell that is 1 while these loops take their order from the cells of `orders`, else 0.
     pub reorder_flag: Cell,
+    /// Cell that is 1 while a return of the only value that a loop can return waits for the end of the loop, else 0.
+    /// All iterations then run, and one that fails is found whatever the order.
+    pub postpones_returns: Cell,
     /// Orbits of the whole state; given if `orders` is not empty.
     pub orbits: Option<std::sync::Arc<dyn Orbits>>,
+    /// Checks that the search can give up.
+    pub provisional: Vec<ProvisionalCheck>,
 }
 
 /// A compiled model.
@@ -577,6 +591,51 @@ impl Packing {
 }
 
 impl Program {
+    /// Early exits of the loops that the code from `entry` runs: for each order, its index into [`LoopOrders::orders`]
+    /// and an instruction that checks the exit. A fault may be an early exit of each of these loops.
+    pub fn early_exits(&self, entry: u32) -> Vec<(u32, u32)> {
+        let checks = &self.loop_orders.provisional;
+        if checks.is_empty() {
+            return Vec::new();
+        }
+        let piece = self.piece(entry);
+        let mut code = (entry as usize..).zip(piece);
+        // A call may run any loop of a function.
+        let mut all_code = (0..).zip(&self.code);
+        let code: &mut dyn Iterator<Item = (usize, &Op)> =
+            match piece.iter().any(|op| matches!(op, Op::Call { .. })) {
+                true => &mut all_code,
+                false => &mut code,
+            };
+        let mut exits: Vec<(u32, u32)> = Vec::new();
+        for (instruction, op) in code {
+            let Op::Disagree { order, violation } = *op else {
+                continue;
+            };
+            let is_exit = |c: &ProvisionalCheck| c.violation == violation && c.is_early_exit;
+            if checks.iter().any(is_exit) && exits.iter().all(|known| known.0 != order) {
+                exits.push((order, instruction as u32));
+            }
+        }
+        exits
+    }
+
+    /// Scalarsets whose symmetry the search gives up if this instruction finds results that differ; empty if the
+    /// instruction is no such check.
+    pub fn provisional_sets(&self, instruction: u32) -> Vec<TypeId> {
+        let Op::Disagree { order, violation } = self.code[instruction as usize] else {
+            return Vec::new();
+        };
+        let is_provisional = |c: &ProvisionalCheck| c.violation == violation;
+        match self.loop_orders.provisional.iter().any(is_provisional) {
+            true => {
+                let members = &self.loop_orders.orders[order as usize].members;
+                members.iter().map(|member| member.1).collect()
+            }
+            false => Vec::new(),
+        }
+    }
+
     /// Sorts the multisets of a frame: elements before empty slots, the smallest first. Calls `changed` with each
     /// changed cell and its old value. Every state is sorted before it is packed.
     pub fn sort_multisets(&self, frame: &mut [Number], mut changed: impl FnMut(Cell, Number)) {

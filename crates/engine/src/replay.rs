@@ -47,11 +47,13 @@ pub fn replay_trace(
     if let Some(error) = model.validate().first() {
         return Err(error.to_string());
     }
-    let uniform_stores = match recorded.loops_checked {
+    let loop_checks = match recorded.loops_checked {
         true => crate::symmetry_check::asymmetric_uses(model).1,
         false => Default::default(),
     };
-    let program = compile_with_loop_checks(model, Notes::Compiled, uniform_stores);
+    // Checks that a search gives up, with the symmetry of the loop, end no trace.
+    let loop_checks = crate::report::without_dependences(loop_checks);
+    let program = compile_with_loop_checks(model, Notes::Compiled, loop_checks);
     let path = Path {
         start: recorded.start_index,
         rules: recorded.steps.iter().map(|step| step.rule_index).collect(),

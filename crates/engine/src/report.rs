@@ -2,16 +2,20 @@
 
 use crate::compile::{compile_with_node_limit, Notes, MAX_INSTRUCTIONS};
 use crate::components::{search_parts, split, Parts, Product};
-use crate::model::{Deadlock, Invariant, Model, ModelError, NamedType, Type, Violation};
+use crate::model::{Deadlock, Invariant, Model, ModelError, NamedType, Type, TypeId, Violation};
 use crate::program::{Op, Program};
-use crate::search::{omission_bound, CheckpointError, FailedCheck, Options, Path, Reason, Verdict};
+use crate::search::{
+    component_of_attempt, omission_bound, AttemptSink, CheckpointError, CheckpointSink,
+    FailedCheck, Options, Path, Reason, Verdict,
+};
 use crate::symmetry::Symmetry;
-use crate::symmetry_check::UniformStores;
+use crate::symmetry_check::{scalarsets_in, LoopChecks};
 use crate::trace::{trace_of_path, Trace};
 use crate::view::View;
 use cohkit_base::words::counted;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -48,6 +52,33 @@ pub struct Report {
     /// Statistics of random walks, if these replaced the search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub walks: Option<Box<Walks>>,
+    /// Scalarsets whose symmetry was given up during the search, with the reasons.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lost_symmetry: Vec<LostSymmetry>,
+}
+
+/// Scalarsets whose values a step distinguishes by the order of a loop. The search then does not use their symmetry.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct LostSymmetry {
+    /// The scalarsets.
+    #[serde(skip)]
+    pub sets: Vec<TypeId>,
+    /// Names of the scalarsets.
+    pub scalarsets: Vec<String>,
+    /// Loop with its line, two orders of its iterations, and the results that differ.
+    pub reason: String,
+}
+
+impl LostSymmetry {
+    /// Names the scalarsets.
+    fn new(model: &Model, sets: Vec<TypeId>, reason: String) -> LostSymmetry {
+        let name = |set: &TypeId| model.types[set.index()].name.clone();
+        LostSymmetry {
+            scalarsets: sets.iter().map(name).collect(),
+            sets,
+            reason,
+        }
+    }
 }
 
 /// Statistics of random walks. In a [`Report`] with walks, `states` are the states visited, `transitions` the rules
@@ -173,15 +204,85 @@ pub enum Status {
 /// # Errors
 /// All errors that [`Model::validate`] finds, or the error of a checkpoint.
 pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
-    let prepare = || {
-        let uniform_stores = stores_to_check(model, options);
-        let program = validate_and_compile(model, uniform_stores.clone(), options)
-            .map_err(CheckError::Model)?;
+    let mut lost_symmetry: Vec<LostSymmetry> = Vec::new();
+    loop {
+        let searched_model = without_symmetry(model, &lost_symmetry);
+        let attempt = lost_symmetry.len();
+        let sink = (options.checkpoint_sink).map(|sink| AttemptSink { sink, attempt });
+        let attempt_options = Options {
+            checkpoint_sink: sink.as_ref().map(|sink| sink as &dyn CheckpointSink),
+            ..*options
+        };
+        let result =
+            check_with_symmetry(&searched_model, &attempt_options).map_err(
+                |error| match error {
+                    CheckError::Checkpoint(error) => CheckError::Checkpoint(CheckpointError {
+                        component: component_of_attempt(attempt, error.component),
+                        ..error
+                    }),
+                    error => error,
+                },
+            )?;
+        match result {
+            Ok(report) => {
+                return Ok(Report {
+                    lost_symmetry,
+                    ..report
+                })
+            }
+            Err(lost) => lost_symmetry.push(lost),
+        }
+    }
+}
+
+/// A model in which scalarsets that have lost their symmetry are ordered.
+pub(crate) fn without_symmetry<'m>(
+    model: &'m Model,
+    lost_symmetry: &[LostSymmetry],
+) -> Cow<'m, Model> {
+    let mut searched_model = Cow::Borrowed(model);
+    if !lost_symmetry.is_empty() {
+        let sets = lost_symmetry.iter().flat_map(|lost| &lost.sets);
+        searched_model.to_mut().ordered.extend(sets);
+    }
+    searched_model
+}
+
+/// Scalarsets of loops whose order matters unless a search shows that it does not.
+pub(crate) fn possibly_lost_symmetry(model: &Model, options: &Options) -> Vec<LostSymmetry> {
+    let loop_checks = loops_to_check(model, options);
+    let lost = loop_checks.iter().filter_map(|(&variable, check)| {
+        let dependence = check.dependence.as_ref()?;
+        let mut sets = Vec::new();
+        scalarsets_in(model, model.variable(variable).ty, &mut sets);
+        let reason = format!(
+            "the order of a loop over a scalarset may matter: {}",
+            dependence.reason
+        );
+        Some(LostSymmetry::new(model, sets, reason))
+    });
+    lost.collect()
+}
+
+/// As [`check`]. Returns the scalarsets whose values a step distinguishes, if the search finds such a step by a check
+/// that a search without their symmetry does not need.
+fn check_with_symmetry(
+    model: &Model,
+    options: &Options,
+) -> Result<Result<Report, LostSymmetry>, CheckError> {
+    let prepare = |loop_checks: LoopChecks| {
+        let program =
+            validate_and_compile(model, loop_checks.clone(), options).map_err(CheckError::Model)?;
         let parts = independent_parts(model, &program, options);
-        Ok((uniform_stores, program, parts))
+        Ok((loop_checks, program, parts))
     };
-    let (uniform_stores, program, parts) = options.compile(prepare)?;
+    let (mut loop_checks, mut program, mut parts) =
+        options.compile(|| prepare(loops_to_check(model, options)))?;
     let symmetric = parts.views.iter().any(|view| view.symmetry.is_some());
+    if !symmetric && !loop_checks.is_empty() {
+        // Loops run in the order of the model.
+        (loop_checks, program, parts) = options.compile(|| prepare(LoopChecks::new()))?;
+    }
     let Product {
         verdict,
         states,
@@ -192,6 +293,18 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
         complete,
         memory,
     } = search_parts(&program, &parts, options).map_err(CheckError::Checkpoint)?;
+    if let Verdict::FailedCheck(FailedCheck::Fault(fault), path) = &verdict {
+        let sets = program.provisional_sets(fault.instruction);
+        if !sets.is_empty() {
+            // A trace has no step of a property.
+            let reason = trace_of_path(model, path, loop_checks).fault;
+            let reason = reason.unwrap_or_else(|| match program.explain(model, *fault) {
+                Ok(violation) => violation.to_string(),
+                Err(message) => message,
+            });
+            return Ok(Err(LostSymmetry::new(model, sets, reason)));
+        }
+    }
     let different = parts
         .representative
         .iter()
@@ -203,7 +316,7 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
         depth,
         symmetric,
     };
-    let outcome = outcome_of_verdict(model, &program, &verdict, search_size, uniform_stores);
+    let outcome = outcome_of_verdict(model, &program, &verdict, search_size, loop_checks);
     let properties = property_results(model, &program, &outcome, &verdict);
     // Equal parts were explored once.
     let explored = (components.iter().zip(&parts.representative).enumerate())
@@ -212,7 +325,7 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
     let omission_probability = options
         .hash_compaction
         .then(|| omission.sum::<f64>().min(1.0));
-    Ok(Report {
+    Ok(Ok(Report {
         omission_probability,
         outcome,
         states,
@@ -226,33 +339,42 @@ pub fn check(model: &Model, options: &Options) -> Result<Report, CheckError> {
         different,
         memory,
         walks: None,
-    })
+        lost_symmetry: Vec::new(),
+    }))
 }
 
-/// Stores of loops that a program checks at run time for dependence on the order of iterations; empty if symmetry is
-/// off.
-pub(crate) fn stores_to_check(model: &Model, options: &Options) -> UniformStores {
+/// Loops that a program checks at run time for dependence on the order of iterations; empty if symmetry is off.
+pub(crate) fn loops_to_check(model: &Model, options: &Options) -> LoopChecks {
     match options.symmetry {
         true => crate::symmetry_check::asymmetric_uses(model).1,
-        false => UniformStores::new(),
+        false => LoopChecks::new(),
     }
 }
 
+/// Loops that a program checks without giving up the symmetry of their scalarsets.
+pub(crate) fn without_dependences(mut loop_checks: LoopChecks) -> LoopChecks {
+    loop_checks
+        .values_mut()
+        .for_each(|check| check.dependence = None);
+    loop_checks.retain(|_, check| !check.places.is_empty());
+    loop_checks
+}
+
 /// Validates and compiles a model. The program compares all orders of a loop whose iterations store different values
-/// in a place of `uniform_stores`. If the results differ, it reports an exceeded limit.
+/// in a place of `loop_checks`. If the results differ, it reports an exceeded limit.
 ///
 /// # Errors
 /// All errors that [`Model::validate`] finds, or that the code would be too large.
 pub(crate) fn validate_and_compile(
     model: &Model,
-    uniform_stores: UniformStores,
+    loop_checks: LoopChecks,
     options: &Options,
 ) -> Result<Program, Vec<ModelError>> {
     let errors = model.validate();
     if !errors.is_empty() {
         return Err(errors);
     }
-    let program = compile_with_node_limit(model, Notes::Omitted, uniform_stores, options.max_nodes);
+    let program = compile_with_node_limit(model, Notes::Omitted, loop_checks, options.max_nodes);
     if program.code.len() > MAX_INSTRUCTIONS {
         return Err(vec![ModelError {
             location: format!("model `{}`", model.name),
@@ -292,19 +414,14 @@ pub(crate) fn outcome_of_verdict(
     program: &Program,
     verdict: &Verdict,
     search_size: SearchSize,
-    uniform_stores: UniformStores,
+    loop_checks: LoopChecks,
 ) -> Outcome {
     match verdict {
         Verdict::Holds => Outcome::Verified,
         Verdict::Undecided(reason) => Outcome::Undecided { reason: *reason },
-        Verdict::FailedCheck(failed_check, path) => violation_outcome(
-            model,
-            program,
-            failed_check,
-            path,
-            search_size,
-            uniform_stores,
-        ),
+        Verdict::FailedCheck(failed_check, path) => {
+            violation_outcome(model, program, failed_check, path, search_size, loop_checks)
+        }
     }
 }
 
@@ -459,7 +576,7 @@ fn violation_outcome(
     failed_check: &FailedCheck,
     path: &Path,
     search_size: SearchSize,
-    uniform_stores: UniformStores,
+    loop_checks: LoopChecks,
 ) -> Outcome {
     let (property, message) = match failed_check {
         FailedCheck::Invariant(index) => {
@@ -472,7 +589,7 @@ fn violation_outcome(
         }
         FailedCheck::Fault(fault) => match program.explain(model, *fault) {
             Ok(Violation { reason, limit, .. }) if limit => {
-                let trace = Box::new(trace_of_path(model, path, uniform_stores));
+                let trace = Box::new(trace_of_path(model, path, loop_checks));
                 return Outcome::Exceeded {
                     limit: trace.fault.clone().unwrap_or(reason),
                     trace,
@@ -509,7 +626,7 @@ fn violation_outcome(
     Outcome::Violated {
         property,
         message,
-        trace: Box::new(trace_of_path(model, path, UniformStores::new())),
+        trace: Box::new(trace_of_path(model, path, LoopChecks::new())),
     }
 }
 

@@ -7,8 +7,8 @@
 
 use crate::model::Model;
 use crate::report::{
-    outcome_of_verdict, property_results, stores_to_check, validate_and_compile, CheckError,
-    Report, SearchSize, Walks,
+    loops_to_check, outcome_of_verdict, possibly_lost_symmetry, property_results,
+    validate_and_compile, without_symmetry, CheckError, Report, SearchSize, Walks,
 };
 use crate::search::{walk, Options, WalkParameters, WalkResults};
 use crate::view::View;
@@ -37,9 +37,11 @@ pub fn simulate(
     simulation: &Simulation,
     options: &Options,
 ) -> Result<Report, CheckError> {
-    let uniform_stores = stores_to_check(model, options);
+    // A walk needs no symmetry: loops whose order may matter run in the order of the model.
+    let model = &*without_symmetry(model, &possibly_lost_symmetry(model, options));
+    let loop_checks = loops_to_check(model, options);
     let program =
-        validate_and_compile(model, uniform_stores.clone(), options).map_err(CheckError::Model)?;
+        validate_and_compile(model, loop_checks.clone(), options).map_err(CheckError::Model)?;
     let view = View::whole(&program, model.deadlock);
     let Simulation {
         seed,
@@ -67,7 +69,7 @@ pub fn simulate(
         depth: longest,
         symmetric: false,
     };
-    let outcome = outcome_of_verdict(model, &program, &verdict, search_size, uniform_stores);
+    let outcome = outcome_of_verdict(model, &program, &verdict, search_size, loop_checks);
     let source = |&number: &u32| program.rule(number).map(|rule| rule.source as usize);
     let sources = fired_rules.iter().filter_map(source);
     let fired_names: FxHashSet<&String> = sources.map(|source| &model.rules[source].name).collect();
@@ -101,5 +103,6 @@ pub fn simulate(
         memory,
         omission_probability: None,
         walks: Some(Box::new(walks)),
+        lost_symmetry: Vec::new(),
     })
 }

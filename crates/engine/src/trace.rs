@@ -5,7 +5,7 @@ use crate::interpret::{Fault, Machine};
 use crate::model::{Model, Note, Number, Piece};
 use crate::program::Program;
 use crate::search::{Path, NO_START};
-use crate::symmetry_check::UniformStores;
+use crate::symmetry_check::LoopChecks;
 use crate::trace_events::{NoteEvent, TraceEvents};
 use cohkit_base::sequence::Sequence;
 use serde::{Deserialize, Serialize};
@@ -202,10 +202,14 @@ fn describe_step_fault(
 ) -> String {
     let description = describe_fault(model, program, fault);
     match machine.conflict.take() {
-        Some(conflict) => format!(
-            "{description}: {}; `--symmetry off` uses the order of the file and gives a verdict",
-            conflict.describe(model, program)
-        ),
+        Some(conflict) => {
+            let conflict = conflict.describe(model, program);
+            let advice = match program.provisional_sets(fault.instruction).is_empty() {
+                true => "; `--symmetry off` uses the order of the file and gives a verdict",
+                false => "",
+            };
+            format!("{description}: {conflict}{advice}")
+        }
         None => description,
     }
 }
@@ -282,9 +286,9 @@ fn append_notes(
     }
 }
 
-/// Returns the trace of a path that a search has found. With a non-empty `uniform_stores`, the replay checks the orders
+/// Returns the trace of a path that a search has found. With a non-empty `loop_checks`, the replay checks the orders
 /// of loops as the search did.
-pub(crate) fn trace_of_path(model: &Model, path: &Path, uniform_stores: UniformStores) -> Trace {
+pub(crate) fn trace_of_path(model: &Model, path: &Path, loop_checks: LoopChecks) -> Trace {
     if path.start == NO_START {
         return Trace {
             start: "none".into(),
@@ -299,8 +303,8 @@ pub(crate) fn trace_of_path(model: &Model, path: &Path, uniform_stores: UniformS
             loops_checked: false,
         };
     }
-    let loops_checked = !uniform_stores.is_empty();
-    let program = compile_with_loop_checks(model, Notes::Compiled, uniform_stores);
+    let loops_checked = !loop_checks.is_empty();
+    let program = compile_with_loop_checks(model, Notes::Compiled, loop_checks);
     match replay_path(model, &program, path) {
         Ok(replayed) => Trace {
             loops_checked,

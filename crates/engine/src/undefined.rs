@@ -2,7 +2,10 @@
 
 use crate::model::{Deadlock, Model, Type};
 use crate::program::{Op, Program, Site};
-use crate::report::{independent_parts, stores_to_check, validate_and_compile};
+use crate::report::{
+    independent_parts, loops_to_check, possibly_lost_symmetry, validate_and_compile,
+    without_symmetry,
+};
 use crate::search::{search, Engine, FailedCheck, Options, Verdict};
 
 /// Maximum number of states visited. Undefined values exist from the start, so such a read occurs early if at all.
@@ -28,7 +31,9 @@ pub fn first_undefined_read(model: &Model) -> Option<UndefinedRead> {
         decompose: false,
         ..Options::default()
     };
-    let program = validate_and_compile(&model, stores_to_check(&model, &options), &options).ok()?;
+    let lost_symmetry = possibly_lost_symmetry(&model, &options);
+    let model = without_symmetry(&model, &lost_symmetry);
+    let program = validate_and_compile(&model, loops_to_check(&model, &options), &options).ok()?;
     (0..program.code.len() as u32)
         .find_map(|instruction| undefined_read_site(&model, &program, instruction))?;
     let view = independent_parts(&model, &program, &options)

@@ -1,6 +1,6 @@
 //! Walks over statements and expressions, in the order in which they run.
 
-use crate::model::{Argument, Expr, Place, Step, Steps, Stmt};
+use crate::model::{Argument, Expr, FunctionId, Model, Place, Step, Steps, Stmt};
 
 /// Node of a traversal.
 pub enum Node<'a> {
@@ -97,6 +97,28 @@ fn place(place: &Place, f: &mut dyn FnMut(Node)) {
             expr(e, f);
         }
     }
+}
+
+/// Functions that statements call, directly or through other functions.
+pub fn called_functions(model: &Model, body: &[Stmt]) -> Vec<FunctionId> {
+    let mut called = Vec::new();
+    let add_calls = |block: &[Stmt], called: &mut Vec<FunctionId>| {
+        self::block(block, &mut |node| match node {
+            Node::Stmt(Stmt::Call(id, _)) | Node::Expr(Expr::Call(id, _))
+                if !called.contains(id) =>
+            {
+                called.push(*id);
+            }
+            _ => {}
+        });
+    };
+    add_calls(body, &mut called);
+    let mut scanned = 0;
+    while let Some(id) = called.get(scanned) {
+        add_calls(&model.functions[id.index()].body, &mut called);
+        scanned += 1;
+    }
+    called
 }
 
 /// Walks over an expression and everything in it.

@@ -54,7 +54,10 @@ fn permute_parts(
                 ]
                 .concat(),
             };
-            slots.flat_map(slot).collect()
+            let mut slots: Vec<Vec<Number>> = slots.map(slot).collect();
+            // In a stored state, elements come before empty slots, the smallest first.
+            slots.sort_by(|a, b| b[0].cmp(&a[0]).then_with(|| a.cmp(b)));
+            slots.concat()
         }
         _ => vec![permute_value(model, ty, parts[0], permute)],
     }
@@ -134,28 +137,53 @@ pub fn permutations(size: usize) -> Vec<Vec<Number>> {
     }
 }
 
-/// Checks that a search with symmetry visits as many states as there are orbits: sets of states that permutations map
-/// to each other. All states are enumerated and permuted in every way. `names` is the only permuted type, with `size`
-/// values.
-pub fn assert_orbits(name: &str, model: &Model, names: TypeId, size: usize) {
-    let permutations = permutations(size);
-    let first_image = |state: Vec<Number>| {
-        let images = permutations.iter().map(|permutation| {
-            image(model, &state, &|ty, value| {
-                assert_eq!(ty, names);
-                permutation[value as usize]
+/// Counts the orbits of a model: sets of reachable states that permutations of these scalarsets' values map to each
+/// other. All states are enumerated and permuted in every way. Returns `None` if there are more than `max_states`.
+pub fn count_orbits(
+    model: &Model,
+    scalarsets: &[(TypeId, usize)],
+    max_states: usize,
+) -> Option<usize> {
+    let mut permutation_lists: Vec<Vec<Vec<Number>>> = vec![Vec::new()];
+    for &(_, size) in scalarsets {
+        let choices = permutations(size);
+        permutation_lists = permutation_lists
+            .iter()
+            .flat_map(|chosen| {
+                choices
+                    .iter()
+                    .map(|choice| [&chosen[..], std::slice::from_ref(choice)].concat())
             })
+            .collect();
+    }
+    let first_image = |state: Vec<Number>| {
+        let images = permutation_lists.iter().map(|permutations| {
+            image(
+                model,
+                &state,
+                &|ty, value| match scalarsets.iter().position(|set| set.0 == ty) {
+                    Some(set) => permutations[set][value as usize],
+                    None => value,
+                },
+            )
         });
         images.min()
     };
-    let all_states = states(model, usize::MAX).expect("all states can be reached");
+    let all_states = states(model, max_states).ok()?;
     let orbits: BTreeSet<_> = all_states.into_iter().map(first_image).collect();
+    Some(orbits.len())
+}
+
+/// Checks that a search with symmetry visits as many states as there are orbits. `names` is the only permuted type, with
+/// `size` values.
+pub fn assert_orbits(name: &str, model: &Model, names: TypeId, size: usize) {
+    let orbits = count_orbits(model, &[(names, size)], usize::MAX);
+    let orbits = orbits.expect("all states can be reached");
     let report = check(model, &Options::default()).expect("the model can be checked");
     assert!(report.symmetric, "{name}: the search did not use symmetry");
     assert_eq!(report.outcome, Outcome::Verified, "{name}");
     assert_eq!(
-        report.states,
-        orbits.len() as u128,
+        report.states, orbits as u128,
         "{name}: states of the search with symmetry, and orbits"
     );
 }

@@ -252,11 +252,25 @@ class StarvationVerdict(Verdict):
     fairness: Literal["weak", "strong"]
 
 
+class LostSymmetry(Record):
+    """Scalarsets of a Murphi model whose values a step distinguishes by the order of a loop.
+
+    Attributes:
+        scalarsets: names of the scalarsets.
+        reason: loop, two orders of its iterations, and the results that differ.
+
+    """
+
+    scalarsets: list[str]
+    reason: str
+
+
 class ModelVerdict(Record):
     """The verdict on a Murphi model.
 
     Attributes:
         model: name of the model. The other keys are those of `Verdict`; a reason of `undecided` may also be `limit`.
+        lost_symmetry: scalarsets that the search does not permute, because the order of a loop turned out to matter.
 
     """
 
@@ -267,6 +281,7 @@ class ModelVerdict(Record):
     transitions: int
     depth: int
     symmetric: bool
+    lost_symmetry: Records[LostSymmetry] | None = None
     components: list[int]
     properties: Records[Property]
     counterexample: Counterexample | None

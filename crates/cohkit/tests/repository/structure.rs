@@ -63,7 +63,6 @@ const LARGER_LIMITS: &[(&str, &[LargerLimit])] = &[
     (
         "testing",
         &[
-            (FunctionLines, "compare_engines", 85),
             (FunctionLines, "declare_function", 84),
             (FunctionLines, "every_construct", 89),
             (FunctionLines, "owner", 109),

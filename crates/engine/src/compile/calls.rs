@@ -258,6 +258,7 @@ impl Compiler<'_> {
             self.bound_values[p] = Some(value);
         }
         let end = self.code.new_label();
+        let outer_exits = std::mem::take(&mut self.watched_exits);
         let outer_return_target = self.return_target.replace(ReturnTarget {
             to: result,
             ty: function.result,
@@ -267,6 +268,7 @@ impl Compiler<'_> {
         self.emit_missing_return(function);
         self.code.bind_label(end);
         self.return_target = outer_return_target;
+        self.watched_exits = outer_exits;
         for (p, _) in constant_parameters {
             self.bound_values[p] = None;
         }
@@ -515,11 +517,7 @@ impl Compiler<'_> {
 
     /// Emits a return with a value from a function, or the end of the piece.
     pub(super) fn emit_return(&mut self, value: Option<&Expr>) {
-        let Some(ReturnTarget { to, ty, end }) = self.return_target else {
-            self.code.emit(Op::Return { verdict: true });
-            return;
-        };
-        if let Some(e) = value {
+        if let (Some(e), Some(ReturnTarget { to, ty, .. })) = (value, self.return_target) {
             match ty {
                 Some(ty) if self.model.bounds(ty).is_none() => {
                     let from = self.locate_aggregate(e, ty);
@@ -533,7 +531,16 @@ impl Compiler<'_> {
                 None => {}
             }
         }
-        self.code.emit_jump(end);
+        self.emit_watched_exits();
+        self.emit_jump_to_end();
+    }
+
+    /// Emits a jump to the end of the current function, or the end of the piece.
+    pub(super) fn emit_jump_to_end(&mut self) {
+        match self.return_target {
+            Some(ReturnTarget { end, .. }) => self.code.emit_jump(end),
+            None => self.code.emit(Op::Return { verdict: true }),
+        }
     }
 
     /// Conversion of an expression's value to a type; `None` if neither type is a member of the other.

@@ -10,9 +10,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Finds slots and cells that are never undefined, and simplifies the code.
 pub(super) fn remove_needless_checks(program: &mut Program) {
-    let may_be_undefined = program.slots.iter().any(|slot| slot.undefined);
+    let may_be_undefined =
+        program.slots.iter().any(|slot| slot.undefined) || !program.multisets.is_empty();
+    if !may_be_undefined {
+        return;
+    }
+    let presence_slots = presence_slots(program);
     // The effects of a call are not visible in a single piece of code.
-    if !may_be_undefined || !program.saved_cells.is_empty() {
+    if !program.saved_cells.is_empty() {
+        mark_inserted_slots(program, &presence_slots);
         return;
     }
     let mut slots = undefined_start_slots(program);
@@ -28,7 +34,8 @@ pub(super) fn remove_needless_checks(program: &mut Program) {
             let flow = flow_entry.or_insert_with(|| Flow::new(program, rule.body));
             flow.analyse(&slots);
             for slot in flow.undefined_at_exit() {
-                has_grown |= !std::mem::replace(&mut slots[slot], true);
+                // A store by a computed index may reach all slots of a variable, as far as this analysis can see.
+                has_grown |= !presence_slots[slot] && !std::mem::replace(&mut slots[slot], true);
             }
         }
         if !has_grown {
@@ -60,6 +67,27 @@ pub(super) fn remove_needless_checks(program: &mut Program) {
         }
     }
     remove_instructions(program, &removed);
+}
+
+/// For each slot, true if it says whether a position of a multiset holds an element. Such a slot is never undefined.
+fn presence_slots(program: &Program) -> Vec<bool> {
+    let mut presence_slots = vec![false; program.slots.len()];
+    for multiset in &program.multisets {
+        for position in 0..multiset.capacity {
+            presence_slots[(multiset.first + position * multiset.stride) as usize] = true;
+        }
+    }
+    presence_slots
+}
+
+/// Marks the slots of elements of multisets: an inserted element may have undefined parts.
+fn mark_inserted_slots(program: &mut Program, presence_slots: &[bool]) {
+    for multiset in &program.multisets {
+        let end = multiset.first + multiset.capacity * multiset.stride;
+        for slot in (multiset.first..end).map(|slot| slot as usize) {
+            program.slots[slot].undefined |= !presence_slots[slot];
+        }
+    }
 }
 
 /// Maximum number of start states that are run for this analysis.

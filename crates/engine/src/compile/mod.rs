@@ -21,7 +21,7 @@ use crate::program::{
     Cell, Claim, Lookup, LoopOrder, LoopOrders, MultisetLayout, Op, Orbits, Packing, Program, Slot,
 };
 use crate::symmetry::{Scratch, Symmetry};
-use crate::symmetry_check::UniformStores;
+use crate::symmetry_check::LoopChecks;
 use std::sync::Arc;
 
 use assembler::{Assembler, Label};
@@ -52,17 +52,17 @@ pub(crate) enum Notes {
 
 /// Compiles a valid model.
 pub(crate) fn compile(model: &Model, notes: Notes) -> Program {
-    compile_with_loop_checks(model, notes, UniformStores::new())
+    compile_with_loop_checks(model, notes, LoopChecks::new())
 }
 
-/// As [`compile`], with checks of loops. If iterations of a loop store different values in a place of `uniform_stores`,
+/// As [`compile`], with checks of loops. If iterations of a loop store different values in a place of `loop_checks`,
 /// the program compares all orders of the loop. If their results differ, it reports an exceeded limit.
 pub(crate) fn compile_with_loop_checks(
     model: &Model,
     notes: Notes,
-    uniform_stores: UniformStores,
+    loop_checks: LoopChecks,
 ) -> Program {
-    compile_with_node_limit(model, notes, uniform_stores, MAX_NODES)
+    compile_with_node_limit(model, notes, loop_checks, MAX_NODES)
 }
 
 /// As [`compile_with_loop_checks`], with a size limit in nodes for rules with separate code for each combination of
@@ -70,10 +70,10 @@ pub(crate) fn compile_with_loop_checks(
 pub(crate) fn compile_with_node_limit(
     model: &Model,
     notes: Notes,
-    uniform_stores: UniformStores,
+    loop_checks: LoopChecks,
     max_nodes: usize,
 ) -> Program {
-    model.with_enough_stack(|| compile_recursively(model, notes, uniform_stores, max_nodes))
+    model.with_enough_stack(|| compile_recursively(model, notes, loop_checks, max_nodes))
 }
 
 /// Scalarsets with several values among the values of a variable: its type, or members of its union.
@@ -92,11 +92,11 @@ fn scalarsets_of(model: &Model, variable: VariableId) -> Vec<TypeId> {
 fn compile_recursively(
     model: &Model,
     notes: Notes,
-    uniform_stores: UniformStores,
+    loop_checks: LoopChecks,
     max_nodes: usize,
 ) -> Program {
     let mut program =
-        compile_without_short_circuit(model, notes, uniform_stores.clone(), Vec::new(), max_nodes);
+        compile_without_short_circuit(model, notes, loop_checks.clone(), Vec::new(), max_nodes);
     // Values of a scalarset have no order. An error for one value must therefore not depend on whether another value
     // decides a quantifier first. If errors are possible, quantifiers evaluate all values.
     let sites = program.sites.values();
@@ -118,7 +118,7 @@ fn compile_recursively(
         program = compile_without_short_circuit(
             model,
             notes,
-            uniform_stores,
+            loop_checks,
             exhaustive_quantifiers,
             max_nodes,
         );
@@ -127,6 +127,7 @@ fn compile_recursively(
         let packing = Packing::new(&program, 0..program.slots.len() as Cell);
         let symmetry = Symmetry::of(model, &program, &packing);
         program.loop_orders.orbits = Some(Arc::new(OrbitsOfModel { packing, symmetry }));
+        program.frame[program.loop_orders.postpones_returns as usize] = 1;
     }
     program
 }
@@ -151,13 +152,13 @@ impl Orbits for OrbitsOfModel {
 }
 
 /// Orders of loops over scalarsets whose iterations may store different values. Their cells begin at `next`.
-fn loop_orders(model: &Model, uniform_stores: &UniformStores, next: &mut Cell) -> Vec<LoopOrder> {
+fn loop_orders(model: &Model, loop_checks: &LoopChecks, next: &mut Cell) -> Vec<LoopOrder> {
     let mut orders: Vec<LoopOrder> = Vec::new();
-    let asymmetric_sets = match uniform_stores.is_empty() {
+    let asymmetric_sets = match loop_checks.is_empty() {
         true => return orders,
         false => crate::symmetry_check::asymmetric_sets(model),
     };
-    for id in uniform_stores.keys() {
+    for id in loop_checks.keys() {
         let ty = model.variable(*id).ty;
         let mut members = Vec::new();
         let mut first = 0;
@@ -190,17 +191,17 @@ fn loop_orders(model: &Model, uniform_stores: &UniformStores, next: &mut Cell) -
 fn compile_without_short_circuit(
     model: &Model,
     notes: Notes,
-    uniform_stores: UniformStores,
+    loop_checks: LoopChecks,
     exhaustive_quantifiers: Vec<VariableId>,
     max_nodes: usize,
 ) -> Program {
-    let mut compiler = Compiler::new(model, notes, &uniform_stores);
+    let mut compiler = Compiler::new(model, notes, &loop_checks);
     compiler.max_nodes = max_nodes;
     compiler.exhaustive_quantifiers = exhaustive_quantifiers;
     compiler.compute_call_costs();
     // Start states need no checks of loop orders: each is a state like any other.
     compiler.compile_starts();
-    compiler.uniform_stores = uniform_stores;
+    compiler.loop_checks = loop_checks;
     compiler.compile_rules();
     for (i, invariant) in model.invariants.iter().enumerate() {
         compiler.for_each_invariant(invariant, |compiler, entries| {
@@ -276,10 +277,12 @@ struct Compiler<'a> {
     return_target: Option<calls::ReturnTarget>,
     /// Verdict of code whose assumption does not hold.
     without_assumption: bool,
-    /// Places that must receive equal values in all iterations, for each loop variable.
-    uniform_stores: UniformStores,
-    /// Such places of the enclosing loops.
+    /// Loops whose order may matter.
+    loop_checks: LoopChecks,
+    /// Places that must receive equal values in all iterations of the enclosing loops.
     watched_places: Vec<LoopPlaces>,
+    /// Watched loops of the current function that a return leaves, outermost first.
+    watched_exits: Vec<WatchedExit>,
     /// Within such a loop: true if the code takes the values in the order of [`LoopOrders::orders`].
     uses_loop_order: Option<bool>,
     /// Variables of quantifiers that evaluate all values.
@@ -337,6 +340,17 @@ struct LoopPlaces {
     order: u32,
 }
 
+/// A loop whose order may matter if it is left early.
+#[derive(Clone)]
+struct WatchedExit {
+    /// Instruction that asks for a comparison of all orders.
+    disagreement: Op,
+    /// Cell that is 1 once an iteration has returned, if the return may be postponed to the end of the loop.
+    returned: Option<Cell>,
+    /// End of the current iteration.
+    next_iteration: Option<Label>,
+}
+
 /// An element of a multiset.
 #[derive(Clone)]
 struct Element {
@@ -361,6 +375,8 @@ struct FrameLayout {
     functions: Vec<calls::FunctionAnalysis>,
     /// See [`LoopOrders::reorder_flag`].
     reorder_flag: Cell,
+    /// See [`LoopOrders::postpones_returns`].
+    postpones_returns: Cell,
     /// See [`LoopOrders::orders`].
     orders: Vec<LoopOrder>,
     /// First of the cells that a recursive call saves.
@@ -371,7 +387,7 @@ struct FrameLayout {
 
 impl FrameLayout {
     /// Assigns cells to the variables of a model.
-    fn new(model: &Model, uniform_stores: &UniformStores) -> FrameLayout {
+    fn new(model: &Model, loop_checks: &LoopChecks) -> FrameLayout {
         let sizes = model.sizes();
         let mut leaves = Vec::new();
         let mut multisets = Vec::new();
@@ -405,7 +421,9 @@ impl FrameLayout {
         let functions = calls::FunctionAnalysis::analyse_all(model, &sizes, &mut next);
         let reorder_flag = next;
         next += 1;
-        let orders = loop_orders(model, uniform_stores, &mut next);
+        let postpones_returns = next;
+        next += 1;
+        let orders = loop_orders(model, loop_checks, &mut next);
         let first_saved = next;
         // In a recursive function, the cell of an alias holds the computed offset of its place.
         let aliases_need_cells = functions.iter().any(|function| function.recursive);
@@ -432,6 +450,7 @@ impl FrameLayout {
             multisets,
             functions,
             reorder_flag,
+            postpones_returns,
             orders,
             first_saved,
             frame,
@@ -441,8 +460,8 @@ impl FrameLayout {
 
 impl<'a> Compiler<'a> {
     /// Prepares the compilation of a model.
-    fn new(model: &'a Model, notes: Notes, uniform_stores: &UniformStores) -> Self {
-        let layout = FrameLayout::new(model, uniform_stores);
+    fn new(model: &'a Model, notes: Notes, loop_checks: &LoopChecks) -> Self {
+        let layout = FrameLayout::new(model, loop_checks);
         let tables = model.tables.iter().map(|table| Lookup {
             lo: model.bounds(table.index).map_or(0, |bounds| bounds.0),
             values: table.values.clone(),
@@ -456,7 +475,9 @@ impl<'a> Compiler<'a> {
             loop_orders: LoopOrders {
                 orders: layout.orders,
                 reorder_flag: layout.reorder_flag,
+                postpones_returns: layout.postpones_returns,
                 orbits: None,
+                provisional: Vec::new(),
             },
             number_bits: model.number_bits(),
             ..Program::default()
@@ -475,8 +496,9 @@ impl<'a> Compiler<'a> {
             recursive_codes: Vec::new(),
             return_target: None,
             without_assumption: false,
-            uniform_stores: UniformStores::new(),
+            loop_checks: LoopChecks::new(),
             watched_places: Vec::new(),
+            watched_exits: Vec::new(),
             uses_loop_order: None,
             exhaustive_quantifiers: Vec::new(),
         }

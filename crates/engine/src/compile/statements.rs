@@ -2,11 +2,12 @@
 
 use super::cost::stmt_cost;
 use super::places::append_leaves;
-use super::{Compiler, FillValue, Location, LoopPlaces, Notes, Value};
+use super::{Compiler, FillValue, Location, LoopPlaces, Notes, Value, WatchedExit};
 use crate::model::{
     Expr, Model, Note, Piece, Place, Stmt, TypeId, VariableId, Violation, UNDEFINED,
 };
-use crate::program::{Cell, Comparison, Op};
+use crate::program::{Cell, Comparison, Op, ProvisionalCheck};
+use crate::symmetry_check::{LoopCheck, OrderDependence, OrderTrigger};
 use crate::visit;
 
 impl Compiler<'_> {
@@ -67,9 +68,9 @@ impl Compiler<'_> {
             Stmt::If(condition, then, otherwise) => self.emit_if(condition, then, otherwise),
             Stmt::For(id, body) => {
                 let cost = body.iter().map(|s| stmt_cost(self, s)).sum();
-                match self.uniform_stores.get(id).cloned() {
+                match self.loop_checks.get(id).cloned() {
                     None => self.repeat(*id, cost, |c| c.emit_block(body)),
-                    Some(groups) => self.emit_watched_loop(*id, cost, groups, body),
+                    Some(check) => self.emit_watched_loop(*id, cost, check, body),
                 }
             }
             Stmt::Error(violation) => self.code.emit_violation(violation),
@@ -126,15 +127,9 @@ impl Compiler<'_> {
         self.code.bind_label(end);
     }
 
-    /// Emits a loop whose iterations may store different values in these places. The body is emitted twice: in the
-    /// order of the model, and in the order of [`LoopOrders::orders`] to evaluate other orders.
-    fn emit_watched_loop(
-        &mut self,
-        id: VariableId,
-        cost: usize,
-        groups: Vec<Vec<Place>>,
-        body: &[Stmt],
-    ) {
+    /// Emits a loop whose order may matter. The body is emitted twice: in the order of the model, and in the order of
+    /// [`LoopOrders::orders`] to evaluate other orders.
+    fn emit_watched_loop(&mut self, id: VariableId, cost: usize, check: LoopCheck, body: &[Stmt]) {
         let ty = self.model.variable(id).ty;
         let order = self
             .code
@@ -148,8 +143,27 @@ impl Compiler<'_> {
             return self.repeat(id, cost, |c| c.emit_block(body));
         };
         let order = self.code.program.loop_orders.orders[number].clone();
-        let outer_count = self.watched_places.len();
-        for places in groups {
+        let (outer_count, outer_exits) = (self.watched_places.len(), self.watched_exits.len());
+        if let Some(OrderDependence { reason, trigger }) = check.dependence {
+            let disagreement = self.provisional_disagreement(number as u32, &reason, trigger);
+            match trigger {
+                OrderTrigger::EarlyExit | OrderTrigger::ReturnOrFailure => {
+                    let returned = (trigger == OrderTrigger::ReturnOrFailure).then(|| {
+                        let (returned, zero) =
+                            (self.code.new_temporary(), self.code.constant(0).cell);
+                        self.code.emit_copy(returned, zero);
+                        returned
+                    });
+                    self.watched_exits.push(WatchedExit {
+                        disagreement,
+                        returned,
+                        next_iteration: None,
+                    });
+                }
+                OrderTrigger::EveryRun => self.code.emit_at(disagreement, String::new()),
+            }
+        }
+        for places in check.places {
             let (stored_flag, zero) = (self.code.new_temporary(), self.code.constant(0).cell);
             self.code.emit_copy(stored_flag, zero);
             self.watched_places.push(LoopPlaces {
@@ -158,9 +172,10 @@ impl Compiler<'_> {
                 order: number as u32,
             });
         }
+        let has_exit = self.watched_exits.len() > outer_exits;
         match self.uses_loop_order {
-            Some(false) => self.repeat(id, cost, |c| c.emit_block(body)),
-            Some(true) => self.repeat_in_order(id, &order, |c| c.emit_block(body)),
+            Some(false) => self.repeat(id, cost, |c| c.emit_iteration(body, has_exit)),
+            Some(true) => self.repeat_in_order(id, &order, |c| c.emit_iteration(body, has_exit)),
             None => {
                 let (reordered, end) = (self.code.new_label(), self.code.new_label());
                 let line = self.code.line;
@@ -172,17 +187,92 @@ impl Compiler<'_> {
                     reordered,
                 );
                 self.uses_loop_order = Some(false);
-                self.repeat(id, cost, |c| c.emit_block(body));
+                self.repeat(id, cost, |c| c.emit_iteration(body, has_exit));
                 self.code.emit_jump(end);
                 self.code.bind_label(reordered);
                 self.code.line = line;
                 self.uses_loop_order = Some(true);
-                self.repeat_in_order(id, &order, |c| c.emit_block(body));
+                self.repeat_in_order(id, &order, |c| c.emit_iteration(body, has_exit));
                 self.code.bind_label(end);
                 self.uses_loop_order = None;
             }
         }
         self.watched_places.truncate(outer_count);
+        if has_exit {
+            let exit = self.watched_exits.pop();
+            self.emit_end_of_watched_loop(exit.and_then(|exit| exit.returned));
+        }
+    }
+
+    /// Emits an iteration of a watched loop; `has_exit` is true if its early exits are watched.
+    fn emit_iteration(&mut self, body: &[Stmt], has_exit: bool) {
+        let next = self.code.new_label();
+        if let (Some(exit), true) = (self.watched_exits.last_mut(), has_exit) {
+            exit.next_iteration = Some(next);
+        }
+        self.emit_block(body);
+        self.code.bind_label(next);
+    }
+
+    /// Emits the return that an iteration has postponed by setting the cell `returned`.
+    fn emit_end_of_watched_loop(&mut self, returned: Option<Cell>) {
+        let Some(returned) = returned else {
+            return;
+        };
+        let (zero, continue_label) = (self.code.constant(0).cell, self.code.new_label());
+        self.code
+            .emit_jump_if(Comparison::Equal, returned, zero, continue_label);
+        match self
+            .watched_exits
+            .last()
+            .and_then(|exit| exit.next_iteration)
+        {
+            Some(next_outer) => self.code.emit_jump(next_outer),
+            None => self.emit_jump_to_end(),
+        }
+        self.code.bind_label(continue_label);
+    }
+
+    /// Emits what a return needs that leaves watched loops. Loops that only return one value run their
+    /// remaining iterations first: if one of these fails, the interpreter compares all orders.
+    pub(super) fn emit_watched_exits(&mut self) {
+        let exits = self.watched_exits.clone();
+        let innermost = exits.last().and_then(|exit| exit.next_iteration);
+        let returned: Option<Vec<Cell>> = exits.iter().map(|exit| exit.returned).collect();
+        if let (Some(next), Some(returned)) = (innermost, returned) {
+            let (zero, one) = (self.code.constant(0).cell, self.code.constant(1).cell);
+            let interpreted = self.code.new_label();
+            let flag = self.code.program.loop_orders.postpones_returns;
+            self.code
+                .emit_jump_if(Comparison::Equal, flag, zero, interpreted);
+            for cell in returned {
+                self.code.emit_copy(cell, one);
+            }
+            self.code.emit_jump(next);
+            self.code.bind_label(interpreted);
+        }
+        for exit in exits {
+            self.code.emit_at(exit.disagreement, String::new());
+        }
+    }
+
+    /// Returns the instruction that asks for a comparison of all orders of a loop, which belongs to the order `order`.
+    /// The search gives up the symmetry of its scalarsets if results differ.
+    fn provisional_disagreement(&mut self, order: u32, reason: &str, trigger: OrderTrigger) -> Op {
+        let violation = self.code.violation_index(&Violation::limit(format!(
+            "the order of a loop over a scalarset matters: {reason}"
+        )));
+        let is_early_exit = trigger != OrderTrigger::EveryRun;
+        let checks = &mut self.code.program.loop_orders.provisional;
+        // Loops may share a reason.
+        match checks.iter_mut().find(|check| check.violation == violation) {
+            Some(check) => check.is_early_exit |= is_early_exit,
+            None => checks.push(ProvisionalCheck {
+                violation,
+                is_early_exit,
+            }),
+        }
+        Op::Disagree { order, violation }
     }
 
     /// Emits a store. In a watched place, it records a disagreement if an earlier iteration has stored a different

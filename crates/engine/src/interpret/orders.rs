@@ -5,8 +5,9 @@
 //! in `s` when all loops run in the order that `g` maps to that of the model.
 //! States of one orbit therefore lead to the same orbits under one condition: in one state of each orbit, the step has
 //! the same result up to symmetry in every order. The condition is necessary and sufficient.
-//! The machine checks this by running the step in every order, but only if iterations of a loop stored different values
-//! ([`Op::Disagree`]).
+//! The machine checks this by running the step in every order, but only if the order of a loop may have mattered
+//! ([`Op::Disagree`]): its iterations stored different values, one of them left the loop, or the analysis of the model
+//! ([`crate::symmetry_check`]) could not show that they commute.
 
 use super::{CodePart, Fault, Machine};
 use crate::model::{Model, Number, TypeId};
@@ -14,6 +15,10 @@ use crate::program::{Instance, Orbits, Program, Slot};
 
 /// Maximum number of orders tried per step: 8!, the orders of eight values.
 const MAX_ORDERS: u64 = 40_320;
+
+/// Maximum number of orders tried per step if the search can give up the symmetry instead: a search of all permutations
+/// of a state then takes about as long.
+const MAX_PROVISIONAL_ORDERS: u64 = 720;
 
 /// Maximum number of differing values shown.
 const MAX_SHOWN_VALUES: usize = 4;
@@ -26,8 +31,8 @@ type Order = Vec<(TypeId, Vec<u32>)>;
 pub(crate) enum Conflict {
     /// The result in the order of the model differs from that in another order.
     Results([(Order, RunResult); 2]),
-    /// More orders exist than can be tried.
-    TooMany,
+    /// More orders exist than this number, up to which all are tried.
+    TooMany(u64),
 }
 
 /// Result of a run, for messages.
@@ -62,108 +67,282 @@ enum Outcome {
     },
 }
 
+/// The first run of a comparison, in the order of the model.
+struct FirstRun {
+    /// State after the run.
+    state: Vec<Number>,
+    /// Result up to symmetry.
+    outcome: Outcome,
+    /// True if the run changes the state.
+    changes_state: bool,
+    /// Order of the values.
+    order: Order,
+    /// Result, for messages.
+    result: RunResult,
+}
+
+/// Comparison of the results of a part in all orders.
+enum Comparison {
+    /// All results agree.
+    Equal,
+    /// Results differ.
+    Different(Conflict),
+    /// The order of these other scalarsets matters too.
+    Incomplete(Vec<(TypeId, u32)>),
+}
+
+/// A part of a model to be run in several orders.
+#[derive(Clone, Copy)]
+struct Trial<'t> {
+    /// Part of the model.
+    part: CodePart<'t>,
+    /// First instruction of its code.
+    entry: u32,
+    /// Frame before the run.
+    frame_before: &'t [Number],
+    /// Orbits of the state.
+    orbits: &'t dyn Orbits,
+    /// Maximum number of orders.
+    max_orders: u64,
+    /// Fault to report if only some orders change the state.
+    fault: Fault,
+    /// True if loops over scalarsets that are not permuted do not matter.
+    ignores_other_sets: bool,
+}
+
 impl Machine<'_> {
-    /// Repeats a part, already run in the order of the model, in every order of the scalarsets on which its result may
-    /// depend.
-    /// Restores the machine's state after the first run, and returns that run's verdict; a fault if results differ.
+    /// Completes a run in which the order of a loop may have mattered: repeats the part as the model states it, with
+    /// returns that end their loops, and then in every order of the scalarsets on which its result may depend. The
+    /// caller has removed the notes of the first run.
+    /// Returns the verdict of the run in the order of the model; a fault if results differ.
     #[cold]
-    pub(super) fn compare_orders(
+    pub(super) fn settle_orders(
         &mut self,
         part: CodePart,
         entry: u32,
         verdict: Result<bool, Fault>,
     ) -> Result<bool, Fault> {
+        let flag = self.program.loop_orders.postpones_returns as usize;
+        let mut disagreements = std::mem::take(&mut self.disagreements);
+        if let CodePart::Body(..) = part {
+            self.undo();
+        }
+        let frame_before = self.frame.clone();
+        self.frame[flag] = 0;
+        self.prepare(part);
+        let repeated_verdict = self.execute(entry);
+        self.frame[flag] = frame_before[flag];
+        let returns = std::mem::take(&mut self.disagreements);
+        // Without a fault, all iterations of loops with postponed returns agree.
+        if verdict.is_err() {
+            let exits = self.program.early_exits(entry);
+            for disagreement in returns.into_iter().chain(exits) {
+                if disagreements.iter().all(|known| known.0 != disagreement.0) {
+                    disagreements.push(disagreement);
+                }
+            }
+        }
+        match disagreements.is_empty() {
+            true => repeated_verdict,
+            false => {
+                self.compare_orders(part, entry, &frame_before, disagreements, repeated_verdict)
+            }
+        }
+    }
+
+    /// Repeats a part, already run in the order of the model, in every order of the scalarsets on which its result may
+    /// depend.
+    /// Restores the machine's state after the first run, and returns that run's verdict; a fault if results differ.
+    fn compare_orders(
+        &mut self,
+        part: CodePart,
+        entry: u32,
+        frame_before: &[Number],
+        mut disagreements: Vec<(u32, u32)>,
+        verdict: Result<bool, Fault>,
+    ) -> Result<bool, Fault> {
         let program = self.program;
-        let disagreements = std::mem::take(&mut self.disagreements);
-        let fault = Fault {
-            instruction: disagreements[0].1,
+        // A search without symmetry of the loop's scalarsets reaches a verdict, so such a loop is named first.
+        let is_provisional = |instruction| !program.provisional_sets(instruction).is_empty();
+        disagreements.sort_by_key(|&(_, instruction)| !is_provisional(instruction));
+        let fault = |instruction| Fault {
+            instruction,
             value: 0,
         };
         let Some(orbits) = program.loop_orders.orbits.as_deref() else {
-            return Err(fault);
+            return Err(fault(disagreements[0].1));
         };
         let (state_after, covered) = (self.frame.clone(), self.covered.clone());
         let (log, notes) = (std::mem::take(&mut self.log), self.notes.len());
-        let mut state_before = state_after.clone();
-        if let CodePart::Body(..) = part {
-            let overwritten = log.iter().rev();
-            overwritten.for_each(|&(slot, old)| state_before[slot as usize] = old);
-        }
-        let conflict =
-            self.conflict_of_orders(part, entry, &state_before, &disagreements, orbits, fault);
+        let trial = Trial {
+            part,
+            entry,
+            frame_before,
+            orbits,
+            max_orders: match is_provisional(disagreements[0].1) {
+                true => MAX_PROVISIONAL_ORDERS,
+                false => MAX_ORDERS,
+            },
+            fault: fault(disagreements[0].1),
+            ignores_other_sets: false,
+        };
+        let conflict = self.conflict_of_orders(&trial, &disagreements);
+        let named = conflict.map(|(conflict, set)| {
+            let permutes = |&&(order, _): &&(u32, u32)| self.permutes(order, set);
+            let named = disagreements.iter().find(permutes);
+            (conflict, named.unwrap_or(&disagreements[0]).1)
+        });
         self.disagreements.clear();
         self.frame = state_after;
         self.covered = covered;
         self.log = log;
         self.notes.truncate(notes);
-        self.conflict = conflict.map(Box::new);
-        match self.conflict {
-            None => verdict,
-            Some(_) => Err(fault),
+        match named {
+            None => {
+                self.conflict = None;
+                verdict
+            }
+            Some((conflict, instruction)) => {
+                self.conflict = Some(Box::new(conflict));
+                Err(fault(instruction))
+            }
         }
     }
 
-    /// Two orders in which a part has different results, or too many orders to try; `None` if all results agree.
+    /// True if loops of an order permute a scalarset.
+    fn permutes(&self, order: u32, set: TypeId) -> bool {
+        let members = &self.program.loop_orders.orders[order as usize].members;
+        members.iter().any(|member| member.1 == set)
+    }
+
+    /// Two orders in which a part has different results, or too many orders to try, and the scalarset to which this is
+    /// due; `None` if all results agree.
     fn conflict_of_orders(
         &mut self,
-        part: CodePart,
-        entry: u32,
-        state_before: &[Number],
+        trial: &Trial,
         disagreements: &[(u32, u32)],
-        orbits: &dyn Orbits,
-        fault: Fault,
-    ) -> Option<Conflict> {
+    ) -> Option<(Conflict, TypeId)> {
         let mut sets = Vec::new();
-        let mut first_run_changes_state = None;
         self.add_sets(disagreements, &mut sets);
-        'sets: loop {
-            let mut permutations: Vec<Vec<u32>> =
-                sets.iter().map(|&(_, size)| (0..size).collect()).collect();
-            let orders = sets.iter().try_fold(1u64, |orders, &(_, size)| {
-                (1..=u64::from(size)).try_fold(orders, u64::checked_mul)
-            });
-            if orders.is_none_or(|orders| orders > MAX_ORDERS) {
-                return Some(Conflict::TooMany);
+        let conflict = loop {
+            match self.compare_orders_of(&sets, trial) {
+                Comparison::Equal => return None,
+                Comparison::Different(conflict) => break conflict,
+                Comparison::Incomplete(all_sets) => sets = all_sets,
             }
-            let mut first_run: Option<(Outcome, Order, RunResult)> = None;
-            loop {
-                self.frame.copy_from_slice(state_before);
-                self.log.clear();
-                self.covered.fill(false);
-                self.set_order(&sets, &permutations);
-                self.prepare(part);
-                let verdict = self.execute(entry);
-                let disagreements = std::mem::take(&mut self.disagreements);
-                if self.add_sets(&disagreements, &mut sets) {
-                    // The order of another scalarset matters too: start again with it.
-                    continue 'sets;
-                }
-                let outcome = self.comparable_outcome(part, verdict, orbits);
-                let slots = self.program.slots.len();
-                let changes_state = self.frame[..slots] != state_before[..slots];
-                if *first_run_changes_state.get_or_insert(changes_state) != changes_state {
-                    self.move_by_order = Some(fault);
-                }
-                let differs = first_run.as_ref().is_some_and(|run| run.0 != outcome);
-                if first_run.is_none() || differs {
-                    let order = sets.iter().map(|set| set.0);
-                    let order = order.zip(permutations.iter().cloned()).collect();
-                    let result = self.run_result(part, verdict);
-                    match first_run {
-                        None => first_run = Some((outcome, order, result)),
-                        Some((_, model_order, model_result)) => {
-                            return Some(Conflict::Results([
-                                (model_order, model_result),
-                                (order, result),
-                            ]));
-                        }
-                    }
-                }
-                if !next_permutations(&mut permutations) {
-                    return None;
-                }
+        };
+        if let Conflict::TooMany(_) = conflict {
+            // A search without symmetry of a provisional loop's scalarset has fewer orders to try.
+            let is_provisional = |set: &&(TypeId, u32)| {
+                disagreements.iter().any(|&(order, instruction)| {
+                    !self.program.provisional_sets(instruction).is_empty()
+                        && self.permutes(order, set.0)
+                })
+            };
+            let provisional = sets.iter().filter(is_provisional);
+            let largest = provisional.max_by_key(|set| set.1);
+            let largest = largest.or_else(|| sets.iter().max_by_key(|set| set.1))?;
+            return Some((conflict, largest.0));
+        }
+        // A single scalarset is named if its order alone makes a difference.
+        let trial = &Trial {
+            ignores_other_sets: true,
+            ..*trial
+        };
+        for set in &sets {
+            let alone = std::slice::from_ref(set);
+            let comparison = self.compare_orders_of(alone, trial);
+            if let Comparison::Different(alone @ Conflict::Results(_)) = comparison {
+                return Some((alone, set.0));
             }
         }
+        let first = sets.first()?;
+        Some((conflict, first.0))
+    }
+
+    /// Runs a part in every order of these scalarsets.
+    fn compare_orders_of(&mut self, sets: &[(TypeId, u32)], trial: &Trial) -> Comparison {
+        let mut permutations: Vec<Vec<u32>> =
+            sets.iter().map(|&(_, size)| (0..size).collect()).collect();
+        let orders = sets.iter().try_fold(1u64, |orders, &(_, size)| {
+            (1..=u64::from(size)).try_fold(orders, u64::checked_mul)
+        });
+        if orders.is_none_or(|orders| orders > trial.max_orders) {
+            return Comparison::Different(Conflict::TooMany(trial.max_orders));
+        }
+        let slots = self.program.slots.len();
+        let mut first_run: Option<FirstRun> = None;
+        loop {
+            let verdict = self.run_in_order(trial, sets, &permutations);
+            let disagreements = std::mem::take(&mut self.disagreements);
+            let mut all_sets = sets.to_vec();
+            if self.add_sets(&disagreements, &mut all_sets) && !trial.ignores_other_sets {
+                return Comparison::Incomplete(all_sets);
+            }
+            let changes_state = self.frame[..slots] != trial.frame_before[..slots];
+            let order = || {
+                let sets = sets.iter().map(|set| set.0);
+                sets.zip(permutations.iter().cloned()).collect()
+            };
+            match &first_run {
+                None => {
+                    first_run = Some(FirstRun {
+                        state: self.frame[..slots].to_vec(),
+                        outcome: self.comparable_outcome(trial, verdict),
+                        changes_state,
+                        order: order(),
+                        result: self.run_result(trial.part, verdict),
+                    });
+                }
+                Some(first) => {
+                    if first.changes_state != changes_state {
+                        self.move_by_order = Some(trial.fault);
+                    }
+                    if !self.repeats(first, trial, verdict)
+                        && first.outcome != self.comparable_outcome(trial, verdict)
+                    {
+                        return Comparison::Different(Conflict::Results([
+                            (first.order.clone(), first.result.clone()),
+                            (order(), self.run_result(trial.part, verdict)),
+                        ]));
+                    }
+                }
+            }
+            if !next_permutations(&mut permutations) {
+                return Comparison::Equal;
+            }
+        }
+    }
+
+    /// Runs a part in one order, and sorts the multisets of its result.
+    fn run_in_order(
+        &mut self,
+        trial: &Trial,
+        sets: &[(TypeId, u32)],
+        permutations: &[Vec<u32>],
+    ) -> Result<bool, Fault> {
+        self.frame.copy_from_slice(trial.frame_before);
+        self.log.clear();
+        self.covered.fill(false);
+        self.set_order(sets, permutations);
+        self.prepare(trial.part);
+        let verdict = self.execute(trial.entry);
+        if let CodePart::Body(..) = trial.part {
+            self.sort_multisets();
+        }
+        verdict
+    }
+
+    /// True if the last run has the same state as the first one, so that no representatives need to be compared.
+    fn repeats(&self, first: &FirstRun, trial: &Trial, verdict: Result<bool, Fault>) -> bool {
+        let Outcome::State { covered, .. } = &first.outcome else {
+            return false;
+        };
+        let is_body = matches!(trial.part, CodePart::Body(..));
+        is_body
+            && verdict == Ok(true)
+            && *covered == self.covered
+            && self.frame[..first.state.len()] == first.state[..]
     }
 
     /// Adds the permuted scalarsets of these loops. Returns true if some are new.
@@ -182,6 +361,7 @@ impl Machine<'_> {
     /// Makes loops take the values of the scalarsets in the given order.
     fn set_order(&mut self, sets: &[(TypeId, u32)], permutations: &[Vec<u32>]) {
         self.frame[self.program.loop_orders.reorder_flag as usize] = 1;
+        self.frame[self.program.loop_orders.postpones_returns as usize] = 0;
         for order in &self.program.loop_orders.orders {
             for &(value, set, _) in &order.members {
                 let number = sets.iter().position(|known| known.0 == set);
@@ -198,12 +378,7 @@ impl Machine<'_> {
     }
 
     /// Returns the result of a run in a form that is equal for equal results up to symmetry.
-    fn comparable_outcome(
-        &mut self,
-        part: CodePart,
-        verdict: Result<bool, Fault>,
-        orbits: &dyn Orbits,
-    ) -> Outcome {
+    fn comparable_outcome(&self, trial: &Trial, verdict: Result<bool, Fault>) -> Outcome {
         let holds = match verdict {
             Ok(holds) => holds,
             Err(fault) => {
@@ -212,12 +387,11 @@ impl Machine<'_> {
             }
         };
         let covered = self.covered.clone();
-        if let (CodePart::Body(..), true) = (part, holds) {
-            self.sort_multisets();
-            let state = orbits.representative(&self.frame);
+        if let (CodePart::Body(..), true) = (trial.part, holds) {
+            let state = trial.orbits.representative(&self.frame);
             return Outcome::State { state, covered };
         }
-        let number = match part {
+        let number = match trial.part {
             CodePart::Guard(
                 Instance {
                     parameter_loop: Some(parameter_loop),
@@ -270,9 +444,9 @@ impl Conflict {
     /// Text of the conflict, to complete a sentence about it.
     pub fn describe(&self, model: &Model, program: &Program) -> String {
         let [(model_order, model_result), (order, result)] = match self {
-            Conflict::TooMany => {
+            Conflict::TooMany(max_orders) => {
                 return format!(
-                    "its scalarsets have more than {MAX_ORDERS} orders, too many to try all"
+                    "its scalarsets have more than {max_orders} orders, too many to try all"
                 )
             }
             Conflict::Results(results) => results,

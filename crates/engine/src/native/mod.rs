@@ -8,6 +8,7 @@
 mod code;
 mod context;
 mod guards;
+mod multisets;
 mod parameterized;
 mod range;
 mod ranges;
@@ -24,7 +25,9 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{default_libcall_names, FuncId, Module};
 pub(crate) use guards::Guards;
+use multisets::Multisets;
 use parameterized::{ParameterizedRule, MAX_PARAMETERS};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Mutex;
 
 /// A function of a packed state. Returns [`TRUE`], [`FALSE`] or [`FAULT`].
@@ -122,6 +125,8 @@ pub(crate) struct Kernel {
     assumptions: Vec<Function>,
     /// Functions that judge the invariants, several conjuncts each.
     claims: Vec<Function>,
+    /// Multisets, which are sorted after the body of a rule.
+    multisets: Multisets,
 }
 
 /// A kernel, with the memory of its functions and of the data they read.
@@ -153,18 +158,19 @@ impl Drop for Native {
 
 impl Native {
     /// Compiles a view. Returns `None` if an instruction has no machine code, or if Cranelift does not support the
-    /// machine. `frame` holds the values of slots that are not packed. Up to `threads` threads share the compilation.
+    /// machine. `frame` holds the values of slots that are not packed. Up to `threads` threads share the compilation,
+    /// which ends early, without a result, once `cancelled` is true.
     pub fn new(
         program: &Program,
         view: &View,
         frame: &[Number],
         level: OptimisationLevel,
         threads: usize,
+        cancelled: &AtomicBool,
     ) -> Option<Native> {
         let packing = &view.packing;
-        // Only the interpreter sorts multisets.
         let has_word_count = with_words!(packing.words, _W, ()).is_some();
-        if !program.multisets.is_empty() || !has_word_count || packing.words == 0 {
+        if !has_word_count || packing.words == 0 {
             return None;
         }
         let data = Data::new(program, packing, frame);
@@ -186,7 +192,7 @@ impl Native {
         let quiescent = requests.add_groups(program, view.quiescent.as_deref().unwrap_or_default());
         let assumptions = requests.add_groups(program, &program.properties.assumptions);
 
-        let (modules, compiled) = compile(&context, &requests.0, level, threads)?;
+        let (modules, compiled) = compile(&context, &requests.0, level, threads, cancelled)?;
         let kernel = Kernel {
             words: packing.words,
             guards,
@@ -209,6 +215,7 @@ impl Native {
             quiescent: compiled.all_plain(quiescent)?,
             assumptions: compiled.all_plain(assumptions)?,
             claims: compiled.all_plain(claims)?,
+            multisets: Multisets::new(program, packing),
         };
         Some(Native {
             kernel,
@@ -216,6 +223,18 @@ impl Native {
             _data: data,
         })
     }
+}
+
+/// Number of instructions that the machine code of a view is compiled from.
+pub(crate) fn instruction_count(program: &Program, view: &View) -> u64 {
+    let rules = view.rules.iter().map(|&rule| &program.rules[rule as usize]);
+    let rule_entries = rules.flat_map(|rule| {
+        let next = rule.parameter_loop.as_ref().map(|values| values.next);
+        [Some(rule.body), rule.guard.filter(|_| next.is_none()), next]
+    });
+    let claims = view.invariants.iter().map(|claim| Some(claim.entry));
+    let entries = rule_entries.chain(claims).flatten();
+    entries.map(|entry| program.piece(entry).len() as u64).sum()
 }
 
 /// A function to be compiled.
@@ -376,6 +395,7 @@ fn compile(
     requests: &[FunctionRequest],
     level: OptimisationLevel,
     threads: usize,
+    cancelled: &AtomicBool,
 ) -> Option<(Vec<JITModule>, CompiledFunctions)> {
     let threads = threads
         .min(requests.len() / MIN_FUNCTIONS_PER_THREAD)
@@ -384,7 +404,10 @@ fn compile(
         let mut compiler = Compiler::new(level)?;
         let share = || requests.iter().skip(thread).step_by(threads);
         let ids: Vec<FuncId> = share()
-            .map(|request| compiler.compile_function(context, request))
+            .map(|request| match cancelled.load(Ordering::Relaxed) {
+                true => None,
+                false => compiler.compile_function(context, request),
+            })
             .collect::<Option<_>>()?;
         compiler.module.finalize_definitions().ok()?;
         let to_function = |(&id, request): (&FuncId, &FunctionRequest)| match request.parameters {
@@ -620,7 +643,7 @@ impl Kernel {
                     instance: first + rule,
                     offset: 0,
                 };
-                self.handle_successor(rule, result, parent, &child, &mut fired, &mut reach)?;
+                self.handle_successor(rule, result, parent, &mut child, &mut fired, &mut reach)?;
             }
         }
         Ok(fired)
@@ -634,7 +657,7 @@ impl Kernel {
         rule: FiredRule,
         result: u32,
         parent: &[u64; W],
-        child: &[u64; W],
+        child: &mut [u64; W],
         fired: &mut Expansion,
         reach: &mut impl FnMut(FiredRule, &[u64; W]),
     ) -> Result<(), NeedsInterpreter> {
@@ -644,6 +667,7 @@ impl Kernel {
             FALSE => return Ok(()),
             _ => return Err(NeedsInterpreter),
         }
+        self.multisets.sort(parent, child);
         fired.transitions += 1;
         if *child != *parent {
             fired.moves = true;
@@ -678,7 +702,7 @@ impl Kernel {
                 instance: rule,
                 offset: parameterized_rule.position(&values),
             };
-            self.handle_successor(fired_rule, result, parent, &child, fired, reach)?;
+            self.handle_successor(fired_rule, result, parent, &mut child, fired, reach)?;
             if !parameterized_rule.advance(&mut values) {
                 return Ok(());
             }

@@ -34,6 +34,39 @@ pub trait CheckpointSink: Sync {
     fn load(&self, component: usize, number: u64) -> io::Result<Option<(Box<dyn Read>, u64)>>;
 }
 
+/// Checkpoints of one attempt of a check. A check that gives up a symmetry starts its search again; a resumed check
+/// repeats the end of the first attempt, and continues with the checkpoints of the second.
+pub(crate) struct AttemptSink<'a> {
+    /// Storage of the caller.
+    pub sink: &'a dyn CheckpointSink,
+    /// Number of the attempt, from 0.
+    pub attempt: usize,
+}
+
+/// Bound on the number of components of a search, above any model's.
+const MAX_COMPONENTS: usize = 1 << 32;
+
+/// Number of a component for the caller, who sees the components of all attempts.
+pub(crate) fn component_of_attempt(attempt: usize, component: usize) -> usize {
+    MAX_COMPONENTS * attempt + component
+}
+
+impl CheckpointSink for AttemptSink<'_> {
+    fn is_due(&self) -> bool {
+        self.sink.is_due()
+    }
+
+    fn store(&self, component: usize, number: u64, parts: &[&[u8]]) -> io::Result<()> {
+        let component = component_of_attempt(self.attempt, component);
+        self.sink.store(component, number, parts)
+    }
+
+    fn load(&self, component: usize, number: u64) -> io::Result<Option<(Box<dyn Read>, u64)>> {
+        let component = component_of_attempt(self.attempt, component);
+        self.sink.load(component, number)
+    }
+}
+
 /// Error of a checkpoint.
 #[derive(Debug)]
 pub struct CheckpointError {
@@ -247,7 +280,9 @@ fn identity(program: &Program, view: &View) -> u64 {
     let LoopOrders {
         orders,
         reorder_flag: _,
+        postpones_returns: _,
         orbits: _,
+        provisional,
     } = loop_orders;
     let mut text = env!("CARGO_PKG_VERSION").to_string();
     let program_parts = (slots, frame, code, pieces, shapes, tables, starts, rules);
@@ -264,6 +299,7 @@ fn identity(program: &Program, view: &View) -> u64 {
             multisets,
             saved_cells,
             orders,
+            provisional,
             violations,
             bounds
         )

@@ -30,9 +30,10 @@ use crate::store::{hash, Store, MAX_STATES};
 use crate::view::View;
 use batch::Workspace;
 use checkpoint::Checkpoints;
+pub(crate) use checkpoint::{component_of_attempt, AttemptSink};
 pub use checkpoint::{CheckpointError, CheckpointErrorKind, CheckpointSink};
 use frontier::Frontier;
-use machine_code::MachineCode;
+use machine_code::{MachineCode, Work};
 pub use options::{Engine, Options, Phase, Progress, Reason};
 use parallel::ParallelExpansion;
 use std::sync::atomic::Ordering;
@@ -281,12 +282,13 @@ impl Search<'_> {
                 return Ok(Some(Verdict::Undecided(Reason::MaxDepth)));
             }
             while self.frontier.next < self.frontier.level_end {
-                self.machine_code.compile_if_due(
-                    self.program,
-                    self.view,
-                    self.options,
-                    self.store.len(),
-                );
+                let work = Work {
+                    states: self.store.len(),
+                    transitions: self.transitions,
+                    states_ahead: self.frontier.states_ahead(),
+                };
+                self.machine_code
+                    .compile_if_due(self.program, self.view, self.options, work);
                 // A stretch may extend into the next level, unless that level must not be expanded.
                 let stretch_limit = match self.options.max_depth {
                     None => self.store.len(),

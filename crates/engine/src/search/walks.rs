@@ -96,9 +96,14 @@ pub(crate) fn walk(
     };
     let native = match options.engine {
         Engine::Interpreter => None,
-        Engine::Adaptive | Engine::Native => {
-            Native::new(program, view, &frame, level, options.threads)
-        }
+        Engine::Adaptive | Engine::Native => Native::new(
+            program,
+            view,
+            &frame,
+            level,
+            options.threads,
+            &AtomicBool::new(false),
+        ),
     };
     let threads = options.threads.max(1);
     let walkers = (0..threads).map(|_| Walker {

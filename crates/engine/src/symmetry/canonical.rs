@@ -38,6 +38,11 @@ pub(super) struct Layout {
     pub multisets: Vec<MultisetLeaves>,
     /// One per leaf, if all leaves have this form; else empty.
     pub arrows: Vec<Arrow>,
+    /// Value of each leaf that carries no information: the leaf is undefined or zero, or belongs to an empty position of
+    /// a multiset.
+    pub defaults: Vec<u64>,
+    /// Lookup of the relations whose leaves have other values.
+    pub lookup: RelationLookup,
     /// True if the processor has the BMI2 instructions for [`gather`] and [`scatter`].
     pub bmi2: bool,
 }
@@ -122,6 +127,60 @@ pub(super) struct Leaf {
     pub present: Option<u32>,
 }
 
+/// Finds the relations with leaves that carry information, which are few in most states.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RelationLookup {
+    /// Words that contain first leaves of relations, each with the mask of the bits of these leaves.
+    masks: Vec<(u32, u64)>,
+    /// Per bit of the words in `masks`: index of the relation; 64 for each word.
+    relation_of_bit: Vec<u32>,
+    /// Relations that always carry information: zero is an element.
+    always: Vec<u32>,
+}
+
+impl RelationLookup {
+    /// Creates the lookup of a layout's relations.
+    pub fn new(layout: &Layout) -> RelationLookup {
+        let mut lookup = RelationLookup::default();
+        for (number, relation) in (0..).zip(&layout.relations) {
+            // The first leaf of a position of a multiset is zero if the position is empty.
+            let first = &layout.leaves[relation.start];
+            let holds_zero = |member: &Member| member.held_element(0).is_some();
+            if layout.members[first.members.clone()].iter().any(holds_zero) {
+                lookup.always.push(number);
+                continue;
+            }
+            let Bits { word, shift, mask } = first.bits;
+            let known = lookup.masks.iter().position(|entry| entry.0 == word);
+            let position = known.unwrap_or_else(|| {
+                lookup.masks.push((word, 0));
+                lookup.relation_of_bit.extend([0; 64]);
+                lookup.masks.len() - 1
+            });
+            lookup.masks[position].1 |= mask << shift;
+            for bit in (0..64).filter(|bit| mask << shift >> bit & 1 == 1) {
+                lookup.relation_of_bit[position * 64 + bit] = number;
+            }
+        }
+        lookup
+    }
+
+    /// Calls `f` with the index of each relation that carries information in a state.
+    #[inline(always)]
+    fn for_each(&self, words: &[u64], leaves: impl Fn(u32) -> Bits, mut f: impl FnMut(u32)) {
+        self.always.iter().for_each(|&relation| f(relation));
+        for (&(word, mask), relations) in self.masks.iter().zip(self.relation_of_bit.chunks(64)) {
+            let mut bits = words[word as usize] & mask;
+            while bits != 0 {
+                let relation = relations[bits.trailing_zeros() as usize];
+                f(relation);
+                let Bits { shift, mask, .. } = leaves(relation);
+                bits &= !(mask << shift);
+            }
+        }
+    }
+}
+
 /// A multiset. Its leaves are consecutive; those of each position begin with the one that is 1 if the position holds an
 /// element.
 #[derive(Clone, Debug)]
@@ -143,6 +202,8 @@ pub(crate) struct Scratch {
     signatures: Vec<u64>,
     /// Code of each leaf.
     codes: Vec<u64>,
+    /// Relations that carry information in the current state; all relations with arrows.
+    active_relations: Vec<Range<usize>>,
     /// Packed value of each leaf.
     values: Vec<u64>,
     /// Element that each leaf holds, or `NONE`.
@@ -151,6 +212,8 @@ pub(crate) struct Scratch {
     positions: Vec<u32>,
     /// Values of the leaves in the order that is being tried.
     image: Vec<u64>,
+    /// Values of the leaves after an exchange of two elements.
+    exchanged_image: Vec<u64>,
     /// Smallest image so far.
     best_image: Vec<u64>,
     /// Order that gives the smallest image: the element at each position.
@@ -372,6 +435,9 @@ impl Layout {
         scratch.held_elements = vec![NONE; self.leaves.len()];
         scratch.image = vec![0; self.leaves.len()];
         scratch.best_image = vec![0; self.leaves.len()];
+        scratch.exchanged_image = vec![0; self.leaves.len()];
+        // Arrows are read and compared as a whole.
+        scratch.active_relations.clone_from(&self.relations);
         scratch.levels.push(Order {
             elements: vec![0; elements],
             ranks: vec![0; elements],
@@ -467,16 +533,14 @@ impl Layout {
                 true => self.apply_order(scratch, 0),
                 false => self.search(scratch, 0),
             }
-            if scratch.best_image != scratch.values {
-                for (leaf, &value) in self.leaves.iter().zip(&scratch.best_image) {
-                    leaf.bits.set(words, value);
-                }
-            }
         }
         let mut moved = false;
         for (position, &element) in scratch.order.iter().enumerate() {
             scratch.positions[element as usize] = position as u32;
             moved |= position as u32 != element;
+        }
+        if !self.leaves.is_empty() && scratch.best_image != scratch.values {
+            self.write_leaves(words, scratch);
         }
         if moved {
             self.move_keys::<BMI2>(words, scratch);
@@ -516,19 +580,44 @@ impl Layout {
             }
             return;
         }
-        for (value, leaf) in scratch.values.iter_mut().zip(&self.leaves) {
-            *value = leaf.bits.get(words);
+        scratch.values.copy_from_slice(&self.defaults);
+        scratch.active_relations.clear();
+        let first_leaf = |relation: u32| self.leaves[self.relations[relation as usize].start].bits;
+        self.lookup.for_each(words, first_leaf, |relation| {
+            let relation = self.relations[relation as usize].clone();
+            scratch.active_relations.push(relation.clone());
+            for leaf_index in relation {
+                let leaf = &self.leaves[leaf_index];
+                let value = leaf.bits.get(words);
+                scratch.values[leaf_index] = value;
+                let absent = |present| scratch.values[present as usize] == 0;
+                let members = match leaf.present.is_some_and(absent) {
+                    true => &[][..],
+                    false => &self.members[leaf.members.clone()],
+                };
+                let held = members.iter().find_map(|member| member.held_element(value));
+                scratch.held_elements[leaf_index] = held.unwrap_or(NONE);
+            }
+        });
+    }
+
+    /// Writes the best image to a state that has the values of the leaves. The positions are those of the best order.
+    #[inline]
+    fn write_leaves(&self, words: &mut [u64], scratch: &Scratch) {
+        if !self.arrows.is_empty() {
+            for (leaf, &value) in self.leaves.iter().zip(&scratch.best_image) {
+                leaf.bits.set(words, value);
+            }
+            return;
         }
-        for (leaf_index, leaf) in self.leaves.iter().enumerate() {
-            let absent = |present| scratch.values[present as usize] == 0;
-            let members = match leaf.present.is_some_and(absent) {
-                true => &[][..],
-                false => &self.members[leaf.members.clone()],
-            };
-            let held = members
-                .iter()
-                .find_map(|member| member.held_element(scratch.values[leaf_index]));
-            scratch.held_elements[leaf_index] = held.unwrap_or(NONE);
+        for leaf_index in scratch.active_relations.iter().cloned().flatten() {
+            let position = |element| scratch.positions[element as usize];
+            let (to, _) = self.move_leaf(leaf_index, scratch, position);
+            for changed in [leaf_index, to] {
+                self.leaves[changed]
+                    .bits
+                    .set(words, scratch.best_image[changed]);
+            }
         }
     }
 
@@ -576,11 +665,10 @@ impl Layout {
     }
 
     /// True if any two tied elements can be exchanged.
-    fn all_ties_exchangeable(&self, scratch: &Scratch) -> bool {
-        let order = &scratch.levels[0];
-        let mut pairs = order.elements.windows(2);
-        pairs.all(|pair| {
-            let [first, second] = [pair[0], pair[1]];
+    fn all_ties_exchangeable(&self, scratch: &mut Scratch) -> bool {
+        (1..scratch.levels[0].elements.len()).all(|position| {
+            let order = &scratch.levels[0];
+            let [first, second] = [order.elements[position - 1], order.elements[position]];
             let tied = order.ranks[first as usize] == order.ranks[second as usize];
             !tied || self.is_exchangeable(scratch, first, second)
         })
@@ -647,7 +735,7 @@ impl Layout {
     fn compute_signatures(&self, scratch: &mut Scratch, level: usize) {
         let ranks = &scratch.levels[level].ranks;
         scratch.signatures.fill(0);
-        for relation in &self.relations {
+        for relation in &scratch.active_relations {
             let mut relation_code = 0u64;
             for leaf_index in relation.clone() {
                 let code = self.leaf_code(
@@ -735,7 +823,8 @@ impl Layout {
         if !self.arrows.is_empty() {
             return;
         }
-        for leaf_index in 0..self.leaves.len() {
+        image.copy_from_slice(&self.defaults);
+        for leaf_index in scratch.active_relations.iter().cloned().flatten() {
             let (to, value) =
                 self.move_leaf(leaf_index, scratch, |element| positions[element as usize]);
             image[to] = value;
@@ -747,6 +836,11 @@ impl Layout {
     fn sort_multisets(&self, image: &mut [u64]) {
         for multiset in &self.multisets {
             let order = |a: &[u64], b: &[u64]| b[0].cmp(&a[0]).then_with(|| a.cmp(b));
+            let second = multiset.leaves.start + multiset.stride;
+            if second >= multiset.leaves.end || image[second] == 0 {
+                // Elements come before empty positions, also in an image.
+                continue;
+            }
             let slots = || image[multiset.leaves.clone()].chunks_exact(multiset.stride);
             if !slots().is_sorted_by(|a, b| order(a, b).is_le()) {
                 let mut sorted: Vec<&[u64]> = slots().collect();
@@ -758,21 +852,25 @@ impl Layout {
     }
 
     /// True if exchanging two elements of a set leaves all leaves unchanged.
-    fn is_exchangeable(&self, scratch: &Scratch, first: u32, second: u32) -> bool {
+    fn is_exchangeable(&self, scratch: &mut Scratch, first: u32, second: u32) -> bool {
         let exchanged = |element: u32| match element {
             _ if element == first => second,
             _ if element == second => first,
             _ => element,
         };
         if self.multisets.is_empty() {
-            return (0..scratch.values.len()).all(|leaf_index| {
+            // Distinct leaves move to distinct leaves, so all others keep their values too.
+            let mut leaves = scratch.active_relations.iter().cloned().flatten();
+            return leaves.all(|leaf_index| {
                 let (to, value) = self.move_leaf(leaf_index, scratch, exchanged);
                 scratch.values[to] == value
             });
         }
-        let mut image = vec![0; scratch.values.len()];
         let positions: Vec<u32> = (0..self.ends.len() as u32).map(exchanged).collect();
+        let mut image = std::mem::take(&mut scratch.exchanged_image);
         self.apply_permutation(scratch, &positions, &mut image);
-        image == scratch.values
+        let is_unchanged = image == scratch.values;
+        scratch.exchanged_image = image;
+        is_unchanged
     }
 }

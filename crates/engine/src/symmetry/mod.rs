@@ -15,7 +15,9 @@ use crate::interpret::Machine;
 use crate::model::{Model, Number, Role, Type, TypeId};
 use crate::program::{Cell, Packing, Program};
 pub(crate) use canonical::Scratch;
-use canonical::{fold, Arrow, Bits, Holder, Layout, Leaf, Member, MultisetLeaves, Part};
+use canonical::{
+    fold, Arrow, Bits, Holder, Layout, Leaf, Member, MultisetLeaves, Part, RelationLookup,
+};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -384,7 +386,14 @@ impl<'a> SlotCollector<'a> {
                 });
             }
         }
+        let in_multiset = |affected: &AffectedSlot| affected.present.is_some();
+        // The parts of an empty position have their first values.
+        let default = |affected: &&AffectedSlot| {
+            u64::from(in_multiset(affected) && packing.field(affected.slot).undefined)
+        };
+        layout.defaults = related.iter().map(default).collect();
         layout.arrows = arrows(&layout).unwrap_or_default();
+        layout.lookup = RelationLookup::new(&layout);
         layout.finish();
         layout
     }

@@ -14,7 +14,8 @@ use orbits::{image, permutations};
 use proptest::prelude::*;
 
 /// A model with one state variable per shape, over two scalarsets and an interchangeable range.
-fn model(shapes: &[u8], sizes: [u32; 2]) -> Model {
+/// Without undefined values, zero is a name of the range.
+fn model(shapes: &[u8], sizes: [u32; 2], undefined: bool) -> Model {
     let mut m = Builder::new("shapes");
     let s = m.declare("S", Type::Scalarset(sizes[0]));
     let t = m.declare("T", Type::Scalarset(sizes[1]));
@@ -92,7 +93,7 @@ fn model(shapes: &[u8], sizes: [u32; 2]) -> Model {
     m.start("start", vec![]);
     m.interchangeable(names, vec![name_or_none]);
     let mut model = m.build().expect("the model is sound");
-    model.undefined = true;
+    model.undefined = undefined;
     model
 }
 
@@ -114,9 +115,10 @@ proptest! {
     fn each_orbit_has_one_canonical_state(
         shapes in prop::collection::vec(0u8..18, 1..5),
         sizes in [1u32..5, 1u32..4],
+        undefined in prop::bool::weighted(0.75),
         values in prop::collection::vec(0u32..12, 200),
     ) {
-        let model = model(&shapes, sizes);
+        let model = model(&shapes, sizes, undefined);
         let program = compile(&model, Notes::Omitted);
         let mut frame = program.frame.clone();
         for (number, slot) in program.slots.iter().enumerate() {
@@ -152,10 +154,12 @@ proptest! {
         let scalarsets: Vec<usize> = (0..model.types.len())
             .filter(|&ty| matches!(model.types[ty].ty, Type::Scalarset(_)))
             .collect();
+        let asymmetric_sets = crate::symmetry_check::asymmetric_sets(&model);
         let mut is_in_orbit = false;
         for first in permutations(sizes[0] as usize) {
             for (second, third) in pairs_of_permutations(sizes[1] as usize) {
                 let permute = |ty: TypeId, value: i64| match scalarsets.iter().position(|&s| s == ty.index()) {
+                    Some(_) if asymmetric_sets.contains(&ty) => value,
                     Some(0) => first[value as usize],
                     Some(_) => second[value as usize],
                     None => third[value as usize],

@@ -2,7 +2,7 @@
 
 use super::loops::{Access, Effect, Loop};
 use super::symbolic::{PathStep, ResolvedPlace, SymbolicValue};
-use super::AsymmetryAnalysis;
+use super::{AsymmetryAnalysis, OrderDependence, OrderTrigger};
 use crate::model::{Place, Role, VariableId};
 
 impl AsymmetryAnalysis<'_> {
@@ -16,9 +16,6 @@ impl AsymmetryAnalysis<'_> {
             .collect();
         let has_effect = shared_accesses.iter().any(|a| a.effect != Effect::Read);
         let set = |id: VariableId| &self.model.types[self.model.variable(id).ty.index()].name;
-        if let Some(reason) = self.early_exit_dependence(scalarset_loop, has_effect) {
-            return OrderVerdict::OrderDependent(reason);
-        }
         // Places of the stores that a run must check, each with its spellings.
         let mut uniform_stores: Vec<(&ResolvedPlace, Vec<&Place>)> = Vec::new();
         for (i, a) in shared_accesses.iter().enumerate() {
@@ -46,13 +43,28 @@ impl AsymmetryAnalysis<'_> {
                     self.spell_resolved(&a.resolved),
                     set(scalarset_loop.variable),
                 );
-                return OrderVerdict::OrderDependent(match (&a.effect, &b.effect) {
+                let reason = match (&a.effect, &b.effect) {
                     (Effect::Read, _) | (_, Effect::Read) => {
                         format!("its effect for one `{set}` is read for another in `{name}`")
                     }
                     _ => format!("`{name}` keeps the last stored value"),
+                };
+                return OrderVerdict::Undecided(OrderDependence {
+                    reason,
+                    trigger: OrderTrigger::EveryRun,
                 });
             }
+        }
+        if let Some(dependence) = self.early_exit_dependence(scalarset_loop, has_effect) {
+            // The stores to be checked are lost with an early exit: all orders are compared instead.
+            let trigger = match uniform_stores.is_empty() {
+                true => dependence.trigger,
+                false => OrderTrigger::EveryRun,
+            };
+            return OrderVerdict::Undecided(OrderDependence {
+                trigger,
+                ..dependence
+            });
         }
         let distinct = |(_, places): (_, Vec<&Place>)| {
             let mut distinct_places: Vec<Place> = Vec::new();
@@ -66,9 +78,13 @@ impl AsymmetryAnalysis<'_> {
         OrderVerdict::Commutes(uniform_stores.into_iter().map(distinct).collect())
     }
 
-    /// Reason why the order matters if iterations may end the loop early; `None` if it does not matter for that reason.
+    /// Dependence on the order because iterations may end the loop early; `None` if there is none.
     /// `has_effect` is true if an iteration changes a place that outlives it.
-    fn early_exit_dependence(&self, scalarset_loop: &Loop, has_effect: bool) -> Option<String> {
+    fn early_exit_dependence(
+        &self,
+        scalarset_loop: &Loop,
+        has_effect: bool,
+    ) -> Option<OrderDependence> {
         if let Some(first) = scalarset_loop.returns.first() {
             let is_same = match first {
                 Some(symbolic) => {
@@ -84,7 +100,16 @@ impl AsymmetryAnalysis<'_> {
             let has_other_event =
                 scalarset_loop.can_fail || scalarset_loop.has_cover || scalarset_loop.has_assume;
             if !is_same || has_effect || has_other_event {
-                return Some("it returns at the first value that satisfies a condition".into());
+                return Some(OrderDependence {
+                    reason: "it returns at the first value that satisfies a condition".into(),
+                    trigger: match scalarset_loop.has_assume {
+                        true => OrderTrigger::EveryRun,
+                        false if is_same && !has_effect && !scalarset_loop.has_cover => {
+                            OrderTrigger::ReturnOrFailure
+                        }
+                        false => OrderTrigger::EarlyExit,
+                    },
+                });
             }
         }
         if scalarset_loop.has_assume && (scalarset_loop.can_fail || scalarset_loop.has_cover) {
@@ -92,9 +117,10 @@ impl AsymmetryAnalysis<'_> {
                 true => "it fails",
                 false => "a cover is reached",
             };
-            return Some(format!(
-                "an `assume` may end it before {earlier_event}, or after"
-            ));
+            return Some(OrderDependence {
+                reason: format!("an `assume` may end it before {earlier_event}, or after"),
+                trigger: OrderTrigger::EveryRun,
+            });
         }
         None
     }
@@ -198,6 +224,8 @@ impl AsymmetryAnalysis<'_> {
 pub(super) enum OrderVerdict {
     /// The iterations commute, provided that each group of places receives the same value in all iterations.
     Commutes(Vec<Vec<Place>>),
-    /// The order may matter; with the reason.
+    /// The order may matter, and no run can check it; with the reason.
     OrderDependent(String),
+    /// The order may matter; a run has to compare all orders.
+    Undecided(OrderDependence),
 }

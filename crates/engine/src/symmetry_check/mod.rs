@@ -30,6 +30,10 @@ use symbolic::{constant, PathStep, ResolvedPlace, SymbolicValue, UNDEFINE};
 /// Beyond the limit, no scalarset counts as symmetric.
 const MAX_NODES: usize = 1 << 20;
 
+/// Maximum number of orders of a loop that is executed in every order: the orders of five values. A search without the
+/// symmetry of more values visits more states, but takes less time for each.
+const MAX_TESTED_ORDERS: u64 = 120;
+
 /// An asymmetric use of scalarsets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AsymmetricUse {
@@ -62,31 +66,77 @@ pub(crate) fn asymmetric_sets(model: &Model) -> Vec<TypeId> {
         .0
         .into_iter()
         .flat_map(|asymmetric_use| asymmetric_use.sets)
+        .chain(model.ordered.iter().copied())
         .collect();
     sets.sort_unstable();
     sets.dedup();
     sets
 }
 
-/// Places that must receive the same value in all iterations of a loop, by the variable that the loop binds. Each inner
-/// list holds all spellings of one place in the loop. The search checks at run time that the iterations store equal
-/// values there; otherwise the result may depend on their order.
-pub type UniformStores = BTreeMap<VariableId, Vec<Vec<Place>>>;
+/// Loops that a search checks at run time, by the variable that the loop binds.
+pub type LoopChecks = BTreeMap<VariableId, LoopCheck>;
 
-/// Finds all asymmetric uses of scalarsets in a valid model. Also returns the stores of loops that must be checked at
-/// run time.
-pub fn asymmetric_uses(model: &Model) -> (Vec<AsymmetricUse>, UniformStores) {
+/// Check of a loop over a scalarset at run time. A step whose result may depend on the order of the iterations is run
+/// in every order.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub struct LoopCheck {
+    /// Places that must receive the same value in all iterations. Each inner list holds all spellings of one place in
+    /// the loop. The order may matter if iterations store different values there.
+    pub places: Vec<Vec<Place>>,
+    /// Dependence on the order that the analysis cannot refute, if any. If results differ at run time, the search
+    /// starts again without symmetry of the loop's scalarsets.
+    pub dependence: Option<OrderDependence>,
+}
+
+/// Possible dependence of a loop's result on the order of its iterations.
+#[derive(Clone, PartialEq, Debug)]
+pub struct OrderDependence {
+    /// Reason, as a clause.
+    pub reason: String,
+    /// Runs of the loop in which the order may matter.
+    pub trigger: OrderTrigger,
+}
+
+/// Runs of a loop in which the order of the iterations may matter.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum OrderTrigger {
+    /// Runs in which an iteration returns and another one fails. Iterations have no effect but a return of one value.
+    ReturnOrFailure,
+    /// Runs in which an iteration returns or fails: it keeps later iterations from running.
+    EarlyExit,
+    /// All runs.
+    EveryRun,
+}
+
+impl LoopCheck {
+    /// Adds what another analysis of the same loop requires.
+    fn merge(&mut self, places: Vec<Vec<Place>>, dependence: Option<OrderDependence>) {
+        self.places.extend(places);
+        let trigger = |known: &Option<OrderDependence>| known.as_ref().map(|d| d.trigger);
+        if trigger(&dependence) > trigger(&self.dependence) {
+            self.dependence = dependence;
+        }
+    }
+
+    /// True if there is nothing to check.
+    fn is_empty(&self) -> bool {
+        self.places.is_empty() && self.dependence.is_none()
+    }
+}
+
+/// Finds all asymmetric uses of scalarsets in a valid model. Also returns the loops that must be checked at run time.
+pub fn asymmetric_uses(model: &Model) -> (Vec<AsymmetricUse>, LoopChecks) {
     model.with_enough_stack(|| find_asymmetric_uses(model))
 }
 
 /// As [`asymmetric_uses`], on a stack that is large enough.
-fn find_asymmetric_uses(model: &Model) -> (Vec<AsymmetricUse>, UniformStores) {
+fn find_asymmetric_uses(model: &Model) -> (Vec<AsymmetricUse>, LoopChecks) {
     let all_sets: Vec<TypeId> = (0..model.types.len() as u32)
         .map(TypeId)
         .filter(|&ty| is_scalarset(model, ty))
         .collect();
     if all_sets.is_empty() {
-        return (Vec::new(), UniformStores::new());
+        return (Vec::new(), LoopChecks::new());
     }
     let mut analysis = AsymmetryAnalysis {
         model,
@@ -97,15 +147,18 @@ fn find_asymmetric_uses(model: &Model) -> (Vec<AsymmetricUse>, UniformStores) {
         inequalities: Vec::new(),
         line: 0,
         calls: Vec::new(),
+        bindings: 0,
+        repeated: false,
         nodes: 0,
         reports: BTreeMap::new(),
-        uniform_stores: UniformStores::new(),
+        loop_checks: LoopChecks::new(),
+        in_condition: false,
     };
     // Start states need not be symmetric: each is a state like any other, and a permutation maps the successors of a
     // state to those of its image.
     for rule in &model.rules {
         analysis.slots.begin_step();
-        analysis.analyse_expr(&rule.guard);
+        analysis.analyse_condition(&rule.guard);
         analysis.analyse_block(&rule.body);
     }
     for claim in model
@@ -114,12 +167,12 @@ fn find_asymmetric_uses(model: &Model) -> (Vec<AsymmetricUse>, UniformStores) {
         .chain(&model.liveness)
         .chain(&model.assumptions)
     {
-        analysis.analyse_expr(&claim.holds);
+        analysis.analyse_condition(&claim.holds);
     }
     let covers = model.covers.iter().filter_map(|cover| cover.holds.as_ref());
     covers
         .chain(&model.quiescent)
-        .for_each(|e| analysis.analyse_expr(e));
+        .for_each(|e| analysis.analyse_condition(e));
     for &id in model.liveness.iter().flat_map(|claim| &claim.parameters) {
         analysis.report_slot_use(id, "it is checked for each slot separately");
     }
@@ -144,15 +197,13 @@ fn find_asymmetric_uses(model: &Model) -> (Vec<AsymmetricUse>, UniformStores) {
         let reason = "the model is too large to see whether its loops depend on an order";
         report_model(all_sets, reason);
     }
-    analysis
-        .uniform_stores
-        .retain(|_, groups| !groups.is_empty());
-    (reports, analysis.uniform_stores)
+    analysis.loop_checks.retain(|_, check| !check.is_empty());
+    (reports, analysis.loop_checks)
 }
 
-/// Returns true if a type is a scalarset of at least two values.
+/// Returns true if a type is a scalarset of at least two values, without a declared order.
 fn is_scalarset(model: &Model, ty: TypeId) -> bool {
-    matches!(model.ty(ty), Type::Scalarset(2..))
+    matches!(model.ty(ty), Type::Scalarset(2..)) && !model.ordered.contains(&ty)
 }
 
 /// Appends the scalarsets whose values occur in a type or its parts.
@@ -199,12 +250,18 @@ struct AsymmetryAnalysis<'a> {
     line: u32,
     /// The functions being called, outermost first.
     calls: Vec<FunctionId>,
+    /// Number of parameters bound to places so far.
+    bindings: usize,
+    /// True in the body of a loop.
+    repeated: bool,
     /// Number of syntax nodes analysed so far.
     nodes: usize,
     /// Uses found so far, without duplicates.
     reports: BTreeMap<(AsymmetryLocation, String), AsymmetricUse>,
-    /// Stores that must be checked at run time, by loop.
-    uniform_stores: UniformStores,
+    /// Loops that must be checked at run time.
+    loop_checks: LoopChecks,
+    /// True in guards and claims, which are evaluated in every state.
+    in_condition: bool,
 }
 
 impl AsymmetryAnalysis<'_> {
@@ -214,9 +271,35 @@ impl AsymmetryAnalysis<'_> {
         self.nodes < MAX_NODES
     }
 
+    /// Analyses a guard or claim.
+    fn analyse_condition(&mut self, e: &Expr) {
+        self.in_condition = true;
+        self.analyse_expr(e);
+        self.in_condition = false;
+    }
+
     /// Analyses statements in order.
     fn analyse_block(&mut self, block: &[Stmt]) {
         block.iter().for_each(|s| self.analyse_stmt(s));
+    }
+
+    /// Analyses code that runs repeatedly. The first statements of an iteration follow the last ones of the previous
+    /// iteration, so the analysis is repeated until it changes nothing. Each pass only adds knowledge.
+    fn analyse_loop_body(&mut self, f: impl Fn(&mut Self)) {
+        loop {
+            let before = self.slots.snapshot();
+            self.analyse_repeated(&f);
+            if self.slots.snapshot() == before || self.nodes >= MAX_NODES {
+                return;
+            }
+        }
+    }
+
+    /// Analyses code that may run several times in a step.
+    fn analyse_repeated(&mut self, f: impl FnOnce(&mut Self)) {
+        let outer = std::mem::replace(&mut self.repeated, true);
+        f(self);
+        self.repeated = outer;
     }
 
     /// Analyses one statement in its context of loops and calls.
@@ -242,34 +325,25 @@ impl AsymmetryAnalysis<'_> {
                 self.bind_alias(*id, place);
                 self.analyse_block(body);
             }
-            Stmt::If(condition, then, otherwise) => {
-                self.analyse_expr(condition);
-                self.with_condition(condition, true, |w| w.analyse_block(then));
-                self.with_condition(condition, false, |w| w.analyse_block(otherwise));
-            }
+            Stmt::If(condition, then, otherwise) => self.analyse_if(condition, then, otherwise),
             Stmt::For(id, body) => {
-                self.prepare_loop(body);
-                self.analyse_loop(*id, |w| w.analyse_block(body));
+                self.analyse_loop(*id, |w| w.analyse_loop_body(|w| w.analyse_block(body)));
             }
             Stmt::ForSteps(id, steps, body) => {
                 self.analyse_steps(steps);
                 self.begin_lifetime(*id);
-                self.prepare_loop(body);
-                self.analyse_block(body);
+                self.analyse_loop_body(|w| w.analyse_block(body));
             }
             Stmt::While(condition, body, _) => {
                 self.record_possible_failure();
-                self.prepare_loop(body);
-                self.analyse_expr(condition);
-                self.analyse_block(body);
+                self.analyse_loop_body(|w| {
+                    w.analyse_expr(condition);
+                    w.analyse_block(body);
+                });
             }
             Stmt::Switch(subject, cases, otherwise) => {
                 self.analyse_expr(subject);
-                for (values, body) in cases {
-                    values.iter().for_each(|v| self.analyse_expr(v));
-                    self.analyse_block(body);
-                }
-                self.analyse_block(otherwise);
+                self.analyse_cases(cases, otherwise);
             }
             Stmt::Return(e) => self.analyse_return(e.as_ref()),
             Stmt::Call(id, arguments) => self.analyse_call(*id, arguments),
@@ -289,7 +363,7 @@ impl AsymmetryAnalysis<'_> {
                     self.analyse_expr(e);
                 }
                 self.record_access(to, Effect::Write);
-                self.record_removal(to);
+                self.record_removal(to, self.repeated);
             }
             Stmt::RemoveWhere(id, to, claim) => self.analyse_remove_where(*id, to, claim),
             Stmt::Error(_) => self.record_possible_failure(),
@@ -297,6 +371,29 @@ impl AsymmetryAnalysis<'_> {
                 self.record_possible_failure();
                 self.analyse_expr(e);
             }
+        }
+    }
+
+    /// Analyses a choice between two blocks.
+    fn analyse_if(&mut self, condition: &Expr, then: &[Stmt], otherwise: &[Stmt]) {
+        self.analyse_expr(condition);
+        let removals = self.slots.removals();
+        self.with_condition(condition, true, |w| w.analyse_block(then));
+        let removals = self.slots.replace_removals(removals);
+        self.with_condition(condition, false, |w| w.analyse_block(otherwise));
+        self.slots.merge_removals(removals);
+    }
+
+    /// Analyses the cases of a selection, of which one runs.
+    fn analyse_cases(&mut self, cases: &[(Vec<Expr>, Vec<Stmt>)], otherwise: &[Stmt]) {
+        let values = cases.iter().flat_map(|(values, _)| values);
+        values.for_each(|v| self.analyse_expr(v));
+        let removals = self.slots.removals();
+        self.analyse_block(otherwise);
+        for (_, body) in cases {
+            let other_cases = self.slots.replace_removals(removals.clone());
+            self.analyse_block(body);
+            self.slots.merge_removals(other_cases);
         }
     }
 
@@ -342,8 +439,7 @@ impl AsymmetryAnalysis<'_> {
         let depends_on_others =
             |a: &Access| self.may_overlap(&a.resolved, &resolved) && !is_own_element(a);
         let depends_on_others = inner_loop.accesses.iter().any(depends_on_others);
-        let mut sets = Vec::new();
-        scalarsets_in(self.model, self.model.type_of_place(to), &mut sets);
+        let sets = self.sets_of_element_order(to);
         if depends_on_others && !sets.is_empty() {
             let name = self.model.spell(to);
             let reason =
@@ -353,17 +449,23 @@ impl AsymmetryAnalysis<'_> {
         self.report_claim_effects(&inner_loop, sets);
         self.merge_inner_loop(inner_loop);
         self.record_access(to, Effect::Write);
-        self.record_removal(to);
+        self.record_removal(to, true);
     }
 
-    /// Records an asymmetric use, unless one with this location and reason is known.
+    /// Records an asymmetric use of scalarsets. One with this location and reason may be known for others.
     fn report(&mut self, sets: Vec<TypeId>, reason: String, location: AsymmetryLocation) {
-        let report = AsymmetricUse {
-            sets,
-            reason: reason.clone(),
+        let known = self.reports.entry((location, reason.clone()));
+        let known = known.or_insert(AsymmetricUse {
+            sets: Vec::new(),
+            reason,
             location,
-        };
-        self.reports.entry((location, reason)).or_insert(report);
+        });
+        // Two rules of one line may clear variables of one name and of different scalarsets.
+        for set in sets {
+            if !known.sets.contains(&set) {
+                known.sets.push(set);
+            }
+        }
     }
 
     /// Records that the current statement can violate a check.
@@ -409,10 +511,10 @@ impl AsymmetryAnalysis<'_> {
     fn analyse_claim(&mut self, id: VariableId, sets: Vec<TypeId>, condition: &Expr) {
         if sets.is_empty() {
             self.begin_lifetime(id);
-            return self.analyse_expr(condition);
+            return self.analyse_repeated(|w| w.analyse_expr(condition));
         }
         self.open_loop(id);
-        self.analyse_expr(condition);
+        self.analyse_repeated(|w| w.analyse_expr(condition));
         if let Some(inner_loop) = self.loops.pop() {
             self.report_claim_effects(&inner_loop, sets);
             self.merge_inner_loop(inner_loop);
@@ -450,16 +552,34 @@ impl AsymmetryAnalysis<'_> {
         let Some(inner_loop) = self.loops.pop() else {
             return;
         };
-        match self.order_verdict(&inner_loop) {
+        let (places, dependence) = match self.order_verdict(&inner_loop) {
             OrderVerdict::OrderDependent(reason) => {
-                self.report(sets, reason, AsymmetryLocation::Loop(id))
+                self.report(sets, reason, AsymmetryLocation::Loop(id));
+                (Vec::new(), None)
             }
-            OrderVerdict::Commutes(groups) => {
-                let known = self.uniform_stores.entry(id).or_default();
-                known.extend(groups);
+            OrderVerdict::Undecided(dependence) if !self.is_testable(&sets, dependence.trigger) => {
+                self.report(sets, dependence.reason, AsymmetryLocation::Loop(id));
+                (Vec::new(), None)
             }
-        }
+            OrderVerdict::Undecided(dependence) => (Vec::new(), Some(dependence)),
+            OrderVerdict::Commutes(groups) => (groups, None),
+        };
+        let check = self.loop_checks.entry(id).or_default();
+        check.merge(places, dependence);
         self.merge_inner_loop(inner_loop);
+    }
+
+    /// True if a search can test all orders of a loop over these scalarsets, in each step in which the order may matter.
+    fn is_testable(&self, sets: &[TypeId], trigger: OrderTrigger) -> bool {
+        let size = |set: &TypeId| match self.model.ty(*set) {
+            Type::Scalarset(size) => u64::from(*size),
+            _ => 1,
+        };
+        let mut sizes = sets.iter().flat_map(|set| 1..=size(set));
+        let orders = sizes.try_fold(1u64, u64::checked_mul);
+        // A failure occurs once. A condition is evaluated in every state, which takes too long in every order.
+        trigger == OrderTrigger::ReturnOrFailure
+            || !self.in_condition && orders.is_some_and(|orders| orders <= MAX_TESTED_ORDERS)
     }
 
     /// Spells a place for messages, with `[..]` for each index.
@@ -512,8 +632,11 @@ impl AsymmetryAnalysis<'_> {
 
     /// Brings an alias into scope.
     fn bind_alias(&mut self, id: VariableId, place: &Place) {
+        self.report_number_use(place);
         self.analyse_indices(place);
-        self.places[id.index()] = Some(self.resolve_alias(place));
+        // Guard and body of a rule bind its aliases to the same places.
+        self.places[id.index()] = Some(self.resolve_alias(place, Some(id), 0));
+        self.begin_lifetime(id);
     }
 
     /// Records a store of a value; `None` if the value is unknown.
@@ -528,6 +651,8 @@ impl AsymmetryAnalysis<'_> {
         if self.loops.is_empty() {
             self.analyse_indices(to);
             self.analyse_expr(e);
+            let resolved = self.resolve(to);
+            self.report_stale_slots(&resolved);
             return self.record_store(to);
         }
         self.record_possible_failure();
@@ -619,13 +744,16 @@ impl AsymmetryAnalysis<'_> {
         match e {
             Expr::Int(_) | Expr::Bool(_) | Expr::Label(..) | Expr::Undefined(_) => {}
             Expr::Read(place) => {
-                self.report_slot_use(place.variable, "it is used as a number");
+                self.report_number_use(place);
                 if self.model.undefined && self.model.variable(place.variable).role != Role::Bound {
                     self.record_possible_failure();
                 }
                 self.record_access(place, Effect::Read);
             }
-            Expr::Peek(place) | Expr::IsUndefined(place) => self.record_access(place, Effect::Read),
+            Expr::Peek(place) | Expr::IsUndefined(place) => {
+                self.report_number_use(place);
+                self.record_access(place, Effect::Read);
+            }
             Expr::Line(_, a) | Expr::Not(a) | Expr::IsMember(a, _) => self.analyse_expr(a),
             Expr::Table(_, a) | Expr::Negate(a) | Expr::Convert(_, a) => {
                 self.record_possible_failure();
@@ -656,7 +784,7 @@ impl AsymmetryAnalysis<'_> {
             Expr::ForallSteps(id, steps, a) | Expr::ExistsSteps(id, steps, a) => {
                 self.analyse_steps(steps);
                 self.begin_lifetime(*id);
-                self.analyse_expr(a);
+                self.analyse_repeated(|w| w.analyse_expr(a));
             }
             Expr::Call(id, arguments) => self.analyse_call(*id, arguments),
             Expr::Alias(id, place, a) => {
@@ -681,8 +809,7 @@ impl AsymmetryAnalysis<'_> {
             Expr::Count(id, place, a) => {
                 self.record_access(place, Effect::Read);
                 self.bind_slot_number(*id, place);
-                let mut sets = Vec::new();
-                scalarsets_in(self.model, self.model.type_of_place(place), &mut sets);
+                let sets = self.sets_of_element_order(place);
                 self.analyse_claim(*id, sets, a);
             }
         }
@@ -703,8 +830,11 @@ impl AsymmetryAnalysis<'_> {
                     (parameter, None, self.symbolic_value(e))
                 }
                 Argument::Place(place) => {
+                    self.report_number_use(place);
                     self.analyse_indices(place);
-                    (parameter, Some(self.resolve_alias(place)), None)
+                    self.bindings += 1;
+                    let resolved = self.resolve_alias(place, Some(parameter), self.bindings);
+                    (parameter, Some(resolved), None)
                 }
             });
         }
@@ -718,15 +848,14 @@ impl AsymmetryAnalysis<'_> {
             return;
         }
         let mut assigned = Vec::new();
-        let mut recursive = false;
-        crate::visit::block(&function.body, &mut |node| match node {
-            crate::visit::Node::Target(place) => assigned.push(place.variable),
-            crate::visit::Node::Expr(Expr::Call(inner, _))
-            | crate::visit::Node::Stmt(Stmt::Call(inner, _)) => recursive |= *inner == id,
-            _ => {}
+        crate::visit::block(&function.body, &mut |node| {
+            if let crate::visit::Node::Target(place) = node {
+                assigned.push(place.variable);
+            }
         });
+        let recursive = crate::visit::called_functions(model, &function.body).contains(&id);
         for (parameter, place, value) in bound {
-            if place.is_none() {
+            if place.is_none() || !recursive {
                 self.begin_lifetime(parameter);
             }
             let is_never_assigned = !recursive && !assigned.contains(&parameter);
@@ -736,7 +865,11 @@ impl AsymmetryAnalysis<'_> {
         }
         // Inequalities of the caller's variables hold here too, but a return does not leave the caller's loops.
         self.calls.push(id);
-        self.analyse_block(&function.body);
+        match recursive {
+            // A nested call runs the body again.
+            true => self.analyse_loop_body(|w| w.analyse_block(&function.body)),
+            false => self.analyse_block(&function.body),
+        }
         self.calls.pop();
         for &parameter in &function.parameters {
             self.places[parameter.index()] = None;

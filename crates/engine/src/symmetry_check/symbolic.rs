@@ -7,20 +7,31 @@ use super::AsymmetryAnalysis;
 use crate::model::{Expr, Place, Role, Step, VariableId};
 
 impl AsymmetryAnalysis<'_> {
-    /// True if no statement can change the value: all of its variables are bound by loops or quantifiers.
+    /// True if no statement can change the value: all of its variables are bound by loops or quantifiers, or it is the
+    /// index in an alias.
     pub(super) fn is_unmodifiable(&self, symbolic: &SymbolicValue) -> bool {
         let is_bound = |&id: &VariableId| self.model.variable(id).role == Role::Bound;
-        symbolic.variables.iter().all(is_bound)
+        symbolic.text.starts_with(ALIAS_INDEX) || symbolic.variables.iter().all(is_bound)
     }
 
-    /// Resolves a place now for later use: indices that may change in between become unknown.
-    pub(super) fn resolve_alias(&self, place: &Place) -> ResolvedPlace {
+    /// Resolves a place now for later use. An index that may change in between becomes a value of its own, which lives
+    /// as long as the alias `alias`; it becomes unknown without an alias. `binding` distinguishes bindings of one alias.
+    pub(super) fn resolve_alias(
+        &self,
+        place: &Place,
+        alias: Option<VariableId>,
+        binding: usize,
+    ) -> ResolvedPlace {
         let mut resolved = self.resolve(place);
-        for step in &mut resolved.path {
-            if let PathStep::Index(Some(symbolic)) = step {
-                if !self.is_unmodifiable(symbolic) {
-                    *step = PathStep::Index(None);
-                }
+        for (depth, step) in resolved.path.iter_mut().enumerate() {
+            let PathStep::Index(index) = step else {
+                continue;
+            };
+            if !(index.as_ref()).is_some_and(|symbolic| self.is_unmodifiable(symbolic)) {
+                *index = alias.map(|alias| SymbolicValue {
+                    text: format!("{ALIAS_INDEX}{}.{binding}.{depth}", alias.0),
+                    variables: vec![alias],
+                });
             }
         }
         resolved
@@ -121,6 +132,9 @@ pub(super) struct ResolvedPlace {
     /// Steps from the variable to the place.
     pub path: Vec<PathStep>,
 }
+
+/// First character of the text of an index in an alias, which is evaluated once.
+const ALIAS_INDEX: char = '@';
 
 /// Text of the undefined value.
 pub(super) const UNDEFINE: &str = "undefine";

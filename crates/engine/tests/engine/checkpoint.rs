@@ -113,6 +113,27 @@ fn check_in_pieces(model: &Model, options: &Options, stretches: u64) -> (Report,
     unreachable!()
 }
 
+/// A search that starts again without symmetry has checkpoints of both attempts.
+#[test]
+fn resumed_search_gives_up_the_same_symmetry() {
+    let text = "type node: scalarset(3);
+        var free: array [node] of boolean; taken, last: node; count: 0..400;
+        function first_free(): node;
+        begin for n: node do if free[n] then return n; end; end; return taken; end;
+        startstate begin for n: node do free[n] := true; end; count := 0; end;
+        rule \"count\" count < 400 ==> begin count := count + 1; end;
+        rule \"take\" count > 200 & isundefined(taken) ==> begin taken := first_free(); free[taken] := false; end;
+        rule \"give\" !isundefined(taken) ==> begin free[taken] := true; last := taken; undefine taken; end;";
+    let model = murphi::read("text", text, murphi::Dialect::Any)
+        .unwrap()
+        .model;
+    let expected = check(&model, &Options::default()).unwrap();
+    assert_eq!(expected.lost_symmetry.len(), 1);
+    let (report, interruptions) = check_in_pieces(&model, &Options::default(), 3);
+    assert!(interruptions > 2, "{interruptions}");
+    assert_eq!(report, expected);
+}
+
 /// Cases are a model, its options, and the least number of interruptions if each run expands one stretch.
 #[test]
 fn resumed_search_gives_the_same_report() {

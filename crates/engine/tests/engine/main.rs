@@ -3,6 +3,7 @@
 mod checkpoint;
 mod compaction;
 mod instances;
+mod observable_slots;
 mod order;
 mod random;
 mod search;

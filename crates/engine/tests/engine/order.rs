@@ -1,8 +1,13 @@
 //! Tests that scalarsets with asymmetric uses are not reduced: searches with symmetry find the violations that searches
 //! of all states find.
 
+use cohkit_engine::coverage::coverage;
+use cohkit_engine::model::{Deadlock, Model, TypeId};
+use cohkit_engine::search::Engine;
+use cohkit_engine::simulate::{simulate, Simulation};
 use cohkit_engine::{check, Options, Outcome, Report};
 use cohkit_murphi as murphi;
+use cohkit_testing::orbits::assert_orbits;
 
 /// Report on a Murphi text, and the warnings of its reader.
 fn check_text(text: &str, symmetry: bool) -> (Report, Vec<String>) {
@@ -17,7 +22,8 @@ fn check_text(text: &str, symmetry: bool) -> (Report, Vec<String>) {
     (report, warnings.collect())
 }
 
-/// Checks that a violation is found that a permutation of the values would hide, and that a warning states the reason.
+/// Checks that a violation is found that a permutation of the values would hide, and that a warning or the report
+/// states the reason.
 fn assert_asymmetric(text: &str, warning: &str) {
     let (report, warnings) = check_text(text, true);
     let (full_report, _) = check_text(text, false);
@@ -27,9 +33,11 @@ fn assert_asymmetric(text: &str, warning: &str) {
         };
     }
     assert!(!report.symmetric, "{text}");
+    let lost = report.lost_symmetry.iter().map(|lost| &lost.reason);
+    let reasons: Vec<&String> = warnings.iter().chain(lost).collect();
     assert!(
-        warnings.iter().any(|w| w.contains(warning)),
-        "{text}\n{warnings:?}"
+        reasons.iter().any(|reason| reason.contains(warning)),
+        "{text}\n{reasons:?}"
     );
 }
 
@@ -129,7 +137,10 @@ fn observable_slot_numbers_are_asymmetric() {
     for comparison in ["=", "!="] {
         let claim = format!("!isundefined(got) -> got {comparison} q");
         let text = model("", &slot_pair_rule("i < j", "got := m[i];"), &claim);
-        assert_asymmetric(&text, "it is used as a number, and `m` is sorted");
+        assert_asymmetric(
+            &text,
+            "it is used as a number, and the order in `m` depends on a scalarset",
+        );
         // The inserted element takes the slot of the first one removed.
         let body = "alias x: m[i] do got := x; end; multisetremove(i, m); multisetremove(j, m);
             multisetadd(q, m); if multisetcount(k: m, k = i) = 1 then got := q; else undefine got; end;";
@@ -169,4 +180,239 @@ fn element_naming_slots_keep_symmetry() {
     let (report, warnings) = check_text(&model("", go, "true"), true);
     assert!(report.symmetric, "{warnings:?}");
     assert!(warnings.is_empty(), "{warnings:?}");
+}
+
+/// Model in a file of `tests/murphi`.
+fn case(name: &str) -> Model {
+    let path = format!("{}/../../tests/murphi/{name}.m", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).expect("the model file exists");
+    murphi::read(name, &text, Default::default())
+        .expect("the model has no errors")
+        .model
+}
+
+/// Scalarset of this name in a model.
+fn scalarset(model: &Model, name: &str) -> TypeId {
+    let position = model.types.iter().position(|named| named.name == name);
+    TypeId(position.expect("the model declares the scalarset") as u32)
+}
+
+/// Loops that use one variable for all iterations, or return early, although their order does not matter in any state.
+#[test]
+fn loops_without_effect_of_their_order_keep_symmetry() {
+    for (name, size) in [("order-searched", 3), ("order-returned", 2)] {
+        let model = case(name);
+        assert_orbits(name, &model, scalarset(&model, "node"), size);
+        for engine in [Engine::Interpreter, Engine::Native] {
+            for threads in [1, 2] {
+                let options = Options {
+                    engine,
+                    threads,
+                    ..Options::default()
+                };
+                let report = check(&model, &options).unwrap();
+                assert_eq!(report, check(&model, &Options::default()).unwrap());
+                assert!(report.lost_symmetry.is_empty(), "{name}");
+            }
+        }
+    }
+}
+
+/// The search starts again without symmetry once a step has different results in two orders.
+#[test]
+fn order_that_matters_loses_symmetry() {
+    let model = case("order-lost");
+    let all_states = Options {
+        symmetry: false,
+        ..Options::default()
+    };
+    let expected = check(&model, &all_states).unwrap();
+    for engine in [Engine::Interpreter, Engine::Native] {
+        let options = Options {
+            engine,
+            ..Options::default()
+        };
+        let report = check(&model, &options).unwrap();
+        let [lost] = &report.lost_symmetry[..] else {
+            panic!("{:?}", report.lost_symmetry)
+        };
+        assert_eq!(lost.scalarsets, ["node"]);
+        for part in [
+            "it returns at the first value that satisfies a condition (line 10)",
+            "in the order node_1, node_2 of the model file the result is: `free[node_1]` = false",
+            "in the order node_2, node_1: `free[node_1]` = true",
+        ] {
+            assert!(lost.reason.contains(part), "{}", lost.reason);
+        }
+        let counts = |report: &Report| (report.states, report.transitions, report.depth);
+        assert_eq!(counts(&report), counts(&expected));
+        assert_eq!(report.outcome, Outcome::Verified);
+        assert!(!report.symmetric);
+        let coverage = coverage(&model, &report, &options).expect("the search is not cancelled");
+        let fired: u128 = coverage.rules.iter().map(|rule| rule.fired).sum();
+        assert_eq!(fired, report.transitions);
+    }
+    // A random walk needs no symmetry, so the order of the file decides.
+    let simulation = Simulation {
+        seed: 1,
+        steps: 100,
+        length: 10,
+    };
+    let report = simulate(&model, &simulation, &Options::default()).unwrap();
+    assert!(
+        matches!(report.outcome, Outcome::Undecided { .. }),
+        "{:?}",
+        report.outcome
+    );
+}
+
+/// Two loops return early, and only the order of one matters: the other scalarset keeps its symmetry.
+#[test]
+fn only_the_scalarset_whose_order_matters_loses_symmetry() {
+    let text = "type A: scalarset(3); B: scalarset(2);
+        var a: array [A] of boolean; b: array [B] of boolean; last, other: B; done: boolean;
+        function any(): A; begin for n: A do if a[n] then return n; end; end; end;
+        function some(): B; begin for n: B do if b[n] then return n; end; end; end;
+        ruleset o: B do startstate begin
+          for n: A do a[n] := true; end;
+          for m: B do b[m] := true; end;
+          other := o; done := false;
+        end; end;
+        rule \"step\" !done ==> begin a[any()] := false; last := some(); done := true; end;
+        ruleset n: A do rule \"idle\" done ==> begin a[n] := !a[n]; end; end;";
+    let (report, warnings) = check_text(text, true);
+    assert!(warnings.is_empty(), "{warnings:?}");
+    assert_eq!(report.outcome, Outcome::Verified);
+    assert!(report.symmetric);
+    let [lost] = &report.lost_symmetry[..] else {
+        panic!("{:?}", report.lost_symmetry)
+    };
+    assert_eq!(lost.scalarsets, ["B"]);
+    assert!(
+        lost.reason.contains("in the order B_1, B_2 of"),
+        "{}",
+        lost.reason
+    );
+}
+
+/// More values have more orders than the search tries. It starts again, and names the loop.
+#[test]
+fn too_many_orders_lose_symmetry() {
+    let text = "type S: scalarset(7); var up: array [S] of boolean; q: S;
+        function any(): boolean;
+        begin for n: S do if up[n] then return true; end; end; return false; end;
+        startstate begin undefine q; end;
+        ruleset n: S do
+          rule \"choose\" isundefined(q) ==> begin q := n; up[n] := true; end;
+        end;
+        invariant \"none\" isundefined(q) | any();";
+    let (report, _) = check_text(text, true);
+    let (expected, _) = check_text(text, false);
+    assert!(matches!(expected.outcome, Outcome::Violated { .. }));
+    assert!(matches!(report.outcome, Outcome::Violated { .. }));
+    let [lost] = &report.lost_symmetry[..] else {
+        panic!("{:?}", report.lost_symmetry)
+    };
+    assert_eq!(lost.scalarsets, ["S"]);
+    assert!(lost.reason.contains("(line 3)"), "{}", lost.reason);
+}
+
+/// A loop in a guard is not tested in every state; a warning names it.
+#[test]
+fn loops_over_many_values_and_in_guards_are_reported() {
+    let model = |size: u32, guard: &str, action: &str| {
+        format!(
+            "type S: scalarset({size}); var up: array [S] of boolean; got: S;
+            function first(): S; begin for n: S do if up[n] then return n; end; end; return got; end;
+            startstate begin for n: S do up[n] := false; end; end;
+            ruleset n: S do rule \"up\" begin up[n] := !up[n]; end; end;
+            rule \"get\" {guard} ==> begin {action} end;"
+        )
+    };
+    for (size, guard, action) in [
+        (6, "isundefined(got)", "got := first();"),
+        (2, "first() = got", "undefine got;"),
+    ] {
+        let (report, warnings) = check_text(&model(size, guard, action), true);
+        assert!(!report.symmetric && report.lost_symmetry.is_empty());
+        let reason = "it returns at the first value that satisfies a condition";
+        assert!(warnings[0].contains(reason), "{warnings:?}");
+    }
+}
+
+/// An iteration that fails keeps later ones from running: the model must fail in each state of the orbit, or not at all.
+#[test]
+fn failing_iteration_is_compared_in_all_orders() {
+    let model = |up: &str| {
+        format!(
+            "type S: scalarset(2); var up, b: array [S] of boolean; got: S; q: S;
+            function any(): boolean;
+            begin for n: S do if up[n] then return true; end; end; return false; end;
+            startstate begin for n: S do b[n] := false; end; end;
+            ruleset n: S do
+              rule \"choose\" isundefined(q) ==> begin q := n; {up} end;
+            end;
+            rule \"look\" !isundefined(q) ==> begin if any() then undefine q; undefine up; end; end;"
+        )
+    };
+    // One node is up, and whether the other one is up is undefined: the first order reads it first, or not at all.
+    let read = murphi::read("text", &model("up[n] := true;"), Default::default());
+    let model_of_one = read.unwrap().model;
+    for symmetry in [true, false] {
+        let options = Options {
+            symmetry,
+            ..Options::default()
+        };
+        let report = check(&model_of_one, &options).unwrap();
+        assert!(
+            matches!(report.outcome, Outcome::Violated { .. }),
+            "{:?}",
+            report.outcome
+        );
+    }
+    let (report, warnings) = check_text(&model("for m: S do up[m] := m = n; end;"), true);
+    assert_eq!(report.outcome, Outcome::Verified);
+    assert!(report.symmetric && warnings.is_empty(), "{warnings:?}");
+}
+
+/// After one removal, an added element takes the slot of the removed one, whatever its number.
+#[test]
+fn slot_numbers_survive_one_removal() {
+    let text = "type S: scalarset(3); message: record source: S; kind: enum {a, b}; end;
+        var net: array [S] of multiset [3] of message; last: S; busy: S;
+        procedure send(to_node: S; source: S);
+        var m: message;
+        begin m.source := source; m.kind := a; multisetadd(m, net[to_node]); end;
+        ruleset n: S do startstate begin busy := n; end; end;
+        ruleset n: S; s: S do
+          rule \"send\" multisetcount(i: net[n], true) < 2 & busy = n ==>
+          begin send(n, s); end;
+        end;
+        ruleset n: S do
+          choose i: net[n] do choose j: net[n] do
+            alias channel: net[n]; m: channel[i] do
+              rule \"replace\" i != j & m.kind = a ==>
+              begin
+                last := m.source;
+                multisetremove(i, channel);
+                send(n, channel[j].source);
+                m.kind := b;
+                channel[j].kind := b;
+              end;
+            end;
+          end; end;
+        end;
+        alias channel: net[busy] do
+          choose i: channel do
+            rule \"take\" channel[i].kind = b & channel[i].source != last ==>
+            begin multisetremove(i, channel); end;
+          end;
+        end;";
+    let read = murphi::read("text", text, Default::default());
+    let read = read.unwrap_or_else(|errors| panic!("{}", errors[0].render("text", text, false)));
+    let warnings: Vec<&String> = read.warnings.iter().map(|w| &w.message).collect();
+    assert!(warnings.is_empty(), "{warnings:?}");
+    let mut model = read.model;
+    model.deadlock = Deadlock::Off;
+    assert_orbits("slots", &model, scalarset(&model, "S"), 3);
 }

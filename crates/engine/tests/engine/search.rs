@@ -426,3 +426,38 @@ fn trace_renderer_receives_notes_and_states() {
     let expected = expected.map(|what| format!("Does {{ what: {what:?} }}"));
     assert_eq!(recorded, expected);
 }
+
+/// Code that is compiled beside the search changes no result, whenever it is ready. The sum makes the last level the
+/// only one with a violation.
+#[test]
+fn code_compiled_beside_the_search_gives_the_same_report() {
+    let text = |limit: u32| {
+        format!(
+            "var a, b: 0..199;
+            startstate begin a := 0; b := 0; end;
+            rule \"a\" a < 199 ==> begin a := a + 1; end;
+            rule \"b\" b < 199 ==> begin b := b + 1; end;
+            invariant \"sum\" a + b <= {limit};"
+        )
+    };
+    for limit in [398, 397] {
+        let mut model = read("sum", &text(limit), Dialect::Any).unwrap().model;
+        model.deadlock = Deadlock::Off;
+        let reports = [
+            (Engine::Interpreter, 1),
+            (Engine::Adaptive, 1),
+            (Engine::Adaptive, 3),
+        ];
+        let [expected, serial, parallel] = reports.map(|(engine, threads)| {
+            let options = Options {
+                engine,
+                threads,
+                ..flat()
+            };
+            run(&model, &options)
+        });
+        assert_eq!(expected, serial, "{limit}");
+        assert_eq!(expected, parallel, "{limit}");
+        assert_eq!(matches!(expected.outcome, Outcome::Verified), limit == 398);
+    }
+}

@@ -1,16 +1,19 @@
 //! Small random models, checked by every engine.
 //!
 //! ```text
-//! cargo run -p cohkit-murphi --example fuzz_models -- --seed SEED --count COUNT --against ours|rumur
+//! cargo run -p cohkit-murphi --example fuzz_models -- --seed SEED --count COUNT --against ours|rumur|orbits
 //! ```
+//!
+//! `orbits` compares our own engines on models with multisets and loops over scalarsets; `ours` and `rumur` use models
+//! with all constructs.
 //!
 //! Checks the models `SEED .. SEED + COUNT`, on all cores; each depends on its own number alone. A failing model is
 //! reduced and printed with the command that reproduces it. A release build does not distribute such small models among
 //! threads, so our own engines are compared in the development profile, which does. The last line of output is JSON;
 //! the exit code is 1 after a failure.
 
-use cohkit_testing::random_models::generate;
 use cohkit_testing::random_models::judge::{self, AgreedVerdict, JudgeError};
+use cohkit_testing::random_models::{generate, multisets};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,13 +46,13 @@ fn main() -> ExitCode {
     };
     let number = |name: &str| option(name)?.parse::<u64>().ok();
     let against = option("--against").map(String::as_str);
-    let (Some(seed), Some(count), Some(against @ ("ours" | "rumur")), 6) = (
+    let (Some(seed), Some(count), Some(against @ ("ours" | "rumur" | "orbits")), 6) = (
         number("--seed"),
         number("--count"),
         against,
         arguments.len(),
     ) else {
-        eprintln!("usage: fuzz_models --seed SEED --count COUNT --against ours|rumur");
+        eprintln!("usage: fuzz_models --seed SEED --count COUNT --against ours|rumur|orbits");
         return ExitCode::from(2);
     };
     // A panic is reported as any other failure.
@@ -88,7 +91,10 @@ fn check_model(seed: u64, against: &str, folder: &Path, tally: &Tally) {
         "rumur" => judge::rumur(text, folder),
         _ => judge::compare_engines(text),
     };
-    let text = generate::model(seed, against == "rumur" || seed.is_multiple_of(2));
+    let text = match against {
+        "orbits" => multisets::model(seed),
+        _ => generate::model(seed, against == "rumur" || seed.is_multiple_of(2)),
+    };
     let add = |counter: &AtomicU64, n: u64| counter.fetch_add(n, Ordering::Relaxed);
     match judge(&text) {
         Ok(AgreedVerdict::Verified { states, .. }) => {

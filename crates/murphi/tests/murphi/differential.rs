@@ -4,8 +4,8 @@ use cohkit_base::random::SplitMix64;
 use cohkit_engine::model::Deadlock;
 use cohkit_engine::search::Engine;
 use cohkit_engine::{check, Options, Outcome};
-use cohkit_testing::random_models::generate;
 use cohkit_testing::random_models::judge::{self, AgreedVerdict, JudgeError};
+use cohkit_testing::random_models::{generate, multisets};
 use cohkit_testing::rumur;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -31,6 +31,8 @@ enum Comparison {
     Engines,
     /// Our engines with Rumur.
     Rumur,
+    /// Our engines with each other, on models with multisets and loops over scalarsets.
+    Orbits,
 }
 
 /// Compares the verdicts on the models with the seeds from 0 to `count` - 1.
@@ -41,6 +43,7 @@ fn compare_all(count: usize, comparison: Comparison) -> Tally {
     let against = match comparison {
         Comparison::Engines => "ours",
         Comparison::Rumur => "rumur",
+        Comparison::Orbits => "orbits",
     };
     let next = AtomicUsize::new(0);
     let compare_models = || {
@@ -51,9 +54,12 @@ fn compare_all(count: usize, comparison: Comparison) -> Tally {
             if seed >= count {
                 return tally;
             }
-            let text = generate::model(seed as u64, is_for_rumur || seed.is_multiple_of(2));
+            let text = match comparison {
+                Comparison::Orbits => multisets::model(seed as u64),
+                _ => generate::model(seed as u64, is_for_rumur || seed.is_multiple_of(2)),
+            };
             let result = match comparison {
-                Comparison::Engines => judge::compare_engines(&text),
+                Comparison::Engines | Comparison::Orbits => judge::compare_engines(&text),
                 Comparison::Rumur => judge::rumur(&text, folder.path()),
             };
             match result {
@@ -117,6 +123,19 @@ fn own_engines_agree_on_random_models() {
     assert!(
         tally.with_symmetry * 50 >= COUNT,
         "{} have symmetry, at least 2 % expected",
+        tally.with_symmetry
+    );
+}
+
+/// Verdicts and numbers of orbits of models in which slot numbers and the order of loops can become observable.
+#[test]
+fn searches_with_symmetry_agree_on_random_models_with_multisets() {
+    const COUNT: usize = 1_000;
+    let tally = compare_all(COUNT, Comparison::Orbits);
+    assert_agreement(&tally, COUNT);
+    assert!(
+        tally.with_symmetry * 10 >= COUNT,
+        "{} have symmetry, at least 10 % expected",
         tally.with_symmetry
     );
 }

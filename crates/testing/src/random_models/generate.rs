@@ -30,13 +30,18 @@ impl Random {
     }
 
     /// Returns a number below `n`; 0 counts as 1.
-    fn below(&mut self, n: usize) -> usize {
+    pub(super) fn below(&mut self, n: usize) -> usize {
         self.0.modulo(n.max(1) as u64) as usize
     }
 
     /// Returns true once in `n` calls on average.
-    fn once_in(&mut self, n: usize) -> bool {
+    pub(super) fn once_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
+    }
+
+    /// Returns one of these options.
+    pub(super) fn pick<T: Clone>(&mut self, options: &[T]) -> T {
+        options[self.below(options.len())].clone()
     }
 }
 

@@ -1,8 +1,10 @@
 //! Comparison of all engines on one model, and reduction of failing models. A disagreement is a bug of an engine or a
 //! construct that the generator must not use.
 
-use cohkit_engine::model::{Deadlock, Model};
+use crate::orbits::count_orbits;
+use cohkit_engine::model::{Deadlock, Model, Type, TypeId};
 use cohkit_engine::search::Engine;
+use cohkit_engine::symmetry_check::asymmetric_uses;
 use cohkit_engine::{check, Options, Outcome, Property, Report};
 use cohkit_murphi::{print, read, rumur_options, Dialect, Style};
 use std::os::unix::process::ExitStatusExt;
@@ -179,7 +181,23 @@ pub fn compare_engines(text: &str) -> Result<AgreedVerdict, JudgeError> {
     if decided && !equal {
         return Err(disagreement("symmetry", &expected, &orbits));
     }
-    if let Ok(printed) = print(&model, Style::Plain) {
+    compare_orbits(&model, &expected, &orbits)?;
+    compare_printed(&model, &expected)?;
+    Ok(match expected.outcome {
+        Outcome::Verified => AgreedVerdict::Verified {
+            states: expected.states,
+            orbits: match decided {
+                true => orbits.states,
+                false => expected.states,
+            },
+        },
+        _ => AgreedVerdict::Violated,
+    })
+}
+
+/// Compares the verdict on a model with that on its text, if it can be printed.
+fn compare_printed(model: &Model, expected: &Report) -> Result<(), JudgeError> {
+    if let Ok(printed) = print(model, Style::Plain) {
         let reread = read("model", &printed, Dialect::Rumur).map_err(|errors| {
             let rendered = errors
                 .iter()
@@ -193,18 +211,49 @@ pub fn compare_engines(text: &str) -> Result<AgreedVerdict, JudgeError> {
         })?;
         let mut reread = reread.model;
         reread.deadlock = model.deadlock;
-        compare_counts(&expected, &run(&reread, &exhaustive_options())?, "printed")?;
+        compare_counts(expected, &run(&reread, &exhaustive_options())?, "printed")?;
     }
-    Ok(match expected.outcome {
-        Outcome::Verified => AgreedVerdict::Verified {
-            states: expected.states,
-            orbits: match decided {
-                true => orbits.states,
-                false => expected.states,
-            },
-        },
-        _ => AgreedVerdict::Violated,
-    })
+    Ok(())
+}
+
+/// Maximum number of states whose orbits are counted by brute force.
+const MAX_PERMUTED_STATES: u128 = 300;
+
+/// Compares the number of states up to symmetry with the number of orbits, counted by brute force, for a verified model
+/// with few states.
+fn compare_orbits(model: &Model, expected: &Report, orbits: &Report) -> Result<(), JudgeError> {
+    let is_verified = [expected, orbits]
+        .iter()
+        .all(|report| report.outcome == Outcome::Verified);
+    if !is_verified || !orbits.symmetric || expected.states > MAX_PERMUTED_STATES {
+        return Ok(());
+    }
+    let asymmetric = asymmetric_uses(model).0;
+    let lost = orbits.lost_symmetry.iter().flat_map(|lost| &lost.sets);
+    let excluded: Vec<TypeId> = (asymmetric.iter())
+        .flat_map(|asymmetric_use| &asymmetric_use.sets)
+        .chain(lost)
+        .copied()
+        .collect();
+    let permuted = model
+        .types
+        .iter()
+        .enumerate()
+        .filter_map(|(number, named)| {
+            let id = TypeId(number as u32);
+            match named.ty {
+                Type::Scalarset(size) if !excluded.contains(&id) => Some((id, size as usize)),
+                _ => None,
+            }
+        });
+    let permuted: Vec<(TypeId, usize)> = permuted.collect();
+    match count_orbits(model, &permuted, MAX_PERMUTED_STATES as usize) {
+        Some(count) if count as u128 != orbits.states => {
+            let details = format!("{count} orbits by brute force; {}", brief_report(orbits));
+            Err(Disagreement("number of orbits".into(), details))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Compares verdicts, and for verified models the numbers of states and transitions.

@@ -406,8 +406,14 @@ impl Generator {
                 self.open(&format!("rule {priority}\"{name}\""));
             }
             self.separator_line("begin");
+            let removal = removal.clone().filter(|_| self.below(4) > 0);
+            // The slot may get another element after an early removal.
+            let is_early = removal.is_some() && self.random.once_in(3);
+            if let (Some(statement), true) = (&removal, is_early) {
+                self.line(statement);
+            }
             self.statements(3, 2);
-            if let (Some(statement), true) = (&removal, self.random.below(4) > 0) {
+            if let (Some(statement), false) = (&removal, is_early) {
                 self.line(statement);
             }
             self.close("end;");

@@ -1,7 +1,8 @@
 -- verdict: verified
 -- states: 9
 --
--- A function returns the first free node, which breaks the symmetry of nodes.
+-- A function returns the first free node. The order of the nodes does not matter, since the free nodes differ in nothing
+-- else: a permutation maps one result to the other.
 type node: scalarset(2);
 var free: array [node] of boolean; taken: node;
 function first_free(): node;
