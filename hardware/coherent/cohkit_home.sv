@@ -9,8 +9,9 @@
 // executed meanwhile. A row that uses memory waits until the previous write is acknowledged, and rows that do not use
 // memory are executed meanwhile. A message that stalls, or whose answers have no room, lets other messages pass.
 //
-// A constructed home starts memory operations, and handles their end as an event. The end of an operation waits for no
-// message: all other rows leave room for one further row in each queue from the home, and one operation runs at a time.
+// A constructed home starts memory operations, and handles their end as an event. The end of an operation that starts no
+// other one does not wait for room: rows that send leave room for one further row, and the minimum depth of the queues
+// bounds the messages in them (hardware/README.md, depth of queues).
 
 module cohkit_home #(
   parameter type         message_t   = logic,   // message, sender, line, fields, data, strobe
@@ -237,7 +238,7 @@ module cohkit_home #(
   assign memory_free = phase_q == Idle || completion;
 
   // The row can be executed, or begin to read memory. Room for its messages was found before the read. The end of an
-  // operation has its room, unless it starts another operation, whose end then needs it.
+  // operation does not wait for room, unless it starts another operation.
   assign taken   = valid && step_effect_i == Take;
   assign ready   = taken && !blocked && (room || completion && !starts) && outbox_empty && phase_q != Read
                    && (memory_free || !(reads || writes || starts));

@@ -1,7 +1,7 @@
 // Messages of the last step of an agent, which leave in order, one slot per cycle.
 //
-// The agent executes a step only if the outbox is empty and every queue has room for the step's messages, so that the
-// outbox always drains.
+// The agent executes a step only if the outbox is empty. Every queue has room for the step's messages, so that the outbox
+// always drains: the agent has checked it, or the depth of the queues bounds their messages.
 
 module cohkit_outbox #(
   parameter type         message_t = logic,

@@ -105,7 +105,7 @@ module bench #(
       end
       if (rsp_valid[i]) begin
         outstanding[i] <= 1'b0;
-        if (since[i] > longest) longest = since[i];
+        if (rst_ni && since[i] > longest) longest = since[i];
       end
       if ((outstanding[i] || req_valid[i]) && since[i] == Timeout) begin
         $display("T %h", i);
@@ -125,6 +125,7 @@ module bench #(
       req_valid   <= '0;
       outstanding <= '0;
       quiet       <= 0;
+      longest      = '0;
     end else if (monitor_pkg::messages >= messages_i && quiet == Quiet) begin
       $display("E %h", longest);
       $finish;

@@ -424,7 +424,7 @@ mod tests {
         run_within(name, memory, 100_000)
     }
 
-    /// The same, with at most this number of states of the exhaustive run.
+    /// Runs a test as `run` does, with at most this number of states of the exhaustive run.
     fn run_within(name: &str, memory: &mut Memory, max_states: usize) -> Result<Report, TestError> {
         let test = Test::shape(name).expect("a shape");
         let source = Source::read(Path::new(MSI), false).expect("a shipped protocol");

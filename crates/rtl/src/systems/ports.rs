@@ -31,7 +31,7 @@ struct Program {
     input: ChildStdin,
     /// Its answers.
     output: BufReader<ChildStdout>,
-    /// Its messages to people.
+    /// Standard error of the process.
     errors: ChildStderr,
 }
 
@@ -110,7 +110,7 @@ impl<'s> SystemPorts<'s> {
         if program.input.write_all(command.as_bytes()).is_ok() {
             return Ok(());
         }
-        // The pipe is broken, because the program has ended. Its last words give the reason.
+        // The pipe is broken, because the program has ended. Its standard error has the reason.
         Err(match self.answer() {
             Ok(_) => PortError::Failed("the program of the system reads no commands".into()),
             Err(error) => error,

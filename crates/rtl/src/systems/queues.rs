@@ -102,7 +102,8 @@ impl Queues {
     }
 }
 
-/// Places that queues need, so that no step overflows one, and no wait for a place lasts for ever.
+/// Places that queues need, so that no step overflows one. Those of a constructed home also exclude that waits for places
+/// form a cycle, if each answer is one message in a queue of answers alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rooms {
     /// Free places that a step of a cache needs in each of its queues.

@@ -450,11 +450,11 @@ fn constructed_homes_with_the_smallest_queues_make_progress() {
         assert!(report.is_ok(), "seed {seed}: {report:?}");
     }
     // One place less is rejected.
-    set_depth_is_rejected(&printed, smallest - 1);
+    assert_depth_is_rejected(&printed, smallest - 1);
 }
 
 /// Checks that elaboration rejects queues of this number of messages.
-fn set_depth_is_rejected(printed: &Printed, depth: usize) {
+fn assert_depth_is_rejected(printed: &Printed, depth: usize) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let files = write_system(printed, Directory::Full, folder.path());
     let name = &printed.protocol.name;
