@@ -50,7 +50,7 @@ def test_invalid_link_options_are_reported(name: str, options: dict[str, Any], e
         cohkit.link(name, **options)
 
 
-def test_quantities_of_dma_change_the_command_and_the_function_alike(cohkit_command: Command) -> None:
+def test_command_and_function_set_the_same_quantities_of_dma(cohkit_command: Command) -> None:
     before = cohkit.link("pcie3", dma=64)["dma"]
     after = cohkit.link("pcie3", dma=64, dma_settings={"dma.start": "200ns", "dma.queue": 8})["dma"]
     assert before is not None

@@ -185,7 +185,7 @@ fn prefetched_results_of_calls_arrive_together() {
     assert!(fast < slow / 2.0, "{fast} {slow}");
 }
 
-/// Where caches send stores to the home, a prefetch with write permission brings the line in for reading.
+/// A prefetch with write permission brings the line in for reading if caches send stores to the home.
 #[test]
 fn exclusive_prefetches_read_where_stores_are_sent() {
     let prefetch = Step::PrefetchExclusive { line: 3 };
