@@ -184,6 +184,8 @@ struct Core {
     /// Times at which the core may wait for further lines of the host's own memory, one for each line for which its
     /// loads may wait at once. Those in the future and `loaded_lines` together are at most as many.
     main_load_slots: Vec<Time>,
+    /// Time at which a load last waited for room, in picoseconds; `Time::MAX` if none has.
+    stalled_at: Time,
     prefetcher: Prefetcher,
 }
 
@@ -282,6 +284,7 @@ impl Host {
                     misses: 0,
                     loaded_lines: 0,
                     main_load_slots: vec![0; platform.load_misses.value as usize],
+                    stalled_at: Time::MAX,
                     prefetcher: Prefetcher::new(platform),
                 };
                 cores

@@ -133,8 +133,15 @@ impl<'a> HostPort<'a> {
         let Some(end) = self.host.next_main_load_end(self.core, self.now) else {
             return self.stall_access();
         };
-        // A response may come first, or the event of another agent, after which the load is tried again.
-        self.stall_reason = StallReason::Until(end.min(self.queue.next_event_time()));
+        let stalled_at = &mut self.host.cores[self.core].stalled_at;
+        let is_repeated = std::mem::replace(stalled_at, self.now) == self.now;
+        let next_event_time = self.queue.next_event_time();
+        // A response may come first, or the event of another agent, after which the load is tried again. If it has been
+        // tried again at this time already, that event may be the trial of another core, which waits for this one.
+        self.stall_reason = StallReason::Until(match is_repeated && next_event_time <= self.now {
+            true => end,
+            false => end.min(next_event_time),
+        });
         Reply::Wait
     }
 

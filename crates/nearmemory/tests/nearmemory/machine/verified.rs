@@ -308,3 +308,34 @@ fn children_are_dealt_equally() {
     let is_near = |&count: &u64| count.abs_diff(mean) * 50 <= mean;
     assert!(counts.iter().all(is_near), "{counts:?}");
 }
+
+/// Four cores share a last-level cache with fewer lines than they have outstanding misses. Regression: two cores whose
+/// loads waited for room formerly waited for each other's next trial, at one time for ever.
+#[test]
+fn cores_with_a_small_shared_cache_end() {
+    if !require::require("riscv-gcc") {
+        return;
+    }
+    let host = compile("host", "nearmemory/programs/uts-host.c", &[]);
+    let channel = compile("channel", "nearmemory/programs/uts.c", &[]);
+    let mut platform = Platform::enzian();
+    for (name, value) in [
+        ("host.cores", "4"),
+        ("host.llc", "2048B"),
+        ("host.l1", "4096B"),
+        ("host.page", "128B"),
+    ] {
+        platform.set(name, value).expect("a valid value");
+    }
+    let channels = [("uts", channel.as_slice())];
+    let arguments = "1 3 9 4 0 0 29 3000";
+    let result = run_as(
+        &platform,
+        &host,
+        arguments,
+        &channels,
+        None,
+        RunMode::InTime,
+    );
+    assert_eq!(result.outcomes, [RunOutcome::Exit(0)], "{}", result.text);
+}
