@@ -182,8 +182,8 @@ REASONS: Mapping[str, str] = {
 measured transfers",
     "eci_link.crossover": f"missing: {_ECI_ENGINE}",
     "ccix_exp1.throughput_over_dma": _CCIX_DMA,
-    "cord.sensitivity.time": "missing: cost of the measured message passing at a fan-out of 7; in ours, a release waits \
-for no store",
+    "cord.sensitivity.time": "missing: cost of the measured message passing at a fan-out of 7; in ours, a release \
+waits for no store",
     "cord.sensitivity.traffic": "missing: bytes of headers for each kind of message; in ours, all have one size",
     "proxics.pipes": "a fault of our program, and no missing fact: a trial program on the unchanged machine reached \
 22.5 clocks of the core for a line, and ours takes {proxics.pipes.clocks_of_line} in a long transfer, and more in the \
