@@ -10,7 +10,7 @@ use std::hash::{Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Files of the C++ program around the Verilated home, by name.
@@ -145,10 +145,13 @@ pub(crate) fn build_cached(
         return Ok(library);
     }
     // Built under a temporary name and renamed when complete, so that an interrupted build never counts as built.
+    // Threads of one process may build the same file at once.
+    static BUILDS: AtomicU64 = AtomicU64::new(0);
     let temporary = cache.join(format!(
-        "{name}-{:016x}.{}",
+        "{name}-{:016x}.{}.{}",
         hasher.finish(),
-        std::process::id()
+        std::process::id(),
+        BUILDS.fetch_add(1, Ordering::Relaxed)
     ));
     let folder_error =
         |error: std::io::Error| BuildError::Folder(temporary.clone(), error.to_string());
