@@ -166,7 +166,11 @@ def test_published_file_without_matching_numbers_is_reported(tmp_path: Path, coh
 
 
 def test_sensitivity_reruns_at_both_ends_of_every_assumed_value(cohkit_command: Command) -> None:
-    """Each assumed quantity is set to both ends of its range, except those that the experiment sets itself."""
+    """Each assumed quantity is set to both ends of its range, except those that the experiment sets itself.
+
+    The latency of the link follows from the other parts of a read, whose sum is fitted to these numbers. So the parts
+    change nothing, and there is no search for settings that meet the numbers.
+    """
     printed = cohkit_command("reproduce", "cckit-table2", "--accesses", 300, "--sensitivity", "--json").stdout
     rows = json.loads(printed)
     for row in rows:
@@ -174,22 +178,17 @@ def test_sensitivity_reruns_at_both_ends_of_every_assumed_value(cohkit_command: 
         assert sensitivity["ours"] == row["ours"]
         everything = [sensitivity["ours"], *(rerun["ours"] for rerun in sensitivity["reruns"])]
         assert (sensitivity["lowest"], sensitivity["highest"]) == (min(everything), max(everything))
-        assert sensitivity["lowest"] < sensitivity["ours"] < sensitivity["highest"]
+        assert sensitivity["lowest"] <= sensitivity["ours"] <= sensitivity["highest"]
+        assert sensitivity["lowest"] < sensitivity["highest"]
         assert set(sensitivity["deciding"]) <= {rerun["quantity"] for rerun in sensitivity["reruns"]}
-        # The platforms are fitted to these numbers, so that small changes of assumed quantities meet them.
-        found = sensitivity["search"]
-        assert found["target"] == row["published"]
-        assert found["is_met"]
-        ends = sorted([sensitivity["ours"], found["value"]])
-        assert ends[0] <= found["target"] <= ends[1]
+        assert sensitivity["search"] is None
     last = rows[-1]["sensitivity"]["reruns"]
-    own = {"cores.count", "cores.max_outstanding", "cores.prefetch_distance"}
+    own = {"cores.count", "cores.max_outstanding", "cores.prefetch_distance", "link.latency"}
     assumed = {q["name"] for q in cohkit.platform("enzian-dc-bram")["quantities"] if q["low"] is not None}
     assert {rerun["quantity"] for rerun in last} == {f"enzian-dc-bram:{name}" for name in assumed - own}
-    values = {rerun["value"]: rerun["ours"] for rerun in last if rerun["quantity"] == "enzian-dc-bram:link.latency"}
-    low, high = values["60ns"], values["140ns"]
-    # A read crosses the link twice, unless its line is cached.
-    assert high - low == pytest.approx(2 * 80, rel=0.02)
+    values = {rerun["value"]: rerun["ours"] for rerun in last if rerun["quantity"] == "enzian-dc-bram:home.latency"}
+    # A read takes the home's latency twice, and crosses the link twice, whose latency is 100 (60 to 140) ns.
+    assert values == {end: pytest.approx(rows[-1]["ours"]) for end in ("22.12ns", "102.12ns")}
 
 
 # Experiments that accept `--sensitivity`, as the message lists them: all but one, which has no assumed quantities.
@@ -216,10 +215,10 @@ def test_sensitivity_is_printed_with_its_size(cohkit_command: Command) -> None:
     assert "both ends of its range, one at a time (no more than 300 accesses each):\n" in completed.stdout
     table, _, rest = completed.stdout.partition("Quantities that decide most of a number:\n")
     [line] = [line for line in table.splitlines() if "DC+BRAM, random" in line and " = " in line]
-    assert "home.latency = 12.424ns" in line
-    decisions, _, found = rest.partition("Published values, with several quantities at ends of their ranges at once:\n")
-    assert "DC+BRAM, random: " in decisions
-    assert "DC+BRAM, random: 444 ns is met, up to " in found
+    assert "link.bandwidth = 15GB/s" in line
+    decisions, _, held = rest.partition("Fitted sums are held while their parts vary:\n")
+    assert "DC+BRAM, random: link.bandwidth\n" in decisions
+    assert "enzian-dc-bram:link.latency follows from a read of DC+BRAM (CCKit, table 2)\n" in held
     assert completed.stdout.count("lowest") == 1
 
 

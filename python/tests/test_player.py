@@ -360,7 +360,7 @@ def test_cost_of_a_line_depends_on_its_protocol() -> None:
 def test_coherent_lines_are_faster_for_small_calls() -> None:
     values = {name: row["ours"] for name, row in rows("rpc-payload").items()}
     # Latency and rate of five ways, throughput of one and the best of it, each of eight sizes.
-    assert len(values) == 2 * 5 * 8 + 8 + 1
+    assert len(values) == 2 * 6 * 8 + 2 * 8 + 2
     for lines in (2, 10, 200):
         latency = values[f"{lines}, lines, latency"]
         assert latency < values[f"{lines}, registers, a word of each line, latency"]

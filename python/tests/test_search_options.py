@@ -48,7 +48,8 @@ def test_search_options_match_the_command(
     model = cohkit.check_model("models/german.m", **options)
     assert without_run(model) == without_run(printed)
     for verdict, kind in ((verdicts[0], types.Verdict), (model, types.ModelVerdict)):
-        extra = {"bounds", "coverage", "omission_probability", "programs", "undecided_progress", "walks"} - set(verdict)
+        optional = {"bounds", "coverage", "lost_symmetry", "omission_probability", "programs", "undecided_progress"}
+        extra = (optional | {"walks"}) - set(verdict)
         assert set(verdict) == set(get_type_hints(kind)) - extra
     assert ("walks" in model) == ("simulate_steps" in options)
     assert ("coverage" in model) == ("coverage" in options)

@@ -13,8 +13,8 @@
 //! `replay::WINDOW`, the polynomial in `crc`, and the arbitration order of circuits. The modules of the other links
 //! name theirs.
 //!
-//! The crate does not know coherence protocols (`protocol`), the simulator (`sim`) or seconds (`units`): a message is a
-//! circuit, a number of bytes and a label, and time is a number of ticks.
+//! The crate does not know coherence protocols (`protocol`) or the simulator (`sim`): a message is a circuit, a number of
+//! bytes and a label. Time is a number of ticks. Only the quantities of DMA transfers have units.
 //!
 //! ```
 //! use cohkit_link::testbench::{Testbench, LANE_BYTE};

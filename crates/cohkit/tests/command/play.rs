@@ -79,6 +79,7 @@ fn application_parameters_are_listed() {
             contexts        1  threads, each with its own pair of lines
             payload         1  lines of arguments, and of results
             calls           0  calls of each thread; 0: unlimited
+            hints           0  lines of results by which a prefetch precedes its load; 0: no prefetches
         "#]],
     );
 }
@@ -454,7 +455,7 @@ fn unsupported_applications_are_rejected() {
             expect![[r#"
                 exit code 2
                 --- stderr
-                error: rpc has no number `call`; did you mean `calls`? it has contexts, payload, calls
+                error: rpc has no number `call`; did you mean `calls`? it has contexts, payload, calls, hints
             "#]],
         ),
         (
