@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 import sys
 import time
@@ -220,6 +221,14 @@ def test_sensitivity_is_printed_with_its_size(cohkit_command: Command) -> None:
     assert "DC+BRAM, random: link.bandwidth\n" in decisions
     assert "enzian-dc-bram:link.latency follows from a read of DC+BRAM (CCKit, table 2)\n" in held
     assert completed.stdout.count("lowest") == 1
+
+
+def test_search_for_a_published_value_is_printed(cohkit_command: Command) -> None:
+    completed = cohkit_command("reproduce", "rpc-payload", "--accesses", 1, "--sensitivity")
+    assert completed.returncode == 0
+    title = "Published values, with several quantities at ends of their ranges at once:\n"
+    _, _, found = completed.stdout.partition(title)
+    assert re.search(r"at best, lines, throughput: 200 MiB/s is (met|not met by this search), ", found)
 
 
 def test_failed_simulation_of_an_experiment_is_an_error() -> None:
