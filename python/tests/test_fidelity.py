@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import cohkit
-from cohkit import fidelity
+from cohkit import fidelity, reasons
 from cohkit.__main__ import main
 from cohkit.directions import CROSSOVERS, Direction, directions, without_numbers_of_missing_crossovers
 from cohkit.experiments import EXPERIMENTS, Conditions, cckit_fig6
@@ -257,7 +257,7 @@ def test_each_failed_relation_names_the_missing_fact(root: Path) -> None:
     assert len(lines) - len(absent) == wrong > 40
     for line in lines:
         fact = line.split("|")[-2].strip()
-        assert is_one_of(fact, fidelity.MISSING_FACTS), line
+        assert is_one_of(fact, reasons.MISSING_FACTS), line
 
 
 def test_each_large_error_has_a_reason(root: Path) -> None:
@@ -266,7 +266,7 @@ def test_each_large_error_has_a_reason(root: Path) -> None:
     lines = [line for line in section.splitlines() if line.startswith(("| c", "| e", "| p", "| r"))]
     assert len(lines) == page.count("| off by more than 25 %") > 30
     for line in lines:
-        assert is_one_of(line.split("|")[-2].strip(), fidelity.DEVIATIONS), line
+        assert is_one_of(line.split("|")[-2].strip(), reasons.DEVIATIONS), line
 
 
 def is_one_of(text: str, reasons: Mapping[str, str]) -> bool:
@@ -532,11 +532,11 @@ def test_page_names_values_that_no_setting_meets() -> None:
     )
     assert found in made
     assert "- ccix-exp1, size from which DMA has less latency, reads, u280\n" in made
-    assert lines[3] == f"| cord-table3 | {key}.area.core | 0.066 mm2 | -95.5% | {fidelity.REASONS[key]} |"
+    assert lines[3] == f"| cord-table3 | {key}.area.core | 0.066 mm2 | -95.5% | {reasons.REASONS[key]} |"
     assert lines[4] == (
         f"| cord-table3 | {key}.area.core | 0.066 mm2 | 0.008 mm2 | technology:swing of a bit line | "
         f"structure | "
-        f"{fidelity.REASONS[key]} |"
+        f"{reasons.REASONS[key]} |"
     )
     assert len(lines) == 5
 

@@ -209,66 +209,55 @@ fn undefined_elements_are_stored_in_models_with_recursion() {
     ));
 }
 
-#[test]
-fn alias_of_a_stale_slot_is_written() {
-    assert!(!is_verified(
+/// Checks that a violation is found if a rule replaces all elements of `net`, and then marks one by a slot number from
+/// before.
+fn assert_write_is_found(declarations: &str, rule: &str) {
+    let model = format!(
         r#"type B: scalarset(2); E: record s: B; f: boolean; end; M: multiset [3] of E;
 var net: M; other, x: B; done: boolean;
 procedure send(v: B; var t: M); var e: E; begin e.s := v; e.f := false; multisetadd(e, t); end;
+{declarations}
 ruleset o: B do startstate begin for m: B do send(m, net); end; other := o; done := false; end; end;
-choose i: net do
-ruleset q: B do
-rule "step" !done & net[i].s = other & q != other ==> begin
- alias m: net[i] do
-  multisetremovepred(k: net, true);
-  send(other, net); send(q, net);
-  m.f := true;
- end;
- done := true; end;
+choose i: net do ruleset q: B do
+{rule}
 end; end;
 invariant "i" !done | multisetcount(k: net, net[k].f & net[k].s = other) = 0;"#
-    ));
+    );
+    assert!(!is_verified(&model));
+}
+
+#[test]
+fn alias_of_a_stale_slot_is_written() {
+    assert_write_is_found(
+        "",
+        r#"rule "step" !done & net[i].s = other & q != other ==> begin
+ alias m: net[i] do
+  multisetremovepred(k: net, true); send(other, net); send(q, net); m.f := true;
+ end;
+ done := true;
+end;"#,
+    );
 }
 
 #[test]
 fn parameter_at_a_stale_slot_is_written() {
-    assert!(!is_verified(
-        r#"type B: scalarset(2); E: record s: B; f: boolean; end; M: multiset [3] of E;
-var net: M; other, x: B; done: boolean;
-procedure send(v: B; var t: M); var e: E; begin e.s := v; e.f := false; multisetadd(e, t); end;
-procedure go(a, b: B; var m: E);
-begin
-  multisetremovepred(k: net, true);
-  send(a, net); send(b, net);
-  m.f := true;
-end;
-ruleset o: B do startstate begin for m: B do send(m, net); end; other := o; done := false; end; end;
-choose i: net do
-ruleset q: B do
-rule "step" !done & net[i].s = other & q != other ==> begin go(other, q, net[i]);  done := true; end;
-end; end;
-invariant "i" !done | multisetcount(k: net, net[k].f & net[k].s = other) = 0;"#
-    ));
+    assert_write_is_found(
+        "procedure go(a, b: B; var m: E);
+begin multisetremovepred(k: net, true); send(a, net); send(b, net); m.f := true; end;",
+        r#"rule "step" !done & net[i].s = other & q != other ==> begin go(other, q, net[i]); done := true; end;"#,
+    );
 }
 
 #[test]
 fn alias_around_a_rule_is_written() {
-    assert!(!is_verified(
-        r#"type B: scalarset(2); E: record s: B; f: boolean; end; M: multiset [3] of E;
-var net: M; other, x: B; done: boolean;
-procedure send(v: B; var t: M); var e: E; begin e.s := v; e.f := false; multisetadd(e, t); end;
-ruleset o: B do startstate begin for m: B do send(m, net); end; other := o; done := false; end; end;
-choose i: net do
-alias m: net[i] do
-ruleset q: B do
+    assert_write_is_found(
+        "",
+        r#"alias m: net[i] do
 rule "step" !done & net[i].s = other & q != other ==> begin
-  multisetremovepred(k: net, true);
-  send(other, net); send(q, net);
-  m.f := true;
- done := true; end;
-end; end; end;
-invariant "i" !done | multisetcount(k: net, net[k].f & net[k].s = other) = 0;"#
-    ));
+  multisetremovepred(k: net, true); send(other, net); send(q, net); m.f := true;
+  done := true;
+end; end;"#,
+    );
 }
 
 #[test]
