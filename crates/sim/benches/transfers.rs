@@ -240,7 +240,10 @@ fn cases(out: &mut impl Write) -> io::Result<()> {
     let selected = std::env::args()
         .skip(1)
         .find(|argument| !argument.starts_with('-'));
-    if selected.is_none() {
+    if selected
+        .as_ref()
+        .is_none_or(|selected| "bare".contains(selected.as_str()))
+    {
         bare_events(out)?;
     }
     if selected

@@ -6,7 +6,7 @@
 //! be opened while earlier bursts wait for their column commands, unless one of them needs another row of the same
 //! bank.
 
-use std::collections::VecDeque;
+use std::ops::Range;
 
 use super::banks::Banks;
 use super::timing::Clock;
@@ -20,23 +20,86 @@ pub(crate) const MACHINES: usize = 4;
 const ACTIVATE_SLOT: Clock = 1;
 const PRECHARGE_SLOT: Clock = 2;
 
-/// Queue of a group machine. All bursts of a bank are in one machine, so only its arrivals, its commands and refreshes
-/// change what it needs.
-#[derive(Default)]
-struct Machine {
-    queue: VecDeque<Burst>,
-    /// Number of bursts at the head of the queue whose row has been opened.
-    prepared: usize,
-    /// Bank of the first burst that is not prepared, and the command that it needs: updated after each change.
-    needed: Option<(usize, Preparation)>,
+/// Bursts in the order of their arrival, at most a fixed number.
+struct BurstQueue {
+    /// Places, of which there is a power of two.
+    bursts: Box<[Burst]>,
+    /// Place of the oldest burst, and number of bursts.
+    head: usize,
+    len: usize,
 }
 
-/// Command that a group machine needs for the first burst whose row is not open.
+impl BurstQueue {
+    fn new(capacity: usize) -> BurstQueue {
+        BurstQueue {
+            bursts: vec![Burst::default(); capacity.next_power_of_two()].into(),
+            head: 0,
+            len: 0,
+        }
+    }
+
+    /// Returns the burst at a position, of which the oldest is 0.
+    #[inline(always)]
+    fn at(&mut self, position: usize) -> &mut Burst {
+        let mask = self.bursts.len() - 1;
+        &mut self.bursts[(self.head + position) & mask]
+    }
+
+    #[inline(always)]
+    fn push(&mut self, burst: Burst) {
+        *self.at(self.len) = burst;
+        self.len += 1;
+    }
+
+    /// Removes the oldest burst.
+    #[inline(always)]
+    fn pop(&mut self) {
+        self.head = (self.head + 1) & (self.bursts.len() - 1);
+        self.len -= 1;
+    }
+
+    /// Returns the first burst of a bank at one of some positions.
+    #[inline(always)]
+    fn first_of_bank(&mut self, bank: usize, positions: Range<usize>) -> Option<Burst> {
+        for position in positions {
+            let burst = *self.at(position);
+            if burst.bank == bank {
+                return Some(burst);
+            }
+        }
+        None
+    }
+}
+
+/// Queue of a group machine. All bursts of a bank are in one machine, so only its arrivals, its commands and refreshes
+/// change what it needs.
+struct Machine {
+    queue: BurstQueue,
+    /// Number of bursts at the head of the queue whose row has been opened.
+    prepared: usize,
+    /// Bank of the first burst that is not prepared.
+    needed_bank: usize,
+}
+
+/// Commands that a group machine may issue.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Preparation {
+enum Kind {
+    Column,
     Activate,
     Precharge,
 }
+
+impl Kind {
+    /// First of the bits in [`GroupMachines::candidates`] for this kind, of which each machine has one.
+    const fn shift(self) -> usize {
+        self as usize * MACHINES
+    }
+}
+
+/// One bit for each machine, and the first machine's bit of each kind.
+const ALL_MACHINES: u32 = (1 << MACHINES) - 1;
+const ALL_KINDS: u32 =
+    1 << Kind::Column.shift() | 1 << Kind::Activate.shift() | 1 << Kind::Precharge.shift();
 
 /// Group machines of a channel.
 pub(crate) struct GroupMachines {
@@ -47,89 +110,108 @@ pub(crate) struct GroupMachines {
     ratio: Clock,
     /// True if a row is closed after a burst unless the next burst of the machine hits it.
     closes_rows: bool,
-    /// Machine that comes first for the next column command, activate and precharge.
+    /// Machine that comes first for the next command of each kind.
     first: [usize; 3],
     /// Number of bursts in all queues.
     queued: usize,
-    /// Machines, as bits, with a burst whose row is open, and those that need an activate and a precharge. Most passes
-    /// over the machines concern one or none.
-    candidates: [u8; 3],
+    /// Machines, as bits from [`Kind::shift`] on, with a burst whose row is open, and those that need an activate and a
+    /// precharge: updated after each change. Most passes over the machines concern one or none.
+    candidates: u32,
+}
+
+/// Machines as bits, in the order in which their turn comes.
+struct InTurn {
+    /// Bits of the machines from `start` on.
+    rotated: u32,
+    start: usize,
+}
+
+impl Iterator for InTurn {
+    type Item = usize;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        if self.rotated == 0 {
+            return None;
+        }
+        let place = self.rotated.trailing_zeros() as usize;
+        self.rotated &= self.rotated - 1;
+        Some((self.start + place) % MACHINES)
+    }
 }
 
 impl GroupMachines {
     pub fn new(capacity: usize, ratio: Clock, closes_rows: bool) -> GroupMachines {
+        let new_machine = |_| Machine {
+            queue: BurstQueue::new(capacity),
+            prepared: 0,
+            needed_bank: 0,
+        };
         GroupMachines {
-            machines: Default::default(),
+            machines: std::array::from_fn(new_machine),
             capacity,
             ratio,
             closes_rows,
             first: [0; 3],
             queued: 0,
-            candidates: [0; 3],
+            candidates: 0,
         }
     }
 
-    /// Notes the commands for which a machine that has changed is a candidate.
+    /// Determines the commands for which a machine that has changed is a candidate.
     #[inline(always)]
-    fn update_candidates(&mut self, index: usize) {
-        let machine = &self.machines[index];
-        let needed = machine.needed.map(|(_, preparation)| preparation);
-        let is_candidate = [
-            machine.prepared > 0,
-            needed == Some(Preparation::Activate),
-            needed == Some(Preparation::Precharge),
-        ];
-        for (candidates, is_candidate) in self.candidates.iter_mut().zip(is_candidate) {
-            *candidates = *candidates & !(1 << index) | u8::from(is_candidate) << index;
-        }
+    fn update_candidates(&mut self, index: usize, banks: &Banks) {
+        let machine = &mut self.machines[index];
+        let needed = machine.needed_preparation(banks);
+        let bits = u32::from(machine.prepared > 0) << Kind::Column.shift()
+            | u32::from(needed == Some(Kind::Activate)) << Kind::Activate.shift()
+            | u32::from(needed == Some(Kind::Precharge)) << Kind::Precharge.shift();
+        self.candidates = self.candidates & !(ALL_KINDS << index) | bits << index;
     }
 
     /// Iterates over the candidates for a command, from the machine whose turn it is.
     #[inline(always)]
-    fn candidates_in_turn(&self, turn: usize) -> impl Iterator<Item = usize> {
-        let (candidates, start) = (self.candidates[turn], self.first[turn]);
-        let mut rotated = (candidates >> start | candidates << (MACHINES - start)) & 15;
-        std::iter::from_fn(move || {
-            let place = rotated.trailing_zeros() as usize;
-            rotated &= rotated.wrapping_sub(1);
-            (place < MACHINES).then_some((start + place) % MACHINES)
-        })
+    fn candidates_in_turn(&self, kind: Kind) -> InTurn {
+        let start = self.first[kind as usize];
+        let candidates = self.candidates >> kind.shift() & ALL_MACHINES;
+        InTurn {
+            rotated: (candidates | candidates << MACHINES) >> start & ALL_MACHINES,
+            start,
+        }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.queued == 0
     }
 
     /// Accepts a burst, if its machine has room.
+    #[inline(always)]
     pub fn accept(&mut self, burst: Burst, banks: &Banks) -> bool {
         let index = burst.bank % MACHINES;
         let machine = &mut self.machines[index];
-        let has_room = machine.queue.len() < self.capacity;
+        let has_room = machine.queue.len < self.capacity;
         if has_room {
             self.queued += 1;
-            machine.queue.push_back(burst);
-            if machine.prepared + 1 == machine.queue.len() {
-                machine.examine(banks);
-                self.update_candidates(index);
+            machine.queue.push(burst);
+            if machine.prepared + 1 == machine.queue.len {
+                machine.count_prepared(banks);
+                self.update_candidates(index, banks);
             }
         }
         has_room
     }
 
     /// Notes that all rows have been closed by a refresh.
-    pub fn forget_open_rows(&mut self) {
+    pub fn forget_open_rows(&mut self, banks: &Banks) {
         for index in 0..MACHINES {
-            let machine = &mut self.machines[index];
-            machine.prepared = 0;
-            machine.needed =
-                (machine.queue.front()).map(|burst| (burst.bank, Preparation::Activate));
-            self.update_candidates(index);
+            self.machines[index].prepared = 0;
+            self.update_candidates(index, banks);
         }
     }
 
     /// Returns the first clock of the controller from `clock` on.
-    #[inline]
+    #[inline(always)]
     pub fn align(&self, clock: Clock) -> Clock {
         match self.ratio.is_power_of_two() {
             true => (clock + self.ratio - 1) & !(self.ratio - 1),
@@ -137,48 +219,47 @@ impl GroupMachines {
         }
     }
 
-    /// Issues the commands of the controller clock that starts at `now`. Returns the next clock at which one may be
-    /// legal, and the burst that was transferred, if any.
+    /// Issues the commands of the controller clock that starts at `now`. Returns a clock before which none is legal,
+    /// and the burst that was transferred, if any.
+    #[inline(always)]
     pub fn step(&mut self, now: Clock, banks: &mut Banks) -> (Clock, Option<Served>) {
         let mut next = Clock::MAX;
         let served = self.issue_column(now, banks, &mut next);
-        let activated = self.issue_preparation(now, banks, Preparation::Activate, &mut next);
-        self.issue_preparation(now, banks, Preparation::Precharge, &mut next);
+        let activated = self.issue_preparation(now, banks, Kind::Activate, &mut next);
+        self.issue_preparation(now, banks, Kind::Precharge, &mut next);
         // Bursts behind the one whose row was opened are prepared from the next clock of the controller on.
         if let Some(activated) = activated {
-            self.machines[activated].examine(banks);
-            self.update_candidates(activated);
+            self.machines[activated].count_prepared(banks);
+            self.update_candidates(activated, banks);
         }
-        match next {
-            Clock::MAX => (next, served),
-            next => (self.align(next.max(now + 1)), served),
-        }
+        (next, served)
     }
 
     /// Issues a column command of the first machine in turn whose oldest burst may be transferred.
+    #[inline(always)]
     fn issue_column(&mut self, now: Clock, banks: &mut Banks, next: &mut Clock) -> Option<Served> {
-        for index in self.candidates_in_turn(0) {
+        for index in self.candidates_in_turn(Kind::Column) {
             let machine = &mut self.machines[index];
-            let burst = machine.queue.front()?;
-            let earliest = banks.column_from(burst.bank, burst.write);
+            let burst = *machine.queue.at(0);
+            let bank = burst.bank;
+            let earliest = banks.column_from(bank, burst.write);
             if earliest > now {
                 *next = (*next).min(earliest);
                 continue;
             }
-            let burst = machine.queue.pop_front()?;
+            machine.queue.pop();
             machine.prepared -= 1;
             self.queued -= 1;
-            let mut others = machine
-                .queue
-                .iter()
-                .filter(|other| other.bank == burst.bank);
-            let closes = self.closes_rows && others.next().is_none_or(|next| next.row != burst.row);
-            self.first[0] = (index + 1) % MACHINES;
+            let closes = self.closes_rows && {
+                let all = 0..machine.queue.len;
+                let other = machine.queue.first_of_bank(burst.bank, all);
+                other.is_none_or(|next| next.row != burst.row)
+            };
+            self.first[Kind::Column as usize] = (index + 1) % MACHINES;
             // The next command may be legal in the next clock of the controller.
             *next = now + 1;
-            let end = banks.column(now, burst.bank, burst.write, closes);
-            machine.needed = machine.needed_preparation(banks);
-            self.update_candidates(index);
+            let end = banks.column(now, bank, burst.write, closes);
+            self.update_candidates(index, banks);
             return Some(Served { burst, end });
         }
         None
@@ -190,37 +271,37 @@ impl GroupMachines {
         &mut self,
         now: Clock,
         banks: &mut Banks,
-        kind: Preparation,
+        kind: Kind,
         next: &mut Clock,
     ) -> Option<usize> {
-        let (turn, slot) = match kind {
-            Preparation::Activate => (1, now + ACTIVATE_SLOT.min(self.ratio - 1)),
-            Preparation::Precharge => (2, now + PRECHARGE_SLOT.min(self.ratio - 1)),
+        let is_activate = kind == Kind::Activate;
+        let slot = match is_activate {
+            true => now + ACTIVATE_SLOT.min(self.ratio - 1),
+            false => now + PRECHARGE_SLOT.min(self.ratio - 1),
         };
-        for index in self.candidates_in_turn(turn) {
+        for index in self.candidates_in_turn(kind) {
             let machine = &mut self.machines[index];
-            let (bank, _) = machine.needed?;
-            let earliest = match kind {
-                Preparation::Activate => banks.activate_from(bank),
-                Preparation::Precharge => banks.precharge_from(bank),
+            let bank = machine.needed_bank;
+            let earliest = match is_activate {
+                true => banks.activate_from(bank),
+                false => banks.precharge_from(bank),
             };
             if earliest > slot {
                 // The clock of the controller whose slot is the first legal one.
                 *next = (*next).min(earliest - (slot - now));
                 continue;
             }
-            let burst = &mut machine.queue[machine.prepared];
-            match kind {
-                Preparation::Activate => {
-                    banks.activate(slot, burst.bank, burst.row);
+            match is_activate {
+                true => {
+                    let burst = machine.queue.at(machine.prepared);
+                    banks.activate(slot, bank, burst.row);
                     burst.missed = true;
                     machine.prepared += 1;
                 }
-                Preparation::Precharge => banks.precharge(slot, burst.bank),
+                false => banks.precharge(slot, bank),
             }
-            machine.needed = machine.needed_preparation(banks);
-            self.update_candidates(index);
-            self.first[turn] = (index + 1) % MACHINES;
+            self.update_candidates(index, banks);
+            self.first[kind as usize] = (index + 1) % MACHINES;
             *next = now + 1;
             return Some(index);
         }
@@ -229,31 +310,33 @@ impl GroupMachines {
 }
 
 impl Machine {
-    /// True if a burst whose row is open must be transferred before another row of the bank is opened.
-    fn has_prepared(&self, bank: usize) -> bool {
-        let mut prepared = self.queue.iter().take(self.prepared);
-        prepared.any(|burst| burst.bank == bank)
-    }
-
-    /// Counts bursts as prepared whose row is open already, and determines the command that the next one needs.
-    fn examine(&mut self, banks: &Banks) {
-        while let Some(burst) = self.queue.get(self.prepared) {
+    /// Counts bursts as prepared whose row is open already.
+    #[inline(always)]
+    fn count_prepared(&mut self, banks: &Banks) {
+        while self.prepared < self.queue.len {
+            let burst = self.queue.at(self.prepared);
             if banks.open_row(burst.bank) != Some(burst.row) {
                 break;
             }
             self.prepared += 1;
         }
-        self.needed = self.needed_preparation(banks);
     }
 
-    /// Returns the bank of the first burst that is not prepared, and the command that it needs. A bank that serves
-    /// prepared bursts is not closed.
-    fn needed_preparation(&self, banks: &Banks) -> Option<(usize, Preparation)> {
-        let burst = self.queue.get(self.prepared)?;
-        match banks.open_row(burst.bank) {
-            None => Some((burst.bank, Preparation::Activate)),
-            Some(_) if self.has_prepared(burst.bank) => None,
-            Some(_) => Some((burst.bank, Preparation::Precharge)),
+    /// Returns the command that the first burst needs that is not prepared, if any, and notes its bank. A bank that
+    /// serves prepared bursts is not closed.
+    #[inline(always)]
+    fn needed_preparation(&mut self, banks: &Banks) -> Option<Kind> {
+        if self.prepared == self.queue.len {
+            return None;
+        }
+        let bank = self.queue.at(self.prepared).bank;
+        self.needed_bank = bank;
+        match banks.open_row(bank) {
+            None => Some(Kind::Activate),
+            Some(_) => {
+                let prepared = self.queue.first_of_bank(bank, 0..self.prepared);
+                prepared.is_none().then_some(Kind::Precharge)
+            }
         }
     }
 }

@@ -22,14 +22,14 @@ use group_machines::GroupMachines;
 use timing::{Clock, Timing};
 
 /// A burst of an operation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Burst {
     /// Place of the operation in the channel's list.
     operation: u32,
     bank: usize,
     row: u32,
     write: bool,
-    /// Clock at which the burst entered its queue.
+    /// Clock at which the burst entered its queue, or reaches the channel.
     since: Clock,
     /// True if its row was opened for it.
     missed: bool,
@@ -63,21 +63,14 @@ struct Operation {
 }
 
 /// Queues and scheduler of a channel.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there are few channels, and a box would cost a memory access for each command"
-)]
 enum Queues {
     FirstReady(FirstReady),
     GroupMachines(GroupMachines),
 }
 
-/// Bursts that have not entered a queue, in the order of their arrival, each with its clock. Most arrive after all
+/// Bursts on their way to a queue in the order of their arrival, each with its clock in `since`. Most arrive after all
 /// others.
-type Arrivals = VecDeque<(Clock, Arrival)>;
-
-/// A burst on its way to its queue: operation, bank, row, and whether it writes.
-type Arrival = (u32, usize, u32, bool);
+type Arrivals = VecDeque<Burst>;
 
 /// A channel: its banks, the bursts that wait for them, and their operations.
 struct Channel {
@@ -142,16 +135,17 @@ impl Channel {
         }
     }
 
-    /// Lets a burst arrive at `clock`.
-    fn add_arrival(&mut self, clock: Clock, arrival: Arrival) {
+    /// Lets a burst arrive at the clock in its `since`.
+    fn add_arrival(&mut self, burst: Burst) {
         match self.arrivals.back() {
-            Some(&(last, _)) if last > clock => {
-                let place = self.arrivals.partition_point(|&(other, _)| other <= clock);
-                self.arrivals.insert(place, (clock, arrival));
+            Some(last) if last.since > burst.since => {
+                let is_earlier = |other: &Burst| other.since <= burst.since;
+                let place = self.arrivals.partition_point(is_earlier);
+                self.arrivals.insert(place, burst);
             }
-            _ => self.arrivals.push_back((clock, arrival)),
+            _ => self.arrivals.push_back(burst),
         }
-        self.next = self.next.min(self.align(clock.max(self.free_from)));
+        self.next = self.next.min(self.align(burst.since.max(self.free_from)));
     }
 
     /// Returns the first clock from `clock` on at which the scheduler issues commands.
@@ -173,34 +167,35 @@ impl Channel {
     }
 
     /// Moves bursts that have arrived into their queues, in order. The first that finds no room stops all others.
+    #[inline(always)]
     fn accept_arrivals(&mut self, now: Clock) {
-        while let Some(&(clock, (operation, bank, row, write))) = self.arrivals.front() {
-            if clock > now {
+        while let Some(&burst) = self.blocked.front() {
+            if !self.accept(now, burst) {
+                break;
+            }
+            self.blocked.pop_front();
+        }
+        while let Some(&burst) = self.arrivals.front() {
+            if burst.since > now {
                 break;
             }
             self.arrivals.pop_front();
-            self.blocked.push_back(Burst {
-                operation,
-                bank,
-                row,
-                write,
-                since: now,
-                missed: false,
-            });
-        }
-        while let Some(&burst) = self.blocked.front() {
-            let burst = Burst {
-                since: now,
-                ..burst
-            };
-            let is_accepted = match &mut self.queues {
-                Queues::FirstReady(queue) => queue.accept(burst),
-                Queues::GroupMachines(machines) => machines.accept(burst, &self.banks),
-            };
-            if !is_accepted {
-                return;
+            if !self.blocked.is_empty() || !self.accept(now, burst) {
+                self.blocked.push_back(burst);
             }
-            self.blocked.pop_front();
+        }
+    }
+
+    /// Lets a burst enter its queue at `now`, if there is room.
+    #[inline(always)]
+    fn accept(&mut self, now: Clock, burst: Burst) -> bool {
+        let burst = Burst {
+            since: now,
+            ..burst
+        };
+        match &mut self.queues {
+            Queues::FirstReady(queue) => queue.accept(burst),
+            Queues::GroupMachines(machines) => machines.accept(burst, &self.banks),
         }
     }
 
@@ -216,8 +211,8 @@ impl Channel {
             Queues::FirstReady(queue) => queue.step(now, &mut self.banks),
             Queues::GroupMachines(machines) => machines.step(now, &mut self.banks),
         };
-        if let Some(&(clock, _)) = self.arrivals.front() {
-            next = next.min(clock);
+        if let Some(burst) = self.arrivals.front() {
+            next = next.min(burst.since);
         }
         next = match self.is_idle() && self.arrivals.is_empty() {
             true => Clock::MAX,
@@ -244,7 +239,7 @@ impl Channel {
             false => {
                 self.banks.refresh(now);
                 if let Queues::GroupMachines(machines) = &mut self.queues {
-                    machines.forget_open_rows();
+                    machines.forget_open_rows(&self.banks);
                 }
             }
         }
@@ -407,7 +402,14 @@ impl Controller {
         let operation = channel.add_operation(number, (end - first) as u32);
         for burst in first..end {
             let Location { bank, row } = self.map.locate(line, burst);
-            channel.add_arrival(clock, (operation, bank, row, write));
+            channel.add_arrival(Burst {
+                operation,
+                bank,
+                row,
+                write,
+                since: clock,
+                missed: false,
+            });
         }
     }
 
