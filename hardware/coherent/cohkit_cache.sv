@@ -1,5 +1,6 @@
 // Set-associative cache of any table of a caching agent: tags with the state of each line, data, and a processor port
-// with one outstanding access.
+// with one outstanding access. Tags, states, variables and data are in distributed RAM; one bit for each entry tells
+// whether it exists.
 //
 // The entry of a line exists while its state or a variable differs from the initial one. An access that has its
 // permission is performed before any message of the line, so that it cannot lose the permission again. Otherwise
@@ -90,17 +91,28 @@ module cohkit_cache #(
   localparam int unsigned Sets     = 1 << SetWidth;
   localparam int unsigned SetBits  = SetWidth > 0 ? SetWidth : 1;
   localparam int unsigned WayWidth = Ways > 1 ? $clog2(Ways) : 1;
+  localparam int unsigned WayBits  = $clog2(Ways);
+  localparam int unsigned Words    = Sets << WayBits;  // lines of data; a set has a power of two
+  localparam int unsigned WordBits = Words > 1 ? $clog2(Words) : 1;
 
   typedef logic [LineWidth-1:0] line_t;
   typedef logic [SetBits-1:0]   set_t;
   typedef logic [WayWidth-1:0]  way_t;
   typedef enum logic [1:0] {Nothing, Message, Access, Eviction} source_e;
 
-  line_t [Sets-1:0][Ways-1:0]                tags_q;
-  state_e [Sets-1:0][Ways-1:0]               states_q;
-  variables_t [Sets-1:0][Ways-1:0]           variables_q;
-  logic [Sets-1:0][Ways-1:0][DataWidth-1:0]  data_q;
-  way_t [Sets-1:0]                           victims_q;
+  typedef struct packed {
+    line_t      line;
+    state_e     state;
+    variables_t variables;
+  } entry_t;
+
+  logic [Sets-1:0][Ways-1:0]    used_q;
+  way_t [Sets-1:0]              victims_q;
+  entry_t [Ways-1:0]            access_entries, message_entries;  // of the set of each
+  entry_t                       entry, next_entry;
+  logic                         write_entry, write_data;
+  logic [WordBits-1:0]          word;                             // of the line in `set` and `way`
+  logic [DataWidth-1:0]         own_data, next_data;
 
   logic                         pending_q, write_q, uncached_q, turn_q, denied_q, evict_own_q;
   line_t                        line_q;
@@ -112,7 +124,7 @@ module cohkit_cache #(
   logic [$clog2(Inputs)-1:0]    index;
   message_t                     current;
   set_t                         access_set, message_set, set;
-  logic [Ways-1:0]              access_used, access_hits, access_free, message_hits;
+  logic [Ways-1:0]              access_hits, access_free, message_hits;
   way_t                         access_way, message_way, way;
   logic                         present, room, outbox_empty, take, done, perform;
   line_t                        line;
@@ -151,15 +163,11 @@ module cohkit_cache #(
   assign access_set  = SetWidth > 0 ? set_t'(line_q) : '0;
   always_comb begin
     for (int unsigned i = 0; i < Ways; i++) begin
-      access_used[i]  = states_q[access_set][i] != initial_state_i
-                        || variables_q[access_set][i] != initial_variables_i;
-      access_hits[i]  = access_used[i] && tags_q[access_set][i] == line_q;
-      access_free[i]  = !access_used[i];
-      message_hits[i] = tags_q[message_set][i] == current.line
-                        && (states_q[message_set][i] != initial_state_i
-                            || variables_q[message_set][i] != initial_variables_i);
+      access_hits[i]  = used_q[access_set][i] && access_entries[i].line == line_q;
+      message_hits[i] = used_q[message_set][i] && message_entries[i].line == current.line;
     end
   end
+  assign access_free = ~used_q[access_set];
   assign message_way = lowest(message_hits);
   assign access_way  = access_hits != '0 ? lowest(access_hits)
                        : access_free != '0 ? lowest(access_free) : victims_q[access_set];
@@ -168,7 +176,7 @@ module cohkit_cache #(
   assign access_write_o    = write_q;
   assign access_uncached_o = uncached_q;
   assign access_whole_o    = strobe_q == '1;
-  assign access_state_o    = states_q[access_set][access_way];
+  assign access_state_o    = access_free[access_way] ? initial_state_i : access_entries[access_way].state;
   assign permitted = pending_q && access_hits != '0 && (write_q ? access_writes_i : access_reads_i);
   assign startable = pending_q && (access_hits == '0 && !occupied || !access_waits_i);
 
@@ -184,9 +192,10 @@ module cohkit_cache #(
     set              = source == Message ? message_set : access_set;
     way              = source == Message ? message_way : access_way;
     present          = source == Message ? message_hits != '0 : access_hits != '0 || source == Eviction;
-    line             = source == Message ? current.line : source == Eviction ? tags_q[set][way] : line_q;
-    step_state_o     = present ? states_q[set][way] : initial_state_i;
-    step_variables_o = present ? variables_q[set][way] : initial_variables_i;
+    entry            = source == Message ? message_entries[way] : access_entries[way];
+    line             = source == Message ? current.line : source == Eviction ? entry.line : line_q;
+    step_state_o     = present ? entry.state : initial_state_i;
+    step_variables_o = present ? entry.variables : initial_variables_i;
     step_sender_o    = source == Message ? current.sender : '0;
     step_fields_o    = source == Message ? current.fields : '0;
     unique case (source)
@@ -198,7 +207,7 @@ module cohkit_cache #(
 
   // The current copy of the line, and the same with the bytes of the access.
   always_comb begin
-    copy   = source == Message && step_carries_line_i ? current.data : data_q[set][way];
+    copy   = source == Message && step_carries_line_i ? current.data : own_data;
     stored = copy;
     for (int unsigned i = 0; i < StrobeWidth; i++) begin
       if (strobe_q[i]) stored[8*i +: 8] = store_q[8*i +: 8];
@@ -261,6 +270,32 @@ module cohkit_cache #(
     .push_o     (out_push_o)
   );
 
+  // The copy of a message, with the bytes of the store that it completes.
+  assign write_entry = take && (present || source == Access);
+  assign word        = WordBits'(set) << WayBits | WordBits'(way);
+  assign next_entry  = '{line: line, state: step_state_i, variables: step_variables_i};
+  assign write_data  = perform && write_q || done && step_done_i == WriteDone || write_entry && step_copy_i == Received;
+  assign next_data   = perform && write_q || done && step_done_i == WriteDone ? stored : current.data;
+
+  for (genvar i = 0; i < Ways; i++) begin : gen_entries
+    cohkit_ram #(.Words(Sets), .Width($bits(entry_t)), .ReadPorts(2)) u_entries (
+      .clk_i,
+      .write_i        (write_entry && way == way_t'(i)),
+      .write_address_i(set),
+      .write_data_i   (next_entry),
+      .read_address_i ({access_set, message_set}),
+      .read_data_o    ({access_entries[i], message_entries[i]})
+    );
+  end
+  cohkit_ram #(.Words(Words), .Width(DataWidth)) u_data (
+    .clk_i,
+    .write_i        (write_data),
+    .write_address_i(word),
+    .write_data_i   (next_data),
+    .read_address_i (word),
+    .read_data_o    (own_data)
+  );
+
   always_ff @(posedge clk_i) begin
     turn_q      <= !turn_q;
     // The outbox drains by itself, and queues without room may need messages to be received.
@@ -268,13 +303,7 @@ module cohkit_cache #(
     // A message may have taken the line meanwhile.
     if (source == Eviction || access_hits == '0) evict_own_q <= 1'b0;
     else if (source == Access && step_effect_i == NoRow && !perform && !access_waits_i) evict_own_q <= 1'b1;
-    if (take && (present || source == Access)) begin
-      tags_q[set][way]      <= line;
-      states_q[set][way]    <= step_state_i;
-      variables_q[set][way] <= step_variables_i;
-      if (step_copy_i == Received) data_q[set][way] <= current.data;
-    end
-    if (perform && write_q || done && step_done_i == WriteDone) data_q[set][way] <= stored;
+    if (write_entry) used_q[set][way] <= step_state_i != initial_state_i || step_variables_i != initial_variables_i;
     if (take && source == Access && !present) begin
       victims_q[access_set] <= victims_q[access_set] == way_t'(Ways - 1) ? '0 : way_t'(victims_q[access_set] + 1'b1);
     end
@@ -293,12 +322,7 @@ module cohkit_cache #(
       denied_q    <= 1'b0;
       evict_own_q <= 1'b0;
       victims_q   <= '0;
-      for (int unsigned i = 0; i < Sets; i++) begin
-        for (int unsigned j = 0; j < Ways; j++) begin
-          states_q[i][j]    <= initial_state_i;
-          variables_q[i][j] <= initial_variables_i;
-        end
-      end
+      used_q      <= '0;
     end
   end
 endmodule : cohkit_cache

@@ -26,7 +26,6 @@ module cohkit_channel #(
   localparam int unsigned PointerWidth = $clog2(Depth);
   localparam int unsigned CountWidth   = $clog2(Depth + 1);
 
-  message_t [Depth-1:0]    messages_q;
   logic [PointerWidth-1:0] read_q, write_q;
   logic [CountWidth-1:0]   count_q;
   logic                    rotate;
@@ -41,7 +40,14 @@ module cohkit_channel #(
 
   assign room_o    = count_q <= CountWidth'(Depth - Room);
   assign valid_o   = count_q != '0;
-  assign message_o = messages_q[read_q];
+  cohkit_ram #(.Words(Depth), .Width($bits(message_t))) u_messages (
+    .clk_i,
+    .write_i        (push_i || rotate),
+    .write_address_i(write_q),
+    .write_data_i   (push_i ? message_i : message_o),
+    .read_address_i (read_q),
+    .read_data_o    (message_o)
+  );
   assign rotate    = !Ordered && stall_i && valid_o && !push_i && !take_i;
 
 `ifndef SYNTHESIS
@@ -51,8 +57,6 @@ module cohkit_channel #(
 `endif
 
   always_ff @(posedge clk_i) begin
-    if (push_i) messages_q[write_q] <= message_i;
-    else if (rotate) messages_q[write_q] <= message_o;
     if (!rst_ni) begin
       read_q  <= '0;
       write_q <= '0;

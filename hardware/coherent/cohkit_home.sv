@@ -104,9 +104,18 @@ module cohkit_home #(
   line_t                        line_q;       // of the write or the started operation
   bytes_t                       bytes_q;      // written bytes, or the data that a started operation has read
   logic                         started_read_q, skip_q;
-  line_t [Sets-1:0][Ways-1:0]      tags_q;
-  state_e [Sets-1:0][Ways-1:0]     states_q;
-  variables_t [Sets-1:0][Ways-1:0] variables_q;
+
+  // Directory: one bit for each entry tells whether it exists; the rest is in distributed RAM.
+  typedef struct packed {
+    state_e     state;
+    variables_t variables;
+  } entry_t;
+
+  logic [Sets-1:0][Ways-1:0]    used_q;
+  entry_t [Ways-1:0]            entries;      // of the set
+  line_t [Ways-1:0]             tags;
+  entry_t                       next_entry;
+  logic                         write_entry;
 
   // Recall: wanted, and in progress.
   logic                         recall_q, recalling_q, recall_turn_q;
@@ -182,19 +191,17 @@ module cohkit_home #(
 
   // Entry of the line, or a free one.
   assign set = SetWidth > 0 ? set_t'(current.line) : '0;
+  assign used = used_q[set];
   always_comb begin
-    for (int unsigned i = 0; i < Ways; i++) begin
-      used[i] = states_q[set][i] != initial_state_i || variables_q[set][i] != initial_variables_i;
-      hits[i] = used[i] && (IsFull || tags_q[set][i] == current.line);
-    end
+    for (int unsigned i = 0; i < Ways; i++) hits[i] = used[i] && (IsFull || tags[i] == current.line);
   end
   assign present   = hits != '0;
   assign way       = present ? lowest(hits) : lowest(~used);
   assign allocates = !present && (step_state_i != initial_state_i || step_variables_i != initial_variables_i);
   assign blocked   = allocates && used == '1;
 
-  assign step_state_o     = present ? states_q[set][way] : initial_state_i;
-  assign step_variables_o = present ? variables_q[set][way] : initial_variables_i;
+  assign step_state_o     = present ? entries[way].state : initial_state_i;
+  assign step_variables_o = present ? entries[way].variables : initial_variables_i;
   assign step_event_o     = current.message;
   assign step_sender_o    = current.sender;
   assign step_fields_o    = current.fields;
@@ -272,12 +279,35 @@ module cohkit_home #(
   assign mem_data_o   = bytes_q.data;
   assign mem_strobe_o = bytes_q.strobe;
 
-  always_ff @(posedge clk_i) begin
-    if (execute && (present || allocates)) begin
-      tags_q[set][way]      <= current.line;
-      states_q[set][way]    <= step_state_i;
-      variables_q[set][way] <= step_variables_i;
+  assign write_entry = execute && (present || allocates);
+  assign next_entry  = '{state: step_state_i, variables: step_variables_i};
+  for (genvar i = 0; i < Ways; i++) begin : gen_entries
+    logic write;
+    assign write = write_entry && way == way_t'(i);
+    cohkit_ram #(.Words(Sets), .Width($bits(entry_t))) u_entries (
+      .clk_i,
+      .write_i        (write),
+      .write_address_i(set),
+      .write_data_i   (next_entry),
+      .read_address_i (set),
+      .read_data_o    (entries[i])
+    );
+    if (IsFull) begin : gen_no_tags
+      assign tags[i] = '0;
+    end else begin : gen_tags
+      cohkit_ram #(.Words(Sets), .Width(LineWidth)) u_tags (
+        .clk_i,
+        .write_i        (write),
+        .write_address_i(set),
+        .write_data_i   (current.line),
+        .read_address_i (set),
+        .read_data_o    (tags[i])
+      );
     end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (write_entry) used_q[set][way] <= step_state_i != initial_state_i || step_variables_i != initial_variables_i;
     if (execute && (writes || starts)) begin
       line_q         <= current.line;
       bytes_q        <= written;
@@ -295,12 +325,7 @@ module cohkit_home #(
     if (!rst_ni) begin
       phase_q <= Idle;
       skip_q  <= 1'b0;
-      for (int unsigned i = 0; i < Sets; i++) begin
-        for (int unsigned j = 0; j < Ways; j++) begin
-          states_q[i][j]    <= initial_state_i;
-          variables_q[i][j] <= initial_variables_i;
-        end
-      end
+      used_q  <= '0;
     end
   end
 
@@ -309,7 +334,7 @@ module cohkit_home #(
       recall_turn_q <= !recall_turn_q;
       if (chooses) begin
         recall_q      <= 1'b1;
-        recall_line_q <= tags_q[set][victim_q];
+        recall_line_q <= tags[victim_q];
         victim_q      <= victim_q == way_t'(Ways - 1) ? '0 : way_t'(victim_q + 1'b1);
       end
       // The line may have been given up meanwhile.
@@ -325,7 +350,7 @@ module cohkit_home #(
     end
   end else begin : gen_no_recall
     logic unused_recall;
-    assign unused_recall = ^{recall_i, step_acknowledge_i, victim_q, tags_q, chooses};
+    assign unused_recall = ^{recall_i, step_acknowledge_i, victim_q, tags, chooses};
     assign recall_q      = 1'b0;
     assign recalling_q   = 1'b0;
     assign recall_turn_q = 1'b0;
@@ -334,14 +359,20 @@ module cohkit_home #(
   end
 
   if (Defers) begin : gen_deferred
-    bytes_t [Sets-1:0][Ways-1:0] deferred_q;
-    assign deferred = deferred_q[set][way];
-    always_ff @(posedge clk_i) begin
-      if (execute && (IsFull || present || allocates) && step_carries_store_i
-          && (step_memory_i.defer || Starts && !step_memory_i.start_store)) begin
-        deferred_q[set][way] <= '{data: current.data, strobe: current.strobe};
-      end
-    end
+    localparam int unsigned WayBits  = $clog2(Ways);
+    localparam int unsigned Words    = Sets << WayBits;
+    localparam int unsigned WordBits = Words > 1 ? $clog2(Words) : 1;
+    logic [WordBits-1:0] word;
+    assign word = WordBits'(set) << WayBits | WordBits'(way);
+    cohkit_ram #(.Words(Words), .Width($bits(bytes_t))) u_deferred (
+      .clk_i,
+      .write_i        (execute && (IsFull || present || allocates) && step_carries_store_i
+                       && (step_memory_i.defer || Starts && !step_memory_i.start_store)),
+      .write_address_i(word),
+      .write_data_i   ({current.data, current.strobe}),
+      .read_address_i (word),
+      .read_data_o    (deferred)
+    );
   end else begin : gen_no_deferred
     assign deferred = '0;
   end

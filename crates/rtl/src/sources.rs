@@ -179,6 +179,10 @@ pub const SYSTEM_UNITS: &[Source] = &[
         include_str!("../../../hardware/coherent/cohkit_coherent_pkg.sv"),
     ),
     (
+        "cohkit_ram.sv",
+        include_str!("../../../hardware/coherent/cohkit_ram.sv"),
+    ),
+    (
         "cohkit_pick.sv",
         include_str!("../../../hardware/coherent/cohkit_pick.sv"),
     ),
