@@ -6,6 +6,7 @@
 //! sixteenth and a quarter of the region, which shows the growth of time with its size. `hosts` is other traffic: loads
 //! and stores of MESI by the cores of 8 hosts and of 512, which shows the growth of time with their number. `exchange`
 //! is stores of their threads to each other. `framed` is random reads over the pipe and over each framed link in turn.
+//! `scattered` is ten million writes to random lines, and the memory that they need.
 
 use cohkit_testing::processor_time;
 
@@ -31,6 +32,12 @@ fn peak_mib() -> u64 {
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));
     let kib = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
     kib.unwrap_or(0) / 1024
+}
+
+/// Makes [`peak_mib`] start again at the current memory, if the system can do that.
+fn reset_peak() {
+    // A system without this file keeps the earlier peak.
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
 /// Rate of the event queue alone: 400 events in the queue, and each popped event adds a later one.
@@ -197,6 +204,26 @@ fn framed(out: &mut impl Write, eci: &Protocol, mib: u32) -> io::Result<()> {
     Ok(())
 }
 
+/// Measures the memory for ten million writes to random lines of the region.
+fn scattered_writes(out: &mut impl Write, eci: &Protocol, mib: u32) -> io::Result<()> {
+    let accesses = 10_000_000;
+    let mut workload = Workload::pass(Pattern::Random, Access::Store, mib * 8192, 32, 4);
+    workload.accesses = accesses;
+    let setup = Setup::new(eci.clone(), dc_ddr("none"), workload);
+    let setup = setup.unwrap_or_else(|error| panic!("{error}"));
+    reset_peak();
+    let origin = Instant::now();
+    let begin = processor_seconds(origin);
+    run(&setup).unwrap_or_else(|error| panic!("{error}"));
+    let seconds = processor_seconds(origin) - begin;
+    writeln!(
+        out,
+        "scattered writes      {:.2} million transfers per second; {accesses} writes to random lines of {mib} MiB; peak {:.0} MB",
+        accesses as f64 * 1e-6 / seconds,
+        peak_mib() as f64 * 1.048_576
+    )
+}
+
 fn main() -> io::Result<()> {
     match cases(&mut io::stdout()) {
         // A closed pipe means that the reader needs no more output.
@@ -263,6 +290,12 @@ fn cases(out: &mut impl Write) -> io::Result<()> {
         .is_none_or(|selected| "framed".contains(selected.as_str()))
     {
         framed(out, &protocol, mib.min(64))?;
+    }
+    if selected
+        .as_ref()
+        .is_none_or(|selected| "scattered".contains(selected.as_str()))
+    {
+        scattered_writes(out, &protocol, mib)?;
     }
     let mut with_oracle = f64::NAN;
     for (name, pattern, access, oracle) in cases {

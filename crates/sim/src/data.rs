@@ -34,7 +34,7 @@ impl Copy {
 const CHUNK: usize = 4096;
 
 /// A content of a line. Most contents differ from the initial content of their line in one word, or consist of equal
-/// words. Such a content needs no bytes of its own.
+/// words. Such a content needs no bytes of its own, and one that differs in few words needs few.
 #[derive(Clone, Copy)]
 struct Entry {
     /// Value of the word or words, or the number of a block of bytes: see [`Form`].
@@ -43,7 +43,7 @@ struct Entry {
     version: u32,
     /// Number of holders; 0 if the entry is free.
     holders: u32,
-    /// Line of the initial content, in [`Form::OneWord`] only.
+    /// Line of the initial content, in [`Form::OneWord`] and [`Form::FewWords`] only.
     line: u32,
     /// Representation of the content.
     form: Form,
@@ -54,10 +54,33 @@ struct Entry {
 enum Form {
     /// The initial content of the line, except for the value of this word.
     OneWord(u16),
+    /// The initial content of the line, except for these words, as bits. The value is the number of a block with their
+    /// values in ascending order, among the blocks of this [`capacity_class`].
+    FewWords(u16),
     /// All words have the value.
     Filled,
     /// The value is the number of a block with the bytes.
     Bytes,
+}
+
+/// Number of words of each block of [`Form::FewWords`].
+const CAPACITIES: [usize; 3] = [2, 4, 8];
+/// Maximum number of these words.
+const FEW: u32 = CAPACITIES[CAPACITIES.len() - 1] as u32;
+
+/// Index among [`CAPACITIES`] of the smallest block for some words, at least one and at most [`FEW`].
+fn capacity_class(words: u16) -> usize {
+    (words
+        .count_ones()
+        .max(2)
+        .next_power_of_two()
+        .trailing_zeros()
+        - 1) as usize
+}
+
+/// Position of a word among others in ascending order.
+fn rank(words: u16, word: u16) -> usize {
+    (words & ((1 << word) - 1)).count_ones() as usize
 }
 
 /// Items in chunks: number N is item N mod [`CHUNK`] of chunk N / [`CHUNK`]. Each has the same length. Growth copies
@@ -219,6 +242,8 @@ pub struct Data {
     entries: Chunked<Entry>,
     /// Words of the contents in [`Form::Bytes`].
     blocks: Chunked<u64>,
+    /// Words of the contents in [`Form::FewWords`], by [`capacity_class`].
+    few: [Chunked<u64>; CAPACITIES.len()],
     /// True if all lines begin with zeros.
     zeros: bool,
 }
@@ -230,6 +255,7 @@ impl Data {
             words: (line_bytes / 8) as u16,
             entries: Chunked::new(1),
             blocks: Chunked::new(0),
+            few: std::array::from_fn(|_| Chunked::new(0)),
             zeros: false,
         }
     }
@@ -281,11 +307,19 @@ impl Data {
         let entry = self.entry_mut(copy);
         entry.holders -= 1;
         if entry.holders == 0 {
-            let Entry { value, form, .. } = *entry;
-            if form == Form::Bytes {
-                self.blocks.free.push(value as u32);
-            }
+            self.free_block(copy);
             self.entries.free.push(copy.0);
+        }
+    }
+
+    /// Frees the block of a content, if it has one.
+    #[inline]
+    fn free_block(&mut self, copy: Copy) {
+        let Entry { value, form, .. } = *self.entry(copy);
+        match form {
+            Form::Bytes => self.blocks.free.push(value as u32),
+            Form::FewWords(words) => self.few[capacity_class(words)].free.push(value as u32),
+            Form::OneWord(_) | Form::Filled => {}
         }
     }
 
@@ -299,6 +333,12 @@ impl Data {
         match entry.form {
             Form::OneWord(written) if written != word => self.initial_word(entry.line, word),
             Form::OneWord(_) | Form::Filled => entry.value,
+            Form::FewWords(words) if words >> word & 1 == 0 => self.initial_word(entry.line, word),
+            Form::FewWords(words) => {
+                let class = capacity_class(words);
+                let block = self.few[class].item(entry.value as u32, CAPACITIES[class]);
+                block[rank(words, word)]
+            }
             Form::Bytes => self.block(entry.value as u32)[usize::from(word)],
         }
     }
@@ -327,6 +367,17 @@ impl Data {
             entry.version = version;
             return exclusive;
         }
+        let written = match self.entry(copy).form {
+            _ if self.words > u16::BITS as u16 => 0,
+            Form::OneWord(other) => 1 << other,
+            Form::FewWords(words) => words,
+            Form::Filled | Form::Bytes => 0,
+        };
+        if written != 0 && (written | 1 << word).count_ones() <= FEW {
+            let exclusive = self.write_few(copy, written, word, value);
+            self.entry_mut(exclusive).version = version;
+            return exclusive;
+        }
         let exclusive = self.make_bytes(copy);
         let entry = self.entry_mut(exclusive);
         entry.version = version;
@@ -350,10 +401,37 @@ impl Data {
         }
     }
 
-    /// Returns an entry that only the caller holds, in exchange for one holder of `copy`, which is the initial content
-    /// or has no bytes of its own. The caller sets its content.
+    /// Writes a word of a content that differs from the initial one in the words `written`. Removes one holder from
+    /// `copy` and returns a content that only the caller holds.
+    fn write_few(&mut self, copy: Copy, written: u16, word: u16, value: u64) -> Copy {
+        let entry = *self.entry(copy);
+        let words = written | 1 << word;
+        let class = capacity_class(words);
+        if entry.holders == 1 && entry.form == Form::FewWords(words) {
+            let block = self.few[class].item_mut(entry.value as u32, CAPACITIES[class]);
+            block[rank(words, word)] = value;
+            return copy;
+        }
+        let number = self.few[class].allocate(CAPACITIES[class], 0);
+        let others = (0..self.words).filter(|other| written >> other & 1 == 1);
+        for other in others {
+            let other_value = self.word(entry.line, copy, other);
+            let block = self.few[class].item_mut(number, CAPACITIES[class]);
+            block[rank(words, other)] = other_value;
+        }
+        self.few[class].item_mut(number, CAPACITIES[class])[rank(words, word)] = value;
+        let exclusive = self.replace(copy);
+        let new_entry = self.entry_mut(exclusive);
+        new_entry.value = number.into();
+        (new_entry.line, new_entry.form) = (entry.line, Form::FewWords(words));
+        exclusive
+    }
+
+    /// Returns an entry that only the caller holds, in exchange for one holder of `copy`. The caller sets its content,
+    /// which has no block any more.
     fn replace(&mut self, copy: Copy) -> Copy {
         if copy != Copy::UNTOUCHED && self.entry(copy).holders == 1 {
+            self.free_block(copy);
             return copy;
         }
         self.release(copy);
@@ -467,54 +545,87 @@ mod tests {
     }
 
     /// Contents of all forms keep their words, versions and numbers of holders, like arrays of words.
-    #[test]
-    fn contents_of_all_forms_agree_with_arrays() {
-        const WORDS: u64 = 4;
-        for zeros in [false, true] {
-            let mut data = match zeros {
-                false => Data::new(8 * WORDS as u32),
-                true => Data::zeroed(8 * WORDS as u32),
-            };
-            let initial = |line: u32| {
-                let word = |word| data.word(line, Copy::UNTOUCHED, word);
-                [word(0), word(1), word(2), word(3)]
-            };
-            // Held copies, each with its line, words and version.
-            let mut held: Vec<_> = (0..6)
-                .map(|line| (line, Copy::UNTOUCHED, initial(line), 0))
-                .collect();
-            let mut random = Random::new(7);
-            for version in 1..4000 {
-                let place = random.below(held.len() as u64) as usize;
-                let (line, copy, mut words, _) = held[place];
-                match random.below(4) {
-                    0 if held.len() > 12 => {
-                        data.release(held.swap_remove(place).1);
-                    }
-                    0 => held.push((line, data.share(copy), words, held[place].3)),
-                    1 => {
-                        data.release(copy);
-                        let filled = data.filled(version.into());
-                        data.stamp(filled, version);
-                        held[place] = (line, filled, [version.into(); 4], version);
-                    }
-                    _ => {
-                        let word = random.below(WORDS) as u16;
-                        words[usize::from(word)] = u64::from(version) << 32;
-                        let value = words[usize::from(word)];
-                        let written = data.write_word(line, copy, word, value, version);
-                        held[place] = (line, written, words, version);
-                    }
+    fn assert_contents_agree_with_arrays(word_count: u16, zeros: bool) {
+        let mut data = match zeros {
+            false => Data::new(8 * u32::from(word_count)),
+            true => Data::zeroed(8 * u32::from(word_count)),
+        };
+        let words_of = |data: &Data, line, copy| -> Vec<u64> {
+            (0..word_count)
+                .map(|word| data.word(line, copy, word))
+                .collect()
+        };
+        // Held copies, each with its line, words and version.
+        let mut held: Vec<_> = (0..6)
+            .map(|line| {
+                (
+                    line,
+                    Copy::UNTOUCHED,
+                    words_of(&data, line, Copy::UNTOUCHED),
+                    0,
+                )
+            })
+            .collect();
+        let mut random = Random::new(7);
+        let mut forms = [0; 4];
+        for version in 1..4000 {
+            let place = random.below(held.len() as u64) as usize;
+            let (line, copy, mut words, _) = held[place].clone();
+            match random.below(32) {
+                0..4 if held.len() > 12 => {
+                    data.release(held.swap_remove(place).1);
                 }
-                for &(line, copy, words, version) in &held {
-                    let found = [0, 1, 2, 3].map(|word| data.word(line, copy, word));
-                    assert_eq!((found, data.version(copy)), (words, version));
+                0..8 => held.push((line, data.share(copy), words, held[place].3)),
+                8 => {
+                    data.release(copy);
+                    let filled = data.filled(version.into());
+                    data.stamp(filled, version);
+                    let words = vec![version.into(); word_count.into()];
+                    held[place] = (line, filled, words, version);
+                }
+                9 => {
+                    data.release(copy);
+                    let words = words_of(&data, line, Copy::UNTOUCHED);
+                    held[place] = (line, Copy::UNTOUCHED, words, 0);
+                }
+                _ => {
+                    let word = random.below(word_count.into()) as u16;
+                    words[usize::from(word)] = u64::from(version) << 32;
+                    let value = words[usize::from(word)];
+                    let written = data.write_word(line, copy, word, value, version);
+                    held[place] = (line, written, words, version);
                 }
             }
-            // All entries and blocks are free once nothing holds them.
-            held.iter().for_each(|content| data.release(content.1));
-            assert_eq!(data.entries.free.len() as u32 + 1, data.entries.count);
-            assert_eq!(data.blocks.free.len() as u32, data.blocks.count);
+            for (line, copy, words, version) in &held {
+                assert_eq!(words_of(&data, *line, *copy), *words);
+                assert_eq!(data.version(*copy), *version);
+                if *copy != Copy::UNTOUCHED {
+                    forms[match data.entry(*copy).form {
+                        Form::OneWord(_) => 0,
+                        Form::FewWords(_) => 1,
+                        Form::Filled => 2,
+                        Form::Bytes => 3,
+                    }] += 1;
+                }
+            }
+        }
+        let uses_few = word_count > 1 && word_count <= 16;
+        assert_eq!(forms[1] > 0, uses_few, "{forms:?}");
+        assert!(forms[0] > 0 && forms[2] > 0 && forms[3] > 0, "{forms:?}");
+        // All entries and blocks are free once nothing holds them.
+        held.iter().for_each(|content| data.release(content.1));
+        assert_eq!(data.entries.free.len() as u32 + 1, data.entries.count);
+        for blocks in data.few.iter().chain([&data.blocks]) {
+            assert_eq!(blocks.free.len() as u32, blocks.count);
+        }
+    }
+
+    #[test]
+    fn contents_of_all_forms_agree_with_arrays() {
+        for words in [4, 8, 16, 17, 32] {
+            for zeros in [false, true] {
+                assert_contents_agree_with_arrays(words, zeros);
+            }
         }
     }
 
