@@ -20,7 +20,7 @@ from cohkit.results import Records, records
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Literal
 
     from cohkit._cohkit import Protocol
@@ -72,20 +72,34 @@ def lockstep(  # noqa: PLR0913 -- each is a keyword
     return types.Lockstep.of(result)
 
 
-def synth(
+def synth(  # noqa: PLR0913 -- each is a keyword
     protocol: Protocol | str | os.PathLike[str],
     *,
     units: Sequence[int] = (1, 8, 32, 64),
+    system: Sequence[int] = (),
+    directory: Literal["full", "set-associative"] = "full",
+    parameters: Mapping[str, int] | None = None,
     build: str | os.PathLike[str] | None = None,
 ) -> Records[types.Synthesis]:
-    """Map the home to an UltraScale+ FPGA with Yosys, and return its size for each number of units.
+    """Map the home, or a memory system, to an UltraScale+ FPGA with Yosys, and return its size.
+
+    Args:
+        protocol: a protocol, the path of its file, or the name of a shipped one.
+        units: numbers of units of the home, one configuration each.
+        system: maps a coherent memory system with this number of caches of each kind instead of the home.
+        directory: directory of the system's home.
+        parameters: parameters of the system's top, such as `{"SetWidth": 6, "Ways": 8}`.
+        build: folder for the input and output of Yosys; removed if not given.
 
     Raises:
-        InputError: the hardware does not support this home.
+        InputError: the hardware does not support this home or system, or the system has no such parameter.
         UnavailableError: Yosys is not installed.
 
     """
-    words = ["--units", ",".join(map(str, units)), *_folder("--build-folder", build)]
+    words: list[object] = [*_folder("--build-folder", build)]
+    words += ["--system", ",".join(map(str, system))] if system else ["--units", ",".join(map(str, units))]
+    words += [] if directory == "full" else ["--directory", directory]
+    words += [word for name, value in (parameters or {}).items() for word in ("--parameter", f"{name}={value}")]
     results, _ = run_json(["rtl", "synth", load_protocol(protocol), *words])
     return records(types.Synthesis.of, results)
 

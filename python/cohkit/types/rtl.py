@@ -66,11 +66,11 @@ class Lockstep(Record):
 
 
 class Synthesis(Record):
-    """Size of a home configuration on an FPGA, and its longest paths.
+    """Size of a home or a memory system on an FPGA, and its longest paths.
 
     Attributes:
-        configuration: number of units.
-        slices: number of slices of the home.
+        configuration: number of units, or of caches with the given parameters.
+        slices: number of slices of the home; none for a system.
         lut: number of LUTs, including those of distributed memories; an upper bound, counted before placement.
         ff: number of flip-flops.
         bram36: number of memory blocks of 36 Kbit; a half counts as 0.5.
@@ -85,7 +85,7 @@ class Synthesis(Record):
 
     protocol: str
     configuration: str
-    slices: int
+    slices: int | None
     lut: int
     ff: int
     bram36: float

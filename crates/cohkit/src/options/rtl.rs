@@ -4,6 +4,7 @@ use super::{example, Form, Output};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use cohkit_rtl::lockstep::shapes::SHAPES;
+use cohkit_rtl::synth::system::PARAMETERS;
 use cohkit_rtl::systems::directory::Directory;
 use std::path::PathBuf;
 
@@ -164,6 +165,8 @@ fn directory() -> impl TypedValueParser<Value = Directory> {
 /// register to register; each LUT and each carry cell of four bits is a level. LUTs are counted before a placer
 /// combines small ones, so the number is an upper bound. Yosys is searched in the folder of this command first, then in
 /// `PATH`.
+///
+/// With `--system`, maps a coherent memory system instead, as `cohkit rtl emit --system` writes it.
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit rtl synth protocols/eci.coh --units 1"))]
 pub(crate) struct Synth {
@@ -173,6 +176,25 @@ pub(crate) struct Synth {
     /// Numbers of units, one configuration each; powers of two up to 64.
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 8, 32, 64], value_parser = units)]
     pub units: Vec<usize>,
+
+    /// Map a coherent memory system with this number of caches instead of the home: for several kinds of caching agents,
+    /// one number for each, in the order of the file.
+    #[arg(
+        long,
+        value_name = "CACHES",
+        value_delimiter = ',',
+        conflicts_with = "units"
+    )]
+    pub system: Vec<u16>,
+
+    /// Directory of the home with `--system`.
+    #[arg(long, value_name = "KIND", requires = "system", value_parser = directory(), default_value = Directory::Full.name())]
+    pub directory: Directory,
+
+    /// Set parameters of the top of `--system`, such as `SetWidth=6,Ways=8`: `LineWidth`, `DataWidth`, `SetWidth`, `Ways`,
+    /// `Depth`, `DirectorySetWidth` or `DirectoryWays`.
+    #[arg(long = "parameter", value_name = "NAME=N", value_delimiter = ',', requires = "system", value_parser = parameter)]
+    pub parameters: Vec<(String, u64)>,
 
     /// Keep the input and output of Yosys in this folder, with a subfolder for each configuration.
     #[arg(long, alias = "build", value_name = "DIR")]
@@ -189,6 +211,23 @@ fn mutated_rows(text: &str) -> Result<u64, String> {
         _ => text
             .parse()
             .map_err(|_| "a number or `all` is needed".into()),
+    }
+}
+
+/// Parses a parameter of a system's top.
+fn parameter(text: &str) -> Result<(String, u64), String> {
+    let known = PARAMETERS.join(", ");
+    let (name, value) = text
+        .split_once('=')
+        .ok_or("a name and a number are needed, such as `Ways=8`")?;
+    if !PARAMETERS.contains(&name) {
+        return Err(format!("the parameters are {known}"));
+    }
+    match value.parse() {
+        Ok(value) if value <= u64::from(u32::MAX >> 1) => Ok((name.to_string(), value)),
+        _ => Err(format!(
+            "a whole number below 2^31 is needed, not `{value}`"
+        )),
     }
 }
 

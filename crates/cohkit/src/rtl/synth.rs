@@ -1,5 +1,7 @@
-//! `cohkit rtl synth`: size of the home, and depth of its logic.
+//! `cohkit rtl synth`: size of the home or of a system, and depth of its logic.
 
+use super::agents::{home, rejected, remotes};
+use super::systems::printed;
 use super::{build_failure, compile, file_name, origin};
 use crate::console::Console;
 use crate::interrupt::CleanupGuard;
@@ -9,10 +11,15 @@ use cohkit_api::files;
 use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_api::source::Source;
 use cohkit_base::words::counted;
+use cohkit_rtl::agents::supported_agents;
+use cohkit_rtl::lockstep::build::BuildError;
 use cohkit_rtl::print::{image, package};
 use cohkit_rtl::synth::levels::{paths, Path, Start};
 use cohkit_rtl::synth::netlist::{ModuleSize, Netlist, Size};
+use cohkit_rtl::synth::system;
 use cohkit_rtl::synth::yosys::{find, Slice, Yosys, TOP};
+use cohkit_rtl::systems::build::{units, File};
+use cohkit_rtl::systems::check;
 use serde_json::json;
 use std::fmt::Write;
 
@@ -40,33 +47,53 @@ const PUBLISHED: [f64; 2] = [6.86, 5.93];
 
 /// Result for one configuration.
 struct Configuration {
-    /// Number of units in all slices.
-    units: usize,
-    /// Number of slices: 1 for a single unit, otherwise 2.
-    slices: usize,
-    /// Resources of all slices together.
+    /// Name for users, such as `64 units` or `4 caches`.
+    name: String,
+    /// Number of slices of a home: 1 for a single unit, otherwise 2. `None` for a system.
+    slices: Option<usize>,
+    /// True for the home whose share is published.
+    is_published: bool,
+    /// Resources of the whole design.
     size: Size,
     /// Module types other than the top.
     modules: Vec<MappedModule>,
-    /// Longest paths of one slice, from register or memory.
+    /// Longest paths of one slice or of the system, from register or memory.
     paths: Vec<Path>,
 }
 
 /// A module type in a mapped configuration.
 struct MappedModule {
-    /// Instances and resources in all slices.
+    /// Instances and resources in the whole design.
     size: ModuleSize,
     /// Levels of the longest path that ends in the module; 0 if there is none.
     depth: u32,
 }
 
 impl Configuration {
-    /// Returns the configuration of `units` units, from the netlist of one slice.
+    /// Returns the configuration of a home with `units` units, from the netlist of one slice.
     ///
     /// # Errors
     /// The netlist has a cell or a loop that cannot be handled, with the reason.
-    fn new(units: usize, netlist: &Netlist) -> Result<Configuration, String> {
+    fn of_home(units: usize, netlist: &Netlist) -> Result<Configuration, String> {
         let slices = slice_count(units);
+        let configuration = Configuration::new(counted(units as u64, "unit"), netlist, TOP, slices);
+        configuration.map(|configuration| Configuration {
+            slices: Some(slices),
+            is_published: units == PUBLISHED_UNITS,
+            ..configuration
+        })
+    }
+
+    /// Returns the configuration of `copies` designs with this top.
+    ///
+    /// # Errors
+    /// The netlist has a cell or a loop that cannot be handled, with the reason.
+    fn new(
+        name: String,
+        netlist: &Netlist,
+        top: &str,
+        copies: usize,
+    ) -> Result<Configuration, String> {
         let paths = paths(netlist)?;
         let depth = |module: &str| {
             let module_paths = paths.iter().filter(|path| path.module == module);
@@ -74,20 +101,21 @@ impl Configuration {
         };
         let modules = netlist.modules().into_iter();
         let modules = modules
-            .filter(|module| module.module != TOP)
+            .filter(|module| module.module != top)
             .map(|module| MappedModule {
                 depth: depth(&module.module),
                 size: ModuleSize {
-                    instances: module.instances * slices as u64,
-                    size: module.size.times(slices as u64),
+                    instances: module.instances * copies as u64,
+                    size: module.size.times(copies as u64),
                     module: module.module,
                 },
             })
             .collect();
         Ok(Configuration {
-            units,
-            slices,
-            size: netlist.size().times(slices as u64),
+            name,
+            slices: None,
+            is_published: false,
+            size: netlist.size().times(copies as u64),
             modules,
             paths,
         })
@@ -104,11 +132,6 @@ impl Configuration {
         let paths = self.paths.iter().filter(move |path| path.start == start);
         paths.take(MAX_PATHS)
     }
-
-    /// Name for users, such as `64 units`.
-    fn name(&self) -> String {
-        counted(self.units as u64, "unit")
-    }
 }
 
 /// Maps each configuration with Yosys, and prints its resources and longest paths.
@@ -117,46 +140,11 @@ impl Configuration {
 /// The home has no RTL, or Yosys is missing or fails.
 pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<ExitStatus, Failure> {
     let source = Source::read(&options.file, console.terminal.colour)?;
-    let (home, rom) = compile(&source, console)?;
-    let yosys = find().map_err(build_failure)?;
-    let file = file_name(&options.file);
-    let origin = origin(&source, &file);
-    let package = package(&source.protocol, &rom, &origin);
-    let image = image(&source.protocol, &home, &rom, &origin);
-    if let Some(folder) = &options.build_folder {
-        files::make_folder(folder)?;
-    }
-
-    let mut configurations = Vec::new();
-    for &units in &options.units {
-        let cleanup_guard = CleanupGuard::new();
-        let temporary = tempfile::tempdir()
-            .map_err(|error| files::cannot_write(&std::env::temp_dir(), &error))?;
-        let folder = options.build_folder.as_deref().unwrap_or(temporary.path());
-        let protocol = &source.protocol.name;
-        let status = counted(units as u64, "unit");
-        let status = format!("{protocol}: mapping {status} with Yosys");
-        let status_line = StatusLine::new(status, &console.terminal);
-        let json = yosys
-            .map(
-                &folder.join(format!("{protocol}-{units}")),
-                protocol,
-                &package,
-                &image,
-                slice(units, source.protocol.line_bytes),
-                console.interrupted,
-            )
-            .map_err(build_failure)?;
-        // Reading the netlist takes seconds, and needs no file.
-        drop((status_line, temporary, cleanup_guard));
-        let configuration = Netlist::read(&json, TOP)
-            .and_then(|netlist| Configuration::new(units, &netlist))
-            .map_err(|reason| {
-                let message = format!("error: the netlist of Yosys cannot be read: {reason}");
-                Failure::new(ExitStatus::CouldNotRun, message)
-            })?;
-        configurations.push(configuration);
-    }
+    let configure = match options.system.is_empty() {
+        true => map_homes,
+        false => map_system,
+    };
+    let (configurations, yosys) = configure(options, &source, console)?;
     let result = match options.form.json {
         true => {
             let list = configurations
@@ -174,6 +162,105 @@ pub(super) fn synth(options: &Synth, console: &mut Console) -> Result<ExitStatus
     };
     console.print(&result)?;
     Ok(ExitStatus::Success)
+}
+
+/// Maps the home with each number of units.
+fn map_homes(
+    options: &Synth,
+    source: &Source,
+    console: &Console,
+) -> Result<(Vec<Configuration>, Yosys), Failure> {
+    let (home, rom) = compile(source, console)?;
+    let yosys = find().map_err(build_failure)?;
+    let file = file_name(&options.file);
+    let origin = origin(source, &file);
+    let package = package(&source.protocol, &rom, &origin);
+    let image = image(&source.protocol, &home, &rom, &origin);
+    let protocol = &source.protocol.name;
+    let mut configurations = Vec::new();
+    for &units in &options.units {
+        let name = counted(units as u64, "unit");
+        let slice = slice(units, source.protocol.line_bytes);
+        let map = |folder: &std::path::Path| {
+            let folder = folder.join(format!("{protocol}-{units}"));
+            let stop = console.interrupted;
+            yosys.map(&folder, protocol, &package, &image, slice, stop)
+        };
+        let json = with_folder(options, (protocol, &name), console, map)?;
+        let netlist = Netlist::read(&json, TOP);
+        let configuration = netlist.and_then(|netlist| Configuration::of_home(units, &netlist));
+        configurations.push(configuration.map_err(unreadable)?);
+    }
+    Ok((configurations, yosys))
+}
+
+/// Maps a coherent memory system.
+fn map_system(
+    options: &Synth,
+    source: &Source,
+    console: &Console,
+) -> Result<(Vec<Configuration>, Yosys), Failure> {
+    let remotes = remotes(source, "--system", &options.system)?;
+    let home = home(source, remotes, &console.terminal)?;
+    let reject = |refusal| rejected(source, "system", &refusal, &console.terminal);
+    let agents = supported_agents(&source.protocol, &home, remotes)
+        .and_then(|agents| check(&agents).map(|()| agents))
+        .map_err(reject)?;
+    let file = file_name(&options.file);
+    let printed = printed(&agents, &origin(source, &file), options.directory).map_err(reject)?;
+    // The units need the package, and the top needs the units.
+    let (top, others) = printed.split_last().expect("a top is printed");
+    let unknown = |(name, _): &&(String, u64)| !top.1.contains(&format!(" unsigned {name} "));
+    if let Some((name, _)) = options.parameters.iter().find(unknown) {
+        let message = format!(
+            "error: the top has no parameter {name}\n  help: `--directory set-associative` has it"
+        );
+        return Err(Failure::new(ExitStatus::BadInput, message));
+    }
+    let files: Vec<File> = [others, &units(), std::slice::from_ref(top)].concat();
+    let yosys = find().map_err(build_failure)?;
+    let protocol = &source.protocol.name;
+    let name = counted(agents.total(), "cache");
+    let parameters = options.parameters.iter();
+    let parameters: Vec<String> = parameters
+        .map(|(name, value)| format!(", {name} {value}"))
+        .collect();
+    let name = name + &parameters.concat();
+    let map = |folder: &std::path::Path| {
+        let folder = folder.join(format!("{protocol}-system"));
+        let stop = console.interrupted;
+        system::map(&yosys, &folder, &agents, &files, &options.parameters, stop)
+    };
+    let json = with_folder(options, (protocol, &name), console, map)?;
+    let top = system::top(&agents);
+    let netlist = Netlist::read(&json, &top);
+    let configuration = netlist.and_then(|netlist| Configuration::new(name, &netlist, &top, 1));
+    Ok((vec![configuration.map_err(unreadable)?], yosys))
+}
+
+/// Failure for a netlist that cannot be read, for this reason.
+fn unreadable(reason: String) -> Failure {
+    let message = format!("error: the netlist of Yosys cannot be read: {reason}");
+    Failure::new(ExitStatus::CouldNotRun, message)
+}
+
+/// Calls `map` with the folder of the user, or with a temporary one. Shows `protocol` and `configuration` meanwhile.
+fn with_folder(
+    options: &Synth,
+    (protocol, configuration): (&str, &str),
+    console: &Console,
+    map: impl FnOnce(&std::path::Path) -> Result<String, BuildError>,
+) -> Result<String, Failure> {
+    if let Some(folder) = &options.build_folder {
+        files::make_folder(folder)?;
+    }
+    let _cleanup_guard = CleanupGuard::new();
+    let temporary =
+        tempfile::tempdir().map_err(|error| files::cannot_write(&std::env::temp_dir(), &error))?;
+    let folder = options.build_folder.as_deref().unwrap_or(temporary.path());
+    let status = format!("{protocol}: mapping {configuration} with Yosys");
+    let _status_line = StatusLine::new(status, &console.terminal);
+    map(folder).map_err(build_failure)
 }
 
 /// Number of slices of a home with `units` units.
@@ -207,11 +294,13 @@ fn percent(part: f64, total: f64) -> f64 {
 fn text(configuration: &Configuration, source: &Source) -> String {
     let Size { lut, ff, uram, .. } = configuration.size;
     let bram36 = configuration.size.bram36();
+    let slices = configuration.slices.map_or(String::new(), |slices| {
+        format!(" in {}", counted(slices as u64, "slice"))
+    });
     let mut text = format!(
-        "{}: {} in {}: {lut} LUT, {ff} FF, {bram36} BRAM36, {uram} URAM; levels {}, after memory {}\n",
+        "{}: {}{slices}: {lut} LUT, {ff} FF, {bram36} BRAM36, {uram} URAM; levels {}, after memory {}\n",
         source.protocol.name,
-        configuration.name(),
-        counted(configuration.slices as u64, "slice"),
+        configuration.name,
         configuration.depth(Start::Register),
         configuration.depth(Start::Memory),
     );
@@ -221,7 +310,7 @@ fn text(configuration: &Configuration, source: &Source) -> String {
         percent(lut as f64, VU9P.lut as f64),
         percent(bram36, VU9P.bram36())
     );
-    if configuration.units == PUBLISHED_UNITS {
+    if configuration.is_published {
         let _ = write!(
             text,
             "; published: {:.2}% and {:.2}%",
@@ -234,7 +323,9 @@ fn text(configuration: &Configuration, source: &Source) -> String {
         (Start::Register, "longest paths from registers"),
         (Start::Memory, "longest paths from memory blocks"),
     ] {
-        let _ = writeln!(text, "\n  {title}:");
+        if configuration.depth(start) > 0 {
+            let _ = writeln!(text, "\n  {title}:");
+        }
         for path in configuration.longest_paths(start) {
             let _ = writeln!(
                 text,
@@ -290,7 +381,7 @@ fn json(
     let mut value = size(configuration.size);
     let details = json!({
         "protocol": source.protocol.name,
-        "configuration": configuration.name(),
+        "configuration": configuration.name,
         "slices": configuration.slices,
         "depth": configuration.depth(Start::Register),
         "depth_after_memory": configuration.depth(Start::Memory),

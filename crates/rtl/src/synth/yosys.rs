@@ -1,4 +1,4 @@
-//! Runs Yosys to map one slice of the home to UltraScale+.
+//! Runs Yosys to map one slice of the home, or a design of other files, to UltraScale+.
 
 use crate::lockstep::build::BuildError;
 use crate::sources::HOME;
@@ -129,11 +129,8 @@ impl Yosys {
         slice: Slice,
         stop: &AtomicBool,
     ) -> Result<String, BuildError> {
-        let folder_error =
-            |error: std::io::Error| BuildError::Folder(folder.into(), error.to_string());
-        fs::create_dir_all(folder).map_err(folder_error)?;
         let package_file = format!("{protocol}_pkg.sv");
-        let files = HOME
+        let files: Vec<(&str, &str)> = HOME
             .iter()
             // The top contains one slice instead of the home's two.
             .filter(|(name, _)| *name != "home.sv")
@@ -141,21 +138,36 @@ impl Yosys {
             .chain([
                 (package_file.as_str(), package),
                 ("rom.mem", image),
-                ("luts.txt", LUTS),
                 ("synth.sv", TOP_TEXT),
-            ]);
+            ])
+            .collect();
         let mut read_order = vec!["home_pkg.sv", package_file.as_str()];
-        for (name, text) in files {
-            fs::write(folder.join(name), text).map_err(folder_error)?;
+        for &(name, _) in &files {
             if name.ends_with(".sv") && !read_order.contains(&name) {
                 read_order.push(name);
             }
         }
-        fs::write(
-            folder.join("synth.ys"),
-            script(protocol, &read_order, slice),
-        )
-        .map_err(folder_error)?;
+        let script = script(protocol, &read_order, slice);
+        self.run(folder, &files, &script, stop)
+    }
+
+    /// Writes files and a script into a folder, and runs the script. Returns the netlist that it writes, `synth.json`.
+    pub(super) fn run(
+        &self,
+        folder: &Path,
+        files: &[(&str, &str)],
+        script: &str,
+        stop: &AtomicBool,
+    ) -> Result<String, BuildError> {
+        let folder_error =
+            |error: std::io::Error| BuildError::Folder(folder.into(), error.to_string());
+        fs::create_dir_all(folder).map_err(folder_error)?;
+        for (name, text) in files
+            .iter()
+            .chain(&[("luts.txt", LUTS), ("synth.ys", script)])
+        {
+            fs::write(folder.join(name), text).map_err(folder_error)?;
+        }
         // Use relative paths: a WebAssembly program can access this folder, but not every other.
         let mut command = Command::new(self.program);
         command.env("PATH", &self.path);
@@ -182,6 +194,20 @@ impl Yosys {
 /// table is for placers that pack two small LUTs into one site.
 const LUTS: &str = "1 1 600\n2 1 600\n3 1 600\n4 1 600\n5 1 600\n6 1 600\n";
 
+/// End of a script, from the step that maps LUTs.
+pub(super) const MAP_LUTS: &str = "\
+# The step that maps LUTs is as in synth_xilinx, but for what a LUT costs; 300 ps are a wire.
+opt_expr -mux_undef -noclkinv
+abc9 -W 300 -lut luts.txt
+clean
+xilinx_srl -fixed -minlen 3
+techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6
+xilinx_dffopt
+opt_lut_ins -tech xilinx
+synth_xilinx -family xcup -noiopad -run finalize:edif
+write_json synth.json
+";
+
 /// Returns the Yosys script that maps a slice and writes `synth.json`. `files` are in the order in which they are
 /// read.
 fn script(protocol: &str, files: &[&str], slice: Slice) -> String {
@@ -204,17 +230,7 @@ chtype -set \\dcu$synth.u_dcs.gen_unit[0].u_dcu t:dcu$*
 hierarchy -top {TOP}
 setattr -mod -set keep_hierarchy 1 {separate}
 synth_xilinx -family xcup -noiopad -flatten -run begin:map_luts
-# The step that maps LUTs is as in synth_xilinx, but for what a LUT costs; 300 ps are a wire.
-opt_expr -mux_undef -noclkinv
-abc9 -W 300 -lut luts.txt
-clean
-xilinx_srl -fixed -minlen 3
-techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6
-xilinx_dffopt
-opt_lut_ins -tech xilinx
-synth_xilinx -family xcup -noiopad -run finalize:edif
-write_json synth.json
-",
+{MAP_LUTS}",
         files = files.join(" "),
         separate = separate.join(" "),
     )

@@ -44,6 +44,88 @@ fn synthesis_reports_area_and_paths() {
     assert_eq!(Some(sum), result["lut"].as_u64());
 }
 
+/// Runs `cohkit rtl synth` of a small system with these parameters.
+fn synthesise_system(parameters: &str) -> std::process::Output {
+    let mut command = cohkit([
+        "rtl",
+        "synth",
+        "protocols/msi.coh",
+        "--system",
+        "2",
+        "--json",
+    ]);
+    let crate_folder = std::env::current_dir().expect("the current folder exists");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = [crate_folder.join("../../.venv/bin")]
+        .into_iter()
+        .chain(std::env::split_paths(&path));
+    command
+        .args(["--parameter", parameters])
+        .current_dir(crate_folder.join("../.."))
+        .env("PATH", std::env::join_paths(folders).expect("no colon"))
+        .output()
+        .expect("the command starts")
+}
+
+/// Caches of one kind share a mapped module, and each part has a size.
+#[test]
+fn synthesis_of_a_system_reports_its_parts() {
+    if !require("yosys") {
+        return;
+    }
+    let output = synthesise_system("LineWidth=10,DataWidth=16,SetWidth=5,Ways=2,Depth=4");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let value: serde_json::Value =
+        serde_json::from_str(&text(&output.stdout)).expect("the text is JSON");
+    let result = &value[0];
+    assert_eq!(
+        result["configuration"],
+        "2 caches, LineWidth 10, DataWidth 16, SetWidth 5, Ways 2, Depth 4"
+    );
+    assert_eq!(result["slices"], serde_json::Value::Null);
+    let modules = result["modules"].as_array().expect("a JSON list");
+    let count = |name: &str| {
+        let module = modules.iter().find(|module| module["module"] == name);
+        module.unwrap_or_else(|| panic!("{name} is mapped"))["instances"].clone()
+    };
+    assert_eq!(
+        (count("cohkit_cache"), count("cohkit_home")),
+        (2.into(), 1.into())
+    );
+    assert_eq!(
+        (count("msi_cache_step"), count("msi_home_step")),
+        (2.into(), 1.into())
+    );
+    let sum = |key: &str| -> u64 {
+        modules
+            .iter()
+            .filter_map(|module| module[key].as_u64())
+            .sum()
+    };
+    // The top has some LUTs of its own, and no flip-flops.
+    assert!(Some(sum("lut")) <= result["lut"].as_u64(), "{result}");
+    assert_eq!(Some(sum("ff")), result["ff"].as_u64());
+    // One flip-flop for each entry of two caches of 32 sets with 2 ways, and of the home of 1024 lines. The rest of the
+    // entries is in memories.
+    let entries = 2 * 32 * 2 + 1024;
+    let flip_flops = result["ff"].as_u64().expect("a number");
+    assert!((entries..2 * entries).contains(&flip_flops), "{result}");
+}
+
+#[test]
+fn parameters_of_another_directory_are_reported() {
+    if !require("yosys") {
+        return;
+    }
+    let output = synthesise_system("DirectoryWays=4");
+    expect_test::expect![[r#"
+        error: the top has no parameter DirectoryWays
+          help: `--directory set-associative` has it
+    "#]]
+    .assert_eq(&text(&output.stderr));
+    assert_eq!(output.status.code(), Some(2));
+}
+
 #[test]
 fn rtl_measurements_meet_their_limits() {
     if !require("verilator") {
