@@ -8,6 +8,7 @@ mod platform;
 pub(crate) mod ports;
 mod synth;
 mod systems;
+mod timing;
 
 use crate::console::Console;
 use crate::options::{self, RtlCommand};
@@ -37,6 +38,9 @@ pub(crate) fn run(options: &options::Rtl, console: &mut Console) -> Result<ExitS
         RtlCommand::Test(options) if !options.system.is_empty() => systems::test(options, console),
         RtlCommand::Test(options) => lockstep::test(options, console),
         RtlCommand::Synth(options) => synth::synth(options, console),
+        RtlCommand::Measure(options) if !options.system.is_empty() => {
+            timing::measure(options, console)
+        }
         RtlCommand::Measure(options) => measure::measure(options, console),
     }
 }

@@ -5,7 +5,8 @@
 //   W                                          wait for a completion
 //   E                                          end of the accesses: wait until no message is in flight
 //
-// Answers: `D PORT DATA` for the next completion, `E` at the end. Failures: `T PORT` for an access without progress,
+// Answers: `D PORT DATA CYCLES TIME` for the next completion, with the cycles since the port presented the access and
+// since the start, and `E` at the end. Failures: `T PORT` for an access without progress,
 // `X PORT` for an answer without an access, `F AGENT` for an agent that signals `unexpected_o`, and `L` for messages
 // that stay in flight. The program ends after a failure, and at the end of its input.
 #include "Vports.h"
@@ -40,6 +41,8 @@ struct Access {
 struct Completion {
   int port;
   std::uint64_t data;
+  std::uint64_t cycles;
+  std::uint64_t time;
 };
 
 // A system from its reset on. Nothing of an earlier system remains: all state before the reset, and all random choices,
@@ -71,7 +74,8 @@ class Bench {
     while (completions_.empty()) {
       if (!cycle()) return false;
     }
-    std::printf("D %x %" PRIx64 "\n", completions_.front().port, completions_.front().data);
+    const Completion& next = completions_.front();
+    std::printf("D %x %" PRIx64 " %" PRIx64 " %" PRIx64 "\n", next.port, next.data, next.cycles, next.time);
     completions_.pop_front();
     return true;
   }
@@ -127,7 +131,7 @@ class Bench {
       accepted[port] = ports_.req_valid_i[port] && ports_.req_ready_o[port];
       if (!ports_.rsp_valid_o[port]) continue;
       if (!access.outstanding || access.pending) return fail('X', port);
-      completions_.push_back({port, ports_.rsp_data_o[port]});
+      completions_.push_back({port, ports_.rsp_data_o[port], access.age - 1, context_.time() / 2});
       access.outstanding = false;
     }
     for (int agent = 0; agent <= kPorts && ports_.rst_ni; agent++) {

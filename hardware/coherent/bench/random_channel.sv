@@ -1,5 +1,5 @@
 // Channel with random delays, random back-pressure and, without an order, random reordering, around the queue of the
-// product. The test build renames the product's module.
+// product. The test build renames the product's module. With the macro UNDELAYED, only the queue remains.
 
 module cohkit_channel #(
   parameter type         message_t = logic,
@@ -26,6 +26,12 @@ module cohkit_channel #(
   logic       valid, room, stall, open_q, rotate_q;
   logic [6:0] wait_q;
 
+`ifdef UNDELAYED
+  localparam bit Delays = 1'b0;
+`else
+  localparam bit Delays = 1'b1;
+`endif
+
   function automatic logic [6:0] delay();
     automatic int unsigned choice = $urandom_range(15);
     delay = choice == 0 ? 7'($urandom_range(LongDelay)) : choice < 5 ? 7'($urandom_range(ShortDelay)) : '0;
@@ -48,9 +54,9 @@ module cohkit_channel #(
   end
 
   always_ff @(posedge clk_i) begin
-    open_q   <= $urandom_range(7) != 0;
-    rotate_q <= $urandom_range(3) == 0;
-    if (!rst_ni || take_i || stall_i) wait_q <= delay();
+    open_q   <= !Delays || $urandom_range(7) != 0;
+    rotate_q <= Delays && $urandom_range(3) == 0;
+    if (!rst_ni || take_i || stall_i) wait_q <= Delays ? delay() : '0;
     else if (valid && wait_q != '0) wait_q <= wait_q - 1'b1;
   end
 endmodule : cohkit_channel

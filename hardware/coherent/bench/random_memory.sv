@@ -1,4 +1,5 @@
-// AXI4 memory with random delays and back-pressure. Accesses are single beats.
+// AXI4 memory with random delays and back-pressure. Accesses are single beats. With the macro UNDELAYED, it is ready when
+// it is idle, and answers in the second cycle after a request.
 
 module random_memory #(
   parameter int unsigned LineWidth = 3,
@@ -28,7 +29,13 @@ module random_memory #(
   input  logic                   r_ready_i,
   output logic [DataWidth-1:0]   r_data_o
 );
+`ifdef UNDELAYED
+  localparam int unsigned MaxDelay = 0;
+  localparam int unsigned MaxBusy  = 0;
+`else
   localparam int unsigned MaxDelay = 12;
+  localparam int unsigned MaxBusy  = 1;
+`endif
 
   logic [DataWidth-1:0]   memory [1 << LineWidth];
   logic [AddrWidth-1:0]   address;
@@ -41,9 +48,9 @@ module random_memory #(
   assign line = LineWidth'(address >> $clog2(StrobeWidth));
 
   always @(posedge clk_i) begin
-    aw_ready_o <= $urandom_range(1) == 0 && !has_address && !(aw_valid_i && aw_ready_o);
-    w_ready_o  <= $urandom_range(1) == 0 && !has_data && !(w_valid_i && w_ready_o);
-    ar_ready_o <= $urandom_range(1) == 0 && !has_address && !(ar_valid_i && ar_ready_o);
+    aw_ready_o <= $urandom_range(MaxBusy) == 0 && !has_address && !(aw_valid_i && aw_ready_o);
+    w_ready_o  <= $urandom_range(MaxBusy) == 0 && !has_data && !(w_valid_i && w_ready_o);
+    ar_ready_o <= $urandom_range(MaxBusy) == 0 && !has_address && !(ar_valid_i && ar_ready_o);
     if (aw_valid_i && aw_ready_o) begin
       has_address <= 1'b1;
       reads       <= 1'b0;

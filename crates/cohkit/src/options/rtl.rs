@@ -248,6 +248,9 @@ fn units(text: &str) -> Result<usize, String> {
 /// streams are: reads of uncached lines; writes, each of which acquires a line and writes it back dirty; and the local
 /// operation that invalidates a line of the remote, which responds after 290 ns. `outstanding/unit` is the mean number
 /// of requests in progress or stalled in a unit; a port is saturated above a utilisation of 95%.
+///
+/// With `--system`, measures accesses at the processor ports of a coherent memory system instead, in cycles. Caches have
+/// two sets of one way, queues have no further delay, and memory answers in the second cycle after a request.
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit rtl measure protocols/eci.coh --units 4 --lines 256"))]
 pub(crate) struct Measure {
@@ -257,6 +260,12 @@ pub(crate) struct Measure {
     /// Number of units in two slices, a power of two from 2 to 64.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = units_of_two_slices)]
     pub units: usize,
+
+    /// Measure a coherent memory system with this number of caches instead of the home: for several kinds of caching
+    /// agents, one number for each, in the order of the file.
+    #[arg(long, value_name = "CACHES", value_delimiter = ',',
+        conflicts_with_all = ["units", "outstanding", "lines", "invalidation_engine", "print_platform"])]
+    pub system: Vec<u16>,
 
     /// Maximum number of outstanding lines of the remote or the device, per unit.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]

@@ -13,6 +13,9 @@ const CACHE_MONITOR: &str = include_str!("../../../../hardware/coherent/bench/ca
 /// Instance of the monitor in the home.
 const HOME_MONITOR: &str = include_str!("../../../../hardware/coherent/bench/home_monitor.svh");
 
+/// Bits of a line's number in the test bench of [`Bench::Timing`].
+pub(super) const TIMING_LINE_WIDTH: u32 = 6;
+
 /// A file: name and text.
 pub type File = (String, String);
 
@@ -23,6 +26,8 @@ pub enum Bench {
     Lockstep,
     /// Accesses that the caller requests.
     Ports,
+    /// The same without random delays, and with 64 lines.
+    Timing,
 }
 
 impl Bench {
@@ -30,7 +35,7 @@ impl Bench {
     fn name(self) -> &'static str {
         match self {
             Bench::Lockstep => "bench",
-            Bench::Ports => "ports",
+            Bench::Ports | Bench::Timing => "ports",
         }
     }
 
@@ -38,7 +43,7 @@ impl Bench {
     fn sources(self) -> &'static [Source] {
         match self {
             Bench::Lockstep => LOCKSTEP_BENCH,
-            Bench::Ports => PORTS_BENCH,
+            Bench::Ports | Bench::Timing => PORTS_BENCH,
         }
     }
 }
@@ -140,6 +145,9 @@ fn command(agents: &Agents, options: Options) -> Command {
     command.args(["-o", &format!("../{}", bench.name())]);
     command.arg(format!("-DSYSTEM={}_system", agents.protocol.name));
     command.arg(format!("-GCaches={}", agents.total()));
+    if bench == Bench::Timing {
+        command.args(["-DUNDELAYED", &format!("-GLineWidth={TIMING_LINE_WIDTH}")]);
+    }
     if options.directory == Directory::SetAssociative {
         let Entries { set_width, ways } = options.entries;
         command.arg(format!("-DDIRECTORY_SET_WIDTH={set_width}"));

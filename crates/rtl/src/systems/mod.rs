@@ -5,8 +5,8 @@
 //! order, is a queue from each sender to each receiver ([`queues`]).
 //!
 //! [`check()`] rejects constructs that the units cannot serve. [`mod@build`] builds a system with a test bench:
-//! [`lockstep`] compares each step under random traffic with the executor of rows, and [`ports`] drives the processor
-//! ports by a program.
+//! [`lockstep`] compares each step under random traffic with the executor of rows, [`ports`] drives the processor ports
+//! by a program, and [`timing`] measures accesses in cycles.
 
 pub mod build;
 mod checks;
@@ -15,6 +15,7 @@ pub mod lockstep;
 pub mod ports;
 pub mod queues;
 mod recall;
+pub mod timing;
 mod top;
 
 pub use checks::check;

@@ -1,5 +1,6 @@
 //! Processor ports of a system in Verilator, which a program drives access by access.
 
+use super::build::TIMING_LINE_WIDTH;
 use cohkit_system::ports::{PortCompletion, PortError, PortRequest, Ports};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -19,8 +20,21 @@ pub struct SystemPorts<'s> {
     program: Option<Program>,
     /// Number of caches.
     caches: u64,
+    /// Number of lines.
+    lines: usize,
+    /// Cycles of the last completion.
+    timing: Timing,
     /// Cancels the run.
     stop: &'s AtomicBool,
+}
+
+/// Time of a completion.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Timing {
+    /// Cycles since the port presented the access; 1 for an answer in the next cycle.
+    pub cycles: u64,
+    /// Cycles since the system was created.
+    pub time: u64,
 }
 
 /// A running program.
@@ -38,7 +52,7 @@ struct Program {
 /// Answer of a program.
 enum Answer {
     /// A completed access.
-    Completion(PortCompletion),
+    Completion(PortCompletion, Timing),
     /// No message is in flight.
     End,
 }
@@ -95,8 +109,23 @@ impl<'s> SystemPorts<'s> {
             fault,
             program: None,
             caches,
+            lines: LINES,
+            timing: Timing::default(),
             stop,
         }
+    }
+
+    /// Prepares the program of [`super::build::Bench::Timing`] in the same way.
+    pub fn timing(path: &Path, caches: u64, stop: &'s AtomicBool) -> SystemPorts<'s> {
+        SystemPorts {
+            lines: 1 << TIMING_LINE_WIDTH,
+            ..SystemPorts::new(path, caches, 0, stop)
+        }
+    }
+
+    /// Time of the last completion.
+    pub fn last_timing(&self) -> Timing {
+        self.timing
     }
 
     /// Sends a command to the program. Returns the reason for which a program that has ended did so.
@@ -151,10 +180,20 @@ impl<'s> SystemPorts<'s> {
                     .next()
                     .and_then(|word| u64::from_str_radix(word, 16).ok())
             };
-            let violation = match (kind, number(), number()) {
+            let numbers = [number(), number(), number(), number()];
+            let violation = match (kind, numbers[0], numbers[1]) {
                 (Some("D"), Some(port), Some(data)) => {
                     let port = port as usize;
-                    return Ok(Answer::Completion(PortCompletion { port, data }));
+                    let timing = match numbers[2..] {
+                        [Some(cycles), Some(time)] => Timing { cycles, time },
+                        _ => {
+                            return Err(PortError::Failed(format!(
+                                "no time in `{}`",
+                                text.trim_end()
+                            )))
+                        }
+                    };
+                    return Ok(Answer::Completion(PortCompletion { port, data }, timing));
                 }
                 (Some("E"), ..) => return Ok(Answer::End),
                 (Some("F"), Some(agent), _) => {
@@ -185,7 +224,7 @@ impl<'s> SystemPorts<'s> {
 
 impl Ports for SystemPorts<'_> {
     fn lines(&self) -> usize {
-        LINES
+        self.lines
     }
 
     fn reset(&mut self, seed: u64, memory: &[u64]) -> Result<(), PortError> {
@@ -215,7 +254,10 @@ impl Ports for SystemPorts<'_> {
     fn next_completion(&mut self) -> Result<PortCompletion, PortError> {
         self.send("W\n")?;
         match self.answer()? {
-            Answer::Completion(completion) => Ok(completion),
+            Answer::Completion(completion, timing) => {
+                self.timing = timing;
+                Ok(completion)
+            }
             Answer::End => Err(PortError::Failed(
                 "the program of the system has no completion".into(),
             )),
@@ -226,7 +268,7 @@ impl Ports for SystemPorts<'_> {
         self.send("E\n")?;
         match self.answer()? {
             Answer::End => Ok(()),
-            Answer::Completion(_) => Err(PortError::Failed(
+            Answer::Completion(..) => Err(PortError::Failed(
                 "the program of the system completes an access at its end".into(),
             )),
         }

@@ -126,6 +126,47 @@ fn parameters_of_another_directory_are_reported() {
     assert_eq!(output.status.code(), Some(2));
 }
 
+/// A hit takes one cycle, and every miss at least a message to the home and back. More requesters complete more.
+#[test]
+fn accesses_to_a_system_are_measured() {
+    if !require("verilator") {
+        return;
+    }
+    let mut command = cohkit(["rtl", "measure", "../../protocols/mesi.coh"]);
+    let output = command
+        .args(["--system", "3", "--json", "--build-cache"])
+        .arg(build_folder())
+        .output()
+        .expect("the command starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let value: serde_json::Value =
+        serde_json::from_str(&text(&output.stdout)).expect("the text is JSON");
+    assert_eq!(value["caches"], 3);
+    let latencies = value["latencies"].as_array().expect("a JSON list");
+    let cycles = latencies.iter().map(|latency| latency["cycles"].as_u64());
+    let cycles: Vec<u64> = cycles.map(|cycles| cycles.expect("a number")).collect();
+    // A line that a cache has read alone is exclusive in MESI, so its first store is a hit too.
+    let (hits, misses) = ([1, 2, 3], [0, 4, 5, 6, 7, 8]);
+    assert!(hits.iter().all(|&access| cycles[access] == 1), "{cycles:?}");
+    assert!(
+        misses.iter().all(|&access| cycles[access] >= 6),
+        "{cycles:?}"
+    );
+    // A write-back and its acknowledgement precede the load that evicts.
+    assert!(cycles[4] > cycles[0], "{cycles:?}");
+    let rates = value["rates"].as_array().expect("a JSON list");
+    let rate =
+        |requesters: usize, key: &str| rates[requesters - 1][key].as_f64().expect("a number");
+    for key in ["loads_per_cycle", "stores_per_cycle"] {
+        assert!(
+            rate(1, key) < rate(2, key) && rate(2, key) <= rate(3, key),
+            "{value}"
+        );
+        // One access at a time, each with an eviction.
+        assert!(rate(1, key) <= 1.0 / cycles[0] as f64, "{value}");
+    }
+}
+
 #[test]
 fn rtl_measurements_meet_their_limits() {
     if !require("verilator") {

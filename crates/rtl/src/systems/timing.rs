@@ -1,0 +1,152 @@
+//! Cycles of accesses at the processor ports of a system without random delays, and their rate with more requesters.
+
+use super::ports::SystemPorts;
+use cohkit_system::ports::{PortError, PortRequest, Ports};
+
+/// Accesses of each port for a rate.
+const ACCESSES: u64 = 256;
+
+/// Time of one access in an otherwise idle system.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Latency {
+    /// The access, and the state of its line before.
+    pub access: &'static str,
+    /// Cycles from the request to the answer at the port; 1 for an answer in the next cycle.
+    pub cycles: u64,
+}
+
+/// Rates at which ports complete accesses that all miss, in accesses per cycle of all ports together.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Rate {
+    /// Number of ports with accesses.
+    pub requesters: usize,
+    /// Rate of loads, each of which evicts a line that was only read.
+    pub loads: f64,
+    /// Rate of stores, each of which evicts a written line.
+    pub stores: f64,
+}
+
+/// An access of a sequence: its name, port, line, and true for a store.
+type Step = (&'static str, usize, usize, bool);
+
+/// Accesses of one cache, in this order. Lines 0 and 2 are in one set of one way.
+const ALONE: [Step; 5] = [
+    ("load, not in a cache", 0, 0, false),
+    ("load, in this cache", 0, 0, false),
+    ("store, in this cache alone, only read so far", 0, 0, true),
+    ("store, in this cache, written before", 0, 0, true),
+    ("load, not in a cache, evicts a written line", 0, 2, false),
+];
+/// Accesses of two caches, in this order after those of one.
+const TOGETHER: [Step; 4] = [
+    ("store, not in a cache", 1, 1, true),
+    ("load, written by another cache", 0, 1, false),
+    ("store, in this cache and in another", 0, 1, true),
+    ("store, written by another cache", 1, 1, true),
+];
+
+/// A system and the last written words.
+struct Measured<'p, 's> {
+    ports: &'p mut SystemPorts<'s>,
+    words: Vec<u64>,
+}
+
+impl Measured<'_, '_> {
+    /// Begins with a new system.
+    fn reset(&mut self) -> Result<(), PortError> {
+        self.words = (0..self.ports.lines() as u64).collect();
+        self.ports.reset(0, &self.words)
+    }
+
+    /// Begins an access. A store writes another word than the last one.
+    fn begin(&mut self, port: usize, line: usize, write: bool) -> Result<(), PortError> {
+        if write {
+            self.words[line] += 0x100;
+        }
+        self.ports.begin(PortRequest {
+            port,
+            delay: 0,
+            write,
+            uncached: false,
+            line,
+            data: self.words[line],
+        })
+    }
+
+    /// Performs an access in an idle system. Returns its cycles.
+    fn perform(&mut self, (name, port, line, write): Step) -> Result<Latency, PortError> {
+        self.begin(port, line, write)?;
+        let completion = self.ports.next_completion()?;
+        self.check(name, line, write, completion.data)?;
+        let cycles = self.ports.last_timing().cycles;
+        self.ports.end()?;
+        Ok(Latency {
+            access: name,
+            cycles,
+        })
+    }
+
+    /// Checks the word that a load has returned.
+    fn check(&self, name: &str, line: usize, write: bool, data: u64) -> Result<(), PortError> {
+        if write || data == self.words[line] {
+            return Ok(());
+        }
+        let expected = self.words[line];
+        let text = format!("{name}: line {line} has {data:#x}, not {expected:#x}");
+        Err(PortError::Violated(text))
+    }
+
+    /// Measures the rate of accesses by some ports, each of which alternates between two lines of one set of one way.
+    fn rate(&mut self, requesters: usize, write: bool) -> Result<f64, PortError> {
+        self.reset()?;
+        let line = |port: usize, number: u64| 4 * (port / 2) + port % 2 + 2 * (number % 2) as usize;
+        let mut begun = vec![1; requesters];
+        for port in 0..requesters {
+            self.begin(port, line(port, 0), write)?;
+        }
+        let mut first = None;
+        for _ in 0..requesters as u64 * ACCESSES {
+            let completion = self.ports.next_completion()?;
+            let port = completion.port;
+            self.check("load", line(port, begun[port] - 1), write, completion.data)?;
+            first.get_or_insert(self.ports.last_timing().time);
+            if begun[port] < ACCESSES {
+                self.begin(port, line(port, begun[port]), write)?;
+                begun[port] += 1;
+            }
+        }
+        let last = self.ports.last_timing().time;
+        self.ports.end()?;
+        let cycles = last - first.unwrap_or(last);
+        Ok((requesters as u64 * ACCESSES - 1) as f64 / cycles as f64)
+    }
+}
+
+/// Measures a system of [`super::build::Bench::Timing`] with some caches, at most 16.
+///
+/// # Errors
+/// [`PortError`], also for a load that returns a wrong word.
+pub fn measure(
+    ports: &mut SystemPorts,
+    caches: usize,
+) -> Result<(Vec<Latency>, Vec<Rate>), PortError> {
+    let mut measured = Measured {
+        ports,
+        words: Vec::new(),
+    };
+    measured.reset()?;
+    let together = if caches > 1 { &TOGETHER[..] } else { &[] };
+    let steps = ALONE.iter().chain(together);
+    let latencies = steps
+        .map(|&step| measured.perform(step))
+        .collect::<Result<_, _>>()?;
+    let rates = (1..=caches).map(|requesters| {
+        Ok(Rate {
+            requesters,
+            loads: measured.rate(requesters, false)?,
+            stores: measured.rate(requesters, true)?,
+        })
+    });
+    let rates = rates.collect::<Result<_, _>>()?;
+    Ok((latencies, rates))
+}
