@@ -24,6 +24,8 @@ const COMPARED: &[(&str, &[u16])] = &[
     ("moesi", &[3]),
     ("write-through", &[3]),
     ("ccix", &[1, 2]),
+    ("chi", &[3]),
+    ("tilelink", &[3]),
     ("msi-policy", &[2]),
 ];
 
@@ -33,11 +35,13 @@ type Systems = (&'static str, [&'static [u16]; 2]);
 /// Protocols that print, with homes that are written as rows, and one with a small constructed home.
 const SMALL: &[Systems] = &[
     ("ccix", [&[1, 1], &[2, 2]]),
+    ("chi", [&[2], &[4]]),
     ("mesi", [&[2], &[4]]),
     ("mesi-l1", [&[2], &[4]]),
     ("moesi", [&[2], &[4]]),
     ("msi", [&[2], &[4]]),
     ("msi-policy", [&[2], &[4]]),
+    ("tilelink", [&[2], &[4]]),
     ("token-recall", [&[2], &[4]]),
     ("write-through", [&[2], &[4]]),
     ("write-through-two-step", [&[2], &[4]]),
