@@ -3,7 +3,11 @@
 // The entry of a line exists while its state or a variable differs from the initial one. A message that needs an entry
 // in a full set waits like a message that stalls. The home then recalls another line of the set: it starts the
 // operation of the table after which no cache has a copy. One recall is in progress at a time. A line whose table does
-// not take the operation in its state is not recalled, and another one of the set is tried.
+// not take the operation in its state is not recalled, and another one of the set is tried. So the table decides about a
+// line with a transaction in progress, as it does for an operation of a device.
+//
+// The first message that waits keeps the next free entry of its set: no other line of the set gets an entry before its
+// line has one. The message needs no other entry, so it waits for memory and room in queues only, as without the rule.
 //
 // One event is handled at a time. A row that sends the line from memory waits for the data first, and no other row is
 // executed meanwhile. A row that uses memory waits until the previous write is acknowledged, and rows that do not use
@@ -118,15 +122,15 @@ module cohkit_home #(
   logic                         write_entry;
 
   // Recall: wanted, and in progress.
-  logic                         recall_q, recalling_q, recall_turn_q;
-  line_t                        recall_line_q;
+  logic                         recall_q, recalling_q, recall_turn_q, waiting_q;
+  line_t                        recall_line_q, waiting_line_q;
   way_t                         victim_q;
 
   logic                         message_valid, completion, recalls, from_message, valid, room, outbox_empty, chooses;
   logic [Ways-1:0]              used, hits;
   set_t                         set;
   way_t                         way;
-  logic                         present, allocates, blocked, taken;
+  logic                         present, allocates, full, kept, waits, blocked, taken;
   logic                         reads, writes, starts, memory_free, ready, execute;
   logic [$clog2(Inputs)-1:0]    index;
   message_t                     current;
@@ -198,7 +202,10 @@ module cohkit_home #(
   assign present   = hits != '0;
   assign way       = present ? lowest(hits) : lowest(~used);
   assign allocates = !present && (step_state_i != initial_state_i || step_variables_i != initial_variables_i);
-  assign blocked   = allocates && used == '1;
+  assign full      = allocates && used == '1;
+  assign kept      = allocates && waiting_q && current.line != waiting_line_q
+                     && (SetWidth == 0 || set == set_t'(waiting_line_q));
+  assign blocked   = full || kept;
 
   assign step_state_o     = present ? entries[way].state : initial_state_i;
   assign step_variables_o = present ? entries[way].variables : initial_variables_i;
@@ -249,7 +256,8 @@ module cohkit_home #(
   assign taken   = valid && step_effect_i == Take;
   assign ready   = taken && !blocked && (room || completion && !starts) && outbox_empty && phase_q != Read
                    && (memory_free || !(reads || writes || starts));
-  assign chooses = Recalls && from_message && taken && blocked && !recall_q && !recalling_q;  // the victim of a recall
+  assign waits   = Recalls && from_message && taken && full && !waiting_q;                 // the first message that waits
+  assign chooses = Recalls && from_message && taken && full && !recall_q && !recalling_q;  // the victim of a recall
   assign execute = phase_q == Read ? mem_done_i : ready && !reads;
   assign step_o       = execute;
   assign unexpected_o = valid && step_effect_i == NoRow;
@@ -337,6 +345,12 @@ module cohkit_home #(
         recall_line_q <= tags[victim_q];
         victim_q      <= victim_q == way_t'(Ways - 1) ? '0 : way_t'(victim_q + 1'b1);
       end
+      if (waits) begin
+        waiting_q      <= 1'b1;
+        waiting_line_q <= current.line;
+      end else if (execute && allocates && current.line == waiting_line_q) begin
+        waiting_q <= 1'b0;
+      end
       // The line may have been given up meanwhile.
       if (recalls && (execute || !present || step_effect_i != Take)) recall_q <= 1'b0;
       if (execute && recalls) recalling_q <= 1'b1;
@@ -345,12 +359,15 @@ module cohkit_home #(
         recall_q      <= 1'b0;
         recalling_q   <= 1'b0;
         recall_turn_q <= 1'b0;
+        waiting_q     <= 1'b0;
         victim_q      <= '0;
       end
     end
   end else begin : gen_no_recall
     logic unused_recall;
-    assign unused_recall = ^{recall_i, step_acknowledge_i, victim_q, tags, chooses};
+    assign unused_recall = ^{recall_i, step_acknowledge_i, victim_q, tags, waits, chooses};
+    assign waiting_q     = 1'b0;
+    assign waiting_line_q = '0;
     assign recall_q      = 1'b0;
     assign recalling_q   = 1'b0;
     assign recall_turn_q = 1'b0;

@@ -152,7 +152,7 @@ def shipped_names() -> list[str]:
 
     >>> import cohkit
     >>> cohkit.shipped_names()[:4]
-    ['back-invalidate', 'ccix', 'cxl-bias', 'cxl-cache']
+    ['back-invalidate', 'ccix', 'chi', 'cxl-bias']
 
     """
     return _shipped_by_kind(composing=False)

@@ -14,6 +14,7 @@ macro_rules! files {
 pub const PROTOCOLS: &[(&str, &str)] = files![
     "protocols/back-invalidate.coh",
     "protocols/ccix.coh",
+    "protocols/chi.coh",
     "protocols/clusters.coh",
     "protocols/cxl-bias.coh",
     "protocols/cxl-cache.coh",
@@ -28,6 +29,7 @@ pub const PROTOCOLS: &[(&str, &str)] = files![
     "protocols/msi-policy.coh",
     "protocols/msi.coh",
     "protocols/self-invalidate.coh",
+    "protocols/tilelink.coh",
     "protocols/token-recall.coh",
     "protocols/token.coh",
     "protocols/two-level.coh",

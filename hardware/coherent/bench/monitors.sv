@@ -5,6 +5,7 @@
 //   Q AGENT WRITE UNCACHED LINE DATA STROBE   the processor port takes an access
 //   M WRITE LINE DATA STROBE RESULT       memory has answered
 //   U AGENT LINE EVENT                    a message without a row
+//   W LINE                                a message about this line waits for an entry, and keeps the next free one
 //   V LINE VICTIM                         the home chooses a line to recall, for a message about another line
 //
 // Numbers are hexadecimal. The home has the number after the last cache. The test build puts the instances
@@ -89,6 +90,7 @@ module home_monitor #(
   input message_t [Sends-1:0]   messages,
   input logic                   execute,
   input logic                   from_message,
+  input logic                   waits,
   input logic                   chooses,
   input logic [LineWidth-1:0]   victim,
   input logic                   unexpected_o,
@@ -104,6 +106,7 @@ module home_monitor #(
 
   always @(posedge clk_i) if (rst_ni) begin
     if (unexpected_o) $display("U %h %h %h", Agent, current.line, current.message);
+    if (waits) $display("W %h", current.line);
     if (chooses) $display("V %h %h", current.line, victim);
     if (mem_valid_o && mem_done_i) begin
       $display("M %h %h %h %h %h", mem_write_o, mem_line_o, mem_data_o, mem_strobe_o, mem_data_i);

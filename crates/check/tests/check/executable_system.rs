@@ -165,7 +165,7 @@ fn execution_matches_the_model_for_shipped_protocols() {
         "write_through 2x2",
     ];
     assert_eq!(too_large_systems, too_large);
-    assert_eq!(compared, 50);
+    assert_eq!(compared, 58);
 }
 
 /// Tickets, ranks and the copies that atomic accesses read are the same in both engines, with and without an order of

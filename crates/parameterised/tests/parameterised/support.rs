@@ -58,8 +58,13 @@ pub const VERIFIED: [Verified; 11] = [
         5,
         60,
     ),
-    verified("tilelink", include_str!("texts/tilelink.coh"), 4, 40),
-    verified("chi", include_str!("texts/chi.coh"), 3, 16),
+    verified(
+        "tilelink",
+        include_str!("../../../../protocols/tilelink.coh"),
+        4,
+        40,
+    ),
+    verified("chi", include_str!("../../../../protocols/chi.coh"), 3, 16),
     verified(
         "mesi-l1",
         include_str!("../../../../protocols/mesi-l1.coh"),

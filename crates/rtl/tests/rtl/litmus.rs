@@ -16,14 +16,17 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-/// Shapes of each number of threads, with fences, dependencies, acquires and releases.
-const SHAPES: [(u16, &[&str]); 3] = [
+/// Protocols and numbers of threads with shapes: plain, and with fences, dependencies, acquires and releases.
+/// `tools/rtl_litmus` runs more of them.
+const SHAPES: [(&str, u16, &[&str]); 4] = [
     (
+        "msi",
         2,
         &["SB+dmb.sys", "MP", "LB+datas", "S+popl+poal", "R", "2+2W"],
     ),
-    (3, &["WRC+poal+poaa", "ISA2", "3.SB"]),
-    (4, &["IRIW+poaas", "4.SB"]),
+    ("msi", 3, &["WRC+poal+poaa", "ISA2", "3.SB"]),
+    ("msi", 4, &["IRIW+poaas", "4.SB"]),
+    ("tilelink", 2, &["SB", "MP", "LB+datas", "R", "2+2W"]),
 ];
 
 /// Number of runs of each shape.
@@ -74,7 +77,12 @@ fn observed(
 
 /// Program of a system of `msi` with faults.
 fn msi(caches: u16, faults: &[Fault]) -> (Printed, PathBuf) {
-    let printed = Printed::shipped("msi", &[caches]);
+    system("msi", caches, faults)
+}
+
+/// Program of a system of a shipped protocol with faults.
+fn system(name: &str, caches: u16, faults: &[Fault]) -> (Printed, PathBuf) {
+    let printed = Printed::shipped(name, &[caches]);
     let (mut files, mut units) = (printed_files(&printed, Directory::Full), units());
     seed_faults(faults, &mut files, &mut units);
     let options = build::Options {
@@ -93,8 +101,8 @@ fn hardware_has_the_outcomes_of_the_exhaustive_run() {
     if !require("verilator") {
         return;
     }
-    for (caches, shapes) in SHAPES {
-        let (printed, system) = msi(caches, &[]);
+    for (protocol, caches, shapes) in SHAPES {
+        let (printed, system) = system(protocol, caches, &[]);
         for name in shapes {
             let program = shape(name);
             let observed = observed(&printed, &system, &program, RUNS, 0);
@@ -102,9 +110,13 @@ fn hardware_has_the_outcomes_of_the_exhaustive_run() {
             assert_eq!(observed.runs, RUNS, "{name}");
             let explored = explored(&printed, &program);
             let seen: BTreeSet<Outcome> = observed.counts.keys().cloned().collect();
-            let again = format!("cohkit litmus {name} --protocol msi --rtl-runs {RUNS}");
+            let again = format!("cohkit litmus {name} --protocol {protocol} --rtl-runs {RUNS}");
             assert!(seen.is_subset(&explored), "{seen:?}\n{again}");
-            println!("{name}: {} of {} outcomes", seen.len(), explored.len());
+            println!(
+                "{protocol}, {name}: {} of {} outcomes",
+                seen.len(),
+                explored.len()
+            );
             if caches == 2 {
                 assert_eq!(seen, explored, "{again}");
             }
@@ -226,8 +238,8 @@ const FAULTS: &[(Fault, &str)] = &[
         (
             "a store is lost",
             "cohkit_cache.sv",
-            "if (perform && write_q || done",
-            "if (perform && write_q && !FAULT || done",
+            "assign write_data  = perform && write_q || done",
+            "assign write_data  = perform && write_q && !FAULT || done",
         ),
         "2+2W",
     ),

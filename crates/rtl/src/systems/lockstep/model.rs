@@ -92,6 +92,8 @@ struct Data {
     expected: VecDeque<ExpectedWrite>,
     /// Data of the read that the home has started: line, and the value once memory has returned it.
     started_read: Option<(usize, Option<u64>)>,
+    /// Line for which the home keeps the next free directory entry of its set.
+    waiting: Option<usize>,
     /// Line that the home has chosen to recall.
     victim: Option<usize>,
     /// Line that the home recalls.
@@ -139,6 +141,10 @@ pub struct Model<'a> {
     pub records: u64,
     /// Number of messages that were received.
     pub messages: u64,
+    /// Number of reads whose bytes were compared with a write.
+    pub reads: u64,
+    /// Number of recalls that ended.
+    pub recalls: u64,
     /// Duration of the longest access, in cycles; known after the last record.
     pub longest_access: u64,
     /// True after the last record.
@@ -180,6 +186,7 @@ impl<'a> Model<'a> {
                 deferred: vec![None; LINES],
                 expected: VecDeque::new(),
                 started_read: None,
+                waiting: None,
                 victim: None,
                 recall: None,
             },
@@ -189,6 +196,8 @@ impl<'a> Model<'a> {
             ],
             records: 0,
             messages: 0,
+            reads: 0,
+            recalls: 0,
             longest_access: 0,
             is_complete: false,
             machines,
@@ -235,6 +244,7 @@ impl<'a> Model<'a> {
                     self.name(agent)
                 ))
             }
+            Record::Waiting(line) => self.keep_entry(line),
             Record::Victim { line, victim } => self.choose_victim(line, victim),
             Record::Failed(agent) => Err(format!("{} signals `unexpected_o`", self.name(agent))),
             Record::NoProgress(agent) => {
@@ -319,7 +329,13 @@ impl<'a> Model<'a> {
     }
 
     /// Checks the result of a read in the cache's own copy.
-    fn check_result(&self, line: usize, copy: Option<u64>, result: u64) -> Result<(), Difference> {
+    fn check_result(
+        &mut self,
+        line: usize,
+        copy: Option<u64>,
+        result: u64,
+    ) -> Result<(), Difference> {
+        self.reads += 1;
         let current = self.data.values[line].last().copied();
         match copy == Some(result) && copy == current {
             true => Ok(()),
@@ -374,11 +390,14 @@ impl<'a> Model<'a> {
             ),
             _ => self.home_row(&record, event, flight.as_ref(), acts)?,
         };
-        self.configurations[agent][line] = next;
+        let before = std::mem::replace(&mut self.configurations[agent][line], next);
         self.check_directory(line)?;
+        if index == 1 {
+            self.take_entry(line, &before)?;
+        }
         self.check_sends(&mut record, sends)?;
         match ends_recall {
-            true => self.check_recalled(line),
+            true => self.end_recall(line),
             false => Ok(()),
         }
     }
@@ -507,6 +526,7 @@ impl<'a> Model<'a> {
             self.check_result(line, base, record.result)?;
         }
         if let Some(Some(value)) = done {
+            self.reads += 1;
             let values = &self.data.values[line][access.writes_before..];
             if value != record.result || !values.contains(&value) {
                 return Err(format!(
@@ -730,6 +750,11 @@ impl<'a> Model<'a> {
                 "at the end, in flight: {}; not written: {}",
                 self.flights_words(&self.flights),
                 writes_words(&self.data.expected)
+            ));
+        }
+        if let Some(line) = self.data.waiting {
+            return Err(format!(
+                "at the end, line {line} waits for a directory entry"
             ));
         }
         if let Some(line) = self.data.recall {

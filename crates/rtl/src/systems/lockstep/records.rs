@@ -41,6 +41,8 @@ pub enum Record {
         /// Number of the event.
         event: usize,
     },
+    /// A message about this line waits for a directory entry, and keeps the next free one of its set.
+    Waiting(usize),
     /// The home chooses a line to recall.
     Victim {
         /// Line of the message that waits for an entry.
@@ -221,6 +223,7 @@ pub fn record(line: &str) -> Option<Record> {
             line: number(1)? as usize,
             event: number(2)? as usize,
         },
+        "W" => Record::Waiting(number(0)? as usize),
         "V" => Record::Victim {
             line: number(0)? as usize,
             victim: number(1)? as usize,

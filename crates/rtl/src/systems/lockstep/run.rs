@@ -33,6 +33,10 @@ pub struct Report {
     pub messages: u64,
     /// Number of steps, accesses and operations of memory that were compared.
     pub records: u64,
+    /// Number of reads whose bytes were compared with a write.
+    pub reads: u64,
+    /// Number of recalls that ended, of a set-associative directory.
+    pub recalls: u64,
     /// Rows that were executed: of the caches' table, and of the home's.
     pub covered: [Vec<bool>; 2],
     /// Duration of the longest access, in cycles.
@@ -88,6 +92,8 @@ pub fn run(
     Ok(Report {
         messages: model.messages,
         records: model.records,
+        reads: model.reads,
+        recalls: model.recalls,
         covered: model.covered,
         longest_access: model.longest_access,
     })

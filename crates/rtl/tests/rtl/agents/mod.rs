@@ -24,9 +24,10 @@ use cohkit_testing::require::require;
 use std::path::{Path, PathBuf};
 
 /// Protocol files that ship, each with the numbers of remotes of the printed system.
-const SHIPPED: [(&str, &[u16]); 17] = [
+const SHIPPED: [(&str, &[u16]); 19] = [
     ("back-invalidate", &[1]),
     ("ccix", &[1, 2]),
+    ("chi", &[2]),
     ("cxl-bias", &[2]),
     ("cxl-cache", &[1, 1]),
     ("cxl-mem", &[2]),
@@ -38,6 +39,7 @@ const SHIPPED: [(&str, &[u16]); 17] = [
     ("msi", &[3]),
     ("msi-policy", &[2]),
     ("self-invalidate", &[2]),
+    ("tilelink", &[2]),
     ("token", &[3]),
     ("token-recall", &[2]),
     ("write-through", &[3]),
