@@ -1,6 +1,6 @@
 // Set-associative cache of any table of a caching agent: tags with the state of each line, data, and a processor port
-// with one outstanding access. Tags, states, variables and data are in distributed RAM; one bit for each entry tells
-// whether it exists.
+// with one outstanding access. Tags, states, variables and data are in distributed RAM; one bit for each entry records
+// that it exists.
 //
 // The entry of a line exists while its state or a variable differs from the initial one. An access that has its
 // permission is performed before any message of the line, so that it cannot lose the permission again. Otherwise
@@ -92,7 +92,7 @@ module cohkit_cache #(
   localparam int unsigned SetBits  = SetWidth > 0 ? SetWidth : 1;
   localparam int unsigned WayWidth = Ways > 1 ? $clog2(Ways) : 1;
   localparam int unsigned WayBits  = $clog2(Ways);
-  localparam int unsigned Words    = Sets << WayBits;  // lines of data; a set has a power of two
+  localparam int unsigned Words    = Sets << WayBits;  // of data: a set has a power of two, so that the way is a bit field of the number
   localparam int unsigned WordBits = Words > 1 ? $clog2(Words) : 1;
 
   typedef logic [LineWidth-1:0] line_t;
@@ -270,10 +270,10 @@ module cohkit_cache #(
     .push_o     (out_push_o)
   );
 
-  // The copy of a message, with the bytes of the store that it completes.
   assign write_entry = take && (present || source == Access);
   assign word        = WordBits'(set) << WayBits | WordBits'(way);
   assign next_entry  = '{line: line, state: step_state_i, variables: step_variables_i};
+  // Data: the copy with the bytes of a performed store, or the line of a message.
   assign write_data  = perform && write_q || done && step_done_i == WriteDone || write_entry && step_copy_i == Received;
   assign next_data   = perform && write_q || done && step_done_i == WriteDone ? stored : current.data;
 

@@ -109,7 +109,7 @@ module cohkit_home #(
   bytes_t                       bytes_q;      // written bytes, or the data that a started operation has read
   logic                         started_read_q, skip_q;
 
-  // Directory: one bit for each entry tells whether it exists; the rest is in distributed RAM.
+  // Directory: one bit for each entry records that it exists; the rest is in distributed RAM.
   typedef struct packed {
     state_e     state;
     variables_t variables;

@@ -75,7 +75,7 @@ def lockstep(  # noqa: PLR0913 -- each is a keyword
 def synth(  # noqa: PLR0913 -- each is a keyword
     protocol: Protocol | str | os.PathLike[str],
     *,
-    units: Sequence[int] = (1, 8, 32, 64),
+    units: Sequence[int] | None = None,
     system: Sequence[int] = (),
     directory: Literal["full", "set-associative"] = "full",
     parameters: Mapping[str, int] | None = None,
@@ -85,7 +85,7 @@ def synth(  # noqa: PLR0913 -- each is a keyword
 
     Args:
         protocol: a protocol, the path of its file, or the name of a shipped one.
-        units: numbers of units of the home, one configuration each.
+        units: numbers of units of the home, one configuration each; 1, 8, 32 and 64 if not given.
         system: maps a coherent memory system with this number of caches of each kind instead of the home.
         directory: directory of the system's home.
         parameters: parameters of the system's top, such as `{"SetWidth": 6, "Ways": 8}`.
@@ -97,7 +97,8 @@ def synth(  # noqa: PLR0913 -- each is a keyword
 
     """
     words: list[object] = [*_folder("--build-folder", build)]
-    words += ["--system", ",".join(map(str, system))] if system else ["--units", ",".join(map(str, units))]
+    words += ["--system", ",".join(map(str, system))] if system else []
+    words += [] if units is None else ["--units", ",".join(map(str, units))]
     words += [] if directory == "full" else ["--directory", directory]
     words += [word for name, value in (parameters or {}).items() for word in ("--parameter", f"{name}={value}")]
     results, _ = run_json(["rtl", "synth", load_protocol(protocol), *words])

@@ -1,5 +1,5 @@
-//! Operations per second of processor time of a DRAM with each scheduler: reads of random and of sequential lines, 64 of
-//! them in flight. One line per case; the sum of all ends shows whether two versions schedule alike. An argument selects
+//! Processor time of an operation of a DRAM with each scheduler: three reads to one write, of random and of sequential
+//! lines, 64 of them in flight. One line per case; the sum of all ends shows whether two versions schedule alike. An argument selects
 //! cases by the name of the scheduler.
 
 use cohkit_dram::{Controller, Finished, JedecDram, Scheduler, Standard};

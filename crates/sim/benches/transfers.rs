@@ -3,7 +3,8 @@
 //!
 //! Prints one line per case. Rates are per second of processor time, if the system reports it. `COHKIT_BENCH_MIB` sets
 //! the region's size, 1024 MiB by default; an argument selects cases by name. The sequential read also runs on a
-//! sixteenth and a quarter of the region, which shows the growth of time with its size. `hosts` is other traffic: loads
+//! sixteenth and a quarter of the region, which shows the growth of time with its size. The event
+//! queue alone is measured first, and transfers print their events as a share of its rate. `hosts` is other traffic: loads
 //! and stores of MESI by the cores of 8 hosts and of 512, which shows the growth of time with their number. `exchange`
 //! is stores of their threads to each other. `framed` is random reads over the pipe and over each framed link in turn.
 //! `scattered` is ten million writes to random lines, and the memory that they need.
@@ -40,8 +41,9 @@ fn reset_peak() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
-/// Rate of the event queue alone: 400 events in the queue, and each popped event adds a later one.
-fn bare_events(out: &mut impl Write) -> io::Result<()> {
+/// Measures the rate of the event queue alone: 400 events in the queue, and each popped event adds a later one. Returns
+/// events per second.
+fn bare_events(out: &mut impl Write) -> io::Result<f64> {
     let mut queue: Queue<u64> = Queue::new();
     let events = 40_000_000u64;
     for event in 0..400 {
@@ -59,11 +61,13 @@ fn bare_events(out: &mut impl Write) -> io::Result<()> {
         queue.push(time + 20_000 + (event * 7919 + time * 31) % 400_000, event);
     }
     let seconds = processor_seconds(origin) - begin;
+    let rate = events as f64 / seconds;
     writeln!(
         out,
         "bare events           {:6.1} million per second (sum {sum})",
-        events as f64 / seconds / 1e6
-    )
+        rate / 1e6
+    )?;
+    Ok(rate)
 }
 
 /// Returns a shipped protocol.
@@ -218,9 +222,9 @@ fn scattered_writes(out: &mut impl Write, eci: &Protocol, mib: u32) -> io::Resul
     let seconds = processor_seconds(origin) - begin;
     writeln!(
         out,
-        "scattered writes      {:.2} million transfers per second; {accesses} writes to random lines of {mib} MiB; peak {:.0} MB",
+        "scattered writes      {:.2} million transfers per second; {accesses} writes to random lines of {mib} MiB; peak {} MiB",
         accesses as f64 * 1e-6 / seconds,
-        peak_mib() as f64 * 1.048_576
+        peak_mib()
     )
 }
 
@@ -267,12 +271,7 @@ fn cases(out: &mut impl Write) -> io::Result<()> {
     let selected = std::env::args()
         .skip(1)
         .find(|argument| !argument.starts_with('-'));
-    if selected
-        .as_ref()
-        .is_none_or(|selected| "bare".contains(selected.as_str()))
-    {
-        bare_events(out)?;
-    }
+    let bare_rate = bare_events(out)?;
     if selected
         .as_ref()
         .is_none_or(|selected| "hosts".contains(selected.as_str()))
@@ -321,10 +320,11 @@ fn cases(out: &mut impl Write) -> io::Result<()> {
         let get = |name: &str| statistics.get(name).unwrap_or(f64::NAN);
         writeln!(
             out,
-            "{name:<22}{:6.2} million transfers per second; {:.1} events each; {:.2} GiB/s simulated, \
-             mean latency {:.0} ns; peak {} MiB",
+            "{name:<22}{:6.2} million transfers per second; {:.1} events each, {:.0} % of bare events; \
+             {:.2} GiB/s simulated, mean latency {:.0} ns; peak {} MiB",
             1e-6 / seconds_per_transfer,
             get("events") / f64::from(mib * 8192),
+            get("events") / f64::from(mib * 8192) / seconds_per_transfer / bare_rate * 100.0,
             get("bandwidth_bytes_per_s") / f64::from(1 << 30),
             get("latency_mean_ns"),
             peak_mib()

@@ -34,10 +34,10 @@ impl Copy {
 const CHUNK: usize = 4096;
 
 /// A content of a line. Most contents differ from the initial content of their line in one word, or consist of equal
-/// words. Such a content needs no bytes of its own, and one that differs in few words needs few.
+/// words, and need no bytes of their own. One that differs in 2 to 8 words has a block of these words.
 #[derive(Clone, Copy)]
 struct Entry {
-    /// Value of the word or words, or the number of a block of bytes: see [`Form`].
+    /// Value of the word or words, or the number of a block: see [`Form`].
     value: u64,
     /// Number of the write that created the content.
     version: u32,

@@ -188,12 +188,12 @@ pub(crate) struct Synth {
     pub system: Vec<u16>,
 
     /// Directory of the home with `--system`.
-    #[arg(long, value_name = "KIND", requires = "system", value_parser = directory(), default_value = Directory::Full.name())]
+    #[arg(long, value_name = "KIND", requires = "system", conflicts_with = "units", value_parser = directory(), default_value = Directory::Full.name())]
     pub directory: Directory,
 
     /// Set parameters of the top of `--system`, such as `SetWidth=6,Ways=8`: `LineWidth`, `DataWidth`, `SetWidth`, `Ways`,
     /// `Depth`, `DirectorySetWidth` or `DirectoryWays`.
-    #[arg(long = "parameter", value_name = "NAME=N", value_delimiter = ',', requires = "system", value_parser = parameter)]
+    #[arg(long = "parameter", value_name = "NAME=N", value_delimiter = ',', requires = "system", conflicts_with = "units", value_parser = parameter)]
     pub parameters: Vec<(String, u64)>,
 
     /// Keep the input and output of Yosys in this folder, with a subfolder for each configuration.

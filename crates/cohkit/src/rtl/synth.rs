@@ -20,6 +20,7 @@ use cohkit_rtl::synth::system;
 use cohkit_rtl::synth::yosys::{find, Slice, Yosys, TOP};
 use cohkit_rtl::systems::build::{units, File};
 use cohkit_rtl::systems::check;
+use cohkit_rtl::systems::directory::Directory;
 use serde_json::json;
 use std::fmt::Write;
 
@@ -208,6 +209,13 @@ fn map_system(
         .map_err(reject)?;
     let file = file_name(&options.file);
     let printed = printed(&agents, &origin(source, &file), options.directory).map_err(reject)?;
+    let mut names = options.parameters.iter().map(|(name, _)| name);
+    while let Some(name) = names.next() {
+        if names.clone().any(|other| other == name) {
+            let message = format!("error: `--parameter` has {name} twice");
+            return Err(Failure::new(ExitStatus::BadInput, message));
+        }
+    }
     // The units need the package, and the top needs the units.
     let (top, others) = printed.split_last().expect("a top is printed");
     let unknown = |(name, _): &&(String, u64)| !top.1.contains(&format!(" unsigned {name} "));
@@ -220,14 +228,22 @@ fn map_system(
     let files: Vec<File> = [others, &units(), std::slice::from_ref(top)].concat();
     let yosys = find().map_err(build_failure)?;
     let protocol = &source.protocol.name;
-    let name = counted(agents.total(), "cache");
+    let name = match options.directory {
+        Directory::Full => counted(agents.total(), "cache"),
+        directory => format!(
+            "{}, {} directory",
+            counted(agents.total(), "cache"),
+            directory.name()
+        ),
+    };
     let parameters = options.parameters.iter();
     let parameters: Vec<String> = parameters
         .map(|(name, value)| format!(", {name} {value}"))
         .collect();
     let name = name + &parameters.concat();
     let map = |folder: &std::path::Path| {
-        let folder = folder.join(format!("{protocol}-system"));
+        let configuration = name.replace(", ", "-").replace(' ', "-");
+        let folder = folder.join(format!("{protocol}-{configuration}"));
         let stop = console.interrupted;
         system::map(&yosys, &folder, &agents, &files, &options.parameters, stop)
     };

@@ -22,7 +22,7 @@ const PRECHARGE_SLOT: Clock = 2;
 
 /// Bursts in the order of their arrival, at most a fixed number.
 struct BurstQueue {
-    /// Places, of which there is a power of two.
+    /// Ring buffer, whose length is a power of two.
     bursts: Box<[Burst]>,
     /// Place of the oldest burst, and number of bursts.
     head: usize,
@@ -77,7 +77,7 @@ struct Machine {
     queue: BurstQueue,
     /// Number of bursts at the head of the queue whose row has been opened.
     prepared: usize,
-    /// Bank of the first burst that is not prepared.
+    /// Bank of the first burst that is not prepared, while the machine is a candidate for an activate or a precharge.
     needed_bank: usize,
 }
 

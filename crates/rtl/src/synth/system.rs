@@ -96,7 +96,7 @@ fn script(agents: &Agents, files: &[File], parameters: &[(String, u64)]) -> Stri
     for (name, _) in files {
         let _ = write!(text, " {name}");
     }
-    text += "\n# Caches of one kind are the same, and so are queues of one channel from caches: one of each is mapped.\n";
+    text += "\n# Map one instance of each group of equal caches, step functions and queues.\n";
     text += &shared_modules(agents, &top);
     let _ = write!(
         text,
@@ -121,7 +121,7 @@ fn step_module(agents: &Agents, agent: &str) -> String {
     format!("{}_{agent}_step", agents.protocol.name)
 }
 
-/// Returns commands that let all instances of equal modules share one module. In patterns, `?` stands for a bracket.
+/// Returns commands that replace the equal modules of several instances by one. In patterns, `?` is a bracket.
 fn shared_modules(agents: &Agents, top: &str) -> String {
     let mut text = String::new();
     let mut first = 0;
@@ -132,11 +132,16 @@ fn shared_modules(agents: &Agents, top: &str) -> String {
         };
         let step = step_module(agents, &agent.name);
         for (module, instance) in [("cohkit_cache", "u_cache"), (step.as_str(), "u_step")] {
-            let (shared, pattern) = (
-                format!("{module}${top}.gen_{}[{first}].{instance}", kind.name),
-                format!("{module}${top}.gen_{}?*?.{instance}", kind.name),
-            );
-            let _ = writeln!(text, "chtype -set \\{shared} t:{pattern}");
+            let name = |open, number, close| {
+                format!(
+                    "{module}${top}.gen_{}{open}{number}{close}.{instance}",
+                    kind.name
+                )
+            };
+            let shared = name("[", first, "]");
+            for number in first..first + count {
+                let _ = writeln!(text, "chtype -set \\{shared} t:{}", name("?", number, "?"));
+            }
         }
         first += count;
     }

@@ -196,7 +196,7 @@ const LUTS: &str = "1 1 600\n2 1 600\n3 1 600\n4 1 600\n5 1 600\n6 1 600\n";
 
 /// End of a script, from the step that maps LUTs.
 pub(super) const MAP_LUTS: &str = "\
-# The step that maps LUTs is as in synth_xilinx, but for what a LUT costs; 300 ps are a wire.
+# The step that maps LUTs is that of synth_xilinx, except for the cost of a LUT; -W is the delay of a wire in ps.
 opt_expr -mux_undef -noclkinv
 abc9 -W 300 -lut luts.txt
 clean

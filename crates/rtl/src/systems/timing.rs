@@ -15,14 +15,15 @@ pub struct Latency {
     pub cycles: u64,
 }
 
-/// Rates at which ports complete accesses that all miss, in accesses per cycle of all ports together.
+/// Rates at which ports complete accesses, in accesses per cycle of all ports together. Each port alternates between two
+/// lines of one set with one way, so that each access evicts the other line if the protocol keeps lines in caches.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Rate {
     /// Number of ports with accesses.
     pub requesters: usize,
-    /// Rate of loads, each of which evicts a line that was only read.
+    /// Rate of loads.
     pub loads: f64,
-    /// Rate of stores, each of which evicts a written line.
+    /// Rate of stores.
     pub stores: f64,
 }
 
@@ -104,21 +105,26 @@ impl Measured<'_, '_> {
         for port in 0..requesters {
             self.begin(port, line(port, 0), write)?;
         }
-        let mut first = None;
+        let mut times = Vec::new();
+        // The rate is that until the first port has performed all its accesses, so that all are busy.
+        let mut is_measured = true;
         for _ in 0..requesters as u64 * ACCESSES {
             let completion = self.ports.next_completion()?;
             let port = completion.port;
             self.check("load", line(port, begun[port] - 1), write, completion.data)?;
-            first.get_or_insert(self.ports.last_timing().time);
+            if is_measured {
+                times.push(self.ports.last_timing().time);
+            }
             if begun[port] < ACCESSES {
                 self.begin(port, line(port, begun[port]), write)?;
                 begun[port] += 1;
+            } else {
+                is_measured = false;
             }
         }
-        let last = self.ports.last_timing().time;
         self.ports.end()?;
-        let cycles = last - first.unwrap_or(last);
-        Ok((requesters as u64 * ACCESSES - 1) as f64 / cycles as f64)
+        let cycles = times[times.len() - 1] - times[0];
+        Ok((times.len() - 1) as f64 / cycles as f64)
     }
 }
 
