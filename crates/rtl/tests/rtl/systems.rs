@@ -506,6 +506,49 @@ fn constructed_homes_with_the_smallest_queues_make_progress() {
     assert_depth_is_rejected(&printed, smallest - 1);
 }
 
+/// Sets the free places that a step of the printed home needs, and the number of messages of each queue, without the
+/// minimum of the latter.
+fn set_home_places(files: &mut [File], places: usize, depth: usize) {
+    set_queues(files, depth);
+    let (_, top) = files.last_mut().expect("the top");
+    let line = top.lines().find(|line| line.contains(" HomeRoom  = "));
+    let line = line.expect("the places of the home").to_string();
+    let changed = format!("  localparam int unsigned HomeRoom  = {places};");
+    assert_ne!(line, changed);
+    *top = top
+        .replace(&line, &changed)
+        .replace("if (Depth < ", "if (Depth + 100 < ");
+}
+
+/// A home that recalls lines makes progress with the smallest queues. Without the places that its other rows leave for
+/// the end of a memory operation, which waits for none, this end finds no place.
+#[test]
+fn recalls_need_the_places_for_ends_of_memory_operations() {
+    if !require("verilator") {
+        return;
+    }
+    let printed = Printed::read("docs/first-protocol/8-goals.coh", &[MANY_CACHES]);
+    let options = Options {
+        directory: Directory::SetAssociative,
+        ..LOCKSTEP
+    };
+    let (mut files, units) = (printed_files(&printed, options.directory), units());
+    let (mut changed, smallest) = (files.clone(), smallest_queues(&files));
+    set_queues(&mut files, smallest);
+    let control = program(&printed, &units, &files, options);
+    let report = run_directory(&printed, &control, options.entries, 0).expect("no difference");
+    assert!(report.recalls > MESSAGES / 50, "{report:?}");
+    // The places of one step, in queues of as many messages.
+    set_home_places(&mut changed, 2, 2);
+    let changed = program(&printed, &units, &changed, options);
+    match run_directory(&printed, &changed, options.entries, 0) {
+        Err(RunError::Difference(_, text)) => {
+            assert!(text.contains("a message has no room"), "{text}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
 /// Checks that elaboration rejects queues of this number of messages.
 fn assert_depth_is_rejected(printed: &Printed, depth: usize) {
     let folder = tempfile::tempdir().expect("a temporary folder");
