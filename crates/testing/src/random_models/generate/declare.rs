@@ -80,9 +80,17 @@ impl Generator {
                 5 if !self.rumur => {
                     let find = |k: fn(&Kind) -> bool| self.types.iter().position(k);
                     let set = find(|k| matches!(k, Kind::Scalarset(n) if *n > 1));
-                    match (set, find(|k| matches!(k, Kind::Enum(_)))) {
+                    let last_set = |k: &Kind| matches!(k, Kind::Scalarset(_));
+                    let last_set = self.types.iter().rposition(last_set);
+                    let other_set = last_set.filter(|&other| set != Some(other));
+                    let constants = find(|k| matches!(k, Kind::Enum(_)));
+                    let other = match self.random.once_in(2) {
+                        true => other_set.or(constants),
+                        false => constants.or(other_set),
+                    };
+                    match (set, other) {
                         (Some(a), Some(b)) => Kind::Union(a, b),
-                        _ => Kind::Enum(2),
+                        _ => Kind::Scalarset(2),
                     }
                 }
                 _ => Kind::Array(self.simple_type(), random_type(self)),
@@ -369,7 +377,7 @@ impl Generator {
             // The alias is evaluated in every state, so it must not fail.
             true => {
                 let safe = std::mem::replace(&mut self.safe, true);
-                let place = self.place(|_, _| true, true);
+                let place = self.part(true);
                 self.safe = safe;
                 place
             }
