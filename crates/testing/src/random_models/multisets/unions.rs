@@ -97,7 +97,7 @@ impl Generator {
             3 => "isundefined(from)".into(),
             4 => format!("{quantifier} {name}: U do heard[{name}] | {name} = {a} end"),
             5 => format!("{quantifier} {name}: {set} do heard[{name}] end"),
-            _ => format!("(!isundefined(who) & heard[who])"),
+            _ => "(!isundefined(who) & heard[who])".into(),
         })
     }
 
