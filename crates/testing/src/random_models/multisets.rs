@@ -255,6 +255,7 @@ impl Generator {
             self.values.push("p".into());
             blocks += 1;
         }
+        blocks += self.open_member_ruleset();
         self.net = match self.is_array {
             true => "nets[p]".into(),
             false => "net".into(),
@@ -286,6 +287,7 @@ impl Generator {
         };
         self.slots.clear();
         self.values.clear();
+        self.members.clear();
     }
 
     /// Returns an expression of the scalarset.
@@ -299,7 +301,10 @@ impl Generator {
             }
         }
         match self.values.is_empty() || self.random.once_in(3) {
-            true => self.random.pick(&["owner", "owner", "last"]).into(),
+            true => self
+                .random
+                .pick(&["owner", "owner", "owner", "last"])
+                .into(),
             false => self.random.pick(&self.values),
         }
     }
@@ -391,7 +396,7 @@ impl Generator {
     fn statements(&mut self, count: usize, depth: usize) {
         for _ in 0..1 + self.random.below(count) {
             if self.random.once_in(3) {
-                let added = match self.random.once_in(3) {
+                let added = match self.union.is_some() && self.random.once_in(2) {
                     true => self.union_statement(depth),
                     false => self.place_statement(depth),
                 };
@@ -463,7 +468,13 @@ impl Generator {
                 let slot = self.random.pick(&self.slots);
                 self.line(&format!("multisetadd({value}, {net}[{slot}].b);"));
             }
-            _ => self.line(&format!("send({value}, {net});")),
+            // A full multiset ends the search, so most insertions ask for room.
+            _ if self.random.once_in(3) => self.line(&format!("send({value}, {net});")),
+            _ => {
+                self.line(&format!("if multisetcount({name}: {net}, true) < 2 then"));
+                self.line(&format!("send({value}, {net});"));
+                self.line("end;");
+            }
         }
     }
 
@@ -481,7 +492,7 @@ impl Generator {
             4..=5 => self.line(&format!("flag[{value}] := {condition};")),
             6 => self.line("done := !done;"),
             7 => self.line("last := first();"),
-            8 => self.line(&format!("assert {condition};")),
+            8 if self.random.once_in(3) => self.line(&format!("assert {condition};")),
             9 => {
                 let name = self.new_name();
                 let claim = self.element_condition(&net, &name, &value);

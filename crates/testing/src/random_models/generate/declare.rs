@@ -156,18 +156,13 @@ impl Generator {
         self.indent -= 1;
     }
 
-    /// Declares a function without side effects, or a procedure.
-    fn declare_function(&mut self) {
-        let globals = self.scope.clone();
-        let name = self.name("f");
-        let result = match self.below(2) {
-            0 => None,
-            _ => Some(self.simple_type()).filter(|&t| !self.is_symmetric(t)),
-        };
+    /// Declares up to two parameters of the function `name`. Returns them, and their text. Those of a procedure may be
+    /// `var` parameters.
+    fn declare_parameters(&mut self, name: &str, procedure: bool) -> (Vec<(bool, usize)>, String) {
         let mut parameters = Vec::new();
         let mut header = Vec::new();
         for i in 0..self.below(3) {
-            let var = result.is_none() && self.random.once_in(2);
+            let var = procedure && self.random.once_in(2);
             let ty = match var {
                 true => 1 + self.below(self.declared - 1),
                 false => self.simple_type(),
@@ -187,7 +182,18 @@ impl Generator {
                 may_be_undefined: true,
             });
         }
-        let header = header.join("; ");
+        (parameters, header.join("; "))
+    }
+
+    /// Declares a function without side effects, or a procedure.
+    fn declare_function(&mut self) {
+        let globals = self.scope.clone();
+        let name = self.name("f");
+        let result = match self.below(2) {
+            0 => None,
+            _ => Some(self.simple_type()).filter(|&t| !self.is_symmetric(t)),
+        };
+        let (parameters, header) = self.declare_parameters(&name, result.is_none());
         match result {
             Some(ty) => self.open(&format!(
                 "function {name}({header}): {};",

@@ -147,6 +147,20 @@ impl Generator {
         true
     }
 
+    /// Begins a ruleset over the union or a member in most models with a union. Returns the number of blocks.
+    pub(super) fn open_member_ruleset(&mut self) -> usize {
+        let Some(union) = self.union.filter(|_| self.random.below(4) > 0) else {
+            return 0;
+        };
+        let ty = match union.set && self.random.below(3) > 0 {
+            true => "T",
+            false => "U",
+        };
+        self.line(&format!("ruleset m: {ty} do"));
+        self.members.push("m".into());
+        1
+    }
+
     /// Adds a loop over the union, or over a member that is not the scalarset.
     fn member_loop(&mut self, ty: &str, depth: usize) {
         let name = self.new_name();
