@@ -1,7 +1,7 @@
-//! The checker beside Rumur, one thread each, in the same run. `cargo bench -p cohkit-check --bench peer -- WORD`
+//! The checker beside Rumur and SPIN, one thread each, in the same run. `cargo bench -p cohkit-check --bench peer -- WORD`
 //! measures the models whose names, written `TABLE/NAME`, contain the word.
 //!
-//! Rumur generates C, compiled here with `-O3`. Five tables:
+//! Rumur and SPIN generate C, compiled here with `-O3`. Six tables:
 //!
 //! - *every state*: no symmetry reduction on either side, the same safety properties; the compilation of Rumur's C is
 //!   not timed. The table also shows the memory per state, by the search's own account and by the growth of the
@@ -13,9 +13,13 @@
 //! - *styles*: the models of `models/bench`, with symmetry on both sides, in processor time: our time from the file to
 //!   the verdict, relative to the same of Rumur and to its search alone. Rumur reads no multisets; those models are
 //!   measured for our side only.
+//! - *SPIN*: see the module `spin`.
 //! - *file to verdict*: small models as a user would check them, everything included, defaults on both sides.
 //!
-//! Both sides run equally often, and the fastest run counts. Without Rumur only our own speed is printed.
+//! Both sides run equally often, and the fastest run counts. Without Rumur or SPIN only our own speed is printed.
+
+#[path = "peer/spin.rs"]
+mod spin;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -583,7 +587,10 @@ fn styles(selection: &Selection, folder: &Path) {
     );
     let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/bench");
     let files = std::fs::read_dir(models).unwrap();
-    let mut files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+    let files = files.map(|file| file.unwrap().path());
+    let mut files: Vec<PathBuf> = files
+        .filter(|path| path.extension().is_some_and(|extension| extension == "m"))
+        .collect();
     files.sort();
     let (mut verdicts, mut searches) = (Ratios::default(), Ratios::default());
     for file in files {
@@ -629,5 +636,6 @@ fn main() {
     two_threads(&selection);
     symmetry(&selection, folder.path());
     styles(&selection, folder.path());
+    spin::print_table(&selection, folder.path());
     file_to_verdict(&selection, folder.path());
 }

@@ -2,10 +2,11 @@
 //!
 //! The text is in Rumur's dialect. If every variable always has a value, start states first clear all variables.
 //! Without symmetry reduction Rumur reaches exactly the states of the model. Unions and their members become ranges;
-//! multisets and priorities are rejected. [`Model::quiescent`] becomes a `liveness` property, which is weaker than
-//! drain because it may use spontaneous rules; [`Style::Drain`] exports the full property instead. The progress of a
-//! protocol (`cohkit_check::progress`) is checked on models of its own and is not exported. Limits of loops, notes, and
-//! the difference between [`Deadlock::ExceptQuiescent`] and no deadlock detection have no counterpart.
+//! multisets, priorities, and functions that get or return converted values of a union, which may be undefined, are
+//! rejected. [`Model::quiescent`] becomes a `liveness` property, which is weaker than drain because it may use
+//! spontaneous rules; [`Style::Drain`] exports the full property instead. The progress of a protocol
+//! (`cohkit_check::progress`) is checked on models of its own and is not exported. Limits of loops, notes, and the
+//! difference between [`Deadlock::ExceptQuiescent`] and no deadlock detection have no counterpart.
 
 mod expressions;
 mod names;
@@ -128,6 +129,41 @@ fn passes_by_reference(model: &Model) -> Option<&str> {
     function_id.map(|id| model.functions[id.index()].name.as_str())
 }
 
+/// Returns true if a function gets or returns the value of a place, converted between a union and a member that have
+/// different numbers. The value may be undefined, and cannot be computed with.
+fn passes_converted_places(model: &Model) -> bool {
+    let is_converted_place = |e: &Expr| {
+        let (mut inner, mut is_converted) = (e.without_line(), false);
+        while let Expr::Convert(to, e) = inner {
+            let from = model.type_of(e).unwrap_or(*to);
+            let offset = model.offset_in_union(*to, from);
+            is_converted |= offset.or(model.offset_in_union(from, *to)) != Some(0);
+            inner = e.without_line();
+        }
+        is_converted && matches!(inner, Expr::Peek(_) | Expr::If(..))
+    };
+    let mut found = false;
+    let mut check_node = |node: Node| match node {
+        Node::Stmt(Stmt::Call(_, arguments)) | Node::Expr(Expr::Call(_, arguments)) => {
+            found |= arguments
+                .iter()
+                .any(|argument| matches!(argument, Argument::Value(e) if is_converted_place(e)));
+        }
+        Node::Stmt(Stmt::Return(Some(e))) => found |= is_converted_place(e),
+        _ => {}
+    };
+    let bodies = model.functions.iter().map(|f| &f.body);
+    let bodies = bodies.chain(model.starts.iter().map(|start| &start.body));
+    for body in bodies.chain(model.rules.iter().map(|rule| &rule.body)) {
+        visit::block(body, &mut check_node);
+    }
+    let claims = model.rules.iter().map(|rule| &rule.guard);
+    let invariants = model.invariants.iter().chain(&model.liveness);
+    let claims = claims.chain(invariants.map(|invariant| &invariant.holds));
+    claims.for_each(|claim| visit::expr(claim, &mut check_node));
+    found
+}
+
 /// Prints a valid model in Rumur's dialect. `style` selects the properties.
 ///
 /// # Errors
@@ -160,6 +196,12 @@ fn print_recursively(model: &Model, style: Style) -> Result<String, String> {
         return Err(format!(
             "Rumur copies values that it passes, and `{function}` changes one while it runs"
         ));
+    }
+    if model.undefined && passes_converted_places(model) {
+        return Err(
+            "a function gets or returns a converted value of a union, which may be undefined"
+                .into(),
+        );
     }
     let mut numeric = vec![false; model.types.len()];
     for (t, named) in model.types.iter().enumerate() {

@@ -4,8 +4,8 @@
 //! cargo run -p cohkit-murphi --example fuzz_models -- --seed SEED --count COUNT --against ours|rumur|orbits
 //! ```
 //!
-//! `orbits` compares our own engines on models with multisets and loops over scalarsets; `ours` and `rumur` use models
-//! with all constructs.
+//! `orbits` compares our own engines on models with multisets and loops over scalarsets, and partly with records, aliases,
+//! `var` parameters and unions of scalarsets; `ours` and `rumur` use models with all constructs.
 //!
 //! Checks the models `SEED .. SEED + COUNT`, on all cores; each depends on its own number alone. A failing model is
 //! reduced and printed with the command that reproduces it. A release build does not distribute such small models among

@@ -30,6 +30,19 @@ pub(super) mod precedence {
     pub const ATOM: u8 = 10;
 }
 
+/// The condition and the two values of a choice, each converted if the choice is converted. `None` for other values.
+pub(super) fn alternatives(e: &Expr) -> Option<(&Expr, Expr, Expr)> {
+    match e.without_line() {
+        Expr::If(condition, a, b) => Some((condition, (**a).clone(), (**b).clone())),
+        Expr::Convert(to, e) => {
+            let (condition, a, b) = alternatives(e)?;
+            let convert = |e| Expr::Convert(*to, Box::new(e));
+            Some((condition, convert(a), convert(b)))
+        }
+        _ => None,
+    }
+}
+
 impl Printer<'_> {
     /// Returns the text of a call.
     pub(super) fn call(&self, id: FunctionId, arguments: &[Argument]) -> String {
@@ -219,9 +232,9 @@ impl Printer<'_> {
     /// read in one is preserved whatever the other is.
     pub(super) fn equal(&self, a: &Expr, b: &Expr) -> String {
         for (choice, other_value) in [(a, b), (b, a)] {
-            if let Expr::If(condition, then, otherwise) = choice.without_line() {
+            if let Some((condition, then, otherwise)) = alternatives(choice) {
                 let condition = self.expr(condition, precedence::OR);
-                let [then, otherwise] = [then, otherwise].map(|e| self.equal(e, other_value));
+                let [then, otherwise] = [then, otherwise].map(|e| self.equal(&e, other_value));
                 return format!("{condition} ? ({then}) : ({otherwise})");
             }
         }
@@ -256,9 +269,9 @@ impl Printer<'_> {
 
     /// True if the value may be undefined.
     pub(super) fn can_be_undefined(&self, e: &Expr) -> bool {
-        match e.without_line() {
-            Expr::If(_, a, b) => self.can_be_undefined(a) || self.can_be_undefined(b),
-            e => self.undefined_place(e).is_some(),
+        match alternatives(e) {
+            Some((_, a, b)) => self.can_be_undefined(&a) || self.can_be_undefined(&b),
+            None => self.undefined_place(e).is_some(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Printing of statements.
 
-use super::expressions::precedence;
+use super::expressions::{alternatives, precedence};
 use super::{quote, violation_text, Printer};
 use cohkit_engine::model::{Expr, Place, Role, Steps, Stmt, VariableId};
 
@@ -127,13 +127,13 @@ impl Printer<'_> {
     /// Prints an assignment of a value that may be undefined.
     pub(super) fn print_assignment(&mut self, place: &Place, value: &Expr) {
         let is_simple = self.model.bounds(self.model.type_of_place(place)).is_some();
-        if let Expr::If(condition, a, b) = value.without_line() {
-            if self.can_be_undefined(a) || self.can_be_undefined(b) {
+        if let Some((condition, a, b)) = alternatives(value) {
+            if self.can_be_undefined(&a) || self.can_be_undefined(&b) {
                 let condition = self.expr(condition, 0);
                 self.add_line(format!("if {condition} then"));
-                self.with_indent(|p| p.print_assignment(place, a));
+                self.with_indent(|p| p.print_assignment(place, &a));
                 self.add_line("else");
-                self.with_indent(|p| p.print_assignment(place, b));
+                self.with_indent(|p| p.print_assignment(place, &b));
                 return self.add_line("end;");
             }
         }
@@ -141,13 +141,12 @@ impl Printer<'_> {
         let text = self.expr(value, 0);
         match value.without_line() {
             Expr::Undefined(_) => self.add_line(format!("undefine {to};")),
-            Expr::Peek(from) if is_simple && self.may_be_undefined(from) => {
-                let from = self.place(from);
-                self.add_line(format!(
+            _ => match self.undefined_place(value).filter(|_| is_simple) {
+                Some(from) => self.add_line(format!(
                     "if isundefined({from}) then undefine {to}; else {to} := {text}; end;"
-                ));
-            }
-            _ => self.add_line(format!("{to} := {text};")),
+                )),
+                None => self.add_line(format!("{to} := {text};")),
+            },
         }
     }
 

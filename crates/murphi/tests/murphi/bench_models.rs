@@ -8,7 +8,7 @@ use cohkit_testing::rumur::{require, rumur_text, Compiled};
 use std::path::{Path, PathBuf};
 
 /// Largest number of states for which Rumur's search without symmetry reduction is compared.
-const MAX_COMPARED_STATES: u64 = 250_000;
+const MAX_COMPARED_STATES: u64 = 450_000;
 
 /// Styles of models, each with several of them.
 const STYLES: [&str; 5] = ["textbook", "generated", "multiset", "list", "dash"];
@@ -73,9 +73,10 @@ fn bench_models() -> Vec<BenchModel> {
 #[test]
 fn each_style_has_models() {
     let models = bench_models();
+    assert_eq!(models.len(), 24);
     for style in STYLES {
         let count = models.iter().filter(|model| model.style == style).count();
-        assert!(count >= 2, "{style}: {count} models");
+        assert!(count >= 4, "{style}: {count} models");
     }
     assert!(models.iter().all(|model| STYLES.contains(&&*model.style)));
 }

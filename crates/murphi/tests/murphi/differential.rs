@@ -334,11 +334,67 @@ fn every_construct_is_generated() {
         "invariant ",
         "error ",
         "by -1 do",
+        "ismember(",
     ] {
         assert!(generated_text.contains(word), "`{word}` is never made");
     }
+    let is_alias_of_part = |line: &str| {
+        let place = line.trim().strip_prefix("alias ");
+        place.is_some_and(|place| place.contains('.') || place.contains('['))
+    };
+    assert!(
+        generated_text.lines().any(is_alias_of_part),
+        "no alias of an element or field is made"
+    );
+    assert_has_union_of_scalarsets(&generated_text);
     // A function calls itself with a smaller number.
     assert!(generated_text.contains("_0 - 1"), "no recursion is made");
+}
+
+/// Checks that the text has a union of two scalarsets.
+fn assert_has_union_of_scalarsets(text: &str) {
+    let mut sets: Vec<&str> = Vec::new();
+    let mut found = false;
+    for line in text.lines().map(str::trim) {
+        if line == "type" {
+            sets.clear();
+        } else if let Some((name, _)) = line.split_once(": scalarset(") {
+            sets.push(name);
+        } else if let Some((_, members)) = line.split_once(": union { ") {
+            let members = members.trim_end_matches(" };");
+            found |= members.split(", ").all(|member| sets.contains(&member));
+        }
+    }
+    assert!(found, "no union of scalarsets is made");
+}
+
+/// The models with multisets have records, arrays and unions as well.
+#[test]
+fn every_construct_is_generated_beside_multisets() {
+    let text: String = (0..300).map(multisets::model).collect();
+    for construct in [
+        "U: union { S, T };",
+        "U: union { S, T, N };",
+        "U: union { S, N };",
+        "M: multiset [3] of E;",
+        "E: U;",
+        "ismember(who, S)",
+        "for u: U do",
+        "who := ",
+        "cards[owner] := saved;",
+        "kept := flag;",
+        "set_flag(cards[",
+        "swap(saved.s, ",
+        "note(cards[",
+        "copy(flag, kept, ",
+        "if taken(flag[",
+        "].s do",
+        "].b do",
+        ": saved do",
+        ": heard[",
+    ] {
+        assert!(text.contains(construct), "`{construct}` is never made");
+    }
 }
 
 /// Models that once failed, by all engines.

@@ -58,7 +58,7 @@ enum Kind {
     Wide(i64, i64),
     /// A scalarset with this number of values.
     Scalarset(usize),
-    /// A scalarset and an enumeration; only in CMurphi's dialect.
+    /// A scalarset, and an enumeration or another scalarset; only in CMurphi's dialect.
     Union(usize, usize),
     /// Types of the fields.
     Record(Vec<usize>),
@@ -275,12 +275,17 @@ impl Generator {
         sign * bases[self.below(bases.len())] - offset
     }
 
-    /// Returns a bound name of this type, if one is visible.
+    /// True if each value of a simple type is one of another: the types are equal, or a union and its member.
+    fn contains(&self, ty: usize, other: usize) -> bool {
+        ty == other || matches!(self.types[ty], Kind::Union(a, b) if a == other || b == other)
+    }
+
+    /// Returns a bound name of this type or of its members, if one is visible.
     fn bound_of(&mut self, ty: usize) -> Option<String> {
         let names: Vec<_> = self
             .scope
             .iter()
-            .filter(|n| n.bound && n.ty == ty)
+            .filter(|n| n.bound && self.contains(ty, n.ty))
             .collect();
         let texts: Vec<String> = names.iter().map(|n| n.text.clone()).collect();
         (!texts.is_empty()).then(|| texts[self.random.below(texts.len())].clone())
@@ -340,6 +345,18 @@ impl Generator {
             }
         }
         None
+    }
+
+    /// Returns a place of any type: a visible name, or one of its elements or fields.
+    fn part(&mut self, write: bool) -> Option<(String, TypedName)> {
+        match self.below(3) {
+            0 => self.place(|_, _| true, write),
+            1 => {
+                let ty = self.below(self.declared);
+                self.place(|_, t| t == ty, write)
+            }
+            _ => self.place(|g, t| g.is_simple(t), write),
+        }
     }
 
     /// Returns an expression for the value of a place of a simple type, with its type. A place that may be undefined
@@ -497,7 +514,8 @@ impl Generator {
             };
         }
         let inner_depth = depth - 1;
-        match self.below(13) {
+        match self.below(14) {
+            13 => self.membership().unwrap_or_else(|| self.claim(0)),
             0 => format!(
                 "({} & {})",
                 self.claim(inner_depth),
@@ -534,6 +552,21 @@ impl Generator {
         }
     }
 
+    /// Returns a test to which member of a union a value belongs.
+    fn membership(&mut self) -> Option<String> {
+        let (place, place_name) =
+            self.place(|g, t| matches!(g.types[t], Kind::Union(..)), false)?;
+        let Kind::Union(a, b) = self.types[place_name.ty] else {
+            return None;
+        };
+        let member = self.random.pick(&[a, b]);
+        let test = format!("ismember({place}, {})", self.type_name(member));
+        Some(match place_name.bound {
+            true => test,
+            false => format!("(!isundefined({place}) & {test})"),
+        })
+    }
+
     /// Returns a comparison of two values of a type, or of two numbers.
     fn equality(&mut self, depth: usize) -> String {
         let sign = ["=", "!="][self.below(2)];
@@ -545,7 +578,12 @@ impl Generator {
             if let Kind::Range(..) | Kind::Wide(..) = self.types[ty] {
                 return format!("({} {sign} {})", self.number(depth), self.number(depth));
             }
-            if let (Some(a), Some(b)) = (self.value(ty, depth), self.value(ty, 0)) {
+            // Values of two members of a union cannot be compared.
+            let first = match self.types[ty] {
+                Kind::Union(..) => self.read(|_, t| t == ty).map(|(text, _)| text),
+                _ => self.value(ty, depth),
+            };
+            if let (Some(a), Some(b)) = (first, self.value(ty, 0)) {
                 return format!("({a} {sign} {b})");
             }
         }
@@ -599,7 +637,10 @@ impl Generator {
                 0 => self.literal(ty).or_else(|| self.bound_of(ty)),
                 1 => self.bound_of(ty).or_else(|| self.literal(ty)),
                 _ => {
-                    let read = self.read(|_, t| t == ty).map(|(text, _)| text);
+                    // A value of a union outside the type is an error.
+                    let any = !self.safe && self.random.once_in(8);
+                    let read = self.read(|g, t| g.contains(ty, t) || any && g.contains(t, ty));
+                    let read = read.map(|(text, _)| text);
                     read.or_else(|| self.literal(ty))
                         .or_else(|| self.bound_of(ty))
                 }
@@ -724,7 +765,7 @@ impl Generator {
 
     /// Appends a block with a second name for a place.
     fn alias(&mut self, depth: usize) {
-        let Some((place, place_name)) = self.place(|_, _| true, !self.pure) else {
+        let Some((place, place_name)) = self.part(!self.pure) else {
             return;
         };
         if place_name.bound {

@@ -1,11 +1,18 @@
 //! Small random Murphi models with multisets and scalarsets, as texts. They contain the constructs by which the numbers
 //! of slots, or the order of a loop over a scalarset, can become observable: removals before insertions, insertions by
-//! loops, elements that contain multisets or arrays over a scalarset, recursive procedures, and early returns.
+//! loops, elements that contain multisets or arrays over a scalarset, recursive procedures, and early returns. Some models
+//! also have records, arrays as values, aliases and `var` parameters of parts ([`places`]), and unions of scalarsets
+//! ([`unions`]).
 //!
 //! Each line is one declaration, statement or bracket of a block, so that a failing text can be shrunk by lines.
 
+mod places;
+mod unions;
+
 use super::generate::Random;
+use places::Aliases;
 use std::fmt::Write;
+use unions::Union;
 
 /// Type of the elements of the multiset `net`.
 #[derive(Clone, Copy, PartialEq)]
@@ -20,6 +27,8 @@ enum Element {
     Number,
     /// A record with a multiset of values.
     Bag,
+    /// A value of the union.
+    Member,
 }
 
 /// State of the generation of one model.
@@ -36,6 +45,12 @@ struct Generator {
     slots: Vec<&'static str>,
     /// Values of the scalarset in scope: loop variables and parameters.
     values: Vec<String>,
+    /// Values of the union in scope that are no values of the scalarset.
+    members: Vec<String>,
+    /// Aliases in scope if the model has records; `None` without records.
+    aliases: Option<Aliases>,
+    /// The union of the model, if any.
+    union: Option<Union>,
     /// Text generated so far.
     text: String,
     /// Number of names created so far.
@@ -45,15 +60,20 @@ struct Generator {
 /// Returns the model of a seed.
 pub fn model(seed: u64) -> String {
     let mut random = Random::new(seed);
-    let element = random.pick(&[
-        Element::Value,
-        Element::Value,
-        Element::Message,
-        Element::Message,
-        Element::Bits,
-        Element::Number,
-        Element::Bag,
-    ]);
+    let union = (random.once_in(3)).then(|| Union::choose(&mut random));
+    let aliases = (random.once_in(2)).then(Aliases::default);
+    let element = match union.is_some() && random.once_in(3) {
+        true => Element::Member,
+        false => random.pick(&[
+            Element::Value,
+            Element::Value,
+            Element::Message,
+            Element::Message,
+            Element::Bits,
+            Element::Number,
+            Element::Bag,
+        ]),
+    };
     let mut generator = Generator {
         is_array: random.once_in(4),
         random,
@@ -61,6 +81,9 @@ pub fn model(seed: u64) -> String {
         net: "net".into(),
         slots: Vec::new(),
         values: Vec::new(),
+        members: Vec::new(),
+        aliases,
+        union,
         text: "-- dialect: any\n-- deadlock: off\n".into(),
         name_count: 0,
     };
@@ -78,6 +101,11 @@ pub fn model(seed: u64) -> String {
 }
 
 impl Generator {
+    /// Returns a number below `n`; 0 counts as 1.
+    fn below(&mut self, n: usize) -> usize {
+        self.random.below(n)
+    }
+
     /// Adds a line.
     fn line(&mut self, line: &str) {
         let _ = writeln!(self.text, "{line}");
@@ -99,8 +127,12 @@ impl Generator {
             Element::Bits => "array [S] of boolean",
             Element::Number => "0..2",
             Element::Bag => "record b: multiset [2] of S; end",
+            Element::Member => "U",
         };
         self.line(&format!("type S: scalarset({size});"));
+        self.declare_union();
+        self.line("F: array [S] of boolean;");
+        self.declare_record();
         self.line(&format!("E: {element};"));
         self.line(&format!("M: multiset [{capacity}] of E;"));
         match self.is_array {
@@ -108,9 +140,11 @@ impl Generator {
             false => self.line("var net: M;"),
         }
         self.line("owner, last: S;");
-        self.line("flag: array [S] of boolean;");
+        self.line("flag: F;");
         self.line("pos: 0..3;");
         self.line("done: boolean;");
+        self.declare_record_variables();
+        self.declare_union_variables();
     }
 
     /// Declares functions and procedures with loops, and a recursive procedure.
@@ -143,6 +177,7 @@ impl Generator {
             self.line(line);
         }
         self.line("end;");
+        self.declare_place_procedures();
     }
 
     /// Adds a loop that returns a value for the first `v` that satisfies a condition.
@@ -180,6 +215,7 @@ impl Generator {
                     self.line("multisetadd(owner, e.b);");
                 }
             }
+            Element::Member => self.line(&format!("e := {value};")),
         }
     }
 
@@ -191,6 +227,8 @@ impl Generator {
         self.line("owner := o;");
         self.line("pos := 3;");
         self.line("done := false;");
+        self.start_records();
+        self.start_union();
         self.line("for v: S do");
         let flag = self.random.pick(&["true", "false", "v = o"]);
         self.line(&format!("flag[v] := {flag};"));
@@ -217,6 +255,7 @@ impl Generator {
             self.values.push("p".into());
             blocks += 1;
         }
+        blocks += self.open_member_ruleset();
         self.net = match self.is_array {
             true => "nets[p]".into(),
             false => "net".into(),
@@ -248,6 +287,7 @@ impl Generator {
         };
         self.slots.clear();
         self.values.clear();
+        self.members.clear();
     }
 
     /// Returns an expression of the scalarset.
@@ -261,13 +301,25 @@ impl Generator {
             }
         }
         match self.values.is_empty() || self.random.once_in(3) {
-            true => self.random.pick(&["owner", "owner", "last"]).into(),
+            true => self
+                .random
+                .pick(&["owner", "owner", "owner", "last"])
+                .into(),
             false => self.random.pick(&self.values),
         }
     }
 
     /// Returns a condition, nested at most this deeply.
     fn condition(&mut self, depth: usize) -> String {
+        if self.random.once_in(4) {
+            let special = match self.random.once_in(2) {
+                true => self.union_condition(),
+                false => self.place_condition(),
+            };
+            if let Some(condition) = special {
+                return condition;
+            }
+        }
         let (a, b) = (self.value(), self.value());
         let net = self.net.clone();
         match self.random.below(if depth > 0 { 11 } else { 6 }) {
@@ -330,12 +382,28 @@ impl Generator {
                 let inner = self.new_name();
                 format!("multisetcount({inner}: {net}[{slot}].b, {net}[{slot}].b[{inner}] = {value}) = 1")
             }
+            Element::Member => match self.random.once_in(3) {
+                true => format!("ismember({net}[{slot}], S)"),
+                false => {
+                    let member = self.member();
+                    format!("{net}[{slot}] = {member}")
+                }
+            },
         }
     }
 
     /// Adds up to `count` statements, nested at most this deeply.
     fn statements(&mut self, count: usize, depth: usize) {
         for _ in 0..1 + self.random.below(count) {
+            if self.random.once_in(3) {
+                let added = match self.union.is_some() && self.random.once_in(2) {
+                    true => self.union_statement(depth),
+                    false => self.place_statement(depth),
+                };
+                if added {
+                    continue;
+                }
+            }
             match self.random.below(if depth > 0 { 9 } else { 5 }) {
                 0..=1 => self.multiset_statement(),
                 2..=4 => self.assignment(),
@@ -400,7 +468,13 @@ impl Generator {
                 let slot = self.random.pick(&self.slots);
                 self.line(&format!("multisetadd({value}, {net}[{slot}].b);"));
             }
-            _ => self.line(&format!("send({value}, {net});")),
+            // A full multiset ends the search, so most insertions ask for room.
+            _ if self.random.once_in(3) => self.line(&format!("send({value}, {net});")),
+            _ => {
+                self.line(&format!("if multisetcount({name}: {net}, true) < 2 then"));
+                self.line(&format!("send({value}, {net});"));
+                self.line("end;");
+            }
         }
     }
 
@@ -418,7 +492,7 @@ impl Generator {
             4..=5 => self.line(&format!("flag[{value}] := {condition};")),
             6 => self.line("done := !done;"),
             7 => self.line("last := first();"),
-            8 => self.line(&format!("assert {condition};")),
+            8 if self.random.once_in(3) => self.line(&format!("assert {condition};")),
             9 => {
                 let name = self.new_name();
                 let claim = self.element_condition(&net, &name, &value);

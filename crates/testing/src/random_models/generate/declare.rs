@@ -80,9 +80,17 @@ impl Generator {
                 5 if !self.rumur => {
                     let find = |k: fn(&Kind) -> bool| self.types.iter().position(k);
                     let set = find(|k| matches!(k, Kind::Scalarset(n) if *n > 1));
-                    match (set, find(|k| matches!(k, Kind::Enum(_)))) {
+                    let last_set = |k: &Kind| matches!(k, Kind::Scalarset(_));
+                    let last_set = self.types.iter().rposition(last_set);
+                    let other_set = last_set.filter(|&other| set != Some(other));
+                    let constants = find(|k| matches!(k, Kind::Enum(_)));
+                    let other = match self.random.once_in(2) {
+                        true => other_set.or(constants),
+                        false => constants.or(other_set),
+                    };
+                    match (set, other) {
                         (Some(a), Some(b)) => Kind::Union(a, b),
-                        _ => Kind::Enum(2),
+                        _ => Kind::Scalarset(2),
                     }
                 }
                 _ => Kind::Array(self.simple_type(), random_type(self)),
@@ -148,18 +156,13 @@ impl Generator {
         self.indent -= 1;
     }
 
-    /// Declares a function without side effects, or a procedure.
-    fn declare_function(&mut self) {
-        let globals = self.scope.clone();
-        let name = self.name("f");
-        let result = match self.below(2) {
-            0 => None,
-            _ => Some(self.simple_type()).filter(|&t| !self.is_symmetric(t)),
-        };
+    /// Declares up to two parameters of the function `name`. Returns them, and their text. Those of a procedure may be
+    /// `var` parameters.
+    fn declare_parameters(&mut self, name: &str, procedure: bool) -> (Vec<(bool, usize)>, String) {
         let mut parameters = Vec::new();
         let mut header = Vec::new();
         for i in 0..self.below(3) {
-            let var = result.is_none() && self.random.once_in(2);
+            let var = procedure && self.random.once_in(2);
             let ty = match var {
                 true => 1 + self.below(self.declared - 1),
                 false => self.simple_type(),
@@ -179,7 +182,18 @@ impl Generator {
                 may_be_undefined: true,
             });
         }
-        let header = header.join("; ");
+        (parameters, header.join("; "))
+    }
+
+    /// Declares a function without side effects, or a procedure.
+    fn declare_function(&mut self) {
+        let globals = self.scope.clone();
+        let name = self.name("f");
+        let result = match self.below(2) {
+            0 => None,
+            _ => Some(self.simple_type()).filter(|&t| !self.is_symmetric(t)),
+        };
+        let (parameters, header) = self.declare_parameters(&name, result.is_none());
         match result {
             Some(ty) => self.open(&format!(
                 "function {name}({header}): {};",
@@ -369,7 +383,7 @@ impl Generator {
             // The alias is evaluated in every state, so it must not fail.
             true => {
                 let safe = std::mem::replace(&mut self.safe, true);
-                let place = self.place(|_, _| true, true);
+                let place = self.part(true);
                 self.safe = safe;
                 place
             }
