@@ -63,7 +63,6 @@ const LARGER_LIMITS: &[(&str, &[LargerLimit])] = &[
     (
         "testing",
         &[
-            (FunctionLines, "declare_function", 84),
             (FunctionLines, "every_construct", 89),
             (FunctionLines, "owner", 109),
             (FunctionLines, "sharers", 105),
