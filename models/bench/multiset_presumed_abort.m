@@ -3,8 +3,9 @@
 -- states: 195642
 -- orbits: 3564
 --
--- Atomic commitment with presumed abort over a network that loses messages and changes their order. The coordinator
--- forgets an aborted transaction; a prepared participant that asks about an unknown transaction learns that it aborted.
+-- Atomic commitment with presumed abort over a network that loses messages, and reorders those of different
+-- participants. The coordinator forgets an aborted transaction; a prepared participant that asks about an unknown
+-- transaction learns that it aborted.
 type
   participant: scalarset(5);
   kind: enum { prepare, yes, no, commit, abort, done, inquiry };

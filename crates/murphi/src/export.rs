@@ -2,7 +2,7 @@
 //!
 //! The text is in Rumur's dialect. If every variable always has a value, start states first clear all variables.
 //! Without symmetry reduction Rumur reaches exactly the states of the model. Unions and their members become ranges;
-//! multisets, priorities, and functions that get or return converted values of a union, which may be undefined, are
+//! multisets, priorities, and functions that take or return converted values of a union, which may be undefined, are
 //! rejected. [`Model::quiescent`] becomes a `liveness` property, which is weaker than drain because it may use
 //! spontaneous rules; [`Style::Drain`] exports the full property instead. The progress of a protocol
 //! (`cohkit_check::progress`) is checked on models of its own and is not exported. Limits of loops, notes, and the
@@ -18,7 +18,7 @@ use cohkit_engine::model::{
     Stmt, Table, Type, TypeId, VariableId, Violation,
 };
 use cohkit_engine::visit::{self, Node};
-use expressions::precedence;
+use expressions::{alternatives, precedence};
 use names::{identifier, Names};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt::Write;
@@ -129,19 +129,31 @@ fn passes_by_reference(model: &Model) -> Option<&str> {
     function_id.map(|id| model.functions[id.index()].name.as_str())
 }
 
-/// Returns true if a function gets or returns the value of a place, converted between a union and a member that have
+/// Returns true if a place of a model can be undefined.
+fn may_be_undefined(model: &Model, place: &Place) -> bool {
+    model.undefined && model.variable(place.variable).role != Role::Bound
+}
+
+/// True for the value of a place that may be undefined, converted between a union and a member that have different
+/// numbers, and for a choice with such a value.
+fn converts_undefined(model: &Model, e: &Expr) -> bool {
+    if let Some((_, a, b)) = alternatives(e) {
+        return converts_undefined(model, &a) || converts_undefined(model, &b);
+    }
+    let (mut inner, mut is_converted) = (e.without_line(), false);
+    while let Expr::Convert(to, e) = inner {
+        let from = model.type_of(e).unwrap_or(*to);
+        let offset = model.offset_in_union(*to, from);
+        is_converted |= offset.or(model.offset_in_union(from, *to)) != Some(0);
+        inner = e.without_line();
+    }
+    is_converted && matches!(inner, Expr::Peek(place) if may_be_undefined(model, place))
+}
+
+/// Returns true if a function takes or returns the value of a place, converted between a union and a member that have
 /// different numbers. The value may be undefined, and cannot be computed with.
 fn passes_converted_places(model: &Model) -> bool {
-    let is_converted_place = |e: &Expr| {
-        let (mut inner, mut is_converted) = (e.without_line(), false);
-        while let Expr::Convert(to, e) = inner {
-            let from = model.type_of(e).unwrap_or(*to);
-            let offset = model.offset_in_union(*to, from);
-            is_converted |= offset.or(model.offset_in_union(from, *to)) != Some(0);
-            inner = e.without_line();
-        }
-        is_converted && matches!(inner, Expr::Peek(_) | Expr::If(..))
-    };
+    let is_converted_place = |e: &Expr| converts_undefined(model, e);
     let mut found = false;
     let mut check_node = |node: Node| match node {
         Node::Stmt(Stmt::Call(_, arguments)) | Node::Expr(Expr::Call(_, arguments)) => {
@@ -199,7 +211,7 @@ fn print_recursively(model: &Model, style: Style) -> Result<String, String> {
     }
     if model.undefined && passes_converted_places(model) {
         return Err(
-            "a function gets or returns a converted value of a union, which may be undefined"
+            "a function takes or returns a converted value of a union, which may be undefined"
                 .into(),
         );
     }

@@ -1,8 +1,8 @@
 //! Printing of statements.
 
 use super::expressions::{alternatives, precedence};
-use super::{quote, violation_text, Printer};
-use cohkit_engine::model::{Expr, Place, Role, Steps, Stmt, VariableId};
+use super::{may_be_undefined, quote, violation_text, Printer};
+use cohkit_engine::model::{Expr, Place, Steps, Stmt, VariableId};
 
 impl Printer<'_> {
     /// Prints statements in order.
@@ -152,7 +152,7 @@ impl Printer<'_> {
 
     /// Returns true if a place of this model can be undefined.
     pub(super) fn may_be_undefined(&self, place: &Place) -> bool {
-        self.model.undefined && self.model.variable(place.variable).role != Role::Bound
+        may_be_undefined(self.model, place)
     }
 
     /// Prints a loop over numbers in steps.

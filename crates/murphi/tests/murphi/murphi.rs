@@ -309,6 +309,28 @@ fn rumur_agrees_on_test_cases() {
     assert!(mismatches.is_empty(), "{}", mismatches.join("\n"));
 }
 
+/// Only calls that convert a value that may be undefined cannot be printed.
+#[test]
+fn conversions_of_defined_values_are_printed() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/murphi/found");
+    for (name, is_printed) in [
+        ("member-passed-to-union", true),
+        ("undefined-member-of-union", true),
+        ("undefined-passed-to-union", false),
+        ("choice-passed-to-union", false),
+    ] {
+        let text = std::fs::read_to_string(folder.join(format!("{name}.m"))).expect(name);
+        let Ok(read) = read(name, &text, Dialect::CMurphi) else {
+            panic!("{name} cannot be read");
+        };
+        let printed = print(&read.model, Style::Plain);
+        assert_eq!(printed.is_ok(), is_printed, "{name}: {printed:?}");
+        if let Err(reason) = printed {
+            assert!(reason.contains("may be undefined"), "{name}: {reason}");
+        }
+    }
+}
+
 /// Compares our result for a case with Rumur's. The error describes the difference. Cases that declare a difference
 /// are skipped.
 fn compare_with_rumur(case: &Case, folder: &Path) -> Result<(), String> {
