@@ -58,6 +58,7 @@ fn each_cache_fetches_each_line_once() {
             "MemRdS",
             "RdAny",
             "Read",
+            "AcquireNtoB",
         ];
         assert_eq!(sent(&statistics, &requests), expected, "{name}");
         assert_eq!(
@@ -95,6 +96,7 @@ fn caches_share_written_lines() {
                 "SnpUnique",
                 "SnpInv",
                 "Recall",
+                "ProbeToN",
             ];
             let downgrading = [
                 "FwdGetS",
@@ -106,6 +108,7 @@ fn caches_share_written_lines() {
                 "SnpShared",
                 "SnpData",
                 "Recall",
+                "ProbeToB",
             ];
             let write_backs = [
                 "PutM",
@@ -115,6 +118,8 @@ fn caches_share_written_lines() {
                 "MemWrI",
                 "WriteBack",
                 "DirtyEvict",
+                "WriteBackFull",
+                "ReleaseData",
             ];
             let kinds = match (writes_back(&name), is_coherent) {
                 (true, _) => &[&invalidating[..], &downgrading, &write_backs][..],
@@ -153,6 +158,11 @@ fn lines_are_invalidated_only_by_other_caches() {
                     "MemInv",
                     "RdAny",
                     "RdOwn",
+                    "ReadUnique",
+                    "CleanUnique",
+                    "AcquireNtoB",
+                    "AcquireNtoT",
+                    "AcquireBtoT",
                 ],
             )
         };
