@@ -3,11 +3,12 @@
 // The entry of a line exists while its state or a variable differs from the initial one. A message that needs an entry
 // in a full set waits like a message that stalls. The home then recalls another line of the set: it starts the
 // operation of the table after which no cache has a copy. One recall is in progress at a time. A line whose table does
-// not take the operation in its state is not recalled, and another one of the set is tried. So the table decides about a
-// line with a transaction in progress, as it does for an operation of a device.
+// not take the operation in its state is not recalled, and another one of the set is tried. The row of the line's state
+// decides whether the recall of a line with a transaction in progress begins, as for an operation of a device.
 //
 // The first message that waits keeps the next free entry of its set: no other line of the set gets an entry before its
-// line has one. The message needs no other entry, so it waits for memory and room in queues only, as without the rule.
+// line has one. One entry is kept at a time. The message needs no other entry: it waits for memory and for room in queues,
+// and other lines of the set wait with it (hardware/README.md, depth of queues).
 //
 // One event is handled at a time. A row that sends the line from memory waits for the data first, and no other row is
 // executed meanwhile. A row that uses memory waits until the previous write is acknowledged, and rows that do not use

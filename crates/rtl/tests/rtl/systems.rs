@@ -384,6 +384,12 @@ const DIRECTORY_FAULTS: &[Fault] = &[
         "taken && full && (!waiting_q || FAULT);",
     ),
     (
+        "no entry is kept",
+        "cohkit_home.sv",
+        "assign waits   = Recalls",
+        "assign waits   = !FAULT && Recalls",
+    ),
+    (
         "entry is kept for a line that has one",
         "cohkit_home.sv",
         "end else if (execute && allocates && current.line == waiting_line_q) begin",

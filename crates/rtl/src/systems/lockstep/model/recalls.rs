@@ -92,6 +92,9 @@ impl Model<'_> {
         };
         let set = entries.set_of(line);
         self.check_full_set(line).or_else(wrong)?;
+        if self.data.waiting.is_none() {
+            return wrong("it keeps no entry for the message that waits".into());
+        }
         if let Some(other) = self.data.recall {
             return wrong(format!("the recall of line {other} is in progress"));
         }
