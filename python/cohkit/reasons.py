@@ -55,9 +55,9 @@ no part of the path differs between the machines",
     "enzian.invalidation": "whether the link's bandwidth of CCKit, figure 5 (19.6 GiB/s), counts headers",
     "enzian.shared_table": "cost of an uncontended lock with the FPGA as home and with a second CPU; in ours, all rows \
 stay in the CPU's cache, so that the other side has no effect",
-    "enzian.prefetcher": "the number of threads, and of lines that each prefetches. Ours prefetch 8 lines ahead (assumed). \
-One to five threads read faster with the prefetcher, and more threads evict each other's blocks; the page compares the \
-best number of threads without it (8) with the best with it (5)",
+    "enzian.prefetcher": "the number of threads, and of lines that each prefetches. Ours prefetch 8 lines ahead \
+(assumed). One to five threads read faster with the prefetcher, and more threads evict each other's blocks; the page \
+compares the best number of threads without it (8) with the best with it (5)",
     "eci_link.crossover": _ECI_ENGINE,
     "ccix_exp1.crossover": "latencies of the host's links over CCIX and PCIe, which are assumed; with an engine that \
 the device starts itself, the curves cross between 1 and 4 KiB",

@@ -82,7 +82,7 @@ def test_slang_accepts_the_step_functions_of_shipped_protocols(
         modules = [agent["module"] for agent in printed["agents"]]
         tops += modules
         files += [f"{printed['protocol']}_agents_pkg", *modules]
-    assert len(tops) == 34
+    assert len(tops) == 38
     options = [f"--top {top}" for top in tops]
     output = slang([*options, *(str(tmp_path / f"{file}.sv") for file in files)], capfd)
     assert "0 errors, 0 warnings" in output, output

@@ -259,7 +259,7 @@ def test_check_accepts_paths_names_and_one_system(tmp_path: Path) -> None:
         cohkit.check("nowhere.coh")
     with pytest.raises(
         FileNotFoundError,
-        match="there are back-invalidate, ccix, clusters, cxl-bias, cxl-cache, cxl-mem, cxl-type2, eci, eci-both",
+        match="there are back-invalidate, ccix, chi, clusters, cxl-bias, cxl-cache, cxl-mem, cxl-type2, eci, eci-both",
     ):
         cohkit.check("mse")
     with pytest.raises(cohkit.InputError, match=r"use `cohkit\.parse` for it"):
