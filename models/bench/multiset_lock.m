@@ -139,6 +139,8 @@ choose i: net do
 end;
 
 invariant "one holder"
-  forall a: client do forall b: client do a != b & at[a] = holding -> at[b] != holding end end;
+  forall a: client do forall b: client do
+    a != b & (at[a] = holding | at[a] = cancelling_granted) -> at[b] != holding & at[b] != cancelling_granted
+  end end;
 invariant "latest value"
   forall c: client do at[c] = holding -> data[c] = latest end;

@@ -98,5 +98,9 @@ end;
 
 invariant "no reader beside a writer"
   forall p: process do forall q: process do
-    at[p] = writing -> at[q] != reading & at[q] != checking
+    at[p] = writing | at[p] = written -> at[q] != reading & at[q] != checking
   end end;
+invariant "one writer"
+  forall p: process do
+    at[p] = scanning | at[p] = writing | at[p] = written -> !isundefined(writer) & writer = p
+  end;
