@@ -1,4 +1,4 @@
-"""Hardware of a protocol's home: `cohkit rtl`.
+"""Hardware of a protocol: `cohkit rtl`.
 
 >>> import tempfile
 >>> from cohkit import rtl
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from cohkit._cohkit import Protocol
 
-__all__ = ["emit", "lockstep", "measure", "synth"]
+__all__ = ["emit", "lockstep", "measure", "measure_system", "synth"]
 
 
 def emit(protocol: Protocol | str | os.PathLike[str], *, out: str | os.PathLike[str]) -> types.EmittedHome:
@@ -131,6 +131,29 @@ def measure(
     words = [word for name, value in options.items() if value is not None for word in (name, value)]
     [result], _ = run_json(["rtl", "measure", load_protocol(protocol), *words, *_folder("--build-cache", build)])
     return types.HomeMeasurements.of(result)
+
+
+def measure_system(
+    protocol: Protocol | str | os.PathLike[str],
+    *,
+    system: Sequence[int],
+    build: str | os.PathLike[str] | None = None,
+) -> types.SystemMeasurements:
+    """Measure accesses at the processor ports of a coherent memory system in cycles.
+
+    Args:
+        protocol: a protocol, the path of its file, or the name of a shipped one.
+        system: number of caches of each kind.
+        build: folder for the built RTL; a folder of this user if not given.
+
+    Raises:
+        InputError: the protocol has no memory system in hardware.
+        UnavailableError: Verilator is not installed.
+
+    """
+    words = ["--system", ",".join(map(str, system)), *_folder("--build-cache", build)]
+    [result], _ = run_json(["rtl", "measure", load_protocol(protocol), *words])
+    return types.SystemMeasurements.of(result)
 
 
 def _folder(flag: str, folder: str | os.PathLike[str] | None) -> list[object]:

@@ -167,6 +167,22 @@ def test_hardware_runs_in_lockstep() -> None:
     assert result.mismatches == 0
 
 
+@pytest.mark.needs("verilator")
+def test_accesses_to_a_system_in_hardware_are_measured() -> None:
+    result = cohkit.rtl.measure_system("msi", system=[2])
+    assert misfit(result, types.SystemMeasurements) is None
+    cycles = {latency["access"]: latency["cycles"] for latency in result.latencies}
+    assert cycles["load, in this cache"] == 1
+    assert cycles["load, not in a cache"] > cycles["load, in this cache"]
+    assert [rate["requesters"] for rate in result.rates] == [1, 2]
+
+
+@pytest.mark.parametrize("options", [{"parameters": {"Ways": 2}}, {"directory": "set-associative"}])
+def test_options_of_systems_need_a_system(options: dict[str, object]) -> None:
+    with pytest.raises(cohkit.InputError, match="--system"):
+        cohkit.rtl.synth("msi", **options)  # type: ignore[arg-type]
+
+
 def test_sweep_frame_matches_the_file_of_the_command(
     cohkit_command: Command, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -63,6 +63,7 @@ from cohkit.types.rtl import (
     HomeMeasurements,
     Lockstep,
     Synthesis,
+    SystemMeasurements,
 )
 from cohkit.types.simulation import (
     AccessStep,
@@ -139,6 +140,7 @@ __all__ = [
     "StepLatency",
     "Synthesis",
     "System",
+    "SystemMeasurements",
     "SystemSizes",
     "Table",
     "Times",

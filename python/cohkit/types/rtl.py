@@ -115,3 +115,20 @@ class HomeMeasurements(Record):
     latencies: list[dict[str, Any]]
     traffic: list[dict[str, Any]]
     run: dict[str, Any]
+
+
+class SystemMeasurements(Record):
+    """Times of accesses at the processor ports of a coherent memory system, in cycles.
+
+    Attributes:
+        caches: number of caches.
+        latencies: `cycles` of each `access` in an idle system, from the request to the answer.
+        rates: `loads_per_cycle` and `stores_per_cycle` of all ports together, by the number of `requesters`.
+
+    """
+
+    protocol: str
+    caches: int
+    latencies: list[dict[str, Any]]
+    rates: list[dict[str, Any]]
+    run: dict[str, Any]
