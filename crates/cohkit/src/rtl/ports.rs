@@ -2,7 +2,7 @@
 
 use super::agents::{home, rejected};
 use super::lockstep::default_cache_folder;
-use super::systems::printed;
+use super::systems::{printed, supported};
 use super::{build_failure, file_name, origin};
 use crate::console::Terminal;
 use crate::progress::StatusLine;
@@ -13,9 +13,7 @@ use cohkit_api::shell_word::quoted;
 use cohkit_api::source::Source;
 use cohkit_litmus::kinds::Kinds;
 use cohkit_protocol::remotes::Remotes;
-use cohkit_rtl::agents::supported_agents;
 use cohkit_rtl::systems::build::{build, units, Bench, Options};
-use cohkit_rtl::systems::check;
 use cohkit_rtl::systems::directory::{Directory, Entries};
 use cohkit_rtl::systems::ports::SystemPorts;
 use cohkit_system::ports::Ports;
@@ -70,9 +68,7 @@ impl<'s> Systems<'s> {
     fn start(&self, remotes: Remotes) -> Result<SystemPorts<'s>, Failure> {
         let (source, terminal) = (self.source, &self.terminal);
         let home = home(source, remotes, terminal)?;
-        let agents = supported_agents(&source.protocol, &home, remotes)
-            .and_then(|agents| check(&agents).map(|()| agents))
-            .map_err(|refusal| rejected(source, "system", &refusal, terminal))?;
+        let agents = supported(source, &home, remotes, terminal)?;
         let file = file_name(&source.path);
         let directory = Directory::Full;
         let printed = printed(&agents, &origin(source, &file), directory)

@@ -1,7 +1,7 @@
 //! `cohkit rtl synth`: size of the home or of a system, and depth of its logic.
 
 use super::agents::{home, rejected, remotes};
-use super::systems::printed;
+use super::systems::{printed, supported};
 use super::{build_failure, compile, file_name, origin};
 use crate::console::Console;
 use crate::interrupt::CleanupGuard;
@@ -11,7 +11,6 @@ use cohkit_api::files;
 use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_api::source::Source;
 use cohkit_base::words::counted;
-use cohkit_rtl::agents::supported_agents;
 use cohkit_rtl::lockstep::build::BuildError;
 use cohkit_rtl::print::{image, package};
 use cohkit_rtl::synth::levels::{paths, Path, Start};
@@ -19,7 +18,6 @@ use cohkit_rtl::synth::netlist::{ModuleSize, Netlist, Size};
 use cohkit_rtl::synth::system;
 use cohkit_rtl::synth::yosys::{find, Slice, Yosys, TOP};
 use cohkit_rtl::systems::build::{units, File};
-use cohkit_rtl::systems::check;
 use cohkit_rtl::systems::directory::Directory;
 use serde_json::json;
 use std::fmt::Write;
@@ -204,9 +202,7 @@ fn map_system(
     let remotes = remotes(source, "--system", &options.system)?;
     let home = home(source, remotes, &console.terminal)?;
     let reject = |refusal| rejected(source, "system", &refusal, &console.terminal);
-    let agents = supported_agents(&source.protocol, &home, remotes)
-        .and_then(|agents| check(&agents).map(|()| agents))
-        .map_err(reject)?;
+    let agents = supported(source, &home, remotes, &console.terminal)?;
     let file = file_name(&options.file);
     let printed = printed(&agents, &origin(source, &file), options.directory).map_err(reject)?;
     let mut names = options.parameters.iter().map(|(name, _)| name);

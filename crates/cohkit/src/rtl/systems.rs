@@ -3,7 +3,7 @@
 use super::agents::{home, rejected, remotes};
 use super::lockstep::default_cache_folder;
 use super::{build_failure, file_name, interrupted, origin, write_outputs};
-use crate::console::Console;
+use crate::console::{Console, Terminal};
 use crate::deliver;
 use crate::interrupt::CleanupGuard;
 use crate::options::{self, RtlTest};
@@ -12,7 +12,8 @@ use cohkit_api::files;
 use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_api::source::Source;
 use cohkit_base::words::counted;
-use cohkit_protocol::controller::Effect;
+use cohkit_protocol::controller::{Controller, Effect};
+use cohkit_protocol::remotes::Remotes;
 use cohkit_protocol::rows::event_words;
 use cohkit_rtl::agents::layout::Agents;
 use cohkit_rtl::agents::package::package;
@@ -31,9 +32,7 @@ pub(super) fn emit(options: &options::Emit, console: &mut Console) -> Result<Exi
     let source = Source::read(&options.file, console.terminal.colour)?;
     let remotes = remotes(&source, "--system", &options.system)?;
     let home = home(&source, remotes, &console.terminal)?;
-    let agents = supported_agents(&source.protocol, &home, remotes)
-        .and_then(|agents| check(&agents).map(|()| agents))
-        .map_err(|refusal| rejected(&source, "system", &refusal, &console.terminal))?;
+    let agents = supported(&source, &home, remotes, &console.terminal)?;
     let file = file_name(&options.file);
     let name = &source.protocol.name;
     let printed = printed(&agents, &origin(&source, &file), options.directory);
@@ -52,6 +51,21 @@ pub(super) fn emit(options: &options::Emit, console: &mut Console) -> Result<Exi
     };
     console.print(&result)?;
     Ok(ExitStatus::Success)
+}
+
+/// Returns the agents of a system with these caching agents.
+///
+/// # Errors
+/// The file has a construct without a system.
+pub(super) fn supported<'s>(
+    source: &'s Source,
+    home: &'s Controller,
+    remotes: Remotes,
+    terminal: &Terminal,
+) -> Result<Agents<'s>, Failure> {
+    supported_agents(&source.protocol, home, remotes)
+        .and_then(|agents| check(&agents).map(|()| agents))
+        .map_err(|refusal| rejected(source, "system", &refusal, terminal))
 }
 
 /// Returns the printed files: package, step functions and top.
@@ -112,9 +126,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatu
     let source = Source::read(&options.file, console.terminal.colour)?;
     let remotes = remotes(&source, "--system", &options.system)?;
     let home = home(&source, remotes, &console.terminal)?;
-    let agents = supported_agents(&source.protocol, &home, remotes)
-        .and_then(|agents| check(&agents).map(|()| agents))
-        .map_err(|refusal| rejected(&source, "system", &refusal, &console.terminal))?;
+    let agents = supported(&source, &home, remotes, &console.terminal)?;
     let file = file_name(&options.file);
     let cache = options
         .build_cache

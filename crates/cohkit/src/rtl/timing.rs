@@ -2,7 +2,7 @@
 
 use super::agents::{home, rejected, remotes};
 use super::lockstep::default_cache_folder;
-use super::systems::printed;
+use super::systems::{printed, supported};
 use super::{build_failure, file_name, interrupted, origin};
 use crate::console::Console;
 use crate::interrupt::CleanupGuard;
@@ -13,9 +13,7 @@ use cohkit_api::outcome::{ExitStatus, Failure};
 use cohkit_api::source::Source;
 use cohkit_base::words::counted;
 use cohkit_rtl::agents::layout::Agents;
-use cohkit_rtl::agents::supported_agents;
 use cohkit_rtl::systems::build::{build, units, Bench, Options};
-use cohkit_rtl::systems::check;
 use cohkit_rtl::systems::directory::{Directory, Entries};
 use cohkit_rtl::systems::ports::SystemPorts;
 use cohkit_rtl::systems::timing::{measure as measure_system, Latency, Rate};
@@ -32,9 +30,7 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<ExitSt
     let remotes = remotes(&source, "--system", &options.system)?;
     let home = home(&source, remotes, &console.terminal)?;
     let reject = |refusal| rejected(&source, "system", &refusal, &console.terminal);
-    let agents = supported_agents(&source.protocol, &home, remotes)
-        .and_then(|agents| check(&agents).map(|()| agents))
-        .map_err(reject)?;
+    let agents = supported(&source, &home, remotes, &console.terminal)?;
     let file = file_name(&options.file);
     let printed = printed(&agents, &origin(&source, &file), Directory::Full).map_err(reject)?;
     let cache = options.build_cache.clone();

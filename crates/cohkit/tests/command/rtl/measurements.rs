@@ -3,6 +3,19 @@
 use super::{build_folder, SYNTHESIS};
 use crate::require::require;
 use crate::{cohkit, text};
+use std::process::Command;
+
+/// Makes a command run in the repository and find Yosys, which `tools/setup_tests` installs into `.venv`.
+fn run_with_yosys(command: &mut Command) -> &mut Command {
+    let crate_folder = std::env::current_dir().expect("the current folder exists");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = [crate_folder.join("../../.venv/bin")]
+        .into_iter()
+        .chain(std::env::split_paths(&path));
+    command
+        .current_dir(crate_folder.join("../.."))
+        .env("PATH", std::env::join_paths(folders).expect("no colon"))
+}
 
 #[test]
 fn synthesis_reports_area_and_paths() {
@@ -10,16 +23,8 @@ fn synthesis_reports_area_and_paths() {
         return;
     }
     let mut command = cohkit(SYNTHESIS.split(' ').skip(1));
-    // `tools/setup_tests` installs Yosys into `.venv`.
-    let crate_folder = std::env::current_dir().expect("the current folder exists");
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = [crate_folder.join("../../.venv/bin")]
-        .into_iter()
-        .chain(std::env::split_paths(&path));
-    let output = command
+    let output = run_with_yosys(&mut command)
         .arg("--json")
-        .current_dir(crate_folder.join("../.."))
-        .env("PATH", std::env::join_paths(folders).expect("no colon"))
         .output()
         .expect("the command starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -54,15 +59,8 @@ fn synthesise_system(parameters: &str) -> std::process::Output {
         "2",
         "--json",
     ]);
-    let crate_folder = std::env::current_dir().expect("the current folder exists");
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = [crate_folder.join("../../.venv/bin")]
-        .into_iter()
-        .chain(std::env::split_paths(&path));
-    command
+    run_with_yosys(&mut command)
         .args(["--parameter", parameters])
-        .current_dir(crate_folder.join("../.."))
-        .env("PATH", std::env::join_paths(folders).expect("no colon"))
         .output()
         .expect("the command starts")
 }
