@@ -329,10 +329,12 @@ impl Machine {
         if self.prepared == self.queue.len {
             return None;
         }
-        let bank = self.queue.at(self.prepared).bank;
+        let Burst { bank, row, .. } = *self.queue.at(self.prepared);
         self.needed_bank = bank;
         match banks.open_row(bank) {
             None => Some(Kind::Activate),
+            // It counts as prepared from the next clock of the controller on.
+            Some(open_row) if open_row == row => None,
             Some(_) => {
                 let prepared = self.queue.first_of_bank(bank, 0..self.prepared);
                 prepared.is_none().then_some(Kind::Precharge)

@@ -857,6 +857,24 @@ fn group_machines_are_in_order_and_first_ready_is_not() {
     }
 }
 
+/// An activate does not let its group machine close the row that the next burst hits.
+#[test]
+fn row_hit_behind_an_activate_stays_open() {
+    for scheduler in SCHEDULERS {
+        let mut dram = dram(Standard::Ddr4_2400, scheduler);
+        dram.timing.t_refi.value = 0;
+        let at = |bank, row, column| line_of(&dram, (0, bank), row, column);
+        let accesses = [
+            (0, at(0, 0, 0), false),
+            (400, at(1, 7, 0), false),
+            (400, at(0, 0, 1), false),
+        ];
+        let trace = run_at(&dram, &accesses).trace;
+        let is_precharge = |(_, command): &(Clock, Command)| matches!(command, Precharge { .. });
+        assert!(!trace.iter().any(is_precharge), "{trace:?}");
+    }
+}
+
 /// A late bank does not delay bursts of other banks that are ready.
 #[test]
 fn late_bank_does_not_block_the_bus() {
