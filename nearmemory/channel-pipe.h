@@ -30,9 +30,11 @@ struct nm_sender {
 
 struct nm_receiver {
   struct nm_pipe *pipe;
-  // Lines of the pipe, lines received, position of the next line, and line of the scratchpad at which the pipe's lines
-  // begin.
-  uint64_t lines, received, slot, first;
+  // Lines of the pipe, and lines received.
+  uint64_t lines, received;
+  // The next line, and its notice. They advance with each line, which is faster than computing them from a position.
+  volatile struct nm_line *next;
+  uint64_t notice;
   // True once the stream has ended; and if the core has taken the notice of the next line, but not the line.
   int ended, noticed;
 };
@@ -61,7 +63,7 @@ static inline struct nm_receiver nm_receiver(struct nm_pipe *pipe, uint64_t line
   uint64_t first = (pipe->lines[0].words - (uint64_t *)nm_words(0)) / (NM_LINE / 8);
   nm_notice_users |= NM_PIPES_USE_NOTICES;
   for (uint64_t i = 0; i < lines; i++) nm_lock(first + i, NM_WRITE_BACK);
-  return (struct nm_receiver){pipe, lines, 0, 0, first, 0, 0};
+  return (struct nm_receiver){pipe, lines, 0, pipe->lines, first * 2 + NM_WRITE_BACK, 0, 0};
 }
 
 // True if a line can be sent without waiting.
@@ -94,12 +96,17 @@ static inline uint64_t nm_send_some(struct nm_sender *sender, const uint64_t *wo
 
 // Releases the received line to the host, and reports it as taken.
 static inline void nm_line_done(struct nm_receiver *receiver) {
-  uint64_t line = receiver->first + receiver->slot, own_notice = line * 2 + NM_WRITE_BACK, notice = own_notice;
+  uint64_t own_notice = receiver->notice, notice = own_notice;
   // Each line has one notice. The taken notice may be that of another line, because lines are found by their tags.
   if (__builtin_expect(!receiver->noticed && nm_notice_users == NM_PIPES_USE_NOTICES, 1)) notice = nm_notice();
-  nm_release(line, NM_WRITE_BACK);
+  nm_release(nm_notice_line(own_notice), NM_WRITE_BACK);
   receiver->noticed = 0;
-  receiver->slot = receiver->slot + 1 == receiver->lines ? 0 : receiver->slot + 1;
+  receiver->next++;
+  receiver->notice += 2;
+  if (receiver->next == receiver->pipe->lines + receiver->lines) {
+    receiver->next -= receiver->lines;
+    receiver->notice -= 2 * receiver->lines;
+  }
   ((volatile struct nm_line *)&receiver->pipe->taken)->words[0] = ++receiver->received;
   if (__builtin_expect(notice != own_notice, 0)) nm_pipe_notice(notice);
 }
@@ -108,13 +115,13 @@ static inline void nm_line_done(struct nm_receiver *receiver) {
 static inline void nm_look_for_notice(struct nm_receiver *receiver) {
   if (nm_notice_users != NM_PIPES_USE_NOTICES) return;
   uint64_t notice = nm_notice();
-  receiver->noticed |= nm_pipe_notice(notice) && notice == (receiver->first + receiver->slot) * 2 + NM_WRITE_BACK;
+  receiver->noticed |= nm_pipe_notice(notice) && notice == receiver->notice;
 }
 
 // Returns the words of the next line, without copying them, and their number; the caller then calls nm_line_done.
 // Without a line, returns a null pointer with the number 0, or -1 at the end of the stream.
 static inline const volatile uint64_t *nm_next_line(struct nm_receiver *receiver, int *count) {
-  volatile struct nm_line *line = &receiver->pipe->lines[receiver->slot];
+  volatile struct nm_line *line = receiver->next;
   uint64_t tag = line->tag;
   if (tag >> 7 != (receiver->received + 1) * 2 + 1) {
     *count = receiver->ended ? -1 : 0;
