@@ -32,7 +32,7 @@ from cohkit.directions import CROSSOVER_FACTOR, LEAST_DIFFERENCE, directions, wi
 from cohkit.experiments import EXPERIMENTS, Conditions
 from cohkit.experiments.derived import DERIVED
 from cohkit.experiments.sensitivity import TOLERANCE, deciding
-from cohkit.fingerprint import affected, fingerprint
+from cohkit.fingerprint import affected, fingerprint, is_older
 from cohkit.published import Measurement, Published, compare
 from cohkit.reasons import DEVIATIONS, MISSING_FACTS, NO_EFFECT, REASONS, UNKNOWN_REASON, UNVARIED
 from cohkit.reproduce import error_cell, number, provenance_cell, published_cell
@@ -154,6 +154,7 @@ The searches were recorded by {commits}, with seed {seed}, and with smaller simu
 For one experiment, at most {budget} settings of several quantities were evaluated{smaller_budgets}.
 The searches cover {studied} published values: {met} are met with some settings, {smaller} at the size of the search \
 only, and {unmet} are not met.
+{age}
 """
 NO_SEARCH = """\
 No search is recorded yet; `tools/record sensitivity --seed 0 -- .venv/bin/python -m cohkit.fidelity --search` records \
@@ -278,7 +279,8 @@ Meanwhile the other side, the FPGA or a second CPU, increments 0 % or 100 % of t
 The blind predictions are a tenth (with prefetcher) and a fifth (without) of the published throughputs.
 One to eight threads read memory at the FPGA in order, one line at a time per thread, on `enzian-dc-ddr`.
 A prefetcher with eight blocks of 8 KiB between home and memory is used or not.
-The rows give the throughput of the best number of threads.
+The rows give the throughput of the best number of threads up to four, the published number of clients.
+The blind predictions are those of the best of all numbers of threads.
 """,
     ),
     "cckit-fig9": (
@@ -452,7 +454,7 @@ def page(record: dict[str, Any], published: Published, searches: dict[str, Any] 
     if absent := _absent(everything, published):
         parts.append(ABSENT.format(absent="\n".join(absent)))
     parts.append(
-        _search_section(searches, everything)
+        _search_section(searches, everything, None if isinstance(result, list) else result["fingerprint"])
         if searches and found
         else SEARCH.format(record=NO_SEARCH.strip(), tolerance=f"{TOLERANCE * 100:g} %")
     )
@@ -497,7 +499,7 @@ def unused_reasons(record: dict[str, Any], published: Published, searches: dict[
     unsearched = {row["key"] for row in rows} - {key for key, _ in reached}
     uses: tuple[tuple[Mapping[str, str], set[str]], ...] = (
         (MISSING_FACTS, failed),
-        (DEVIATIONS, large),
+        (DEVIATIONS, large | unmet),
         # An experiment without a search may need its reason in the next one.
         ({**UNVARIED, **REASONS}, unmet | unsearched),
     )
@@ -565,7 +567,20 @@ def _commits(commits: Sequence[str]) -> str:
     return f"commits {', '.join(most)} and {last}" if most else f"commit {last}"
 
 
-def _search_section(searches: dict[str, Any], rows: Sequence[Result]) -> str:
+def _age_of_searches(found: Mapping[str, Any], present: dict[str, Any] | None) -> str:
+    """Return, in words, which searches may be older than the model."""
+    marked = {name: search["fingerprint"] for name, search in found.items() if "fingerprint" in search}
+    older = [name for name, earlier in marked.items() if present is None or is_older(name, earlier, present)]
+    unmarked = [name for name in found if name not in marked]
+    ages = [
+        (older, "A change that may move their numbers is newer than the searches of"),
+        (unmarked, "It is not recorded whether a change is newer than the searches of"),
+    ]
+    texts = [f"{text} {', '.join(f'`{name}`' for name in names)}." for names, text in ages if names]
+    return "\n".join(texts) or "No change that may move their numbers is newer."
+
+
+def _search_section(searches: dict[str, Any], rows: Sequence[Result], present: dict[str, Any] | None) -> str:
     """Return the section on the searches, with the values that no setting meets."""
     found = searches["result"]
     sizes = "; ".join(f"{name}: {search['size']}" for name, search in found.items() if search["size"])
@@ -595,6 +610,7 @@ def _search_section(searches: dict[str, Any], rows: Sequence[Result]) -> str:
         met=studied - len(lines) - smaller,
         smaller=smaller,
         unmet=len(lines),
+        age=_age_of_searches(found, present),
     )
     text = SEARCH.format(record=record.strip(), tolerance=f"{TOLERANCE * 100:g} %")
     return text + ("\n" + STRUCTURE + "".join(lines) if lines else "")
@@ -614,7 +630,8 @@ def _of_prefix(reasons: Mapping[str, str], key: str) -> str | None:
 
 def _reason(key: str, reach: dict[str, Any]) -> str:
     """Return the reason for a value that no setting meets."""
-    return _of_prefix({**UNVARIED, **REASONS}, key) or (UNKNOWN_REASON if reach["deciding"] else NO_EFFECT)
+    reason = _of_prefix({**UNVARIED, **REASONS}, key) or _of_prefix(DEVIATIONS, key)
+    return reason or (UNKNOWN_REASON if reach["deciding"] else NO_EFFECT)
 
 
 def _is_varied(key: str, reach: dict[str, Any]) -> bool:
@@ -841,6 +858,7 @@ def _search_experiment(name: str, conditions: Conditions) -> dict[str, Any]:
     keys = {row.name: row.key for row in ours if row.steady is not False}
     spans = {span.name: span for span in result.spans}
     return {
+        "fingerprint": fingerprint([name]),
         "size": experiment.limited(smaller.accesses) if experiment.limited and smaller.accesses else "",
         "seed": result.seed,
         "budget": result.budget,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cohkit import _cohkit, experiments
-from cohkit.experiments import EXPERIMENTS, Conditions
+from cohkit.experiments import EXPERIMENTS, Conditions, derived
 from cohkit.experiments.study import SEPARATOR, Study
 from cohkit.protocols import shipped_file
 from cohkit.published import Published
@@ -58,8 +58,7 @@ so that nothing is evicted without this."""
 SMALL_SETS = "64"
 """Sets of a small cache: 1024 lines of 16 ways, an eighth of a small run of `cckit-fig6`, and more than the outstanding
 accesses of 48 cores."""
-SEARCHES = ("fitted_sums.py",)
-"""Files of experiments that only searches use."""
+_FOLDER = "python/cohkit/experiments"
 DIGITS = 9
 """Significant digits of the numbers of small runs."""
 
@@ -81,7 +80,37 @@ def fingerprint(names: Iterable[str] = ACCESSES) -> dict[str, Any]:
             values[f"{name}, small caches"] = _rounded(experiment.run(small))
         platforms |= study.platforms
         protocols |= study.protocols
-    return {"inputs": dict(sorted(_inputs(platforms, protocols))), "values": values}
+    modules = {file for name in values.keys() & ACCESSES.keys() for file in modules_of(name)}
+    return {"inputs": dict(sorted(_inputs(platforms, protocols, modules))), "values": values}
+
+
+def modules_of(name: str) -> set[str]:
+    """Return the files of the modules that an experiment uses: its own, and what they import of the experiments.
+
+    >>> sorted(modules_of("eci-home"))
+    ['eci_home.py', 'experiment.py', 'study.py']
+
+    """
+    pending = [experiments.module_of(name).rpartition(".")[2]]
+    found: set[str] = set()
+    while pending:
+        module = pending.pop()
+        if f"{module}.py" not in found:
+            found.add(f"{module}.py")
+            pending += _imports(_module_file(f"{module}.py").read_text(encoding="utf-8"))
+    # Derived numbers are those of the experiment itself, although their module imports all.
+    return found | ({"derived.py"} if name in derived.DERIVED else set())
+
+
+def _module_file(name: str) -> Path:
+    return Path(experiments.__file__).parent / name
+
+
+def _imports(source: str) -> list[str]:
+    """Return the modules of experiments that a module imports names from."""
+    package = f"{experiments.__name__}."
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
+    return [node.module.removeprefix(package) for node in nodes if node.module and node.module.startswith(package)]
 
 
 def _rounded(rows: Iterable[Measurement]) -> dict[str, float]:
@@ -98,7 +127,7 @@ def small_caches(platforms: Iterable[str]) -> dict[str, str]:
     }
 
 
-def _inputs(platforms: Iterable[str], protocols: Iterable[str]) -> Iterator[tuple[str, str]]:
+def _inputs(platforms: Iterable[str], protocols: Iterable[str], modules: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield the files that the experiments use, each with the digest of its numbers or statements."""
     for name in platforms:
         quantities = [(one.name, one.value, one.low, one.high) for one in platform(name)["quantities"]]
@@ -115,10 +144,9 @@ def _inputs(platforms: Iterable[str], protocols: Iterable[str]) -> Iterator[tupl
     for name, text in _cohkit.shipped():
         if name.startswith("nearmemory/") and name.endswith((".c", ".h")):
             yield name, digest(code_of(text))
-    folder = Path(experiments.__file__).parent
-    for file in sorted(folder.glob("*.py")):
-        if file.name not in SEARCHES and (numbers := numbers_of(file.read_text(encoding="utf-8"))):
-            yield f"python/cohkit/experiments/{file.name}", digest(numbers)
+    for name in modules:
+        if numbers := numbers_of(_module_file(name).read_text(encoding="utf-8")):
+            yield f"{_FOLDER}/{name}", digest(numbers)
 
 
 def digest(value: object) -> str:
@@ -197,23 +225,42 @@ def affected(recorded: Mapping[str, Any], present: Mapping[str, Any]) -> list[st
     """Return the experiments that the differences between two fingerprints may concern.
 
     Texts of orderings concern the experiments of CORD, and programs of near-memory cores those of Proxics. Programs
-    that search trees concern `proxics-uts` alone. Any other input may concern all, but for files that only searches
-    use.
+    that search trees concern `proxics-uts` alone, and a module of experiments those that use it. Any other input may
+    concern all.
     """
     files = recorded["inputs"].keys() | present["inputs"].keys()
     found = set()
     for file in files:
         if recorded["inputs"].get(file) != present["inputs"].get(file):
-            if file.rpartition("/")[2] in SEARCHES:
-                continue
-            users = {"ordering": "cord-", "nearmemory": "proxics-"}.get(file.split("/")[0], "")
-            if file.startswith("nearmemory/programs/uts"):
-                users = "proxics-uts"
-            found |= {name for name in ACCESSES if name.startswith(users)}
+            found |= _users(file)
     for name in recorded["values"].keys() | present["values"].keys():
         if recorded["values"].get(name) != present["values"].get(name):
             found.add(name.split(",")[0])
     return [name for name in ACCESSES if name in found]
+
+
+def is_older(name: str, earlier: Mapping[str, Any], present: Mapping[str, Any]) -> bool:
+    """Return true if a later change may concern an experiment.
+
+    `earlier` is the fingerprint of this experiment alone, and `present` that of all.
+    """
+    common = {
+        part: {key: value for key, value in present[part].items() if key in earlier[part]}
+        for part in ("inputs", "values")
+    }
+    return name in affected(earlier, common)
+
+
+def _users(file: str) -> set[str]:
+    """Return the experiments that an input may concern."""
+    folder, _, name = file.rpartition("/")
+    if folder == _FOLDER:
+        # No experiment uses a module that was renamed or removed: the values of small runs show whether numbers moved.
+        return {user for user in ACCESSES if name in modules_of(user)}
+    start = {"ordering": "cord-", "nearmemory": "proxics-"}.get(file.split("/", maxsplit=1)[0], "")
+    if file.startswith("nearmemory/programs/uts"):
+        start = "proxics-uts"
+    return {user for user in ACCESSES if user.startswith(start)}
 
 
 def differences(recorded: Mapping[str, Any], present: Mapping[str, Any]) -> list[str]:

@@ -19,9 +19,12 @@ from cohkit.experiments.experiment import Point, PointExperiment
 from cohkit.fingerprint import (
     ACCESSES,
     SMALL_CACHES,
+    affected,
     code_of,
     differences,
     fingerprint,
+    is_older,
+    modules_of,
     numbers_of,
     small_caches,
     statements,
@@ -445,6 +448,32 @@ def test_changed_simulator_and_changed_inputs_are_named() -> None:
     assert len(found) == 3
 
 
+def test_numbers_of_a_module_concern_the_experiments_that_use_it() -> None:
+    before = {"inputs": {"python/cohkit/experiments/steady.py": "0"}, "values": {}}
+    concerned = affected(before, {"inputs": {"python/cohkit/experiments/steady.py": "1"}, "values": {}})
+    assert {"cckit-fig6", "cckit-fig8", "eci-link"} < set(concerned)
+    assert not {"cckit-table2", "proxics-sum", "cord-fig2"} & set(concerned)
+    assert modules_of("proxics-uts") > {"proxics_uts.py", "programs.py", "derived.py"}
+
+
+def test_page_states_which_searches_are_old() -> None:
+    """A search has a fingerprint of its own experiment, and the record that of all."""
+    present = fingerprint(["eci-home", "ccix-exp3"])
+    own = json.loads(json.dumps(fingerprint(["ccix-exp3"])))
+    assert not is_older("ccix-exp3", own, present)
+    old = own | {"inputs": own["inputs"] | {"platforms/n1sdp-u280.toml": "0"}}
+    assert is_older("ccix-exp3", old, present)
+    moved = own | {"values": {name: dict.fromkeys(values, 0.0) for name, values in own["values"].items()}}
+    assert is_older("ccix-exp3", moved, present)
+    age = fidelity._age_of_searches  # noqa: SLF001
+    assert age({"ccix-exp3": {"fingerprint": own}}, present) == "No change that may move their numbers is newer."
+    text = age({"ccix-exp3": {"fingerprint": old}, "cckit-fig7": {}}, present)
+    assert text == (
+        "A change that may move their numbers is newer than the searches of `ccix-exp3`.\n"
+        "It is not recorded whether a change is newer than the searches of `cckit-fig7`."
+    )
+
+
 def test_small_caches_evict_in_small_runs() -> None:
     """A small run accesses fewer lines than the caches have; the numbers with small caches depend on evictions too."""
     values = fingerprint(["cckit-fig6"])["values"]
@@ -517,7 +546,7 @@ def test_page_names_values_that_no_setting_meets() -> None:
     }
     search = {"size": "", "seed": 0, "budget": 96, "evaluated": 9, "failed": 0, "reaches": reaches}
     searches = {"commits": [40 * "b"], "result": {"cord-table3": search}}
-    made = fidelity.page({"commit": 40 * "a", "result": {"rows": rows}}, Published.shipped(), searches)
+    made = fidelity.page({"commit": 40 * "a", "result": rows}, Published.shipped(), searches)
     lines = [line for line in made.splitlines() if line.startswith((f"| {key}", "| cord-table3"))]
     ends = [
         "off by more than 25 %; structure | fitted |",
@@ -578,7 +607,7 @@ def test_value_met_at_the_size_of_the_search_only_is_not_counted() -> None:
     }
     search = {"size": "", "seed": 0, "budget": 96, "evaluated": 9, "failed": 0, "reaches": {key: reach}}
     searches = {"commits": [40 * "b"], "result": {"cord-table3": search}}
-    made = fidelity.page({"commit": 40 * "a", "result": {"rows": [row]}}, Published.shipped(), searches)
+    made = fidelity.page({"commit": 40 * "a", "result": [row]}, Published.shipped(), searches)
     assert "; met at the size of the search only | " in made
     found = (
         "The searches cover 1 published values: 0 are met with some settings, 1 at the size of the search only, "

@@ -5,6 +5,7 @@ An experiment defines its runs, and the published number that each of our number
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from cohkit import _cohkit
@@ -61,6 +62,21 @@ _DEFINED: dict[str, Experiment] = {
     **proxics_uts.EXPERIMENTS,
     **proxics_pagerank.EXPERIMENTS,
 }
+
+
+def module_of(name: str) -> str:
+    """Return the name of the module that defines an experiment.
+
+    >>> module_of("cord-table3")
+    'cohkit.experiments.cord_tables'
+
+    """
+    for module in (value for value in globals().values() if isinstance(value, ModuleType)):
+        values = list(vars(module).values())
+        defined = values + [one for value in values if isinstance(value, dict) for one in value.values()]
+        if any(value is _DEFINED[name] for value in defined):
+            return module.__name__
+    raise KeyError(name)
 
 
 def _with_derived(name: str, experiment: Experiment) -> Experiment:
