@@ -148,16 +148,19 @@ fn faults_of_line_pipes_of_cores_are_found() {
     if !require::require("riscv-gcc") {
         return;
     }
-    // Faults: a taken line is not released, or not reported; a partially written line is never released; a line is written
+    // Faults: a taken line is not released; the notice or the line after the last one is not the first one; a taken line is
+    // not reported; a partially written line is never released; a line is written
     // over one that the host has not taken.
     require_detected_faults(
         &Platform::enzian(),
         ("channel-pipe.h", "relay"),
         &[
             (
-                "  nm_release(line, NM_WRITE_BACK);\n  receiver",
-                "  receiver",
+                "  nm_release(nm_notice_line(own_notice), NM_WRITE_BACK);\n",
+                "",
             ),
+            ("    receiver->notice -= 2 * receiver->lines;\n", ""),
+            ("    receiver->next -= receiver->lines;\n", ""),
             (
                 "->words[0] = ++receiver->received;",
                 "->words[0] = 0 * ++receiver->received;",
