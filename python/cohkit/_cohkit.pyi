@@ -54,6 +54,8 @@ class NativeSearchOptions(TypedDict):
     simulate: tuple[int, int] | None
     # Folder of the checkpoints, whether to resume from them, and seconds between two of them.
     checkpoint: tuple[str, bool, int] | None
+    # Whether most states are kept in that folder.
+    disk: bool
 
 @final
 class Protocol:

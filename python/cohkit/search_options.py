@@ -34,6 +34,8 @@ class SearchOptions(TypedDict, total=False):
         checkpoint: folder for checkpoints, written periodically and when a limit is reached.
         resume: folder with checkpoints to continue from, and to write to.
         checkpoint_every_seconds: seconds between checkpoints, 30 by default.
+        disk: keep most states in the folder of `checkpoint` or `resume` instead of in memory. The verdicts do not
+            depend on it.
 
     """
 
@@ -49,6 +51,7 @@ class SearchOptions(TypedDict, total=False):
     checkpoint: str | os.PathLike[str] | None
     resume: str | os.PathLike[str] | None
     checkpoint_every_seconds: int
+    disk: bool
 
 
 class CheckOptions(SearchOptions, total=False):
@@ -83,6 +86,7 @@ def native_search_options(options: SearchOptions, *, caller_options: Sequence[st
         "coverage": options.get("coverage", False),
         "simulate": None if steps is None else (steps, options.get("seed") or 0),
         "checkpoint": None if folder is None else (os.fspath(folder), resume is not None, every),
+        "disk": options.get("disk", False),
     }
 
 
@@ -117,6 +121,12 @@ def _validate(options: SearchOptions, caller_options: Sequence[str]) -> None:
                 raise InputError(f"`{name}` needs the expanded states, but hash compaction keeps only their signatures")
         if options.get("simulate_steps"):
             raise InputError("hash compaction applies to searches; random walks keep no states")
+    if options.get("disk"):
+        if options.get("checkpoint") is None and options.get("resume") is None:
+            raise InputError("`disk` keeps states in a folder: give `checkpoint` or `resume` with it")
+        for name in ("coverage", "hash_compaction"):
+            if options.get(name):
+                raise InputError(f"`{name}` needs memory for all states: remove it, or `disk`")
     _validate_walks(options)
 
 

@@ -7,7 +7,7 @@
 use crate::files;
 use crate::folder_lock::Lock;
 use crate::outcome::{ExitStatus, Failure};
-use cohkit_engine::search::{CheckpointError, CheckpointErrorKind, CheckpointSink};
+use cohkit_engine::search::{CheckpointError, CheckpointErrorKind, CheckpointSink, ReadAt};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -267,5 +267,35 @@ impl CheckpointSink for SearchCheckpoints<'_> {
                 Ok(Some((Box::new(file), length)))
             }
         }
+    }
+
+    fn open(&self, component: usize, number: u64) -> io::Result<Box<dyn ReadAt>> {
+        let file = File::open(self.path(component, number))?;
+        Ok(Box::new(OpenCheckpoint(file)))
+    }
+}
+
+/// A checkpoint file that states are read from.
+struct OpenCheckpoint(File);
+
+#[cfg(unix)]
+impl ReadAt for OpenCheckpoint {
+    fn read_at(&self, position: u64, bytes: &mut [u8]) -> io::Result<()> {
+        std::os::unix::fs::FileExt::read_exact_at(&self.0, bytes, position)
+    }
+}
+
+#[cfg(windows)]
+impl ReadAt for OpenCheckpoint {
+    fn read_at(&self, mut position: u64, mut bytes: &mut [u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let count = std::os::windows::fs::FileExt::seek_read(&self.0, bytes, position)?;
+            if count == 0 {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+            position += count as u64;
+            bytes = &mut bytes[count..];
+        }
+        Ok(())
     }
 }

@@ -166,6 +166,8 @@ pub struct Request<'a> {
     pub symmetry: bool,
     /// True to keep only signatures of states ([`search::Options::hash_compaction`]).
     pub hash_compaction: bool,
+    /// True to keep most states in the folder of checkpoints ([`search::Options::max_resident`]).
+    pub disk: bool,
     /// Number of search threads, at most the number of processors, which is the default. Verdicts do not depend on it.
     pub threads: Option<usize>,
     /// Maximum number of states of a system; at the limit, its verdict is undecided.
@@ -591,20 +593,28 @@ pub(crate) fn search_options<'a>(
     progress: &'a (dyn Fn(&Progress) + Sync),
     checkpoint_sink: Option<&'a dyn CheckpointSink>,
 ) -> search::Options<'a> {
-    let max_memory = request.max_memory;
+    let max_memory = request.max_memory.or_else(size::memory_for_states);
     search::Options {
         threads: threads(request.threads),
         max_states: request.max_states,
         max_depth: request.max_depth,
-        max_memory: max_memory.or_else(size::memory_for_states),
+        max_memory,
         symmetry: request.symmetry,
         hash_compaction: request.hash_compaction,
         cancel: Some(request.cancel),
         progress: Some(progress),
         checkpoint_sink,
+        max_resident: (request.disk)
+            .then(|| max_memory.unwrap_or(DEFAULT_MEMORY) / MEMORY_PER_RESIDENT_STATES),
         ..search::Options::default()
     }
 }
+
+/// Memory of a check with states on disk if the operating system does not report the free memory, in bytes.
+const DEFAULT_MEMORY: u64 = 1 << 30;
+/// Ratio of the memory of a check to that for states, if most states are on disk. Assumptions about states take as much
+/// as states, and the rest is for the table.
+const MEMORY_PER_RESIDENT_STATES: u64 = 8;
 
 /// Applies a function to each of the selected systems, in their order; returns an empty list if cancelled.
 ///

@@ -227,6 +227,8 @@ struct SearchOptions {
     simulate: Option<(u64, u64)>,
     /// Folder, true to resume from its checkpoints, and seconds between checkpoints.
     checkpoint: Option<(PathBuf, bool, u64)>,
+    /// True to keep most states in that folder.
+    disk: bool,
 }
 
 impl SearchOptions {
@@ -242,6 +244,7 @@ impl SearchOptions {
             capacity,
             symmetry: self.symmetry,
             hash_compaction: self.hash_compaction,
+            disk: self.disk,
             threads: self.threads,
             max_states: self.max_states,
             max_depth: self.max_depth,

@@ -22,6 +22,7 @@ pub(crate) fn request<'a>(options: &Check, console: &Console<'a>) -> Request<'a>
         capacity: options.capacity,
         symmetry: options.symmetry != Some(SymmetryOption::Off),
         hash_compaction: options.hash_compaction,
+        disk: options.disk,
         threads: options.threads.map(usize::from),
         max_states: options.max_states,
         max_depth: options.max_depth,

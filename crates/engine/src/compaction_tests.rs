@@ -1,11 +1,16 @@
-//! Tests of omissions by hash compaction, with signatures short enough for collisions.
+//! Tests with signatures short enough for collisions: omissions by hash compaction, and wrong assumptions about states
+//! on disk.
 
 use crate::build::Builder;
 use crate::model::{Deadlock, Model, Rule};
 use crate::replay::{replay_trace, FinalVerdict};
-use crate::search::{omission_bound, Engine};
+use crate::search::{omission_bound, CheckpointSink, Engine, ReadAt};
 use crate::threads::hash_width;
 use crate::{check, Options, Outcome, Report};
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Mutex;
 
 /// Report of a search with hash compaction, checked to be equal for all engines and numbers of threads.
 fn compacted(model: &Model) -> Report {
@@ -135,4 +140,82 @@ fn omissions_are_thread_independent_and_traces_replay() {
         reduced_count > 10 && violated_count > 10,
         "{reduced_count} {violated_count}"
     );
+}
+
+/// Checkpoints in memory, which count how often the first one is loaded.
+#[derive(Default)]
+struct MemorySink {
+    files: Mutex<BTreeMap<u64, Vec<u8>>>,
+    loads: AtomicU64,
+}
+
+struct Contents(Vec<u8>);
+
+impl ReadAt for Contents {
+    fn read_at(&self, position: u64, bytes: &mut [u8]) -> io::Result<()> {
+        bytes.copy_from_slice(&self.0[position as usize..][..bytes.len()]);
+        Ok(())
+    }
+}
+
+impl CheckpointSink for MemorySink {
+    fn is_due(&self) -> bool {
+        false
+    }
+
+    fn store(&self, _: usize, number: u64, parts: &[&[u8]]) -> io::Result<()> {
+        self.files.lock().unwrap().insert(number, parts.concat());
+        Ok(())
+    }
+
+    fn load(&self, _: usize, number: u64) -> io::Result<Option<(Box<dyn Read>, u64)>> {
+        self.loads
+            .fetch_add((number == 0) as u64, Ordering::Relaxed);
+        let files = self.files.lock().unwrap();
+        Ok(files.get(&number).map(|bytes| {
+            let reader: Box<dyn Read> = Box::new(io::Cursor::new(bytes.clone()));
+            (reader, bytes.len() as u64)
+        }))
+    }
+
+    fn open(&self, _: usize, number: u64) -> io::Result<Box<dyn ReadAt>> {
+        Ok(Box::new(Contents(
+            self.files.lock().unwrap()[&number].clone(),
+        )))
+    }
+}
+
+/// With shortened hashes and signatures of two bits, many successors count as a wrong state on disk at first. The report
+/// is that of a search in memory all the same.
+#[test]
+fn wrong_assumptions_about_states_on_disk_are_corrected() {
+    let mut returns = 0;
+    for bits in [12, 16] {
+        hash_width::reduce(bits);
+        for (salt, threads) in [(0, 1), (1, 2), (2, 3), (3, 1)] {
+            let mut model = nodes(salt);
+            for is_violated in [true, false] {
+                if !is_violated {
+                    model.invariants.clear();
+                }
+                for engine in [Engine::Interpreter, Engine::Native] {
+                    let expected = check(&model, &Options::default()).unwrap();
+                    let sink = MemorySink::default();
+                    let options = Options {
+                        threads,
+                        engine,
+                        checkpoint_sink: Some(&sink),
+                        max_resident: Some(400),
+                        ..Options::default()
+                    };
+                    let memory = expected.memory;
+                    let report = check(&model, &options).unwrap();
+                    assert_eq!(Report { memory, ..report }, expected);
+                    // The search loads the first checkpoint at its beginning, and whenever it returns to a checkpoint.
+                    returns += sink.loads.into_inner() - 1;
+                }
+            }
+        }
+    }
+    assert!(returns > 10, "{returns}");
 }

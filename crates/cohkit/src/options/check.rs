@@ -119,6 +119,13 @@ pub(crate) struct Check {
     #[arg(long, value_name = "DIR", group = "kept")]
     pub resume: Option<PathBuf>,
 
+    /// Keep most states in the folder of `--checkpoint` or `--resume` instead of in memory, for systems that take too
+    /// much of it. An eighth of `--max-memory` holds states; the table of all states and the check of duplicates take
+    /// the rest, about 13 bytes for each state. The result is the same. Checkpoints are written when states move to
+    /// the disk, instead of periodically.
+    #[arg(long, requires = "kept", conflicts_with_all = ["hash_compaction", "coverage"])]
+    pub disk: bool,
+
     /// Seconds between checkpoints.
     #[arg(long, value_name = "N", default_value_t = 30, requires = "kept", value_parser = clap::value_parser!(u64).range(1..))]
     pub checkpoint_every: u64,

@@ -9,7 +9,7 @@
 
 use super::Search;
 use crate::program::{LoopOrders, Program, Properties};
-use crate::store::{hash, MAX_STATES};
+use crate::store::{hash, ReadAt, ReadError, Segment, Store, MAX_STATES};
 use crate::view::View;
 use std::fmt::Write;
 use std::io::{self, Read};
@@ -32,6 +32,12 @@ pub trait CheckpointSink: Sync {
     /// # Errors
     /// The checkpoint cannot be read. This ends the search.
     fn load(&self, component: usize, number: u64) -> io::Result<Option<(Box<dyn Read>, u64)>>;
+
+    /// Opens a stored checkpoint to read any part of it at any time.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be read. This ends the search.
+    fn open(&self, component: usize, number: u64) -> io::Result<Box<dyn ReadAt>>;
 }
 
 /// Checkpoints of one attempt of a check. A check that gives up a symmetry starts its search again; a resumed check
@@ -64,6 +70,11 @@ impl CheckpointSink for AttemptSink<'_> {
     fn load(&self, component: usize, number: u64) -> io::Result<Option<(Box<dyn Read>, u64)>> {
         let component = component_of_attempt(self.attempt, component);
         self.sink.load(component, number)
+    }
+
+    fn open(&self, component: usize, number: u64) -> io::Result<Box<dyn ReadAt>> {
+        let component = component_of_attempt(self.attempt, component);
+        self.sink.open(component, number)
     }
 }
 
@@ -351,6 +362,35 @@ impl<'a> Checkpoints<'a> {
         }
     }
 
+    /// Forgets what has been stored and loaded, so that the search can be resumed again.
+    pub fn rewind(&mut self) {
+        self.number = 0;
+        self.last = Header {
+            model: self.last.model,
+            ..Header::default()
+        };
+    }
+
+    /// Error of a checkpoint that states are read from.
+    pub fn read_error(&self, error: ReadError) -> CheckpointError {
+        CheckpointError {
+            component: self.component,
+            number: error.checkpoint,
+            kind: CheckpointErrorKind::Unreadable(error.error),
+        }
+    }
+
+    /// Lets a store read states from a checkpoint, which follows `before`.
+    fn open_for(&self, store: &mut Store, before: &Header, header: &Header) -> io::Result<()> {
+        store.states.add_segment(Segment {
+            checkpoint: header.number,
+            states: before.states as usize..header.states as usize,
+            position: HEADER_BYTES as u64,
+            contents: self.checkpoint_sink.open(self.component, header.number)?,
+        });
+        Ok(())
+    }
+
     /// Error of the next checkpoint.
     fn checkpoint_error(&self, kind: CheckpointErrorKind) -> CheckpointError {
         CheckpointError {
@@ -365,7 +405,13 @@ impl Search<'_> {
     /// Stores a checkpoint if one is due.
     pub(super) fn save_checkpoint_if_due(&mut self) -> Result<(), CheckpointError> {
         match &self.checkpoints {
-            Some(checkpoints) if checkpoints.checkpoint_sink.is_due() => self.save_checkpoint(),
+            // With states on disk, assumptions may be unconfirmed; checkpoints are written when further states follow.
+            Some(checkpoints)
+                if checkpoints.checkpoint_sink.is_due()
+                    && self.store.states.count_on_disk() == 0 =>
+            {
+                self.save_checkpoint()
+            }
             _ => Ok(()),
         }
     }
@@ -409,6 +455,13 @@ impl Search<'_> {
             .map_err(|error| {
                 checkpoints.checkpoint_error(CheckpointErrorKind::CannotStore(error))
             })?;
+        if self.options.max_resident.is_some() {
+            checkpoints
+                .open_for(&mut self.store, &last, &header)
+                .map_err(|error| {
+                    checkpoints.checkpoint_error(CheckpointErrorKind::Unreadable(error))
+                })?;
+        }
         checkpoints.last = header;
         checkpoints.number += 1;
         Ok(())
@@ -428,9 +481,16 @@ impl Search<'_> {
             else {
                 break;
             };
-            checkpoints.last = self
+            let header = self
                 .restore(&mut *reader, length, &checkpoints.last, checkpoints.number)
                 .map_err(|kind| checkpoints.checkpoint_error(kind))?;
+            if self.options.max_resident.is_some() {
+                checkpoints
+                    .open_for(&mut self.store, &checkpoints.last, &header)
+                    .map_err(|error| checkpoints.checkpoint_error(unreadable(error)))?;
+                self.drop_excess_states(header.states as usize);
+            }
+            checkpoints.last = header;
             checkpoints.number += 1;
         }
         let (last_header, has_checkpoint) = (checkpoints.last, checkpoints.number > 0);

@@ -12,6 +12,7 @@ mod candidates;
 mod checkpoint;
 mod covers;
 mod frontier;
+mod larger_than_memory;
 mod machine_code;
 mod options;
 mod parallel;
@@ -25,8 +26,8 @@ mod worker;
 use crate::interpret::Fault;
 use crate::native::Guards;
 use crate::program::Program;
-pub use crate::store::omission_bound;
 use crate::store::{hash, Store, MAX_STATES};
+pub use crate::store::{omission_bound, ReadAt};
 use crate::view::View;
 use batch::Workspace;
 use checkpoint::Checkpoints;
@@ -147,17 +148,20 @@ pub(crate) fn search(
         machine_code: MachineCode::default(),
         parallel_expansion: None,
         workspace: Workspace::default(),
+        careful_until: 0,
     };
+    search_state.prepare_store();
     let verdict = search_state.explore()?;
     let deadlocks = search_state
         .deadlocks
         .map(|d| d.map(|state| search_state.path(state)));
+    search_state.fail_if_unreadable()?;
     Ok(SearchResult {
         verdict,
         states: search_state.store.len() as u64,
         transitions: search_state.transitions,
         depth: search_state.frontier.depth,
-        memory: search_state.store.memory(),
+        memory: search_state.store.resident_memory(),
         deadlocks,
     })
 }
@@ -229,6 +233,8 @@ struct Search<'a> {
     parallel_expansion: Option<ParallelExpansion>,
     /// Reusable buffers of the expansion with one thread.
     workspace: Workspace,
+    /// Number of states up to which states are compared with those on disk at once, since an assumption was wrong.
+    careful_until: usize,
 }
 
 impl Search<'_> {
@@ -240,7 +246,7 @@ impl Search<'_> {
             }
             self.frontier.level_end = self.store.len();
         }
-        if let Some(verdict) = self.visit_states()? {
+        if let Some(verdict) = self.visit_confirmed_states()? {
             if let Verdict::Undecided(_) = verdict {
                 self.save_checkpoint()?;
             }
@@ -297,6 +303,9 @@ impl Search<'_> {
                 if self.frontier.next >= self.frontier.stretch_end {
                     if let Some(reason) = self.exceeded_limit() {
                         return Ok(Some(Verdict::Undecided(reason)));
+                    }
+                    if self.move_states_to_disk()? {
+                        continue;
                     }
                     self.frontier.stretch_end =
                         stretch_limit.min(self.frontier.next + self.stretch_size());
@@ -386,7 +395,7 @@ impl Search<'_> {
         let full = self
             .options
             .max_memory
-            .is_some_and(|max| self.store.memory() > max);
+            .is_some_and(|max| self.store.resident_memory() > max);
         full.then_some(Reason::MaxMemory)
     }
 

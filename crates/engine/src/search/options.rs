@@ -14,7 +14,8 @@ pub struct Options<'a> {
     pub max_states: Option<u64>,
     /// Maximum number of steps from a start state.
     pub max_depth: Option<u64>,
-    /// Maximum memory for states and their table, in bytes. The small working memory of each thread is not counted.
+    /// Maximum memory for states and their table, in bytes. The small working memory of each thread is not counted, and
+    /// states on disk are not.
     pub max_memory: Option<u64>,
     /// True if independent parts are explored separately; see [`crate::components`].
     pub decompose: bool,
@@ -44,6 +45,9 @@ pub struct Options<'a> {
     /// A resumed search gives the report of an uninterrupted one, on any number of threads.
     /// If a checkpoint already exceeds the limits on states or depth, the search ends with its contents.
     pub checkpoint_sink: Option<&'a dyn CheckpointSink>,
+    /// Maximum size of states in memory, in bytes. Earlier states are then read from checkpoints, which are also written
+    /// when states leave the memory. Requires a sink, and complete states. The report does not depend on it.
+    pub max_resident: Option<u64>,
 }
 
 impl Default for Options<'_> {
@@ -62,6 +66,7 @@ impl Default for Options<'_> {
             compiling: None,
             progress: None,
             checkpoint_sink: None,
+            max_resident: None,
         }
     }
 }

@@ -145,9 +145,8 @@ impl Search<'_> {
         let first = self.frontier.next;
         // Each thread may leave most of a slab unused.
         let expected = ((end - first) as f64 * *growth) as usize + threads * SLAB_SIZE;
-        let table = &mut self.store.table;
-        table.reserve(expected, &self.store.states, team);
-        let scarce = candidates.clear(table.number_limit(), expected);
+        self.store.reserve(expected, team);
+        let scarce = candidates.clear(self.store.table.number_limit(), expected);
         for thread_state in thread_states.iter_mut() {
             thread_state.start_stretch(scarce);
         }
@@ -279,7 +278,7 @@ impl Search<'_> {
             }
         }
         // The last chunks may have exceeded the intended load of the table.
-        table.reserve(0, states, team);
+        self.store.reserve(0, team);
     }
 }
 

@@ -174,7 +174,7 @@ impl Search<'_> {
 
     /// True if this many bytes in addition to the states exceed the memory limit.
     fn exceeds_memory_limit(&self, bytes: u64) -> bool {
-        let memory = self.store.memory() + bytes;
+        let memory = self.store.resident_memory() + bytes;
         self.options.max_memory.is_some_and(|max| memory > max)
     }
 

@@ -2,7 +2,10 @@
 //!
 //! With *hash compaction*, complete states are kept only until they are expanded. Of each state, a signature remains:
 //! the hash of the packed state. States with equal signatures count as equal.
+//!
+//! A store may keep its first states on disk; see [`disk`].
 
+mod disk;
 mod pages;
 mod parent_map;
 mod signature;
@@ -11,6 +14,9 @@ mod table;
 use crate::program::Packing;
 use crate::threads::Team;
 use cohkit_base::memory::prefetch;
+use disk::Disk;
+pub use disk::ReadAt;
+pub(crate) use disk::{ReadError, Segment};
 pub(crate) use parent_map::ParentMap;
 pub use signature::omission_bound;
 pub(crate) use table::{hash, ClaimResult, EntryPosition, StateHashes, Table, CANDIDATE};
@@ -36,10 +42,14 @@ pub(crate) struct States {
     words: usize,
     /// Mask of the stored bits of a state's last word.
     last_word_mask: u64,
-    /// Concatenated states, and at least eight more bytes, so that all words can be read completely.
+    /// Concatenated states from `base` on, and at least eight more bytes, so that all words can be read completely.
     bytes: Vec<u8>,
-    /// Number of states.
+    /// Number of states, including those on disk.
     count: usize,
+    /// Number of states that are on disk, and not in `bytes`.
+    base: usize,
+    /// States on disk, if there may be any.
+    disk: Option<Box<Disk>>,
     /// Complete states that are not expanded yet, with hash compaction. The other fields except `words` then describe
     /// signatures.
     unexpanded: Option<Box<UnexpandedStates>>,
@@ -94,6 +104,8 @@ impl States {
             },
             bytes: vec![0; 8],
             count: 0,
+            base: 0,
+            disk: None,
             unexpanded: None,
         }
     }
@@ -106,6 +118,8 @@ impl States {
             last_word_mask: u64::MAX,
             bytes: vec![0; 8],
             count: 0,
+            base: 0,
+            disk: None,
             unexpanded: Some(Box::new(UnexpandedStates {
                 first: 0,
                 states: States::new(packing),
@@ -154,7 +168,10 @@ impl States {
             }
             return;
         }
-        let offset = state * self.stride;
+        if state < self.base {
+            return self.read_from_disk(state, words);
+        }
+        let offset = (state - self.base) * self.stride;
         for (i, word) in words.iter_mut().enumerate() {
             *word = self.word(offset + 8 * i);
         }
@@ -163,13 +180,17 @@ impl States {
         }
     }
 
-    /// True if a stored state equals the packed one.
+    /// True if a stored state equals the packed one. For a state on disk, a positive answer may have to be confirmed; see
+    /// [`Disk`].
     #[inline(always)]
     pub fn equals<K: StorePolicy>(&self, state: usize, words: &[u64]) -> bool {
-        let offset = state * self.stride;
         if K::COMPACT {
-            return self.word(offset) == hash(words);
+            return self.word(state * self.stride) == hash(words);
         }
+        if state < self.base {
+            return self.equals_on_disk(state, words);
+        }
+        let offset = (state - self.base) * self.stride;
         let Some((last_word, front_words)) = words.split_last() else {
             return true;
         };
@@ -192,7 +213,7 @@ impl States {
     /// Appends packed words as they are; returns the number of the state.
     #[inline(always)]
     fn push_words(&mut self, words: &[u64]) -> u32 {
-        let offset = self.count * self.stride;
+        let offset = (self.count - self.base) * self.stride;
         if offset + 8 * words.len() + 8 > self.bytes.len() {
             self.grow(offset + 8 * words.len() + GROWTH_BYTES, &SINGLE_THREAD);
         }
@@ -205,9 +226,10 @@ impl States {
         self.count as u32 - 1
     }
 
-    /// Packed states from this number on, concatenated.
+    /// Packed states from this number on, concatenated; none of them is on disk only.
     pub fn bytes_from(&self, state: usize) -> &[u8] {
-        &self.bytes[state * self.stride..self.count * self.stride]
+        let [start, end] = [state, self.count].map(|number| (number - self.base) * self.stride);
+        &self.bytes[start..end]
     }
 
     /// Reserves space for consecutive groups of new states, one per count; returns the space of each.
@@ -217,9 +239,9 @@ impl States {
         team: &Team,
     ) -> Vec<Reservation<'_>> {
         let counts: Vec<usize> = counts.collect();
-        let first = self.count * self.stride;
+        let first = (self.count - self.base) * self.stride;
         self.count += counts.iter().sum::<usize>();
-        let end = self.count * self.stride + 8;
+        let end = (self.count - self.base) * self.stride + 8;
         if end > self.bytes.len() {
             self.grow(end + GROWTH_BYTES, team);
         }
@@ -254,10 +276,11 @@ impl States {
 impl StateHashes for States {
     #[inline(always)]
     fn prefetch(&self, state: u32) {
+        let offset = (state as usize).wrapping_sub(self.base);
         prefetch(
             self.bytes
                 .as_ptr()
-                .wrapping_add(state as usize * self.stride),
+                .wrapping_add(offset.wrapping_mul(self.stride)),
         );
     }
 
@@ -266,7 +289,7 @@ impl StateHashes for States {
         if self.is_compacted() {
             return self.word(state as usize * self.stride);
         }
-        if self.words == 1 {
+        if self.words == 1 && self.base == 0 {
             return hash(&[self.word(state as usize * self.stride) & self.last_word_mask]);
         }
         let mut words = [0; 16];
@@ -363,6 +386,12 @@ impl Store {
         states + unexpanded + self.table.memory() + self.parents.memory()
     }
 
+    /// As [`Store::memory`], without the states on disk, and with what these take in memory.
+    pub fn resident_memory(&self) -> u64 {
+        let on_disk = (self.states.base * self.states.stride) as u64;
+        self.memory() - on_disk + self.states.disk_memory()
+    }
+
     /// Reads a complete state into `words`.
     pub fn read(&self, state: usize, words: &mut [u64]) {
         match self.states.is_compacted() {
@@ -375,23 +404,76 @@ impl Store {
     pub fn equals(&self, state: usize, words: &[u64]) -> bool {
         match self.states.is_compacted() {
             true => self.states.equals::<CompactStates>(state, words),
+            false if state < self.states.base => self.states.is_on_disk_as(state, words),
             false => self.states.equals::<FullStates>(state, words),
         }
     }
 
-    /// Number of a state, if it is stored. Requires complete states.
+    /// Number of a stored state. Requires complete states.
     #[inline(always)]
     pub fn find(&self, hash: u64, words: &[u64]) -> Option<u32> {
+        if self.states.base > 0 {
+            return self.find_with_disk(hash, words);
+        }
         let is_equal = |state| self.states.equals::<FullStates>(state as usize, words);
         self.table.find(hash, is_equal).ok()
+    }
+
+    /// As [`Store::find`], if some states are on disk: reads them only if several could be the state.
+    #[cold]
+    fn find_with_disk(&self, hash: u64, words: &[u64]) -> Option<u32> {
+        let mut similar = Vec::new();
+        let in_memory = self.table.find(hash, |state| {
+            let is_on_disk = (state as usize) < self.states.base;
+            if is_on_disk && self.states.resembles(state as usize, words) {
+                similar.push(state);
+            }
+            !is_on_disk && self.states.equals::<FullStates>(state as usize, words)
+        });
+        match (in_memory, &similar[..]) {
+            (Ok(state), _) => Some(state),
+            (Err(_), [state]) => Some(*state),
+            _ => similar
+                .into_iter()
+                .find(|&state| self.states.is_on_disk_as(state as usize, words)),
+        }
+    }
+
+    /// Makes room in the table for `additional` entries.
+    #[inline(always)]
+    pub fn reserve(&mut self, additional: usize, team: &Team) {
+        if self.table.must_grow(additional) {
+            self.grow_table(additional, team);
+        }
+    }
+
+    /// Grows the table. Growth in place reads states at random, so that with states on disk, the table is made again from
+    /// all states in their order.
+    #[cold]
+    fn grow_table(&mut self, additional: usize, team: &Team) {
+        if self.states.base == 0 {
+            return self.table.grow(additional, &self.states, team);
+        }
+        let sizes = self.table.sizes();
+        // The old table is freed first.
+        self.table = Table::default();
+        self.table = Table::grown(sizes, additional);
+        let mut words = vec![0; self.states.words];
+        for state in 0..self.states.count {
+            self.states.read::<FullStates>(state, &mut words);
+            let hash = hash(&words);
+            if let Err(free) = self.table.find(hash, |_| false) {
+                self.table.fill(free, hash, state as u32);
+            }
+        }
     }
 
     /// Appends a state whose parent [`ParentMap::restore`] has added. Returns false if the state is stored already.
     /// Requires complete states.
     pub fn restore(&mut self, words: &[u64]) -> bool {
         let hash = hash(words);
+        self.reserve(1, &SINGLE_THREAD);
         let (states, table) = (&mut self.states, &mut self.table);
-        table.reserve(1, states, &SINGLE_THREAD);
         let Err(free) = table.find(hash, |state| {
             states.equals::<FullStates>(state as usize, words)
         }) else {
@@ -426,8 +508,8 @@ impl Store {
         parent: u64,
         accept: impl FnOnce() -> bool,
     ) -> bool {
+        self.reserve(1, &SINGLE_THREAD);
         let (states, table) = (&mut self.states, &mut self.table);
-        table.reserve(1, states, &SINGLE_THREAD);
         if let Err(free) = table.find(hash, |state| states.equals::<K>(state as usize, words)) {
             if !accept() {
                 return false;

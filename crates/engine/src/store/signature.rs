@@ -32,6 +32,15 @@ pub(crate) fn shortened(hash: u64) -> u64 {
     }
 }
 
+/// Signature of a state on disk, of two bits if hashes are shortened.
+#[cfg(test)]
+pub(crate) fn shortened_signature(signature: u32) -> u32 {
+    match bits() {
+        u64::BITS => signature,
+        _ => signature & 3,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::omission_bound;

@@ -407,12 +407,34 @@ impl Table {
         self.count += entries;
     }
 
-    /// Grows the table, if necessary, for `additional` entries.
+    /// True if the table must grow for `additional` entries.
     #[inline(always)]
-    pub fn reserve(&mut self, additional: usize, states: &(impl StateHashes + Sync), team: &Team) {
-        if self.count + additional > max_entries(self.buckets.len()) {
-            self.grow(additional, states, team);
+    pub fn must_grow(&self, additional: usize) -> bool {
+        self.count + additional > max_entries(self.buckets.len())
+    }
+
+    /// Number of buckets and of entries.
+    pub fn sizes(&self) -> (usize, usize) {
+        (self.buckets.len(), self.count)
+    }
+
+    /// An empty table with the size that one of these [`Table::sizes`] grows to, until `additional` entries fit.
+    pub fn grown((mut buckets, entries): (usize, usize), additional: usize) -> Table {
+        while entries + additional > max_entries(buckets) {
+            buckets = grown_size(buckets);
         }
+        let mut table = Table {
+            buckets: Vec::new(),
+            bits: number_width(buckets),
+            count: 0,
+        };
+        pages::extend_pages(
+            &mut table.buckets,
+            buckets,
+            Bucket::default,
+            &Team::SINGLE_THREAD,
+        );
+        table
     }
 
     /// Puts an entry at a position from [`Table::find`]. Requires free space; see [`Table::reserve`].
@@ -434,7 +456,7 @@ impl Table {
 
     /// Grows the table in place, until `additional` entries fit. Entries are moved on the threads of `team`.
     #[cold]
-    fn grow(&mut self, additional: usize, states: &(impl StateHashes + Sync), team: &Team) {
+    pub fn grow(&mut self, additional: usize, states: &(impl StateHashes + Sync), team: &Team) {
         let old_bucket_count = self.buckets.len();
         let mut buckets = grown_size(old_bucket_count);
         while self.count + additional > max_entries(buckets) {
@@ -697,6 +719,16 @@ pub(crate) trait StateHashes {
     fn prefetch(&self, entry: u32);
     /// Hash of an entry's state.
     fn hash(&self, entry: u32) -> u64;
+}
+
+#[cfg(test)]
+impl Table {
+    /// Grows the table, if necessary, for `additional` entries.
+    fn reserve(&mut self, additional: usize, states: &(impl StateHashes + Sync), team: &Team) {
+        if self.must_grow(additional) {
+            self.grow(additional, states, team);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 use cohkit_testing::models;
 
 use cohkit_engine::model::Model;
-use cohkit_engine::search::{CheckpointError, CheckpointErrorKind, CheckpointSink, Engine, Reason};
+use cohkit_engine::search::{
+    CheckpointError, CheckpointErrorKind, CheckpointSink, Engine, ReadAt, Reason,
+};
 use cohkit_engine::{check, CheckError, Options, Outcome, Report};
 use cohkit_murphi as murphi;
 use models::Ending;
@@ -31,6 +33,9 @@ struct MemorySink {
     interrupt: AtomicBool,
     /// True if no checkpoint can be stored.
     is_full: bool,
+    /// True if no checkpoint can be opened, and if opened ones have lost their second half.
+    is_unreadable: bool,
+    is_cut: bool,
 }
 
 impl CheckpointSink for MemorySink {
@@ -60,6 +65,31 @@ impl CheckpointSink for MemorySink {
                 length,
             )
         }))
+    }
+
+    fn open(&self, component: usize, number: u64) -> io::Result<Box<dyn ReadAt>> {
+        if self.is_unreadable {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        match self.files.lock().unwrap().get(&(component, number)) {
+            Some(bytes) if self.is_cut => Ok(Box::new(Contents(prefix(bytes, bytes.len() / 2)))),
+            Some(bytes) => Ok(Box::new(Contents(bytes.clone()))),
+            None => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+}
+
+/// Contents of a checkpoint in memory.
+struct Contents(Vec<u8>);
+
+impl ReadAt for Contents {
+    fn read_at(&self, position: u64, bytes: &mut [u8]) -> io::Result<()> {
+        let stored = self.0.get(position as usize..).unwrap_or_default();
+        match stored.get(..bytes.len()) {
+            Some(stored) => bytes.copy_from_slice(stored),
+            None => return Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+        Ok(())
     }
 }
 
@@ -177,11 +207,34 @@ fn resumed_search_gives_the_same_report() {
     ];
     for (model, options, min_interruptions) in cases {
         let uninterrupted = check(&model, &options).unwrap();
-        for stretches in [1, 2, 7] {
+        // Pieces, and bytes of states in memory: with 5000, most states are on disk.
+        for (stretches, max_resident) in [
+            (1, None),
+            (2, None),
+            (7, None),
+            (1, Some(5000)),
+            (7, Some(5000)),
+        ] {
+            // With states on disk, a search goes further within the same memory.
+            if max_resident.is_some() && options.max_memory.is_some() {
+                continue;
+            }
+            let options = Options {
+                max_resident,
+                ..options
+            };
             let (report, interruptions) = check_in_pieces(&model, &options, stretches);
+            if max_resident.is_some() {
+                assert!(report.memory <= uninterrupted.memory);
+            }
+            let memory = match max_resident {
+                Some(_) => uninterrupted.memory,
+                None => report.memory,
+            };
             assert_eq!(
-                report, uninterrupted,
-                "{} in pieces of {stretches}",
+                Report { memory, ..report },
+                uninterrupted,
+                "{} in pieces of {stretches}, {max_resident:?}",
                 model.name
             );
             assert!(
@@ -276,6 +329,112 @@ fn search_resumes_after_any_checkpoint() {
             uninterrupted,
             "{count} checkpoints"
         );
+    }
+}
+
+/// States are on disk during the search and during the checks after it; the report is that of a search in memory.
+#[test]
+fn states_on_disk_give_the_same_report() {
+    let mut broken = models::peterson(5);
+    broken.rules.pop();
+    broken.quiescent = None;
+    let names = ["german", "network_multiset", "peterson_2"];
+    let models = names.map(library_model).into_iter().chain([
+        models::peterson(5),
+        models::dining(8),
+        models::drain(Ending::Stuck),
+        models::copies(3, true),
+        broken,
+    ]);
+    for model in models {
+        let in_memory = check(&model, &Options::default()).unwrap();
+        for (threads, engine, max_resident) in [
+            (1, Engine::Interpreter, 0),
+            (1, Engine::Native, 3000),
+            (2, Engine::Adaptive, 1000),
+            (4, Engine::Native, 20_000),
+        ] {
+            let sink = memory_sink(Files::new(), 10_000, 0);
+            let options = Options {
+                threads,
+                engine,
+                checkpoint_sink: Some(&sink),
+                max_resident: Some(max_resident),
+                ..Options::default()
+            };
+            let report = check(&model, &options).unwrap();
+            let memory = report.memory;
+            let report = Report {
+                memory: in_memory.memory,
+                ..report
+            };
+            assert_eq!(report, in_memory, "{} {threads} {engine:?}", model.name);
+            let stored = sink.files.into_inner().unwrap();
+            // Checkpoints of a large search are written because memory is full.
+            if report.components.iter().any(|&states| states > 5000) {
+                assert!(stored.len() > 4, "{}", model.name);
+                assert!(memory < in_memory.memory, "{}: {memory}", model.name);
+            }
+        }
+    }
+}
+
+/// The search was killed after each of the checkpoints that it wrote to free memory.
+#[test]
+fn search_with_states_on_disk_resumes_after_any_checkpoint() {
+    let model = models::peterson(5);
+    let uninterrupted = check(&model, &Options::default()).unwrap();
+    let run = |files| {
+        let sink = memory_sink(files, 10_000, 0);
+        let options = Options {
+            threads: 2,
+            checkpoint_sink: Some(&sink),
+            max_resident: Some(30_000),
+            ..Options::default()
+        };
+        let report = check(&model, &options).unwrap();
+        assert_eq!(
+            (report.outcome, report.states, report.transitions),
+            (
+                Outcome::Verified,
+                uninterrupted.states,
+                uninterrupted.transitions
+            )
+        );
+        sink.files.into_inner().unwrap()
+    };
+    let files = run(Files::new());
+    assert!(files.len() > 10, "{}", files.len());
+    for count in 0..=files.len() {
+        run(files.clone().into_iter().take(count).collect());
+    }
+}
+
+/// A checkpoint cannot be opened, or has lost its end, when states are read from it.
+#[test]
+fn unreadable_states_end_the_search() {
+    let model = models::peterson(5);
+    for is_unreadable in [true, false] {
+        let sink = MemorySink {
+            interval: 10_000,
+            is_unreadable,
+            is_cut: !is_unreadable,
+            ..MemorySink::default()
+        };
+        let options = Options {
+            checkpoint_sink: Some(&sink),
+            max_resident: Some(3000),
+            ..Options::default()
+        };
+        match check(&model, &options) {
+            Err(CheckError::Checkpoint(error)) => {
+                assert!(
+                    matches!(error.kind, CheckpointErrorKind::Unreadable(_)),
+                    "{error:?}"
+                );
+            }
+            other => panic!("{other:?}"),
+        }
     }
 }
 
