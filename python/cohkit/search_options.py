@@ -113,6 +113,11 @@ def _validate(options: SearchOptions, caller_options: Sequence[str]) -> None:
     for name, value in positive.items():
         if value is not None and not (is_whole(value) and 0 < value < 2**63):
             raise InputError(f"`{name}` is a positive number, not {value!r}")
+    _validate_storage(options)
+    _validate_walks(options)
+
+
+def _validate_storage(options: SearchOptions) -> None:
     if options.get("checkpoint") is not None and options.get("resume") is not None:
         raise InputError("give `checkpoint` to start or `resume` to continue, not both")
     if options.get("hash_compaction"):
@@ -126,8 +131,7 @@ def _validate(options: SearchOptions, caller_options: Sequence[str]) -> None:
             raise InputError("`disk` keeps states in a folder: give `checkpoint` or `resume` with it")
         for name in ("coverage", "hash_compaction"):
             if options.get(name):
-                raise InputError(f"`{name}` needs memory for all states: remove it, or `disk`")
-    _validate_walks(options)
+                raise InputError(f"`{name}` excludes `disk`, which keeps whole states out of memory")
 
 
 def _validate_walks(options: SearchOptions) -> None:

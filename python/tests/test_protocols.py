@@ -125,6 +125,8 @@ def test_file_that_is_not_utf8_is_reported_with_its_location(tmp_path: Path) -> 
         ({"checkpoint": "a", "resume": "a"}, "not both"),
         ({"hash_compaction": True, "coverage": True}, "`coverage` needs the expanded states"),
         ({"hash_compaction": True, "simulate_steps": 5}, "random walks keep no states"),
+        ({"disk": True}, "`disk` keeps states in a folder: give `checkpoint` or `resume` with it"),
+        ({"disk": True, "checkpoint": "nowhere", "coverage": True}, "`coverage` excludes `disk`"),
         ({"checkpoint_every_seconds": 0}, "`checkpoint_every_seconds` is a positive number, not 0"),
         ({"resume": "no/such/folder"}, "contains no checkpoints"),
     ],

@@ -35,15 +35,23 @@ def without_run(verdict: Any) -> Any:
             ["--random-walks", "3000", "--seed", "7", "--max-depth", "50"],
         ),
         ({"max_states": 500, "threads": 2}, ["--max-states", "500"]),
+        ({"disk": True, "checkpoint": "python"}, ["--disk", "--checkpoint", "{}/command"]),
     ],
 )
 def test_search_options_match_the_command(
-    options: SearchOptions, arguments: list[str], cohkit_command: Command
+    options: SearchOptions, arguments: list[str], cohkit_command: Command, tmp_path: Path
 ) -> None:
     """Each option gives the command's verdict, for a protocol and for a model."""
+    arguments = [argument.format(tmp_path) for argument in arguments]
+    if "checkpoint" in options:
+        options = {**options, "checkpoint": tmp_path / "python"}
     printed = json.loads(cohkit_command("check", "protocols/msi.coh", "--remotes", 2, *arguments, "--json").stdout)
     verdicts = cohkit.check(cohkit.shipped("msi"), remotes=2, **options)
     assert list(map(without_run, verdicts)) == list(map(without_run, printed))
+    # A folder has the checkpoints of one command.
+    arguments = [f"{argument}-model" if str(tmp_path) in argument else argument for argument in arguments]
+    if "checkpoint" in options:
+        options = {**options, "checkpoint": tmp_path / "python-model"}
     [printed] = json.loads(cohkit_command("check", "models/german.m", *arguments, "--json").stdout)
     model = cohkit.check_model("models/german.m", **options)
     assert without_run(model) == without_run(printed)

@@ -102,6 +102,70 @@ fn interrupt_and_kill_preserve_checkpoints() {
     assert_eq!(file_count(&checkpoint_folder), files);
 }
 
+/// With states on disk, the result is that of a check in memory, also after a kill, and checkpoints are written without
+/// a clock.
+#[cfg(unix)]
+#[test]
+fn check_with_states_on_disk_survives_a_kill() {
+    let model = &model("flash_4.m");
+    let in_memory = run_command(check_command(model, &[]));
+    assert_eq!(
+        in_memory.status.code(),
+        Some(0),
+        "{}",
+        transcript(&in_memory)
+    );
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let checkpoint_folder = folder.path().join("kept");
+    let folder_name = checkpoint_folder.to_str().expect("the path is UTF-8");
+    let disk_command = |option| {
+        let limit = ["--disk", "--max-memory", "4MB", option, folder_name];
+        check_command(
+            model,
+            &[&limit[..], &["--checkpoint-every", "3600"]].concat(),
+        )
+    };
+    let mut child = disk_command("--checkpoint")
+        .spawn()
+        .expect("the command starts");
+    while file_count(&checkpoint_folder) < 2 {
+        let status = child.try_wait().expect("the state of the command is known");
+        assert!(status.is_none(), "the check ended early: {status:?}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    signal(&child, "-KILL");
+    child.wait().expect("the command ends");
+
+    let killed_after = file_count(&checkpoint_folder);
+    let resumed = run_command(disk_command("--resume"));
+    assert_eq!(resumed.status.code(), Some(0), "{}", transcript(&resumed));
+    assert_eq!(without_run(&resumed), without_run(&in_memory));
+    assert!(file_count(&checkpoint_folder) > killed_after);
+    // A check in memory continues from the same files.
+    let rerun = run_command(check_command(model, &["--resume", folder_name]));
+    assert_eq!(without_run(&rerun), without_run(&in_memory));
+}
+
+#[test]
+fn disk_needs_a_folder_and_complete_states() {
+    for (options, reason) in [
+        (&["--disk"][..], "required arguments were not provided"),
+        (
+            &["--disk", "--checkpoint", "nowhere", "--hash-compaction"],
+            "cannot be used with '--hash-compaction'",
+        ),
+        (
+            &["--disk", "--checkpoint", "nowhere", "--coverage"],
+            "cannot be used with '--coverage'",
+        ),
+    ] {
+        let output = run_command(check_command(&model("peterson_2.m"), options));
+        assert_eq!(output.status.code(), Some(2), "{}", transcript(&output));
+        let stderr = text(&output.stderr);
+        assert!(stderr.contains(reason), "{stderr}");
+    }
+}
+
 #[test]
 fn searches_and_components_have_separate_files() {
     let folder = tempfile::tempdir().expect("a temporary folder");

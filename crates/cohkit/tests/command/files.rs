@@ -148,6 +148,37 @@ fn checkpoints_on_a_full_disk_end_the_check() {
     assert!(message.contains("the disk is full"), "{message}");
 }
 
+/// The disk becomes full while states move there. With more room, the check continues from the last checkpoint.
+#[cfg(target_os = "linux")]
+#[test]
+fn check_with_states_on_a_full_disk_continues_later() {
+    if !require("mounts") {
+        return;
+    }
+    let full_disk = format!(
+        r#"
+        mount -t tmpfs -o size=1m none "$folder" && echo mounted >&2 || exit 99
+        check="$cohkit check {}/../../models/flash_4.m --disk --max-memory 4MB"
+        $check --checkpoint "$folder/kept" >&2; code=$?
+        mount -o remount,size=100m "$folder"
+        $check --resume "$folder/kept" >&2
+        exit $code"#,
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let Some((code, message, _base)) =
+        script(&["unshare", "--mount", "--map-root-user"], &full_disk)
+    else {
+        panic!("{}", missing("mounts"));
+    };
+    let Some((_, message)) = message.split_once("mounted\n") else {
+        panic!("{}", missing("mounts"));
+    };
+    assert_eq!(code, Some(4), "{message}");
+    assert!(message.contains("the disk is full"), "{message}");
+    assert!(message.contains("continues from here"), "{message}");
+    assert!(message.contains("flash_4: verified: "), "{message}");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn full_disk_is_reported_without_leftovers() {
