@@ -23,6 +23,7 @@ from cohkit.old_names import resolver
 from cohkit.pages import report
 from cohkit.player import play, play_many
 from cohkit.protocols import (
+    bridges,
     chart_svg,
     chart_text,
     check,
@@ -55,6 +56,7 @@ __all__ = [
     "TextError",
     "UnavailableError",
     "__version__",
+    "bridges",
     "chart_svg",
     "chart_text",
     "check",

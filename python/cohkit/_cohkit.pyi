@@ -15,6 +15,7 @@ __all__ = [
     "RefusedError",
     "Simulation",
     "__version__",
+    "bridges",
     "chart_svg",
     "chart_text",
     "check",
@@ -96,6 +97,9 @@ class Composition:
     def spaces(self) -> list[str]: ...
     @property
     def systems(self) -> list[str]: ...
+
+# Tables as JSON text like that of `cohkit table --json`.
+def bridges(composition: Composition) -> str: ...
 
 # True if the text is a composition, false if it is a protocol.
 def composes(text: str) -> bool: ...

@@ -466,6 +466,33 @@ def table(
     return types.Table.of(_ordered(load(result)))
 
 
+def bridges(composition: Composition | str | os.PathLike[str]) -> Records[types.BridgeTable]:
+    """Return the bridges of a composition as tables: each an outer cache together with the home over it.
+
+    Both levels of the composition's first system are explored together. A state has only the parts that its events and
+    messages depend on.
+
+    Args:
+        composition: a composition with levels, the path of its file, or the name of a shipped one.
+
+    Raises:
+        InputError: the composition has no levels, a property is violated, or the search is incomplete.
+
+    >>> import cohkit
+    >>> for bridge in cohkit.bridges("clusters"):
+    ...     print(bridge.inner, bridge.outer, len(bridge.rows))
+    cpu outer 178
+    gpu outer 43
+
+    """
+    executable = load_executable(composition)
+    if isinstance(executable, Protocol):
+        raise InputError(
+            f"{executable.file} is a protocol: a composition has bridges, and `cohkit.table` gives its rows"
+        )
+    return records(types.BridgeTable, load(call(executable.file, _cohkit.bridges, executable)))
+
+
 def _ordered(table: dict[str, object]) -> dict[str, object]:
     """Sort the cells of each row into reading order."""
     rows = cast("list[dict[str, object]]", table["rows"])

@@ -1,6 +1,6 @@
 //! Compositions: protocol files read together with the files that they use, and checked part by part.
 
-use crate::joint_exploration::{self, JointVerdict};
+use crate::joint_exploration::{self, JointOptions, JointVerdict};
 use crate::outcome::{ExitStatus, Failure};
 use crate::source::{diagnostics_failure, InputError, Source};
 use crate::{files, shipped};
@@ -140,17 +140,16 @@ impl CompositionSource {
         })
     }
 
-    /// Explores each pair of levels of a system together, up to `max_states` states (by default 20 million). Setting
-    /// `cancel` ends the exploration without a verdict.
+    /// Explores each pair of levels of a system together. Setting `cancel` ends the exploration without a verdict.
     pub fn levels<'c>(
         &'c self,
         system: &'c JointSystem,
-        max_states: Option<u64>,
+        options: JointOptions,
         cancel: &'c AtomicBool,
     ) -> impl Iterator<Item = JointVerdict> + 'c {
         let levels = self.composition.joined_levels().into_iter();
         levels.map(move |levels| {
-            joint_exploration::judge(&self.composition, system, &levels, max_states, cancel)
+            joint_exploration::judge(&self.composition, system, &levels, options, cancel)
         })
     }
 
@@ -158,10 +157,10 @@ impl CompositionSource {
     pub fn levels_json<'c>(
         &'c self,
         system: &'c JointSystem,
-        max_states: Option<u64>,
+        options: JointOptions,
         cancel: &'c AtomicBool,
     ) -> impl Iterator<Item = Value> + 'c {
-        let levels = self.levels(system, max_states, cancel);
+        let levels = self.levels(system, options, cancel);
         levels.map(|verdict| verdict.json(&self.path))
     }
 

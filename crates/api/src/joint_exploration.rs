@@ -29,14 +29,25 @@ pub struct JointVerdict {
     remotes: u16,
     /// Number of lines of the outer level.
     lines: u8,
-    /// Number of states found, up to symmetry.
+    /// Number of states found; up to symmetry, if states are identified that differ in the order of equal agents.
     pub states: usize,
+    /// True if states are identified that differ in the order of equal agents.
+    symmetric: bool,
     /// Number of transitions; `None` unless the search was complete.
     transitions: Option<u64>,
     /// Maximum number of steps from the initial state; `None` unless the search was complete.
     depth: Option<u64>,
     /// Result of the search.
     outcome: SearchOutcome,
+}
+
+/// Options of a joint exploration.
+#[derive(Clone, Copy, Debug)]
+pub struct JointOptions {
+    /// Maximum number of states, by default 20 million.
+    pub max_states: Option<u64>,
+    /// True to explore states once that differ in the order of equal agents.
+    pub symmetry: bool,
 }
 
 /// Outcome of a joint exploration.
@@ -63,13 +74,12 @@ pub(crate) fn name(composition: &Composition, levels: &JoinedLevels) -> String {
     format!("{} over {}", inner.join(", "), name(&levels.outer))
 }
 
-/// Explores all states of two levels of a system, up to `max_states` of them (by default [`DEFAULT_MAX_STATES`]). The
-/// verdict is undecided if a home cannot be constructed, at the limit, and if another thread sets `cancel`.
+/// Explores all states of two levels of a system, up to a limit (by default [`DEFAULT_MAX_STATES`]). The verdict is undecided if a home cannot be constructed, at the limit, and if another thread sets `cancel`.
 pub(crate) fn judge(
     composition: &Composition,
     system: &JointSystem,
     joined: &JoinedLevels,
-    max_states: Option<u64>,
+    options: JointOptions,
     cancel: &AtomicBool,
 ) -> JointVerdict {
     let outer_part = &system.parts[joined.outer];
@@ -81,12 +91,13 @@ pub(crate) fn judge(
         remotes: outer_part.remotes.total(),
         lines: outer_part.lines,
         states: 0,
+        symmetric: options.symmetry,
         transitions: None,
         depth: None,
         outcome: SearchOutcome::Verified,
     };
     let explored = with_levels(composition, system, joined, |levels| {
-        explore(levels, max_states, cancel, &mut verdict);
+        explore(levels, options, cancel, &mut verdict);
     });
     if explored.is_none() {
         verdict.outcome = SearchOutcome::Undecided("a home cannot be constructed".into());
@@ -122,15 +133,14 @@ pub(crate) fn with_levels<T>(
 /// Explores all states of two levels, and enters the result into the verdict.
 fn explore(
     levels: &Levels,
-    max_states: Option<u64>,
+    options: JointOptions,
     cancel: &AtomicBool,
     verdict: &mut JointVerdict,
 ) {
-    let max_states =
-        usize::try_from(max_states.unwrap_or(DEFAULT_MAX_STATES)).unwrap_or(usize::MAX);
+    let max_states = options.max_states.unwrap_or(DEFAULT_MAX_STATES);
     let search = Search {
-        max_rows: max_states,
-        symmetry: true,
+        max_rows: usize::try_from(max_states).unwrap_or(usize::MAX),
+        symmetry: options.symmetry,
     };
     let mut should_continue = || !cancel.load(Ordering::Relaxed);
     match explore_levels(levels, search, &mut should_continue) {
@@ -195,10 +205,10 @@ impl JointVerdict {
     /// Returns the verdict as text of one or more lines.
     pub fn text(&self) -> String {
         let (name, levels) = (&self.name, &self.levels);
-        let states = match self.states {
-            1 => "1 state up to symmetry".to_string(),
-            states => format!("{states} states up to symmetry"),
-        };
+        let mut states = counted(self.states as u64, "state");
+        if self.symmetric {
+            states += " up to symmetry";
+        }
         match (&self.outcome, self.transitions, self.depth) {
             (SearchOutcome::Verified, Some(transitions), Some(depth)) => format!(
                 "{name}: verified: {states} of {levels}, {transitions} transitions, depth {depth}\n"

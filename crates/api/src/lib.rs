@@ -57,7 +57,7 @@ pub use any_number::AnyNumberVerdict;
 pub use checkpoints::Checkpoints;
 pub use coverage::SystemCoverage;
 pub use guarantee::GuaranteeVerdict;
-pub use joint_exploration::JointVerdict;
+pub use joint_exploration::{JointOptions, JointVerdict};
 pub use outcome::{ExitStatus, Failure};
 pub use source::{diagnostics_json, platform_errors_json, InputError, Source};
 pub use starvation::StarvationVerdict;

@@ -5,9 +5,10 @@ use crate::interruptible::interruptible;
 use crate::{
     check_error, input_error, one_line_message, text_error, Protocol, SearchOptions, Verdicts,
 };
+use cohkit_api::bridge_table::tabulate_bridges;
 use cohkit_api::composition::{CompositionSource, LowerLevel, MachineProtocols, UsedFile};
 use cohkit_api::protocol_check::{judge, Systems};
-use cohkit_api::{diagnostics_json, InputError, Source};
+use cohkit_api::{diagnostics_json, InputError, JointOptions, Source};
 use cohkit_protocol::text;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -165,7 +166,11 @@ pub(crate) fn check_composition(
                     judge(source.clone(), &request, &mut verdicts)
                         .map_err(|error| Box::new((Some(source), error)))?;
                 }
-                let levels = source_files.levels_json(system, search_options.max_states, cancel);
+                let options = JointOptions {
+                    max_states: search_options.max_states,
+                    symmetry: search_options.symmetry,
+                };
+                let levels = source_files.levels_json(system, options, cancel);
                 verdicts.values.extend(levels);
             }
             Ok(Value::Array(verdicts.values).to_string())
@@ -177,6 +182,20 @@ pub(crate) fn check_composition(
             &error.failure(composition.source_files.path()),
         )),
     })
+}
+
+/// Returns the tables of a composition's bridges as JSON text like that of `cohkit table --json`.
+///
+/// # Errors
+/// The composition has no levels, a property is violated, the search is incomplete, or the user interrupts it.
+#[pyfunction]
+pub(crate) fn bridges(py: Python<'_>, composition: &Composition) -> PyResult<String> {
+    let source_files = Arc::clone(&composition.source_files);
+    let file = source_files.path().display().to_string();
+    let tables = interruptible(py, move |cancel| tabulate_bridges(&source_files, cancel))?;
+    let tables = tables.map_err(|failure| input_error(&one_line_message(&failure)))?;
+    let tables = tables.iter().map(|table| table.json(&file)).collect();
+    Ok(Value::Array(tables).to_string())
 }
 
 /// Returns true if the text is a composition, false if it is a protocol.

@@ -467,7 +467,7 @@ mod _cohkit {
         RefusedError,
     };
     #[pymodule_export]
-    use crate::composition::{check_composition, composes, Composition};
+    use crate::composition::{bridges, check_composition, composes, Composition};
     #[pymodule_export]
     use crate::exploration::Exploration;
     #[pymodule_export]

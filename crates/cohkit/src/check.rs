@@ -5,7 +5,7 @@ use crate::check_request::{
 };
 use crate::console::Console;
 use crate::export::Exports;
-use crate::options::Check;
+use crate::options::{Check, SymmetryOption};
 use crate::progress::SearchStatusLine;
 use crate::{deliver, graph, replay};
 use cohkit_api::any_number::AnyNumberVerdict;
@@ -19,7 +19,7 @@ use cohkit_api::protocol_check::{judge, Listener, Request, Systems};
 use cohkit_api::source::Source;
 use cohkit_api::starvation::StarvationVerdict;
 use cohkit_api::verdict::{outcome, Verdict};
-use cohkit_api::{explanation, files, model_check};
+use cohkit_api::{explanation, files, model_check, JointOptions};
 use cohkit_chart::Text;
 use cohkit_check::system::unshared_buffers;
 use cohkit_engine::model::Model;
@@ -333,7 +333,11 @@ impl Batch<'_> {
             for source in composition.parts(system) {
                 self.check(source, Systems::Declared, console)?;
             }
-            for levels in composition.levels(system, self.options.max_states, console.interrupted) {
+            let options = JointOptions {
+                max_states: self.options.max_states,
+                symmetry: self.options.symmetry != Some(SymmetryOption::Off),
+            };
+            for levels in composition.levels(system, options, console.interrupted) {
                 self.part_results
                     .push((levels.outcome(), levels.states as u128));
                 let (json, text) = (|| levels.json(composition.path()), || levels.text());

@@ -48,6 +48,9 @@ from cohkit.types.plays import (
 )
 from cohkit.types.protocols import (
     Action,
+    BridgeRow,
+    BridgeState,
+    BridgeTable,
     Construction,
     Diagnostic,
     Fault,
@@ -90,6 +93,9 @@ __all__ = [
     "AnyNumberVerdict",
     "Bottleneck",
     "BouncingLine",
+    "BridgeRow",
+    "BridgeState",
+    "BridgeTable",
     "Construction",
     "Counterexample",
     "Coverage",

@@ -130,6 +130,58 @@ class Row(Record):
     line: int
 
 
+class BridgeState(Record):
+    """State of a bridge.
+
+    Attributes:
+        cache: state of the outer cache.
+        home: state of the inner home.
+        recall: recall of the line from the inner caches that is in progress; empty if there is none.
+
+    """
+
+    cache: str
+    home: str
+    recall: str
+
+
+class BridgeRow(Record):
+    """Reaction of a bridge to an event.
+
+    Attributes:
+        state: state before.
+        event: message or operation, after the name of its protocol and a colon.
+        sends: messages that are sent, each after the name of its protocol and a colon.
+        next: state after.
+
+    """
+
+    state: BridgeState
+    event: str
+    sends: list[str]
+    next: BridgeState
+
+
+class BridgeTable(Record):
+    """An outer cache together with the inner home over it.
+
+    Attributes:
+        protocol: name of the composition.
+        system: name of the explored system.
+        inner: name of the inner protocol in the composition.
+        outer: name of the outer protocol.
+        rows: the rows, by state.
+
+    """
+
+    protocol: str
+    system: str
+    inner: str
+    outer: str
+    rows: Records[BridgeRow]
+    run: dict[str, Any]
+
+
 class Table(Record):
     """The controller of an agent. `initial` maps the name of each agent in charts to its initial state.
 

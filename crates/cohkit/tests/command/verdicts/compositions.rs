@@ -83,6 +83,39 @@ fn two_levels_are_judged_together() {
     assert!(steps.is_some_and(|steps| steps.len() > 2), "{joint}");
 }
 
+/// `--symmetry off` applies to the exploration of two levels together too: both clusters are told apart.
+#[test]
+fn levels_are_explored_without_symmetry() {
+    let protocols = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for name in ["mesi.coh", "mesi-l1.coh"] {
+        fs::copy(protocols.join(name), folder.path().join(name)).expect("the file can be copied");
+    }
+    let text = fs::read_to_string(protocols.join("two-level.coh")).expect("the file can be read");
+    let start = text.find("\nsystem ").expect("a system");
+    let small = "\nsystem small { outer.home 1; l2 2 { inner.l1 1 }; outer.lines 1 }\n";
+    let file = folder.path().join("two-level.coh");
+    fs::write(&file, [&text[..start], small].concat()).expect("the file can be written");
+    let joint = |options: &[&str]| {
+        let output = cohkit(["check", "--json"])
+            .arg(&file)
+            .args(options)
+            .output()
+            .expect("the command starts");
+        let verdicts: Vec<serde_json::Value> =
+            serde_json::from_slice(&output.stdout).expect("the command prints JSON");
+        let last = verdicts.last().expect("a verdict").clone();
+        assert_eq!(last["outcome"], "verified", "{last}");
+        last["states"].as_u64().expect("a number")
+    };
+    let (orbits, states) = (joint(&[]), joint(&["--symmetry", "off"]));
+    // Most states differ from the one with both clusters exchanged.
+    assert!(
+        states > orbits * 19 / 10 && states <= 2 * orbits,
+        "{orbits} {states}"
+    );
+}
+
 #[test]
 fn clusters_of_different_protocols_are_judged_together() {
     let clusters = shipped_protocol("clusters.coh").display().to_string();
