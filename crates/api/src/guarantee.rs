@@ -83,6 +83,15 @@ fn state_limit(states: Option<u64>) -> Option<usize> {
     states.map(|states| states.try_into().unwrap_or(usize::MAX))
 }
 
+/// Name of the verdict in place of a system's: that of the part, too, in a composition.
+fn system_name(source: &Source) -> String {
+    match &source.protocol.systems[..] {
+        // Only parts of a composition's systems have names of two words.
+        [part] if part.name.contains('.') => format!("{} programs", part.name),
+        _ => "programs".to_string(),
+    }
+}
+
 impl GuaranteeVerdict {
     /// Runs bursts of stores with other parameters, unless a violation was found or the run was interrupted.
     pub(crate) fn judge_with_sizes(
@@ -156,7 +165,7 @@ impl GuaranteeVerdict {
     pub fn text(&self, source: &Source, charts: &Text) -> String {
         let (name, model) = (&source.protocol.name, self.report.model);
         let programs = counted(self.report.programs.len() as u64, "program");
-        let mut text = format!("{name} programs: ");
+        let mut text = format!("{name} {}: ", system_name(source));
         let _ = match &self.report.verdict {
             ConformanceVerdict::Holds => {
                 let states = counted(self.report.states as u64, "state");
@@ -269,7 +278,7 @@ impl GuaranteeVerdict {
         });
         json!({
             "protocol": source.protocol.name,
-            "system": "programs",
+            "system": system_name(source),
             "remotes": self.report.threads,
             "lines": null,
             "outcome": outcome,
