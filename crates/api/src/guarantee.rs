@@ -85,9 +85,9 @@ fn state_limit(states: Option<u64>) -> Option<usize> {
 
 /// Name of the verdict in place of a system's: that of the part, too, in a composition.
 fn system_name(source: &Source) -> String {
-    match &source.protocol.systems[..] {
-        // Only parts of a composition's systems have names of two words.
-        [part] if part.name.contains('.') => format!("{} programs", part.name),
+    match source.protocol.systems.first() {
+        // Only parts of a composition's systems have a dot in their names.
+        Some(part) if part.name.contains('.') => format!("{} programs", part.name),
         _ => "programs".to_string(),
     }
 }

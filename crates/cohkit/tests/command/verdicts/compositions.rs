@@ -122,19 +122,19 @@ fn clusters_of_different_protocols_are_judged_together() {
     check(
         &["check", &clusters],
         expect![[r#"
-        exit code 0
-        clusters joint.outer: verified: 497 states up to symmetry, 1176 transitions, depth 22
-          note: 2 remotes and 2 lines together were not judged: the search reached its limit; declare a system of this size to search it completely
-        clusters joint.cpu: verified: 465 states, 1263 transitions, depth 19
-        clusters joint.gpu: verified: 13 states, 38 transitions, depth 3
-        clusters joint.gpu_widened: verified: 169 states, 819 transitions, depth 6
-          note: added to the systems of the specification: rows that change every line join lines, and no system has two lines for each home
-        clusters joint.gpu programs: verified: release consistency in 513 programs of at most 3 threads and 4 accesses per thread, 1 home, 513 placements, 2072227 states
-          not covered: more than 1 line evicted spontaneously (`cohkit litmus --max-spontaneous-evictions N`)
-          not covered: stores that are acknowledged by the home (`cohkit litmus --store-variants all`)
-        clusters joint: verified: 73717 states up to symmetry of cpu, gpu over outer, 403604 transitions, depth 49
-        clusters: channels share no buffers: deadlocks of messages that wait for each other in a shared buffer are not covered
-    "#]],
+            exit code 0
+            clusters joint.outer: verified: 497 states up to symmetry, 1176 transitions, depth 22
+              note: 2 remotes and 2 lines together were not judged: the search reached its limit; declare a system of this size to search it completely
+            clusters joint.cpu: verified: 465 states, 1263 transitions, depth 19
+            clusters joint.gpu: verified: 13 states, 38 transitions, depth 3
+            clusters joint.gpu_widened: verified: 169 states, 819 transitions, depth 6
+              note: added to the systems of the specification: rows that change every line join lines, and no system has two lines for each home
+            clusters joint.gpu programs: verified: release consistency in 513 programs of at most 3 threads and 4 accesses per thread, 1 home, 513 placements, 2072227 states
+              not covered: more than 1 line evicted spontaneously (`cohkit litmus --max-spontaneous-evictions N`)
+              not covered: stores that are acknowledged by the home (`cohkit litmus --store-variants all`)
+            clusters joint: verified: 73717 states up to symmetry of cpu, gpu over outer, 403604 transitions, depth 49
+            clusters: channels share no buffers: deadlocks of messages that wait for each other in a shared buffer are not covered
+        "#]],
     );
     // Limits of compositions, each with its help.
     let folder = tempfile::tempdir().expect("a temporary folder");
