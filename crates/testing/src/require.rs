@@ -6,7 +6,7 @@ use std::path::Path;
 
 use cohkit_rtl::tools::{Program, Tool, TOOLS};
 
-/// Mount namespaces, which only tests need.
+/// Mount namespaces. Only tests need this tool and the next one.
 const MOUNTS: Tool = Tool {
     name: "mounts",
     description: "a machine that gives its users mount namespaces",
@@ -27,9 +27,30 @@ const MOUNTS: Tool = Tool {
     enables: "",
 };
 
+/// CMake and a C++ compiler, with which a test builds DRAMsim3.
+const CMAKE: Tool = Tool {
+    name: "cmake",
+    description: "CMake and a C++ compiler",
+    programs: &[
+        Program {
+            names: &["cmake"],
+            arguments: &["--version"],
+            oldest: (3, 0),
+        },
+        Program {
+            names: &["c++", "g++", "clang++"],
+            arguments: &["--version"],
+            oldest: (0, 0),
+        },
+    ],
+    modules: &[],
+    installed_by: "the Debian packages `cmake` and `g++`",
+    enables: "",
+};
+
 /// All tools that tests may need.
 fn all_tools() -> impl Iterator<Item = &'static Tool> {
-    TOOLS.iter().chain([&MOUNTS])
+    TOOLS.iter().chain([&MOUNTS, &CMAKE])
 }
 
 /// Returns the tool of this name; panics for an unknown one.
