@@ -35,7 +35,7 @@ class SearchOptions(TypedDict, total=False):
         resume: folder with checkpoints to continue from, and to write to.
         checkpoint_every_seconds: seconds between checkpoints, 30 by default.
         disk: keep most states in the folder of `checkpoint` or `resume` instead of in memory. The verdicts do not
-            depend on it.
+            depend on it, except for progress, which is judged in memory.
 
     """
 

@@ -9,7 +9,7 @@ use crate::folder_lock::Lock;
 use crate::outcome::{ExitStatus, Failure};
 use cohkit_engine::search::{CheckpointError, CheckpointErrorKind, CheckpointSink, ReadAt};
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -210,8 +210,8 @@ impl SearchCheckpoints<'_> {
                 "the checkpoint is damaged\n  help: delete it and all later ones to continue from the one before"
             }
             CheckpointErrorKind::Unreadable(error) if error.kind() == ErrorKind::NotFound => {
-                "is missing, but later checkpoints exist\n  \
-                 help: restore it, or delete the later ones to continue from the one before"
+                "is missing, but the search needs it\n  \
+                 help: restore it, or delete later ones, if there are any, to continue from the one before"
             }
             CheckpointErrorKind::Unreadable(error) => return read_failure(&path, error),
             CheckpointErrorKind::CannotStore(error) => {
@@ -270,32 +270,20 @@ impl CheckpointSink for SearchCheckpoints<'_> {
     }
 
     fn open(&self, component: usize, number: u64) -> io::Result<Box<dyn ReadAt>> {
-        let file = File::open(self.path(component, number))?;
-        Ok(Box::new(OpenCheckpoint(file)))
+        let path = self.path(component, number);
+        File::open(&path)?;
+        Ok(Box::new(CheckpointFile(path)))
     }
 }
 
-/// A checkpoint file that states are read from.
-struct OpenCheckpoint(File);
+/// A checkpoint file that states are read from. It is opened for each read of many states, since a long search has more
+/// checkpoints than a process may have open files.
+struct CheckpointFile(PathBuf);
 
-#[cfg(unix)]
-impl ReadAt for OpenCheckpoint {
+impl ReadAt for CheckpointFile {
     fn read_at(&self, position: u64, bytes: &mut [u8]) -> io::Result<()> {
-        std::os::unix::fs::FileExt::read_exact_at(&self.0, bytes, position)
-    }
-}
-
-#[cfg(windows)]
-impl ReadAt for OpenCheckpoint {
-    fn read_at(&self, mut position: u64, mut bytes: &mut [u8]) -> io::Result<()> {
-        while !bytes.is_empty() {
-            let count = std::os::windows::fs::FileExt::seek_read(&self.0, bytes, position)?;
-            if count == 0 {
-                return Err(ErrorKind::UnexpectedEof.into());
-            }
-            position += count as u64;
-            bytes = &mut bytes[count..];
-        }
-        Ok(())
+        let mut file = File::open(&self.0)?;
+        file.seek(SeekFrom::Start(position))?;
+        file.read_exact(bytes)
     }
 }

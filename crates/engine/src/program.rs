@@ -512,6 +512,19 @@ impl Field {
     }
 }
 
+#[cfg(test)]
+impl Packing {
+    /// Packing of states of this length, without fields.
+    pub fn of_bytes(bytes: usize) -> Packing {
+        Packing {
+            fields: Vec::new(),
+            of_slot: Vec::new(),
+            words: bytes.div_ceil(8),
+            bytes,
+        }
+    }
+}
+
 impl Packing {
     /// Packs the given slots, in their order. No field crosses a word boundary.
     pub fn new(program: &Program, slots: impl Iterator<Item = Cell>) -> Packing {

@@ -121,9 +121,9 @@ pub(crate) struct Check {
 
     /// Keep most states in the folder of `--checkpoint` or `--resume` instead of in memory, for systems that take too
     /// much of it. An eighth of `--max-memory` holds states; the table of all states and the check of duplicates take
-    /// the rest, about 13 bytes for each state. The result is the same. Checkpoints are written when states move to
-    /// the disk, instead of periodically.
-    #[arg(long, requires = "kept", conflicts_with_all = ["hash_compaction", "coverage"])]
+    /// the rest, about 13 bytes for each state. The result is that of a check in memory, except that progress of single
+    /// accesses is always judged in memory. Checkpoints are also written when states move to the disk.
+    #[arg(long, requires = "kept", conflicts_with_all = ["hash_compaction", "coverage", "graph"])]
     pub disk: bool,
 
     /// Seconds between checkpoints.

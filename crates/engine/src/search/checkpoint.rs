@@ -9,7 +9,10 @@
 
 use super::Search;
 use crate::program::{LoopOrders, Program, Properties};
-use crate::store::{hash, ReadAt, ReadError, Segment, Store, MAX_STATES};
+use crate::store::{
+    block_checksum, hash, states_per_block, ReadAt, ReadError, Segment, Store, MAX_STATES,
+};
+use crate::threads::Team;
 use crate::view::View;
 use std::fmt::Write;
 use std::io::{self, Read};
@@ -362,13 +365,29 @@ impl<'a> Checkpoints<'a> {
         }
     }
 
-    /// Forgets what has been stored and loaded, so that the search can be resumed again.
-    pub fn rewind(&mut self) {
-        self.number = 0;
+    /// True if a checkpoint is due.
+    pub fn is_due(&self) -> bool {
+        self.checkpoint_sink.is_due()
+    }
+
+    /// Forgets what has been stored and loaded, so that the search can be resumed again. Returns the number of the next
+    /// checkpoint.
+    pub fn rewind(&mut self) -> u64 {
         self.last = Header {
             model: self.last.model,
             ..Header::default()
         };
+        std::mem::take(&mut self.number)
+    }
+
+    /// Fails unless all checkpoints up to this number have been loaded.
+    pub fn require(&self, number: Option<u64>) -> Result<(), CheckpointError> {
+        match number == Some(self.number) {
+            true => Ok(()),
+            false => Err(self.checkpoint_error(CheckpointErrorKind::Unreadable(
+                io::ErrorKind::NotFound.into(),
+            ))),
+        }
     }
 
     /// Error of a checkpoint that states are read from.
@@ -376,17 +395,23 @@ impl<'a> Checkpoints<'a> {
         CheckpointError {
             component: self.component,
             number: error.checkpoint,
-            kind: CheckpointErrorKind::Unreadable(error.error),
+            kind: match error.error {
+                Some(error) => CheckpointErrorKind::Unreadable(error),
+                None => CheckpointErrorKind::Damaged,
+            },
         }
     }
 
-    /// Lets a store read states from a checkpoint, which follows `before`.
-    fn open_for(&self, store: &mut Store, before: &Header, header: &Header) -> io::Result<()> {
+    /// Lets a store read states from the next checkpoint, which follows the last one and is stored. Checksums of its blocks
+    /// are added later.
+    fn open_for(&self, store: &mut Store, header: &Header) -> Result<(), CheckpointErrorKind> {
+        let contents = self.checkpoint_sink.open(self.component, self.number);
         store.states.add_segment(Segment {
-            checkpoint: header.number,
-            states: before.states as usize..header.states as usize,
+            checkpoint: self.number,
+            states: self.last.states as usize..header.states as usize,
             position: HEADER_BYTES as u64,
-            contents: self.checkpoint_sink.open(self.component, header.number)?,
+            contents: contents.map_err(CheckpointErrorKind::Unreadable)?,
+            checksums: Vec::new(),
         });
         Ok(())
     }
@@ -405,11 +430,8 @@ impl Search<'_> {
     /// Stores a checkpoint if one is due.
     pub(super) fn save_checkpoint_if_due(&mut self) -> Result<(), CheckpointError> {
         match &self.checkpoints {
-            // With states on disk, assumptions may be unconfirmed; checkpoints are written when further states follow.
-            Some(checkpoints)
-                if checkpoints.checkpoint_sink.is_due()
-                    && self.store.states.count_on_disk() == 0 =>
-            {
+            // With states on disk, assumptions must be confirmed first.
+            Some(checkpoints) if checkpoints.is_due() && self.resident_limit().is_none() => {
                 self.save_checkpoint()
             }
             _ => Ok(()),
@@ -457,10 +479,17 @@ impl Search<'_> {
             })?;
         if self.options.max_resident.is_some() {
             checkpoints
-                .open_for(&mut self.store, &last, &header)
-                .map_err(|error| {
-                    checkpoints.checkpoint_error(CheckpointErrorKind::Unreadable(error))
-                })?;
+                .open_for(&mut self.store, &header)
+                .map_err(|kind| checkpoints.checkpoint_error(kind))?;
+            let states = &mut self.store.states;
+            let block_bytes = states_per_block(states.stride()) * states.stride();
+            let blocks = states
+                .bytes_from(last.states as usize)
+                .chunks(block_bytes.max(1));
+            let checksums: Vec<u64> = blocks.map(block_checksum).collect();
+            for checksum in checksums {
+                states.add_checksum(checksum);
+            }
         }
         checkpoints.last = header;
         checkpoints.number += 1;
@@ -481,18 +510,17 @@ impl Search<'_> {
             else {
                 break;
             };
-            let header = self
-                .restore(&mut *reader, length, &checkpoints.last, checkpoints.number)
+            // The states are all different, so each with an equal signature is read.
+            self.store.states.read_every_state(true);
+            checkpoints.last = self
+                .restore(&mut *reader, length, &checkpoints)
                 .map_err(|kind| checkpoints.checkpoint_error(kind))?;
-            if self.options.max_resident.is_some() {
-                checkpoints
-                    .open_for(&mut self.store, &checkpoints.last, &header)
-                    .map_err(|error| checkpoints.checkpoint_error(unreadable(error)))?;
-                self.drop_excess_states(header.states as usize);
+            if let Some(error) = self.store.states.take_read_error() {
+                return Err(checkpoints.read_error(error));
             }
-            checkpoints.last = header;
             checkpoints.number += 1;
         }
+        self.store.states.read_every_state(false);
         let (last_header, has_checkpoint) = (checkpoints.last, checkpoints.number > 0);
         self.transitions = last_header.transitions;
         self.frontier.depth = last_header.depth;
@@ -511,10 +539,10 @@ impl Search<'_> {
         &mut self,
         reader: &mut dyn Read,
         length: u64,
-        last: &Header,
-        number: u64,
+        checkpoints: &Checkpoints,
     ) -> Result<Header, CheckpointErrorKind> {
         use CheckpointErrorKind::{Damaged, Format, OtherModel, Unreadable};
+        let (last, number) = (&checkpoints.last, checkpoints.number);
         let mut header_bytes = [0; HEADER_BYTES];
         if length < HEADER_BYTES as u64 {
             return Err(Format);
@@ -537,17 +565,41 @@ impl Search<'_> {
         if length != HEADER_BYTES as u64 + states as u64 + bits {
             return Err(Damaged);
         }
-        let mut contents = vec![0; states];
-        reader.read_exact(&mut contents).map_err(read_error)?;
+        if self.options.max_resident.is_some() {
+            checkpoints.open_for(&mut self.store, &header)?;
+        }
+        self.store.reserve(count, &Team::SINGLE_THREAD);
+        let stride = self.view.packing.bytes;
+        if stride == 0 && !self.enter_all(&[], count) {
+            return Err(Damaged);
+        }
+        let block_bytes = states_per_block(stride) * stride;
+        let mut contents = hash(&[0, states as u64]);
+        let mut block = vec![0; block_bytes.min(states)];
+        let mut remaining = states;
+        while remaining > 0 {
+            block.truncate(remaining);
+            remaining -= block.len();
+            reader.read_exact(&mut block).map_err(read_error)?;
+            // A block has whole words, but for the last one.
+            contents = words(&block).fold(contents, |sum, word| hash(&[sum, word]));
+            if !self.enter_all(&block, block.len() / stride) {
+                return Err(Damaged);
+            }
+            if self.options.max_resident.is_some() {
+                self.store.states.add_checksum(block_checksum(&block));
+                self.drop_excess_states(self.store.len());
+            }
+        }
         let mut parents = vec![0; bits as usize];
         reader.read_exact(&mut parents).map_err(read_error)?;
-        if checksum(checksum(0, &contents), &parents) != header.contents {
+        if checksum(contents, &parents) != header.contents {
             return Err(Damaged);
         }
         let parents: Vec<u64> = words(&parents).collect();
         let (old_bits, new_bits) = (last.bits as usize, header.bits as usize);
         let is_valid = (self.store.parents).restore(old_bits, &parents, new_bits, header.states);
-        match is_valid && self.enter_all(&contents, count) {
+        match is_valid {
             true => Ok(header),
             false => Err(Damaged),
         }

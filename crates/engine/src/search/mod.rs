@@ -11,8 +11,8 @@ mod batch;
 mod candidates;
 mod checkpoint;
 mod covers;
+mod disk_states;
 mod frontier;
-mod larger_than_memory;
 mod machine_code;
 mod options;
 mod parallel;
@@ -148,7 +148,6 @@ pub(crate) fn search(
         machine_code: MachineCode::default(),
         parallel_expansion: None,
         workspace: Workspace::default(),
-        careful_until: 0,
     };
     search_state.prepare_store();
     let verdict = search_state.explore()?;
@@ -161,7 +160,7 @@ pub(crate) fn search(
         states: search_state.store.len() as u64,
         transitions: search_state.transitions,
         depth: search_state.frontier.depth,
-        memory: search_state.store.resident_memory(),
+        memory: search_state.resident_memory(),
         deadlocks,
     })
 }
@@ -233,8 +232,6 @@ struct Search<'a> {
     parallel_expansion: Option<ParallelExpansion>,
     /// Reusable buffers of the expansion with one thread.
     workspace: Workspace,
-    /// Number of states up to which states are compared with those on disk at once, since an assumption was wrong.
-    careful_until: usize,
 }
 
 impl Search<'_> {
@@ -384,6 +381,7 @@ impl Search<'_> {
         let successors = self.transitions / self.frontier.next.max(1) as u64 + 1;
         STRETCH
             .min((8 * STRETCH as u64 / successors) as usize)
+            .min(self.parents_within_budget(successors))
             .max(64)
     }
 
@@ -395,7 +393,7 @@ impl Search<'_> {
         let full = self
             .options
             .max_memory
-            .is_some_and(|max| self.store.resident_memory() > max);
+            .is_some_and(|max| self.resident_memory() > max);
         full.then_some(Reason::MaxMemory)
     }
 
@@ -433,7 +431,7 @@ impl Search<'_> {
                 Phase::Explore => self.frontier.states_ahead(),
                 _ => Some(queue),
             },
-            memory: self.store.memory(),
+            memory: self.resident_memory(),
             rate: self.reporter.rate(states),
         });
     }

@@ -174,7 +174,7 @@ impl Search<'_> {
 
     /// True if this many bytes in addition to the states exceed the memory limit.
     fn exceeds_memory_limit(&self, bytes: u64) -> bool {
-        let memory = self.store.resident_memory() + bytes;
+        let memory = self.resident_memory() + bytes;
         self.options.max_memory.is_some_and(|max| memory > max)
     }
 
@@ -424,6 +424,18 @@ impl Search<'_> {
         }
     }
 
+    /// True if all successors by these rules are stored. Without the spontaneous rules, rules of a larger priority value
+    /// may fire, and lead to states that are not stored.
+    fn stores_successors(&self, selection: RuleSelection) -> bool {
+        let rules = &self.view.rules;
+        let mut priorities = rules
+            .iter()
+            .map(|&rule| self.program.rules[rule as usize].priority);
+        let first = priorities.next();
+        matches!(selection, RuleSelection::All)
+            || priorities.all(|priority| Some(priority) == first)
+    }
+
     /// As [`Search::visit_moves`], for one state and by the interpreter.
     fn visit_moves_interpreted(
         &self,
@@ -433,9 +445,11 @@ impl Search<'_> {
         visit: &mut dyn FnMut(usize, &[u32]),
     ) {
         worker.load(&self.store, state);
+        let are_stored = self.stores_successors(selection);
         let mut targets = Vec::new();
         let _ = worker.expand(selection, |worker, _| {
-            targets.extend(self.store.find(hash(&worker.child), &worker.child));
+            let hash = hash(&worker.child);
+            targets.extend(self.store.find(hash, &worker.child, are_stored));
             Ok(())
         });
         visit(state, &targets);
@@ -452,7 +466,10 @@ impl Search<'_> {
     ) {
         let words = word_count::<W>(self.view.packing.words);
         let mut parent = [0; W];
-        let mut batch = SuccessorBatch::<W>::default();
+        let mut batch = SuccessorBatch::<W> {
+            are_stored: self.stores_successors(selection),
+            ..SuccessorBatch::default()
+        };
         for &state in states {
             let state = state as usize;
             self.store
@@ -490,6 +507,8 @@ struct SuccessorBatch<const W: usize> {
     children: Vec<([u64; W], u64)>,
     /// Expanded states, each with the end of its successors in `children`.
     parents: Vec<(usize, usize)>,
+    /// True if all successors are known to be stored.
+    are_stored: bool,
     /// Reusable buffer: numbers of the successors of one state.
     targets: Vec<u32>,
 }
@@ -506,11 +525,9 @@ impl<const W: usize> SuccessorBatch<W> {
         let mut children_start = 0;
         for (state, end) in self.parents.drain(..) {
             self.targets.clear();
-            // Without the spontaneous rules, rules of a larger priority value may fire, and lead to states that are
-            // not stored.
             let stored_children = self.children[children_start..end]
                 .iter()
-                .filter_map(|(child, hash)| store.find(*hash, &child[..words]));
+                .filter_map(|(child, hash)| store.find(*hash, &child[..words], self.are_stored));
             self.targets.extend(stored_children);
             visit(state, &self.targets);
             children_start = end;

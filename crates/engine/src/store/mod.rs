@@ -16,7 +16,9 @@ use crate::threads::Team;
 use cohkit_base::memory::prefetch;
 use disk::Disk;
 pub use disk::ReadAt;
-pub(crate) use disk::{ReadError, Segment};
+pub(crate) use disk::{
+    block_checksum, states_per_block, ReadError, Segment, ASSUMPTION_BYTES, SIGNATURE_BYTES,
+};
 pub(crate) use parent_map::ParentMap;
 pub use signature::omission_bound;
 pub(crate) use table::{hash, ClaimResult, EntryPosition, StateHashes, Table, CANDIDATE};
@@ -276,12 +278,11 @@ impl States {
 impl StateHashes for States {
     #[inline(always)]
     fn prefetch(&self, state: u32) {
-        let offset = (state as usize).wrapping_sub(self.base);
-        prefetch(
-            self.bytes
-                .as_ptr()
-                .wrapping_add(offset.wrapping_mul(self.stride)),
-        );
+        match ((state as usize).checked_sub(self.base), &self.disk) {
+            (Some(place), _) => prefetch(self.bytes.as_ptr().wrapping_add(place * self.stride)),
+            (None, Some(disk)) => prefetch(disk.signatures.as_ptr().wrapping_add(state as usize)),
+            (None, None) => {}
+        }
     }
 
     #[inline(always)]
@@ -386,10 +387,17 @@ impl Store {
         states + unexpanded + self.table.memory() + self.parents.memory()
     }
 
-    /// As [`Store::memory`], without the states on disk, and with what these take in memory.
-    pub fn resident_memory(&self) -> u64 {
-        let on_disk = (self.states.base * self.states.stride) as u64;
-        self.memory() - on_disk + self.states.disk_memory()
+    /// As [`Store::memory`], if at most `resident_limit` bytes of states are in memory: with the signatures of all states
+    /// and as many bytes for unconfirmed assumptions. Depends only on the states.
+    pub fn resident_memory(&self, resident_limit: Option<u64>) -> u64 {
+        let states = self.states.bytes_of_all();
+        match resident_limit {
+            Some(limit) if states > limit => {
+                let signatures = (SIGNATURE_BYTES * self.states.count) as u64;
+                self.memory() - states + 2 * limit + signatures
+            }
+            _ => self.memory(),
+        }
     }
 
     /// Reads a complete state into `words`.
@@ -409,33 +417,42 @@ impl Store {
         }
     }
 
-    /// Number of a stored state. Requires complete states.
+    /// Number of a state, if it is stored. Requires complete states. With `is_stored`, the state is known to be stored, so
+    /// that the only one on disk with its signature need not be read.
     #[inline(always)]
-    pub fn find(&self, hash: u64, words: &[u64]) -> Option<u32> {
+    pub fn find(&self, hash: u64, words: &[u64], is_stored: bool) -> Option<u32> {
         if self.states.base > 0 {
-            return self.find_with_disk(hash, words);
+            return self.find_with_disk(hash, words, is_stored);
         }
         let is_equal = |state| self.states.equals::<FullStates>(state as usize, words);
         self.table.find(hash, is_equal).ok()
     }
 
-    /// As [`Store::find`], if some states are on disk: reads them only if several could be the state.
+    /// As [`Store::find`], if some states are on disk.
     #[cold]
-    fn find_with_disk(&self, hash: u64, words: &[u64]) -> Option<u32> {
-        let mut similar = Vec::new();
+    fn find_with_disk(&self, hash: u64, words: &[u64], is_stored: bool) -> Option<u32> {
+        let states = &self.states;
+        let (mut similar, mut count) = (0, 0);
         let in_memory = self.table.find(hash, |state| {
-            let is_on_disk = (state as usize) < self.states.base;
-            if is_on_disk && self.states.resembles(state as usize, words) {
-                similar.push(state);
+            if state as usize >= states.base {
+                return states.equals::<FullStates>(state as usize, words);
             }
-            !is_on_disk && self.states.equals::<FullStates>(state as usize, words)
+            if states.resembles(state as usize, words) {
+                (similar, count) = (state, count + 1);
+            }
+            false
         });
-        match (in_memory, &similar[..]) {
+        match (in_memory, count) {
             (Ok(state), _) => Some(state),
-            (Err(_), [state]) => Some(*state),
-            _ => similar
-                .into_iter()
-                .find(|&state| self.states.is_on_disk_as(state as usize, words)),
+            (Err(_), 0) => None,
+            (Err(_), 1) if is_stored => Some(similar),
+            _ => (self.table)
+                .find(hash, |state| {
+                    (state as usize) < states.base
+                        && states.resembles(state as usize, words)
+                        && states.is_on_disk_as(state as usize, words)
+                })
+                .ok(),
         }
     }
 

@@ -33,9 +33,12 @@ struct MemorySink {
     interrupt: AtomicBool,
     /// True if no checkpoint can be stored.
     is_full: bool,
-    /// True if no checkpoint can be opened, and if opened ones have lost their second half.
+    /// True if no checkpoint can be opened.
     is_unreadable: bool,
+    /// True if opened checkpoints have lost their second half.
     is_cut: bool,
+    /// Number of stored checkpoints from which on none can be opened; 0 for no such number.
+    kept_files: usize,
 }
 
 impl CheckpointSink for MemorySink {
@@ -68,7 +71,8 @@ impl CheckpointSink for MemorySink {
     }
 
     fn open(&self, component: usize, number: u64) -> io::Result<Box<dyn ReadAt>> {
-        if self.is_unreadable {
+        let count = self.files.lock().unwrap().len();
+        if self.is_unreadable || self.kept_files > 0 && count > self.kept_files {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         match self.files.lock().unwrap().get(&(component, number)) {
@@ -207,14 +211,8 @@ fn resumed_search_gives_the_same_report() {
     ];
     for (model, options, min_interruptions) in cases {
         let uninterrupted = check(&model, &options).unwrap();
-        // Pieces, and bytes of states in memory: with 5000, most states are on disk.
-        for (stretches, max_resident) in [
-            (1, None),
-            (2, None),
-            (7, None),
-            (1, Some(5000)),
-            (7, Some(5000)),
-        ] {
+        // Stretches per piece, and bytes of states in memory.
+        for (stretches, max_resident) in [(1, None), (2, None), (7, None), (7, Some(100_000))] {
             // With states on disk, a search goes further within the same memory.
             if max_resident.is_some() && options.max_memory.is_some() {
                 continue;
@@ -224,9 +222,6 @@ fn resumed_search_gives_the_same_report() {
                 ..options
             };
             let (report, interruptions) = check_in_pieces(&model, &options, stretches);
-            if max_resident.is_some() {
-                assert!(report.memory <= uninterrupted.memory);
-            }
             let memory = match max_resident {
                 Some(_) => uninterrupted.memory,
                 None => report.memory,
@@ -363,18 +358,101 @@ fn states_on_disk_give_the_same_report() {
                 ..Options::default()
             };
             let report = check(&model, &options).unwrap();
-            let memory = report.memory;
-            let report = Report {
-                memory: in_memory.memory,
-                ..report
-            };
+            let memory = in_memory.memory;
+            let report = Report { memory, ..report };
             assert_eq!(report, in_memory, "{} {threads} {engine:?}", model.name);
             let stored = sink.files.into_inner().unwrap();
             // Checkpoints of a large search are written because memory is full.
             if report.components.iter().any(|&states| states > 5000) {
                 assert!(stored.len() > 4, "{}", model.name);
-                assert!(memory < in_memory.memory, "{}: {memory}", model.name);
             }
+        }
+    }
+}
+
+/// The limit on memory stops a search with states on disk at the same state on any number of threads, and after
+/// interruptions.
+#[test]
+fn memory_limit_with_states_on_disk_is_independent_of_threads() {
+    let model = models::peterson(5);
+    let options = Options {
+        max_memory: Some(700_000),
+        max_resident: Some(20_000),
+        ..Options::default()
+    };
+    let run = |threads| {
+        let sink = memory_sink(Files::new(), 10_000, 0);
+        let options = Options {
+            threads,
+            checkpoint_sink: Some(&sink),
+            ..options
+        };
+        check(&model, &options).unwrap()
+    };
+    let expected = run(1);
+    let reason = Reason::MaxMemory;
+    assert_eq!(expected.outcome, Outcome::Undecided { reason });
+    let in_memory = Options {
+        max_resident: None,
+        ..options
+    };
+    assert!(expected.states > check(&model, &in_memory).unwrap().states);
+    for threads in [2, 4] {
+        assert_eq!(run(threads), expected, "{threads} threads");
+    }
+    let (report, interruptions) = check_in_pieces(&model, &options, 5);
+    assert_eq!(report, expected);
+    assert!(interruptions > 2, "{interruptions}");
+}
+
+/// A search continues on disk from the checkpoints of a search in memory, whose files are larger than the memory.
+#[test]
+fn search_in_memory_continues_on_disk() {
+    let model = models::peterson(5);
+    let uninterrupted = check(&model, &Options::default()).unwrap();
+    let sink = memory_sink(Files::new(), 10_000, 0);
+    let options = |max_states, max_resident| Options {
+        max_states,
+        max_resident,
+        checkpoint_sink: Some(&sink),
+        ..Options::default()
+    };
+    let part = check(&model, &options(Some(60_000), None)).unwrap();
+    assert_eq!(part.states, 60_000);
+    let report = check(&model, &options(None, Some(10_000))).unwrap();
+    let memory = report.memory;
+    assert_eq!(
+        report,
+        Report {
+            memory,
+            ..uninterrupted
+        }
+    );
+}
+
+/// The files disappear while the search reads states from them, or while it returns to them.
+#[test]
+fn lost_checkpoints_end_the_search() {
+    let model = models::peterson(5);
+    for kept_files in 1..6 {
+        let sink = MemorySink {
+            interval: 10_000,
+            kept_files,
+            ..MemorySink::default()
+        };
+        let options = Options {
+            checkpoint_sink: Some(&sink),
+            max_resident: Some(20_000),
+            ..Options::default()
+        };
+        match check(&model, &options) {
+            Err(CheckError::Checkpoint(error)) => {
+                assert!(
+                    matches!(error.kind, CheckpointErrorKind::Unreadable(_)),
+                    "{error:?}"
+                );
+            }
+            other => panic!("{other:?}"),
         }
     }
 }

@@ -1,31 +1,44 @@
 //! Searches with states on disk: when states leave the memory, and when assumptions about those on disk are confirmed.
 //!
-//! Memory for states is bounded by [`Options::max_resident`](super::Options::max_resident). When the states take more, a
-//! checkpoint is written, and the earlier half of them is removed from memory. See the module of the store for
-//! assumptions. They are confirmed before each checkpoint and each verdict, so that no checkpoint depends on a wrong one.
+//! Memory for states is bounded by [`Options::max_resident`](super::Options::max_resident), and that for assumptions by
+//! the same number. When the states take more, a checkpoint is written, and the earlier half of them is removed from
+//! memory. [`Disk`](crate::store) describes assumptions. They are confirmed before each checkpoint and each verdict, so
+//! that no checkpoint depends on a wrong one.
 
-use super::{CheckpointError, Search, Verdict, STRETCH};
-use crate::store::Store;
+use super::{CheckpointError, Frontier, ProgressReporter, Search, Verdict};
+use crate::store::{Store, ASSUMPTION_BYTES};
 
 impl Search<'_> {
     /// Bytes of states that may be in memory; `None` if all states are.
-    fn resident_limit(&self) -> Option<u64> {
+    pub(super) fn resident_limit(&self) -> Option<u64> {
         let limit = self.options.max_resident;
         limit.filter(|_| self.checkpoints.is_some())
     }
 
-    /// Prepares an empty store for states on disk, if these are wanted.
+    /// Memory of the states and their table, in bytes.
+    pub(super) fn resident_memory(&self) -> u64 {
+        self.store.resident_memory(self.resident_limit())
+    }
+
+    /// Number of parents whose successors, `successors` each, are no more assumptions than may be in memory.
+    pub(super) fn parents_within_budget(&self, successors: u64) -> usize {
+        let Some(limit) = self.resident_limit() else {
+            return usize::MAX;
+        };
+        let assumption = (8 * self.store.words() + ASSUMPTION_BYTES) as u64;
+        usize::try_from(limit / assumption / successors).unwrap_or(usize::MAX)
+    }
+
+    /// Prepares an empty store for states on disk, if `max_resident` is set.
     pub(super) fn prepare_store(&mut self) {
         if self.resident_limit().is_some() {
-            self.store.states.use_disk();
-            // A resumed search enters states that are all different.
-            self.store.states.set_careful(true);
+            let distrusted = self.store.states.take_distrusted();
+            self.store.states.use_disk(distrusted);
         }
     }
 
     /// Visits all states as [`Search::visit_states`], until no assumption is wrong.
     pub(super) fn visit_confirmed_states(&mut self) -> Result<Option<Verdict>, CheckpointError> {
-        self.adjust_care();
         loop {
             let verdict = self.visit_states()?;
             if self.confirm()? {
@@ -35,25 +48,25 @@ impl Search<'_> {
         }
     }
 
-    /// Removes states from memory if they take too much. Returns true if the search has returned to a checkpoint.
+    /// Removes states from memory if they take too much, and writes a checkpoint if one is due. Returns true if the
+    /// search has returned to a checkpoint.
     pub(super) fn move_states_to_disk(&mut self) -> Result<bool, CheckpointError> {
-        let Some(limit) = self.resident_limit() else {
+        let (Some(limit), Some(checkpoints)) = (self.resident_limit(), &self.checkpoints) else {
             return Ok(false);
         };
-        self.fail_if_unreadable()?;
         let states = &self.store.states;
         let is_full = states.bytes_in_memory() > limit;
-        // As much memory again for assumptions.
-        let must_confirm = states.unconfirmed_bytes() > limit;
-        if (is_full || must_confirm) && !self.confirm()? {
+        let is_due = checkpoints.is_due();
+        if !(is_full || is_due || states.unconfirmed_bytes() > limit) {
+            self.fail_if_unreadable()?;
+            return Ok(false);
+        }
+        if !self.confirm()? {
             self.return_to_checkpoint()?;
             return Ok(true);
         }
-        if is_full {
-            self.save_checkpoint()?;
-            self.drop_excess_states(self.store.len());
-        }
-        self.adjust_care();
+        self.save_checkpoint()?;
+        self.drop_excess_states(self.store.len());
         Ok(false)
     }
 
@@ -86,26 +99,24 @@ impl Search<'_> {
         }
     }
 
-    /// Continues from the last checkpoint, and compares states at once until the search has found more than now. With
-    /// each return, the search is careful further, so that it ends.
+    /// Continues from the last checkpoint. Each return adds a distrusted state, so the search terminates.
     fn return_to_checkpoint(&mut self) -> Result<(), CheckpointError> {
-        self.careful_until = 1 + self.store.len().max(self.careful_until + STRETCH);
+        let distrusted = self.store.states.take_distrusted();
         self.store = Store::new(&self.view.packing, false);
-        self.prepare_store();
+        self.store.states.use_disk(distrusted);
+        self.frontier = Frontier::default();
+        self.reporter = ProgressReporter::new();
         self.unfinished_transitions = 0;
         self.parallel_expansion = None;
         self.workspace.recent.forget();
-        if let Some(checkpoints) = &mut self.checkpoints {
-            checkpoints.rewind();
-        }
+        let last = self
+            .checkpoints
+            .as_mut()
+            .map(|checkpoints| checkpoints.rewind());
         self.resume()?;
-        self.adjust_care();
-        Ok(())
-    }
-
-    /// Compares states at once if that is due.
-    fn adjust_care(&mut self) {
-        let is_careful = self.store.len() < self.careful_until;
-        self.store.states.set_careful(is_careful);
+        match &self.checkpoints {
+            Some(checkpoints) => checkpoints.require(last),
+            None => Ok(()),
+        }
     }
 }
