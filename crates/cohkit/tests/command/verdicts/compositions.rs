@@ -83,7 +83,7 @@ fn two_levels_are_judged_together() {
     assert!(steps.is_some_and(|steps| steps.len() > 2), "{joint}");
 }
 
-/// `--symmetry off` applies to the exploration of two levels together too: both clusters are told apart.
+/// `--symmetry off` applies to the exploration of two levels together too: both clusters are distinguished.
 #[test]
 fn levels_are_explored_without_symmetry() {
     let protocols = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../protocols");
