@@ -260,7 +260,7 @@ impl Search<'_> {
             });
         }
         self.save_checkpoint()?;
-        let covers_verdict = self.check_covers();
+        let covers_verdict = covers::check_covers(self);
         if covers_verdict != Verdict::Holds {
             return Ok(covers_verdict);
         }
