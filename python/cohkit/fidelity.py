@@ -5,7 +5,7 @@
 
 The first command runs every experiment with a published result at full size, two at a time, and records our numbers
 and the fingerprint of the model with their commit. The second command compares the last record with
-`experiments/published.toml`. If a change concerns a part of the experiments, `--only NAME... --update
+`experiments/published.toml`. If a change affects a part of the experiments, `--only NAME... --update
 records/fidelity.jsonl` in the first command runs these alone and takes the other rows from the last record.
 
     tools/record sensitivity --seed 0 -- .venv/bin/python -m cohkit.fidelity --search
@@ -993,7 +993,7 @@ def updated(earlier: dict[str, Any], present: dict[str, Any], names: Sequence[st
         raise ValueError(f"the record of commit {_short_commit(earlier['commit'])} has no fingerprint")  # noqa: TRY004
     stale = [name for name in affected(before["fingerprint"], present["fingerprint"]) if name not in names]
     if stale:
-        text = f"a change since commit {_short_commit(earlier['commit'])} concerns these experiments too: "
+        text = f"a change since commit {_short_commit(earlier['commit'])} affects these experiments too: "
         raise ValueError(text + ", ".join(stale))
     recorded = {row["experiment"] for row in before["rows"]}
     if missing := [name for name in _names() if name not in {*names, *recorded}]:

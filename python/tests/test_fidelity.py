@@ -11,6 +11,7 @@ import pytest
 
 import cohkit
 from cohkit import fidelity, reasons
+from cohkit import fingerprint as fingerprint_module
 from cohkit.__main__ import main
 from cohkit.directions import CROSSOVERS, Direction, directions, without_numbers_of_missing_crossovers
 from cohkit.experiments import EXPERIMENTS, Conditions, cckit_fig6
@@ -420,7 +421,7 @@ def test_update_keeps_the_rows_that_no_change_concerns(root: Path) -> None:
         ("platforms/enzian-dc-ddr.toml", "cckit-fig6"),
         ("ordering/cord.coh", "cord-fig2"),
     ):
-        with pytest.raises(ValueError, match=f"concerns these experiments too: .*{missing}"):
+        with pytest.raises(ValueError, match=f"affects these experiments too: .*{missing}"):
             fidelity.updated(earlier, present(changed), [name for name in cord if name != missing])
 
 
@@ -471,6 +472,19 @@ def test_numbers_of_a_module_concern_the_experiments_that_use_it() -> None:
     assert {"cckit-fig6", "cckit-fig8", "eci-link"} < set(concerned)
     assert not {"cckit-table2", "proxics-sum", "cord-fig2"} & set(concerned)
     assert modules_of("proxics-uts") > {"proxics_uts.py", "programs.py", "derived.py"}
+    # Derived numbers of `proxics-uts` need no module of `ccix-exp1`, which `derived.py` imports.
+    assert not {"ccix.py", "eci_link.py"} & modules_of("proxics-uts")
+
+
+def test_modules_are_imported_in_either_form() -> None:
+    forms = (
+        ("from cohkit.experiments.steady import is_even", ["steady"]),
+        ("from cohkit.experiments import steady, plays", ["steady", "plays"]),
+        ("from cohkit.experiments import Conditions", []),
+        ("from cohkit.published import Published", []),
+    )
+    for source, modules in forms:
+        assert fingerprint_module._imports(source) == modules  # noqa: SLF001
 
 
 def test_page_states_which_searches_are_old() -> None:
@@ -631,7 +645,7 @@ time = { published = "10ns" }
 @pytest.mark.parametrize(
     "reach", [{"is_met": False}, {"settings": {"a:b": "1"}}, {"is_met": False, "deciding": []}, {}]
 )
-def test_search_says_nothing_about_a_number_that_the_size_changes(reach: dict[str, object]) -> None:
+def test_search_says_nothing_about_number_that_size_changes(reach: dict[str, object]) -> None:
     published = Published('[x]\nnumber = { published = "10ns" }\n', file="x.toml")
     for value, is_changed in ((10.2, False), (11.2, False), (11.4, True), (9.0, True)):
         [row] = compare("mine", [Measurement("number", value, "ns", "x.number")], published)
