@@ -20,8 +20,8 @@ REASONS: Mapping[str, str] = {
     "cord.chip": "a bank of CACTI has tags, and wires and drivers to its edge, which the model leaves out",
     "thunderx1_2s_eci_note.throughput": "missing: number of cores, distance of their prefetches, and pattern of the \
 measured transfers",
-    "eci_link.crossover.reads": "missing: the engine that moves the DMA, and whether the published size is of reads or \
-of writes",
+    "eci_link.crossover.reads": "missing: the exact size, of which the note says *about 2 KiB*, and the engine that \
+moves the DMA",
     "cord.sensitivity.traffic": "missing: bytes of headers for each kind of message; in ours, all have one size",
     "proxics.pipes.bytes.lines.best": _PIPES,
     "proxics.pipes.clocks_of_line": _PIPES,

@@ -477,7 +477,7 @@ def test_numbers_of_a_module_concern_the_experiments_that_use_it() -> None:
 
 
 def test_modules_are_imported_in_either_form() -> None:
-    forms = (
+    forms: tuple[tuple[str, list[str]], ...] = (
         ("from cohkit.experiments.steady import is_even", ["steady"]),
         ("from cohkit.experiments import steady, plays", ["steady", "plays"]),
         ("from cohkit.experiments import Conditions", []),
