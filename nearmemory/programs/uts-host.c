@@ -1,5 +1,6 @@
 // Benchmark: searches an unbalanced tree (UTS), which is built beforehand. Variants: the host in its own memory and in
-// far memory, with and without prefetches; four host cores with prefetches; one and four near-memory cores (uts.c).
+// far memory, with and without prefetches; four host cores in far memory, with and without prefetches; one and four
+// near-memory cores (uts.c).
 //
 // Arguments: type, shape, depth, branching, child_probability in millionths, children and seed of `struct tree` in
 // tree.h, with types and shapes as the numbers of their enums; and the maximum number of nodes, beyond which nodes have
@@ -231,5 +232,7 @@ int main(int argc, char **argv) {
   nm_flush_all(far, bytes);
   by_cores(far, 1, "1 beside");
   if (nm_open() >= MCCS) by_cores(far, MCCS, "4 beside");
+  nm_flush_all(far, bytes);
+  if (nm_cores() >= CORES) by_host(far, 0, CORES, "far, 4 cores");
   return 0;
 }

@@ -11,7 +11,7 @@ from cohkit.experiments.study import Study
 from cohkit.published import Bounds, compare
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from cohkit.experiments import Conditions, Experiment, Span
     from cohkit.experiments.sensitivity import Reach
@@ -29,6 +29,7 @@ class Sensitivity(NamedTuple):
         evaluated: number of settings that were evaluated.
         failed: number of them with which a simulation failed, so that there are no numbers.
         sums: fitted sums that are held, each in words.
+        held: names of the numbers whose published values these sums hold, so that no search is made for them.
 
     """
 
@@ -39,6 +40,7 @@ class Sensitivity(NamedTuple):
     evaluated: int
     failed: int
     sums: list[str]
+    held: Collection[str] = ()
 
 
 ORDER_MARGIN = 1e-9
@@ -89,12 +91,20 @@ def study(
     evaluator = Evaluator(compute, ends, experiment.rerun_budget, discrete=shared.discrete)
     found_spans = spans(evaluator)
     held = {row.name for row in baseline if sums.holds(row.key)}
-    goals = [goal for goal in goals_of(name, baseline, published) if goal.name not in held]
+    all_goals = goals_of(name, baseline, published)
+    goals = [goal for goal in all_goals if goal.name not in held]
     reaches = [_with_rests(reach, sums) for reach in search(evaluator, goals, conditions.seed)]
     if progress:
         progress(total, total)
     return Sensitivity(
-        found_spans, reaches, conditions.seed, experiment.rerun_budget, evaluated, failed, sums.descriptions()
+        found_spans,
+        reaches,
+        conditions.seed,
+        experiment.rerun_budget,
+        evaluated,
+        failed,
+        sums.descriptions(),
+        [goal.name for goal in all_goals if goal.name in held],
     )
 
 

@@ -42,6 +42,9 @@ PAIRS: Mapping[str, str] = {
     "proxics.pipes.bytes.registers.four_threads": "proxics.pipes.bytes.registers.one_thread",
 }
 """Numbers that are published beside another one of the same program under another condition, with that one."""
+OTHER_BLIND = ("enzian.prefetcher.with.best",)
+"""Keys whose blind value is of another measurement than ours, so that its direction is not judged: the blind values of
+the prefetcher are those of the best of up to eight threads, and the compared ones of up to four."""
 LEAST_DIFFERENCE = 0.001
 """Least difference between two numbers, as a share of the second, that counts as an order."""
 
@@ -85,15 +88,17 @@ class Direction(NamedTuple):
     blind_holds: bool | None
     """Judgement of the blind value; `None` if there is none."""
     ahead: str | None = None
-    """Side that is ahead at every size, if our curves do not cross, so that there is no size to compare."""
+    """Side that is ahead if our curves do not cross, so that there is no size to compare."""
+    ahead_at: str = "every"
+    """Size at which this side is ahead: *every*, or *the largest*."""
     blind_ahead: str | None = None
-    """The same for the blind value."""
+    """The same for the blind value, and the side that is ahead at the largest size if that value is `none`."""
 
     @property
     def verdict(self) -> str:
         """Our judgement in words."""
         found = f"{self.kind} {'right' if self.holds else 'wrong'}"
-        return f"{found}: one side ahead at every size" if self.ahead else found
+        return f"{found}: one side ahead at {self.ahead_at} size" if self.ahead else found
 
 
 def directions(rows: Iterable[Result], published: Published) -> dict[str, Direction]:
@@ -102,7 +107,7 @@ def directions(rows: Iterable[Result], published: Published) -> dict[str, Direct
     found: dict[str, Direction] = {}
     for key, row in by_key.items():
         if curves := _curves(key):
-            found[key] = _crossover(row, curves)
+            found[key] = _crossover(row, curves, is_blind_absence=published.is_blind_absence(key))
         elif key in PAIRS and PAIRS[key] in by_key:
             found[key] = _pair(row, by_key[PAIRS[key]])
         elif row["unit"] == PERCENT and row["published"] not in (None, 100) and _starts(key, RATIOS):
@@ -112,6 +117,8 @@ def directions(rows: Iterable[Result], published: Published) -> dict[str, Direct
             curves = _curves(one.key)
             size = published.value(one.key, unit=one.unit) if curves and one.key not in by_key else None
             if curves and size is not None:
+                blind = published.blind(one.key, unit=one.unit)
+                is_absent = published.is_blind_absence(one.key)
                 found[one.key] = Direction(
                     experiment=experiment,
                     name=one.name,
@@ -120,8 +127,10 @@ def directions(rows: Iterable[Result], published: Published) -> dict[str, Direct
                     provenance=published.provenance(one.key),
                     ours=f"none: {curves.first} ahead at the largest size",
                     holds=False,
-                    blind_holds=None,
+                    blind_holds=False if is_absent else None if blind is None else _is_near(blind, size, curves),
                     ahead=curves.first,
+                    ahead_at="the largest",
+                    blind_ahead=curves.first if is_absent else None,
                 )
     return found
 
@@ -129,6 +138,11 @@ def directions(rows: Iterable[Result], published: Published) -> dict[str, Direct
 def _starts(key: str, starts: Iterable[str]) -> str | None:
     """Return the first parts of a key among these, if any."""
     return next((start for start in starts if key == start or key.startswith(f"{start}.")), None)
+
+
+def is_crossover(key: str) -> bool:
+    """Return true if a key is that of a crossover."""
+    return _curves(key) is not None
 
 
 def _curves(key: str) -> Curves | None:
@@ -168,19 +182,26 @@ def _pair(row: Result, other: Result) -> Direction:
         f"{number(other['published'], other['unit'])} of *{other['name']}*",
         f"{number(row['ours'], row['unit'])} beside {number(other['ours'], other['unit'])}",
         holds=_is_in_order(row["ours"], other["ours"], is_above=is_above),
-        blind_holds=None if None in blinds else _is_in_order(*blinds, is_above=is_above),
+        blind_holds=None if None in blinds or row["key"] in OTHER_BLIND else _is_in_order(*blinds, is_above=is_above),
     )
 
 
-def _crossover(row: Result, curves: Curves) -> Direction:
+def _is_near(size: float, published: float, curves: Curves) -> bool:
+    """Return whether a crossover is near the published size.
+
+    A number that is the smallest size is an upper bound, and no crossover: the second side is ahead from there on.
+    """
+    return size > min(curves.sizes) and 1 / CROSSOVER_FACTOR <= size / published <= CROSSOVER_FACTOR
+
+
+def _crossover(row: Result, curves: Curves, *, is_blind_absence: bool) -> Direction:
     """Judge a crossover: near the published size, elsewhere, or none as the second side is ahead at every size."""
-    # The number is the smallest size if the second side is ahead from there on: an upper bound, and no crossover.
     smallest = min(curves.sizes)
-
-    def is_near(size: float) -> bool:
-        return size > smallest and 1 / CROSSOVER_FACTOR <= size / row["published"] <= CROSSOVER_FACTOR
-
-    blind = row["blind"]
+    blind, blind_ahead = row["blind"], None
+    if is_blind_absence:
+        blind_ahead = curves.first
+    elif blind is not None and blind <= smallest:
+        blind_ahead = curves.second
     return Direction(
         experiment=row["experiment"],
         name=row["name"],
@@ -190,10 +211,10 @@ def _crossover(row: Result, curves: Curves) -> Direction:
         ours=number(row["ours"], row["unit"])
         if row["ours"] > smallest
         else f"none: {curves.second} ahead from {number(smallest, row['unit'])} on",
-        holds=is_near(row["ours"]),
-        blind_holds=None if blind is None else is_near(blind),
+        holds=_is_near(row["ours"], row["published"], curves),
+        blind_holds=False if is_blind_absence else None if blind is None else _is_near(blind, row["published"], curves),
         ahead=None if row["ours"] > smallest else curves.second,
-        blind_ahead=None if blind is None or blind > smallest else curves.second,
+        blind_ahead=blind_ahead,
     )
 
 

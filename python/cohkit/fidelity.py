@@ -5,7 +5,7 @@
 
 The first command runs every experiment with a published result at full size, two at a time, and records our numbers
 and the fingerprint of the model with their commit. The second command compares the last record with
-`experiments/published.toml`. If a change concerns a part of the experiments, `--only NAME... --update
+`experiments/published.toml`. If a change affects a part of the experiments, `--only NAME... --update
 records/fidelity.jsonl` in the first command runs these alone and takes the other rows from the last record.
 
     tools/record sensitivity --seed 0 -- .venv/bin/python -m cohkit.fidelity --search
@@ -21,6 +21,7 @@ import argparse
 import json
 import re
 import sys
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
@@ -28,13 +29,20 @@ from statistics import median, quantiles
 from typing import TYPE_CHECKING, Any
 
 from cohkit.assumptions import reduced, study
-from cohkit.directions import CROSSOVER_FACTOR, LEAST_DIFFERENCE, directions, without_numbers_of_missing_crossovers
+from cohkit.directions import (
+    CROSSOVER_FACTOR,
+    LEAST_DIFFERENCE,
+    directions,
+    is_crossover,
+    without_numbers_of_missing_crossovers,
+)
 from cohkit.experiments import EXPERIMENTS, Conditions
 from cohkit.experiments.derived import DERIVED
+from cohkit.experiments.fitted_sums import SUMS
 from cohkit.experiments.sensitivity import TOLERANCE, deciding
 from cohkit.fingerprint import affected, fingerprint, is_older
-from cohkit.published import Measurement, Published, compare
-from cohkit.reasons import DEVIATIONS, MISSING_FACTS, NO_EFFECT, REASONS, UNKNOWN_REASON, UNVARIED
+from cohkit.published import Bounds, Measurement, Published, compare
+from cohkit.reasons import ALL_REASONS, DEVIATIONS, MISSING_FACTS, NO_EFFECT, REASONS, UNKNOWN_REASON, UNVARIED
 from cohkit.reproduce import error_cell, number, provenance_cell, published_cell
 
 if TYPE_CHECKING:
@@ -55,7 +63,7 @@ Use it to estimate the error of a prediction for your own machine.
 
 Most measurements are of Enzian, a computer whose CPU (48 ThunderX-1 cores) and FPGA share memory over the coherent \
 link ECI.
-Others are of Enzian's link (*eci*), cards on CCIX (*ccix*), cores beside far memory (*proxics*), and directory \
+Others are of Enzian's link (*eci*), cards on CCIX (*ccix*), near-memory cores (*proxics*), and directory \
 ordering over CXL (*cord*).
 The sources are:
 
@@ -81,7 +89,10 @@ the compared value. For blind values also *holds* or *fails*, if a verdict is po
 [direction or crossover](#directions-and-crossovers) holds. \
 *Met in range*: a [search](#search-inside-the-ranges) found settings that meet the published value. *Met at the size \
 of the search only*: without other settings, the smaller simulation of the search meets it, and ours does not. \
-*Structure*: the search found no settings. *Not varied*: it found none, and an assumption without a range remains |
+*Structure*: the search found no settings. *Not varied*: it found none, and an assumption without a range remains. \
+*Not searched*: the experiment has a search that does not apply to the value. Either our number at the smaller size of \
+the search differs by more than {size_change:g} % from the one at full size, or it is not steady there, or it does not \
+exist there, or a fitted sum holds it. A value that is met without other settings has no word |
 | Origin | of our value: *fitted* or *known*, as below |
 
 M/s are millions per second.
@@ -118,7 +129,8 @@ So these published numbers have a direction too, which is right or wrong:
 by more than {difference:g} %.
 
 A crossover is right if the size is at most {factor} times the published one or at least 1/{factor} of it.
-If one side is ahead at every size that is measured, the curves do not cross, and there is no size to compare.
+If one side is ahead at every size that is measured, or the first one still at the largest size, the curves do not \
+cross, and there is no size to compare.
 Such a crossover is a wrong relation, and not a number with an error.
 """
 
@@ -139,22 +151,32 @@ Assumed quantities of a machine have ranges.
 For each published value, `cohkit reproduce ID --sensitivity` varies them and searches for settings inside all ranges \
 that meet the value.
 An order or a bound is met at its limit and beyond it.
-The search omits values for which its smaller simulation does not reach a steady state, such as one that ends before \
-the caches are full.
-Sums of quantities that are fitted to a measured time are held: if their parts vary, one of them follows.
-So the search also omits the values that such a sum holds.
 A published number is met within {tolerance}, or if two settings that differ in one continuous quantity, such as a \
 time or a rate, have numbers on both sides of it.
+
+These values have no search, or one that says nothing about the full size:
+
+- values whose number at the size of the search differs by more than {size_change} from that at full size;
+- values for which the smaller simulation does not reach a steady state, such as one that ends before the caches are \
+full, or has no number, such as a crossover of curves that do not cross;
+- values that a fitted sum holds: sums of quantities that are fitted to a measured time are held, so that if their \
+parts vary, one of them follows.
+
 {record}
 """
 
 SEARCH_RECORDED = """\
-The searches were recorded by {commits}, with seed {seed}, and with smaller simulations than the tables above: \
-{sizes}.
-For one experiment, at most {budget} settings of several quantities were evaluated{smaller_budgets}.
-The searches cover {studied} published values: {met} are met with some settings, {smaller} at the size of the search \
-only, and {unmet} are not met.
+Of {studied} published values of these experiments, {met} are met, without other settings or with some, {smaller} at \
+the size of the search only, and {unmet} are not met.
+The search says nothing about the other ones: for {resized} values, the size changes the number, and {omitted} have no \
+search.
+All searches have the seed {seed}.
 {age}
+
+| Experiment | Size of its simulations | Recorded by | Evaluated settings of several quantities, at most \
+| Values searched | Values not searched |
+|---|---|---|---|---|---|
+{searches}
 """
 NO_SEARCH = """\
 No search is recorded yet; `tools/record sensitivity --seed 0 -- .venv/bin/python -m cohkit.fidelity --search` records \
@@ -208,16 +230,40 @@ With this limit, `cohkit reproduce cckit-table3` prints 322 million.
 The blind value does not change.
 """
 
-_FAR_MEMORY = """\
-All rows use quantities that are fitted to other rows.
-Fitted to the read latencies of table 2 of CCKit are the host's path to the device (`device.path`), the latency of the \
-link (`link.latency`) and that of the DRAM's controller (`dram.controller_latency`).
-Fitted to Proxics' table 1 are the path and the rate of a copy engine (`copy.path`, `copy.line`) and the host's pages \
-(`host.page`).
-The number of a copy engine's channels (`copy.channels`) was chosen when the order of interleaved and synchronous \
-copies was known.
+FITTED = """\
+### Fitted quantities of the near-memory machine
+
+The experiments of *proxics* use quantities that are fitted to other rows:
+
+| Quantities of `nearmemory/enzian.toml` | Fitted to |
+|---|---|
+| the host's path to the device (`device.path`), latency of the link (`link.latency`) and of the DRAM's controller \
+(`dram.controller_latency`) | read latencies of table 2 of CCKit |
+| path and rate of a copy engine (`copy.path`, `copy.line`), the host's pages (`host.page`) | Proxics' table 1 |
+| number of a copy engine's channels (`copy.channels`) | chosen when the published order of interleaved and \
+synchronous copies was known |
 """
-"""Fitted quantities of the near-memory machine."""
+_FAR_MEMORY = """\
+Some quantities are [fitted to other rows](#fitted-quantities-of-the-near-memory-machine).
+"""
+_SIMPLE_DRAM = """\
+DRAM is the [simple model](models.md#memory): the cycle time of a bank (tRC), refresh and a data bus that serves banks \
+out of order are not modelled.
+"""
+_DC_BRAM = """\
+Fitted to other rows are the latencies of the link, of the home and to memory (`link.latency`, `home.latency`, \
+`home.memory_round_trip`; table 2), and between home and device (`home.device_round_trip`; table 3).
+"""
+_DC_DDR = _DC_BRAM.replace("`home.memory_round_trip`;", "`home.memory_round_trip`, `dram.controller_latency`;")
+_CPU_HOME = """\
+Fitted to other rows are the CPU's home and its memory (`home.latency`, `home.memory_round_trip`, `dram.closed_page` \
+to table 2 of CCKit; `dram.controller_latency` to figure 5), and the latency of the link to the FPGA \
+(`agents.device.link.latency`; table 2).
+"""
+_DMA = """\
+The latency of the host's memory behind PCIe is fitted to a read of 64 bytes in pcie-bench.
+"""
+"""Fitted quantities and omissions of several experiments."""
 
 SECTIONS: dict[str, tuple[str, str]] = {
     "eci-home": (
@@ -271,7 +317,8 @@ The blind predictions are about half of the published rates, except under full c
 The table gives the increments per second of one CPU thread.
 The thread increments all rows of a table of 8 MiB, one after the other.
 Meanwhile the other side, the FPGA or a second CPU, increments 0 % or 100 % of the rows too, each under a lock.
-""",
+"""
+        + _DC_BRAM,
     ),
     "cckit-fig8": (
         "Prefetcher behind the home",
@@ -280,8 +327,15 @@ The blind predictions are a tenth (with prefetcher) and a fifth (without) of the
 One to eight threads read memory at the FPGA in order, one line at a time per thread, on `enzian-dc-ddr`.
 A prefetcher with eight blocks of 8 KiB between home and memory is used or not.
 The rows give the throughput of the best number of threads up to four, the published number of clients.
-The blind predictions are those of the best of all numbers of threads.
-""",
+The blind predictions are those of the best of one to eight threads, so that their direction is not judged.
+The rows *at best of all threads* have no published value.
+Reads that an application answers do not count for `home.memory_in_flight`, and the prefetcher is an application, with \
+or without blocks.
+So the row without it is not limited to five reads of a slice, as `cckit-fig6` is.
+The facts contradict each other here: five reads of each of two slices are 1280 B in 218 ns, or 5.5 GiB/s, and the \
+published throughput without a prefetcher is 7.8 GiB/s.
+"""
+        + _DC_DDR,
     ),
     "cckit-fig9": (
         "Reading the base table of a materialised view",
@@ -290,7 +344,9 @@ The blind prediction is 1.7 times the published throughput.
 The FPGA keeps a materialised view of TPC-H's table ORDERS, at scale factor 1 (SF 1).
 A CPU thread appends rows to the table; the FPGA then reads the whole table and recomputes the view.
 The row gives the throughput of these reads, for the best number of appended rows.
-""",
+"""
+        + _DC_DDR
+        + _CPU_HOME.replace("Fitted to other rows are", "So are"),
     ),
     "cckit-fig10": (
         "Latency of remote procedure calls",
@@ -300,7 +356,8 @@ A CPU thread calls a procedure on the FPGA through a pair of lines.
 It writes the arguments to one line and loads the result from the other one; the FPGA withholds the result until it \
 has read the arguments.
 The row gives the latency that 50 % of the calls do not exceed, with one calling thread (*1 context*).
-""",
+"""
+        + _DC_BRAM,
     ),
     "rpc-payload": (
         "Throughput of remote procedure calls",
@@ -309,7 +366,8 @@ A CPU thread passes arguments of 1 to 200 lines to a procedure on the FPGA.
 The FPGA fetches the lines of arguments one after the other.
 The row gives the throughput of the arguments, at the number of lines with the highest throughput.
 The blind prediction is 30 % above the published throughput.
-""",
+"""
+        + _DC_BRAM,
     ),
     "eci-link": (
         "Transfers over ECI compared with DMA over PCIe",
@@ -321,16 +379,33 @@ Ratios of latency are those of one transfer alone.
 That the latency is lower at every size holds with the assumed DMA engine only, which fetches descriptors.
 With an engine that the CPU starts by registers, writes over one link take longer than DMA at 16 KiB.
 With one that the device starts itself, reads over one link do so at 16 KiB, and writes over one or two links at 128 B.
-""",
+"""
+        + _CPU_HOME
+        + _DMA,
     ),
     "ccix-exp1": (
         "Transfers over CCIX compared with DMA over PCIe",
         """\
 The blind comparison was unequal: line requests of one transfer at a time, and 32 DMA transfers at a time.
 A card reads or writes its host's memory line by line over CCIX, or a DMA engine moves as many bytes over PCIe.
-Ratios of throughput are those with as many requests as each side sustains; ratios of latency are those of one \
-transfer alone.
-""",
+Ratios of throughput are those with as many requests as each side has in flight: 32 transfers of the DMA engine, and \
+the card's `agents.device.cores.max_outstanding` lines.
+Ratios of latency are those of one transfer alone.
+Fitted to other rows are the latencies of loads and stores that hit in the card's cache \
+(`agents.device.cache.hit_latency`, `agents.device.cache.store_hit_latency`).
+"""
+        + _DMA
+        + _SIMPLE_DRAM,
+    ),
+    "ccix-exp3": (
+        "Hit in the system cache of a card on CCIX",
+        """\
+A card reads or writes random lines that its system cache holds, one at a time.
+The latencies of a load and of a store that hit (`agents.device.cache.hit_latency`, \
+`agents.device.cache.store_hit_latency`) are fitted to these four values, so the errors show only the quality of \
+the fit.
+"""
+        + _SIMPLE_DRAM,
     ),
     "cord-fig2": (
         "Cost of acknowledgements under source ordering",
@@ -364,41 +439,69 @@ The size of an entry, 64 B, is inferred from the published table, so all rows ar
 The model omits tags, and wires and drivers to the edge of a bank, which CACTI counts.
 """,
     ),
-    "proxics-pipes": (
-        "Pipes to a core beside far memory",
+    "proxics-table1": (
+        "Latency and bandwidth of far memory",
         """\
-A host sends words to a core beside far memory, by lines of a scratchpad or by registers.
+The host and a near-memory core read far memory.
+All rows are fitted: the path and the rate of a copy engine (`copy.path`, `copy.line`) and the host's pages \
+(`host.page`).
+Each slice of the directory has five reads in flight (`device.slice_reads`), as `home.memory_in_flight` in \
+`cckit-fig6`, but of another path: here the limit holds for DRAM alone, and there from a unit to memory and back, with \
+`home.memory_round_trip`.
+The facts do not say which of the two the width converters limit.
 """
-        + _FAR_MEMORY,
+        + _FAR_MEMORY
+        + _SIMPLE_DRAM,
+    ),
+    "proxics-pagerank": (
+        "Lines of PageRank's scores",
+        """\
+The rows count, of 1,000 scores, those in another line than the previous one.
+Graphs are generated with the published shares, so that all rows are fitted, and no quantity of the machine has an \
+effect.
+""",
+    ),
+    "proxics-pipes": (
+        "Pipes to a near-memory core",
+        """\
+A host sends words to a near-memory core, by lines of a scratchpad or by registers.
+"""
+        + _FAR_MEMORY
+        + _SIMPLE_DRAM,
     ),
     "proxics-spawn": (
-        "Start of a program on a core beside far memory",
+        "Start of a program on a near-memory core",
         """\
 The time from the host's first word of a binary until the core reports that it runs, with and without verification.
 """
-        + _FAR_MEMORY,
+        + _FAR_MEMORY
+        + _SIMPLE_DRAM,
     ),
     "proxics-bulk": (
         "Copies and fills of far memory",
         """\
-One core beside far memory sets, clears or copies it, or the host does so with prefetches.
+One near-memory core sets, clears or copies it, or the host does so with prefetches.
 """
-        + _FAR_MEMORY,
+        + _FAR_MEMORY
+        + _SIMPLE_DRAM,
     ),
     "proxics-sum": (
         "Sum over a column of a table in far memory",
         """\
-One core beside far memory adds up a column of a table with rows of 8 to 128 B, or the host does so with prefetches.
+One near-memory core adds up a column of a table with rows of 8 to 128 B, or the host does so with prefetches.
 """
-        + _FAR_MEMORY,
+        + _FAR_MEMORY
+        + _SIMPLE_DRAM,
     ),
     "proxics-uts": (
         "Traversal of unbalanced trees in far memory",
         """\
-Hosts and cores beside far memory traverse trees T1L, T2L and T3L of the benchmark UTS; each row is a ratio of rates.
-Cores beside far memory deal children equally to themselves and their peers, as the article's do.
+Hosts and near-memory cores traverse trees T1L, T2L and T3L of the benchmark UTS; each row is a ratio of rates.
+Near-memory cores deal children equally to themselves and their peers, as the article's do.
+The article does not say whether its four host cores prefetch, so ours are compared with prefetches and without.
 """
-        + _FAR_MEMORY,
+        + _FAR_MEMORY
+        + _SIMPLE_DRAM,
     ),
 }
 """Heading and introduction of the section of an experiment."""
@@ -431,13 +534,13 @@ def page(record: dict[str, Any], published: Published, searches: dict[str, Any] 
     recorded = result if isinstance(result, list) else result["rows"]
     sources = "\n".join(f"- *{name}*: {title}" for name, title in published.sources().items())
     age = UNKNOWN_AGE if isinstance(result, list) else AS_NEW_AS_THE_MODEL
-    parts = [HEAD.format(commit=_recorded_by(record), sources=sources, age=age)]
+    parts = [HEAD.format(commit=_recorded_by(record), sources=sources, age=age, size_change=100 * SIZE_CHANGE)]
     compared = {name: _compare(name, recorded, published) for name in EXPERIMENTS}
     judged = directions([row for rows in compared.values() for row in rows], published)
     compared = {name: without_numbers_of_missing_crossovers(rows, judged) for name, rows in compared.items()}
     everything = [row for rows in compared.values() for row in rows]
     found: dict[str, Any] = searches["result"] if searches else {}
-    parts.append(_summary(everything, judged))
+    parts += [_summary(everything, judged), FITTED]
     parts.append(DIRECTIONS.format(difference=100 * LEAST_DIFFERENCE, factor=CROSSOVER_FACTOR))
     parts += [_section(name, rows, published, found.get(name), judged) for name, rows in compared.items() if rows]
     if failed := _failed_relations(everything, judged):
@@ -456,7 +559,7 @@ def page(record: dict[str, Any], published: Published, searches: dict[str, Any] 
     parts.append(
         _search_section(searches, everything, None if isinstance(result, list) else result["fingerprint"])
         if searches and found
-        else SEARCH.format(record=NO_SEARCH.strip(), tolerance=f"{TOLERANCE * 100:g} %")
+        else _search_text(NO_SEARCH)
     )
     return "\n".join(parts)
 
@@ -494,17 +597,20 @@ def unused_reasons(record: dict[str, Any], published: Published, searches: dict[
     }
     large = {row["key"] for row in rows if row["error"] is not None and abs(row["error"]) > WITHIN[-1] / 100}
     found: dict[str, Any] = searches["result"] if searches else {}
-    reached = [item for search in found.values() for item in search["reaches"].items()]
-    unmet = {key for key, reach in reached if not reach["is_met"]}
-    unsearched = {row["key"] for row in rows} - {key for key, _ in reached}
+    words = {row["key"]: _search_words(row, found.get(row["experiment"])) for row in rows}
+    unmet = {key for key, one in words.items() if one in (STRUCTURE_WORD, NOT_VARIED)}
+    # A value without a search may need its reason in the next one.
+    reached = {key for search in found.values() for key in search["reaches"]}
+    unsearched = {key for key, one in words.items() if key not in reached or one.startswith(NOT_SEARCHED)}
     uses: tuple[tuple[Mapping[str, str], set[str]], ...] = (
         (MISSING_FACTS, failed),
-        (DEVIATIONS, large | unmet),
-        # An experiment without a search may need its reason in the next one.
-        ({**UNVARIED, **REASONS}, unmet | unsearched),
+        (DEVIATIONS, large),
+        (ALL_REASONS, unmet),
+        (UNVARIED, unmet),
+        ({**UNVARIED, **REASONS}, unsearched),
     )
     needed = {_longest_prefix(reasons, key) for reasons, keys in uses for key in keys}
-    return sorted({*UNVARIED, *DEVIATIONS} - needed)
+    return sorted(ALL_REASONS.keys() - needed)
 
 
 def _failed_relations(rows: Sequence[Result], judged: Mapping[str, Direction]) -> list[str]:
@@ -561,59 +667,67 @@ def _recorded_by(record: dict[str, Any]) -> str:
     return text
 
 
-def _commits(commits: Sequence[str]) -> str:
-    """Return the short names of commits in words."""
-    *most, last = map(_short_commit, commits)
-    return f"commits {', '.join(most)} and {last}" if most else f"commit {last}"
-
-
 def _age_of_searches(found: Mapping[str, Any], present: dict[str, Any] | None) -> str:
     """Return, in words, which searches may be older than the model."""
     marked = {name: search["fingerprint"] for name, search in found.items() if "fingerprint" in search}
     older = [name for name, earlier in marked.items() if present is None or is_older(name, earlier, present)]
     unmarked = [name for name in found if name not in marked]
     ages = [
-        (older, "A change that may move their numbers is newer than the searches of"),
-        (unmarked, "It is not recorded whether a change is newer than the searches of"),
+        (older, "A later change may affect the searches of"),
+        (unmarked, "Searches without a fingerprint"),
     ]
-    texts = [f"{text} {', '.join(f'`{name}`' for name in names)}." for names, text in ages if names]
-    return "\n".join(texts) or "No change that may move their numbers is newer."
+    texts = [f"{text}: {', '.join(f'`{name}`' for name in names)}." for names, text in ages if names]
+    return "\n".join(texts) or "No later change affects these searches."
 
 
 def _search_section(searches: dict[str, Any], rows: Sequence[Result], present: dict[str, Any] | None) -> str:
     """Return the section on the searches, with the values that no setting meets."""
     found = searches["result"]
-    sizes = "; ".join(f"{name}: {search['size']}" for name, search in found.items() if search["size"])
-    some = next(iter(found.values()))
+    # Rows without a published value that a search could meet are not counted.
+    goals = [row for row in rows if row["experiment"] in found and _has_goal(row)]
+    studied = {(row["experiment"], row["key"]): _search_words(row, found[row["experiment"]]) for row in goals}
     lines = []
-    smaller = 0
-    for row in rows:
-        reach = found.get(row["experiment"], {"reaches": {}})["reaches"].get(row["key"])
-        if reach is None or reach["is_met"]:
-            smaller += reach is not None and _is_met_at_smaller_size_only(row, reach)
+    for row in goals:
+        word = studied[row["experiment"], row["key"]]
+        if word not in (STRUCTURE_WORD, NOT_VARIED):
             continue
+        reach = found[row["experiment"]]["reaches"][row["key"]]
         nearest = f"{reach['value']:.4g}x" if reach["other"] else number(reach["value"], row["unit"])
-        cells = [row["experiment"], row["name"], published_cell(row), nearest, ", ".join(reach["deciding"])]
-        cells += ["structure" if _is_varied(row["key"], reach) else "not varied"]
+        cells = [row["experiment"], row["name"], published_cell(row), nearest, ", ".join(reach["deciding"]), word]
         cells += [_with_numbers(_reason(row["key"], reach), rows)]
         lines.append(f"| {' | '.join(cells)} |\n".replace("|  |", "| |"))
-    studied = sum(len(search["reaches"]) for search in found.values())
-    most = max(search["budget"] for search in found.values())
-    fewer = [f"{search['budget']} for `{name}`" for name, search in found.items() if search["budget"] < most]
+    counts = Counter(studied.values())
+    resized = counts[SIZE_CHANGES]
+    omitted = sum(one.startswith(NOT_SEARCHED) for one in studied.values()) - resized
     record = SEARCH_RECORDED.format(
-        commits=_commits(searches["commits"]),
-        seed=some["seed"],
-        budget=most,
-        smaller_budgets=f" ({', '.join(fewer)})" if fewer else "",
-        sizes=sizes or "at full size",
-        studied=studied,
-        met=studied - len(lines) - smaller,
-        smaller=smaller,
+        seed=next(iter(found.values()))["seed"],
+        studied=len(studied),
+        met=len(studied) - len(lines) - counts[SMALLER_ONLY] - resized - omitted,
+        smaller=counts[SMALLER_ONLY],
         unmet=len(lines),
+        resized=resized,
+        omitted=omitted,
         age=_age_of_searches(found, present),
+        searches="\n".join(_search_line(name, searches, studied) for name in found),
     )
-    text = SEARCH.format(record=record.strip(), tolerance=f"{TOLERANCE * 100:g} %")
-    return text + ("\n" + STRUCTURE + "".join(lines) if lines else "")
+    return _search_text(record) + ("\n" + STRUCTURE + "".join(lines) if lines else "")
+
+
+def _search_text(record: str) -> str:
+    """Return the introduction of the section on searches, with the text on their records."""
+    limits = {"tolerance": f"{100 * TOLERANCE:g} %", "size_change": f"{100 * SIZE_CHANGE:g} %"}
+    return SEARCH.format(record=record.strip(), **limits)
+
+
+def _search_line(name: str, searches: dict[str, Any], studied: Mapping[tuple[str, str], str]) -> str:
+    """Return the line of an experiment in the table of searches."""
+    search = searches["result"][name]
+    words = [word for (experiment, _), word in studied.items() if experiment == name]
+    omitted = sum(word.startswith(NOT_SEARCHED) for word in words)
+    size = search["size"] or "full size"
+    commit = _short_commit(searches["commits"][name])
+    cells = [f"`{name}`", size, commit, str(search["budget"]), str(len(words) - omitted), str(omitted)]
+    return f"| {' | '.join(cells)} |"
 
 
 def _longest_prefix(reasons: Mapping[str, str], key: str) -> str | None:
@@ -629,9 +743,8 @@ def _of_prefix(reasons: Mapping[str, str], key: str) -> str | None:
 
 
 def _reason(key: str, reach: dict[str, Any]) -> str:
-    """Return the reason for a value that no setting meets."""
-    reason = _of_prefix({**UNVARIED, **REASONS}, key) or _of_prefix(DEVIATIONS, key)
-    return reason or (UNKNOWN_REASON if reach["deciding"] else NO_EFFECT)
+    """Return the reason for a value that no setting meets: that of the most first parts of its key, over all maps."""
+    return _of_prefix(ALL_REASONS, key) or (UNKNOWN_REASON if reach["deciding"] else NO_EFFECT)
 
 
 def _is_varied(key: str, reach: dict[str, Any]) -> bool:
@@ -645,6 +758,64 @@ def _is_met_at_smaller_size_only(row: Result, reach: dict[str, Any]) -> bool:
         return False
     error = row["error"]
     return row["holds"] is False if error is None else abs(error) > TOLERANCE
+
+
+SIZE_CHANGE = 0.1
+"""Largest difference between our number at the size of a search and that at full size, as a share of the latter, with
+which the search says something about the full size."""
+NOT_SEARCHED = "not searched"
+SIZE_CHANGES = f"{NOT_SEARCHED}: the size changes the number"
+OMITTED = {
+    "held": f"{NOT_SEARCHED}: held by a fitted sum",
+    "not steady": f"{NOT_SEARCHED}: not steady at the smaller size",
+}
+"""Words of the reasons why a search has omitted a value."""
+SMALLER_ONLY = "met at the size of the search only"
+STRUCTURE_WORD = "structure"
+NOT_VARIED = "not varied"
+
+
+def _has_goal(row: Result) -> bool:
+    """Return true if a search could meet what is published of a row: a number, a bound, or an order that is judged."""
+    return row["published"] is not None or row["holds"] is not None
+
+
+def _search_words(row: Result, search: dict[str, Any] | None) -> str:
+    """Return the result of the search for a row in words; empty if there is none, or no other settings are needed."""
+    if search is None or not _has_goal(row):
+        return ""
+    reach = search["reaches"].get(row["key"])
+    return _omission(row, search) if reach is None else _reached(row, reach)
+
+
+def _reached(row: Result, reach: dict[str, Any]) -> str:
+    """Return the result of a search in words; empty if no other settings are needed."""
+    bounds = Bounds(row["at_least"], row["at_most"])
+    target = bounds.compared(reach["ours"]) if row["published"] is None else row["published"]
+    if not reach["other"] and reach["target"] != target:
+        # The published statement was corrected after the search.
+        return NOT_SEARCHED
+    is_smaller_only = _is_met_at_smaller_size_only(row, reach)
+    if reach["is_met"] and not reach["settings"] and not is_smaller_only:
+        return ""
+    if abs(reach["ours"] - row["ours"]) > SIZE_CHANGE * abs(row["ours"]):
+        return SIZE_CHANGES
+    if not reach["is_met"]:
+        return STRUCTURE_WORD if _is_varied(row["key"], reach) else NOT_VARIED
+    return SMALLER_ONLY if is_smaller_only else "met in range"
+
+
+def _omission(row: Result, search: dict[str, Any]) -> str:
+    """Return in words why a search has omitted a value, as far as its record and that of our numbers say.
+
+    A search that recorded no reasons omitted a throughput because it was not steady: other numbers are not judged so.
+    """
+    if "omitted" in search:
+        return OMITTED.get(search["omitted"].get(row["key"]), NOT_SEARCHED)
+    key = row["key"]
+    if any(key == start or key.startswith(f"{start}.") for one in SUMS for start in one.keys):
+        return OMITTED["held"]
+    return OMITTED["not steady"] if row["steady"] is not None and not is_crossover(key) else NOT_SEARCHED
 
 
 def _compare(name: str, recorded: Sequence[dict[str, Any]], published: Published) -> list[Result]:
@@ -675,6 +846,8 @@ def _summary(rows: Sequence[Result], judged: Mapping[str, Direction]) -> str:
         ("all", False, lambda *_: True),
     )
     blinds = {row["key"] for row in rows if row["blind"] is not None}
+    # A crossover that we do not have, and did not predict, has no row.
+    blinds |= {key for key, one in judged.items() if one.blind_holds is not None}
     for origin, blind, belongs in groups:
         selected = [row for row in rows if belongs(row["use"], row["key"] in blinds)]
         prefix = "blind_" if blind else ""
@@ -709,7 +882,7 @@ WITHIN = (5, 15, 25)
 """Limits of errors in verdicts, in percent."""
 
 
-def verdict(row: Result, reach: dict[str, Any] | None, direction: Direction | None = None) -> str:
+def verdict(row: Result, search: dict[str, Any] | None, direction: Direction | None = None) -> str:
     """Return the verdict on our number: its error, whether its relation holds, and the result of the search."""
     words = []
     error = row["error"]
@@ -722,13 +895,8 @@ def verdict(row: Result, reach: dict[str, Any] | None, direction: Direction | No
         words.append(f"{word} {'right' if row['holds'] else 'wrong'}")
     if direction is not None:
         words.append(direction.verdict)
-    if reach is not None and not reach["is_met"]:
-        words.append("structure" if _is_varied(row["key"], reach) else "not varied")
-    elif reach is not None and _is_met_at_smaller_size_only(row, reach):
-        words.append("met at the size of the search only")
-    elif reach is not None and reach["settings"]:
-        words.append("met in range")
-    return "; ".join(words)
+    words.append(_search_words(row, search))
+    return "; ".join(filter(None, words))
 
 
 def _section(
@@ -739,6 +907,8 @@ def _section(
     judged: Mapping[str, Direction],
 ) -> str:
     """Return the section of an experiment: introduction, remarks, and one table row for each number."""
+    keys = {row["key"] for row in rows}
+    missing = [one for key, one in judged.items() if one.experiment == name and key not in keys]
     sources = dict.fromkeys(published.source(row["key"]) for row in rows)
     experiment = EXPERIMENTS[name]
     heading, introduction = SECTIONS.get(name, (experiment.title[:1].upper() + experiment.title[1:], ""))
@@ -746,10 +916,12 @@ def _section(
     for remark in dict.fromkeys(published.remark(row["key"]) for row in rows):
         if remark:
             text += f"As published: {remark}.\n".replace(". ", ".\n")
+    for comparison in dict.fromkeys(published.comparison(row["key"]) for row in rows):
+        if comparison:
+            text += f"Comparison: {comparison}.\n".replace(". ", ".\n")
     if experiment.omissions:
         text += f"Not modelled: {experiment.omissions}.\n"
     text += "\n| Quantity | Published | Blind | Error | Ours | Error | Verdict | Origin |\n|" + 8 * "---|" + "\n"
-    reaches = search["reaches"] if search else {}
     for row in rows:
         unit, blind = row["unit"], row["blind"]
         direction = judged.get(row["key"])
@@ -764,11 +936,22 @@ def _section(
             blind_error,
             _size(row["ours"], unit, ahead=direction.ahead if direction else None),
             error_cell(row["error"], row["ratio"], None),
-            verdict(row, reaches.get(row["key"]), direction),
+            verdict(row, search, direction),
             provenance_cell(row),
         ]
-        text += f"| {' | '.join(cells)} |\n".replace("|  |", "| |").replace("|  |", "| |")
+        text += _line(cells)
+    for one in missing:
+        words = [one.verdict, NOT_SEARCHED if search else ""]
+        blind_text = f"none: {one.blind_ahead} ahead at the largest size" if one.blind_ahead else ""
+        fails = {True: "holds", False: "fails", None: ""}[one.blind_holds]
+        found = "; ".join(filter(None, words))
+        text += _line([one.name, one.says, blind_text, fails, one.ours, "", found, one.provenance])
     return text
+
+
+def _line(cells: Sequence[str]) -> str:
+    """Return a line of a table."""
+    return f"| {' | '.join(cells)} |\n".replace("|  |", "| |").replace("|  |", "| |")
 
 
 def _size(value: float, unit: str, *, ahead: str | None) -> str:
@@ -810,7 +993,7 @@ def updated(earlier: dict[str, Any], present: dict[str, Any], names: Sequence[st
         raise ValueError(f"the record of commit {_short_commit(earlier['commit'])} has no fingerprint")  # noqa: TRY004
     stale = [name for name in affected(before["fingerprint"], present["fingerprint"]) if name not in names]
     if stale:
-        text = f"a change since commit {_short_commit(earlier['commit'])} concerns these experiments too: "
+        text = f"a change since commit {_short_commit(earlier['commit'])} affects these experiments too: "
         raise ValueError(text + ", ".join(stale))
     recorded = {row["experiment"] for row in before["rows"]}
     if missing := [name for name in _names() if name not in {*names, *recorded}]:
@@ -864,6 +1047,8 @@ def _search_experiment(name: str, conditions: Conditions) -> dict[str, Any]:
         "budget": result.budget,
         "evaluated": result.evaluated,
         "failed": result.failed,
+        "omitted": {row.key: "not steady" for row in ours if row.steady is False}
+        | {row.key: "held" for row in ours if row.name in result.held},
         "reaches": {
             keys[reach.name]: {
                 "is_met": reach.is_met,
@@ -909,12 +1094,14 @@ def last_record(file: Path) -> dict[str, Any]:
 
 
 def last_searches(file: Path) -> dict[str, Any]:
-    """Return the last search of each experiment in a file of records, and the commits that recorded them."""
+    """Return the last search of each experiment in a file of records, and the commit that recorded it."""
     records: list[dict[str, Any]] = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     last = {name: record for record in records for name in record["result"]}
     names = [name for name in EXPERIMENTS if name in last]
-    commits = dict.fromkeys(record["commit"] for record in records if record in last.values())
-    return {"commits": list(commits), "result": {name: last[name]["result"][name] for name in names}}
+    return {
+        "commits": {name: last[name]["commit"] for name in names},
+        "result": {name: last[name]["result"][name] for name in names},
+    }
 
 
 def page_of(file: Path, published: Published) -> str:

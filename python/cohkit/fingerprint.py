@@ -1,7 +1,7 @@
 """Fingerprint of the model behind `docs/fidelity.md`: digests of its inputs, and numbers of small runs.
 
 A record has the fingerprint of the program that made it. If the present one differs, the record is older than a change
-that moves its numbers. Comments, texts for people and the layout of the code are not in it.
+that moves its numbers. Comments, documentation and the layout of the code are not in it.
 """
 
 from __future__ import annotations
@@ -97,8 +97,9 @@ def modules_of(name: str) -> set[str]:
         module = pending.pop()
         if f"{module}.py" not in found:
             found.add(f"{module}.py")
-            pending += _imports(_module_file(f"{module}.py").read_text(encoding="utf-8"))
-    # Derived numbers are those of the experiment itself, although their module imports all.
+            # `derived.py` imports the experiments whose numbers it derives; an experiment does not use the other ones.
+            if module != "derived":
+                pending += _imports(_module_file(f"{module}.py").read_text(encoding="utf-8"))
     return found | ({"derived.py"} if name in derived.DERIVED else set())
 
 
@@ -107,10 +108,22 @@ def _module_file(name: str) -> Path:
 
 
 def _imports(source: str) -> list[str]:
-    """Return the modules of experiments that a module imports names from."""
-    package = f"{experiments.__name__}."
-    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
-    return [node.module.removeprefix(package) for node in nodes if node.module and node.module.startswith(package)]
+    """Return the modules of experiments that a module imports, or imports names from.
+
+    >>> _imports("from cohkit.experiments import Conditions, plays; from cohkit.experiments.study import Study")
+    ['plays', 'study']
+
+    """
+    package = experiments.__name__
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.ImportFrom) or not node.module:
+            continue
+        if node.module.startswith(f"{package}."):
+            found.append(node.module.removeprefix(f"{package}."))
+        elif node.module == package:
+            found += [name.name for name in node.names if _module_file(f"{name.name}.py").exists()]
+    return found
 
 
 def _rounded(rows: Iterable[Measurement]) -> dict[str, float]:
@@ -222,11 +235,11 @@ _QUANTITY = re.compile(r"[\d.]+ ?[A-Za-z/%]*")
 
 
 def affected(recorded: Mapping[str, Any], present: Mapping[str, Any]) -> list[str]:
-    """Return the experiments that the differences between two fingerprints may concern.
+    """Return the experiments that the differences between two fingerprints may affect.
 
-    Texts of orderings concern the experiments of CORD, and programs of near-memory cores those of Proxics. Programs
-    that search trees concern `proxics-uts` alone, and a module of experiments those that use it. Any other input may
-    concern all.
+    Ordering protocols affect the experiments of CORD, and programs of near-memory cores those of Proxics. Programs
+    that search trees affect `proxics-uts` alone, and a module of experiments those that use it. Any other input may
+    affect all.
     """
     files = recorded["inputs"].keys() | present["inputs"].keys()
     found = set()
@@ -240,7 +253,7 @@ def affected(recorded: Mapping[str, Any], present: Mapping[str, Any]) -> list[st
 
 
 def is_older(name: str, earlier: Mapping[str, Any], present: Mapping[str, Any]) -> bool:
-    """Return true if a later change may concern an experiment.
+    """Return true if a later change may affect an experiment.
 
     `earlier` is the fingerprint of this experiment alone, and `present` that of all.
     """
@@ -252,7 +265,7 @@ def is_older(name: str, earlier: Mapping[str, Any], present: Mapping[str, Any]) 
 
 
 def _users(file: str) -> set[str]:
-    """Return the experiments that an input may concern."""
+    """Return the experiments that an input may affect."""
     folder, _, name = file.rpartition("/")
     if folder == _FOLDER:
         # No experiment uses a module that was renamed or removed: the values of small runs show whether numbers moved.

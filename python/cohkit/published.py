@@ -89,6 +89,8 @@ class Bounds(NamedTuple):
 
 
 _RELATIONS: tuple[Relation, ...] = get_args(Relation)
+_ABSENT = "none"
+"""Blind value of a number that was predicted not to exist."""
 _LOWER, _UPPER = "at_least", "at_most"
 _BOUNDS = {_LOWER, _UPPER}
 _RESULT = {"published", "says", "blind", "use", *_BOUNDS, *_RELATIONS}
@@ -192,7 +194,20 @@ class Published:
 
         """
         entries, file = self._entries.get(key, ({}, ""))
-        return _number(entries["blind"], unit, f"{key}.blind", file) if "blind" in entries else None
+        if "blind" not in entries or self.is_blind_absence(key):
+            return None
+        return _number(entries["blind"], unit, f"{key}.blind", file)
+
+    def is_blind_absence(self, key: str) -> bool:
+        """Return true if the prediction made before the number was seen is that there is no such number.
+
+        >>> from cohkit.published import Published
+        >>> Published.shipped().is_blind_absence("proxics.bulk.crossover.copy")
+        False
+
+        """
+        entries, _ = self._entries.get(key, ({}, ""))
+        return entries.get("blind") == _ABSENT
 
     def claim(self, key: str) -> Claim | None:
         """Return the published statement about a number, if any."""
@@ -231,6 +246,10 @@ class Published:
     def remark(self, key: str) -> str | None:
         """Return the remark on published numbers from the nearest enclosing table that has one."""
         return self._nearest(key, "remark")
+
+    def comparison(self, key: str) -> str | None:
+        """Return how our numbers are compared, from the nearest enclosing table that says so."""
+        return self._nearest(key, "comparison")
 
     def provenance(self, key: str) -> Provenance:
         """Return the provenance of our number relative to the published one.

@@ -70,6 +70,8 @@ class ReproduceResult(NamedTuple):
     sensitivity: Sensitivity
     remarks: list[str]
     """Remarks on the published numbers."""
+    comparisons: list[str]
+    """Remarks on how our numbers are compared."""
 
 
 def reproduce(request: ReproduceRequest) -> None:
@@ -165,7 +167,8 @@ def _run(name: str, published: Published, request: ReproduceRequest) -> Reproduc
             except Error as error:
                 sys.stderr.write(f"note: {name} --sensitivity is incomplete: {error}\n")
     remarks = dict.fromkeys(remark for measurement in ours if (remark := published.remark(measurement.key)))
-    return ReproduceResult(name, experiment, ours, rows, sensitivity, list(remarks))
+    comparisons = dict.fromkeys(one for measurement in ours if (one := published.comparison(measurement.key)))
+    return ReproduceResult(name, experiment, ours, rows, sensitivity, list(remarks), list(comparisons))
 
 
 def _json(result: ReproduceResult) -> list[dict[str, Any]]:
@@ -195,7 +198,9 @@ def _dump(values: object) -> str:
 
 def number(value: float, unit: str) -> str:
     """Format a number with its unit for tables."""
-    return f"{value:.0f}" if unit == COUNT else f"{value:.4g} {unit}"
+    if unit == COUNT:
+        return f"{value:.0f}" if value == round(value) else f"{value:.1f}"
+    return f"{value:.4g} {unit}"
 
 
 def published_cell(row: Result) -> str:
@@ -281,6 +286,7 @@ def _legend(result: ReproduceResult) -> str:
     """Explain the terms that appear in a table, and add the remarks on published numbers."""
     rows = result.rows
     lines = [f"As published: {remark}" for remark in result.remarks]
+    lines += [f"Comparison: {comparison}" for comparison in result.comparisons]
     if any(row["blind"] is not None for row in rows):
         lines.append("Blind: the prediction made before the published result was seen; it never changes.")
     if any(row["ratio"] is not None for row in rows):
@@ -395,6 +401,7 @@ def _plot(result: ReproduceResult, request: ReproduceRequest) -> bytes:
     experiment = result.experiment
     title = _limited_title(experiment.headline or experiment.title, result, request.conditions)
     words = [f"As published: {remark}." for remark in result.remarks]
+    words += [f"Comparison: {comparison}." for comparison in result.comparisons]
     foot = " ".join([*words, *([_omissions(result)] if experiment.omissions else [])])
     if experiment.along:
         draw = plots.shares if experiment.shares else plots.lines

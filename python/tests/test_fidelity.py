@@ -11,6 +11,7 @@ import pytest
 
 import cohkit
 from cohkit import fidelity, reasons
+from cohkit import fingerprint as fingerprint_module
 from cohkit.__main__ import main
 from cohkit.directions import CROSSOVERS, Direction, directions, without_numbers_of_missing_crossovers
 from cohkit.experiments import EXPERIMENTS, Conditions, cckit_fig6
@@ -85,8 +86,9 @@ PUBLISHED = {
 }
 
 
-# Results with a blind value to which a quantity was fitted later: the size of an entry of CORD's tables.
-FITTED_LATER = ("cord.chip.",)
+# Results with a blind value to which a quantity was fitted or chosen later: the size of an entry of CORD's tables, and
+# the number of channels of a copy engine.
+FITTED_LATER = ("cord.chip.", "proxics.bulk.interleaved_over_synchronous.")
 
 
 def provenance_beside_blind(key: str) -> str:
@@ -126,7 +128,15 @@ def test_blind_values_of_other_systems_are_the_recorded_ones(root: Path) -> None
         recorded = {row.key: [row.value, row.unit] for row in derive(name, rows)} | recorded
     keys = [key for key, (value, _) in about.items() if "blind" in value and key not in BLIND_PREDICTIONS]
     assert len(keys) > 100
-    for key in keys:
+    absent = [key for key in keys if published.is_blind_absence(key)]
+    assert absent == [f"ccix_exp1.crossover.latency.reads.{card}" for card in ("u280", "vck5000")]
+    for key in absent:
+        assert published.blind(key, unit="B") is None
+        assert key not in recorded
+        card, dma = (recorded[f"ccix_exp1.latency.reads.{side}.32768"] for side in (key.rpartition(".")[2], "dma"))
+        assert card[0] == pytest.approx(3301.6, abs=0.05)
+        assert dma[0] == pytest.approx(3945.1, abs=0.05)
+    for key in set(keys) - set(absent):
         value, unit = recorded[key]
         assert published.blind(key, unit=unit) == pytest.approx(value, rel=1e-9), key
         assert published.provenance(key) == provenance_beside_blind(key)
@@ -253,11 +263,10 @@ def test_each_failed_relation_names_the_missing_fact(root: Path) -> None:
     page = fidelity.page_of(root / "records/fidelity.jsonl", Published.shipped())
     section = page.split("## Relations that do not hold")[1].split("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith(("| c", "| e", "| p"))]
-    # Crossovers of two cards have no row, as ours do not cross.
-    absent = [line for line in lines if "ahead at the largest size" in line]
-    assert len(absent) == 2
+    # Crossovers of two cards have no number, as ours do not cross; their section has a row for each.
+    assert sum("ahead at the largest size" in line for line in lines) == 2
     wrong = sum(page.count(f"{kind} wrong") for kind in ("order", "bound", "direction", "crossover"))
-    assert len(lines) - len(absent) == wrong > 40
+    assert len(lines) == wrong > 40
     for line in lines:
         fact = line.split("|")[-2].strip()
         assert is_one_of(fact, reasons.MISSING_FACTS), line
@@ -327,8 +336,11 @@ def test_direction_of_a_pair_is_the_order_of_the_numbers() -> None:
     better, worse = "enzian.prefetcher.with.best", "enzian.prefetcher.without.best"
     for value, holds in ((9.0, True), (8.0, False), (8.5001, False), (8.52, True)):
         found = judged({better: value, worse: 8.5}, "GiB/s")
-        assert {key: (one.holds, one.blind_holds) for key, one in found.items()} == {better: (holds, True)}
+        # The blind values are those of other numbers of threads.
+        assert {key: (one.holds, one.blind_holds) for key, one in found.items()} == {better: (holds, None)}
     assert judged({better: 9.0}, "GiB/s") == {}
+    second, first = "enzian.shared_table.cpu.100", "enzian.shared_table.fpga.100"
+    assert judged({second: 5.0, first: 2.5}, "M/s")[second].blind_holds is True
 
 
 def test_crossover_needs_curves_crossing_near_published_size() -> None:
@@ -353,6 +365,12 @@ def test_crossover_needs_curves_crossing_near_published_size() -> None:
     # Without a row, our curves do not cross.
     absent = found["ccix_exp1.crossover.latency.reads.u280"]
     assert (absent.holds, absent.ours) == (False, "none: the card ahead at the largest size")
+    assert (absent.blind_holds, absent.blind_ahead) == (False, "the card")
+    assert absent.verdict == "crossover wrong: one side ahead at the largest size"
+    # A number of ours does not change the judgement of the blind prediction that there is none.
+    key = "ccix_exp1.crossover.latency.reads.u280"
+    present = judged({key: 4096.0}, "B")[key]
+    assert (present.holds, present.blind_holds, present.blind_ahead) == (True, False, "the card")
 
 
 @pytest.mark.parametrize(
@@ -403,7 +421,7 @@ def test_update_keeps_the_rows_that_no_change_concerns(root: Path) -> None:
         ("platforms/enzian-dc-ddr.toml", "cckit-fig6"),
         ("ordering/cord.coh", "cord-fig2"),
     ):
-        with pytest.raises(ValueError, match=f"concerns these experiments too: .*{missing}"):
+        with pytest.raises(ValueError, match=f"affects these experiments too: .*{missing}"):
             fidelity.updated(earlier, present(changed), [name for name in cord if name != missing])
 
 
@@ -454,6 +472,19 @@ def test_numbers_of_a_module_concern_the_experiments_that_use_it() -> None:
     assert {"cckit-fig6", "cckit-fig8", "eci-link"} < set(concerned)
     assert not {"cckit-table2", "proxics-sum", "cord-fig2"} & set(concerned)
     assert modules_of("proxics-uts") > {"proxics_uts.py", "programs.py", "derived.py"}
+    # Derived numbers of `proxics-uts` need no module of `ccix-exp1`, which `derived.py` imports.
+    assert not {"ccix.py", "eci_link.py"} & modules_of("proxics-uts")
+
+
+def test_modules_are_imported_in_either_form() -> None:
+    forms: tuple[tuple[str, list[str]], ...] = (
+        ("from cohkit.experiments.steady import is_even", ["steady"]),
+        ("from cohkit.experiments import steady, plays", ["steady", "plays"]),
+        ("from cohkit.experiments import Conditions", []),
+        ("from cohkit.published import Published", []),
+    )
+    for source, modules in forms:
+        assert fingerprint_module._imports(source) == modules  # noqa: SLF001
 
 
 def test_page_states_which_searches_are_old() -> None:
@@ -466,11 +497,10 @@ def test_page_states_which_searches_are_old() -> None:
     moved = own | {"values": {name: dict.fromkeys(values, 0.0) for name, values in own["values"].items()}}
     assert is_older("ccix-exp3", moved, present)
     age = fidelity._age_of_searches  # noqa: SLF001
-    assert age({"ccix-exp3": {"fingerprint": own}}, present) == "No change that may move their numbers is newer."
+    assert age({"ccix-exp3": {"fingerprint": own}}, present) == "No later change affects these searches."
     text = age({"ccix-exp3": {"fingerprint": old}, "cckit-fig7": {}}, present)
     assert text == (
-        "A change that may move their numbers is newer than the searches of `ccix-exp3`.\n"
-        "It is not recorded whether a change is newer than the searches of `cckit-fig7`."
+        "A later change may affect the searches of: `ccix-exp3`.\nSearches without a fingerprint: `cckit-fig7`."
     )
 
 
@@ -519,7 +549,10 @@ def test_page_has_the_last_search_of_each_experiment(tmp_path: Path) -> None:
         {"commit": "c", "result": {"cckit-fig8": 4}},
     ]
     file.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-    assert fidelity.last_searches(file) == {"commits": ["b", "c"], "result": {"cckit-fig8": 4, "eci-link": 2}}
+    assert fidelity.last_searches(file) == {
+        "commits": {"cckit-fig8": "c", "eci-link": "b"},
+        "result": {"cckit-fig8": 4, "eci-link": 2},
+    }
 
 
 def test_page_names_values_that_no_setting_meets() -> None:
@@ -538,14 +571,16 @@ def test_page_names_values_that_no_setting_meets() -> None:
         }
         for one, value in values.items()
     ]
-    common = {"target": 1, "ours": 1, "other": "", "deciding": ["technology:swing of a bit line"]}
+    common = {"other": "", "deciding": ["technology:swing of a bit line"]}
+    targets = {f"{key}.area.core": 0.066, f"{key}.power.core": 9.242, f"{key}.energy.8 entries": 0.016}
     reaches = {
         f"{key}.area.core": {"is_met": False, "value": 0.008, "settings": {"a:b": "1"}} | common,
         f"{key}.power.core": {"is_met": True, "value": 9.5, "settings": {"a:b": "1"}} | common,
         f"{key}.energy.8 entries": {"is_met": True, "value": 0.02, "settings": {}} | common,
     }
+    reaches = {one: reach | {"target": targets[one], "ours": values[one]} for one, reach in reaches.items()}
     search = {"size": "", "seed": 0, "budget": 96, "evaluated": 9, "failed": 0, "reaches": reaches}
-    searches = {"commits": [40 * "b"], "result": {"cord-table3": search}}
+    searches = {"commits": {"cord-table3": 40 * "b"}, "result": {"cord-table3": search}}
     made = fidelity.page({"commit": 40 * "a", "result": rows}, Published.shipped(), searches)
     lines = [line for line in made.splitlines() if line.startswith((f"| {key}", "| cord-table3"))]
     ends = [
@@ -556,10 +591,11 @@ def test_page_names_values_that_no_setting_meets() -> None:
     for line, end in zip(lines, ends, strict=False):
         assert line.endswith(end), line
     found = (
-        "The searches cover 3 published values: 2 are met with some settings, 0 at the size of the search only, "
-        "and 1 are not met.\n"
+        "Of 3 published values of these experiments, 2 are met, without other settings or with some, 0 at the size of "
+        "the search only, and 1 are not met.\n"
     )
     assert found in made
+    assert "| `cord-table3` | full size | bbbbbbb | 96 | 3 | 0 |\n" in made
     assert "- ccix-exp1, size from which DMA has less latency, reads, u280\n" in made
     assert lines[3] == f"| cord-table3 | {key}.area.core | 0.066 mm2 | -95.5% | {reasons.REASONS[key]} |"
     assert lines[4] == (
@@ -568,6 +604,12 @@ def test_page_names_values_that_no_setting_meets() -> None:
         f"{reasons.REASONS[key]} |"
     )
     assert len(lines) == 5
+
+
+def searched(key: str, **reach: object) -> dict[str, Any]:
+    """Return the search of an experiment with a value that the smaller simulation meets, changed by `reach`."""
+    found = {"is_met": True, "settings": {}, "deciding": ["a:b"], "other": "", "target": 10.0, "ours": 10.2} | reach
+    return {"size": "", "seed": 0, "budget": 96, "evaluated": 9, "failed": 0, "reaches": {key: found}}
 
 
 def test_verdict_separates_full_size_and_unvaried_assumptions() -> None:
@@ -583,37 +625,123 @@ time = { published = "10ns" }
     keys = {"x.base": 4.0, "x.order": 3.0, "x.number": 10.2, "cord.programs.time": 20.0}
     ours = [Measurement(key, value, "ns", key) for key, value in keys.items()]
     rows = {row["key"]: row for row in compare("mine", ours, Published(text, file="x.toml"))}
-    met = {"is_met": True, "settings": {}, "deciding": ["a:b"]}
-    assert fidelity.verdict(rows["x.order"], met) == "order wrong; met at the size of the search only"
-    assert fidelity.verdict(rows["x.number"], met) == "within 5 %; met at the size of the search only"
-    assert fidelity.verdict(rows["x.order"], met | {"settings": {"a:b": "1"}}) == "order wrong; met in range"
-    unmet = {"is_met": False, "settings": {}, "deciding": ["a:b"]}
-    assert fidelity.verdict(rows["x.order"], unmet) == "order wrong; structure"
-    assert fidelity.verdict(rows["x.order"], unmet | {"deciding": []}) == "order wrong; not varied"
-    assert fidelity.verdict(rows["cord.programs.time"], unmet) == "off by more than 25 %; not varied"
+
+    def verdict(key: str, **reach: object) -> str:
+        return fidelity.verdict(rows[key], searched(key, ours=keys[key], **reach))
+
+    order: dict[str, object] = {"other": "x.base", "target": 1.0}
+    assert verdict("x.order", **order) == "order wrong; met at the size of the search only"
+    assert verdict("x.number") == "within 5 %; met at the size of the search only"
+    assert verdict("x.order", settings={"a:b": "1"}, **order) == "order wrong; met in range"
+    assert verdict("x.order", is_met=False, **order) == "order wrong; structure"
+    assert verdict("x.order", is_met=False, deciding=[], **order) == "order wrong; not varied"
+    assert verdict("cord.programs.time", is_met=False) == "off by more than 25 %; not varied"
+    # A statement that was corrected after the search.
+    assert verdict("x.number", target=11.0) == "within 5 %; not searched"
+    # Nothing is to be met.
+    assert fidelity.verdict(rows["x.base"], searched("x.order")) == ""
 
 
-def test_value_met_at_the_size_of_the_search_only_is_not_counted() -> None:
-    key = "cord.chip.area.core"
-    row = {"experiment": "cord-table3", "name": key, "key": key, "ours": 0.003, "unit": "mm2", "steady": None}
-    reach = {
-        "is_met": True,
-        "value": 0.066,
-        "settings": {},
-        "target": 0.066,
-        "ours": 0.066,
-        "other": "",
-        "deciding": [],
-    }
-    search = {"size": "", "seed": 0, "budget": 96, "evaluated": 9, "failed": 0, "reaches": {key: reach}}
-    searches = {"commits": [40 * "b"], "result": {"cord-table3": search}}
-    made = fidelity.page({"commit": 40 * "a", "result": [row]}, Published.shipped(), searches)
+@pytest.mark.parametrize(
+    "reach", [{"is_met": False}, {"settings": {"a:b": "1"}}, {"is_met": False, "deciding": []}, {}]
+)
+def test_search_says_nothing_about_number_that_size_changes(reach: dict[str, object]) -> None:
+    published = Published('[x]\nnumber = { published = "10ns" }\n', file="x.toml")
+    for value, is_changed in ((10.2, False), (11.2, False), (11.4, True), (9.0, True)):
+        [row] = compare("mine", [Measurement("number", value, "ns", "x.number")], published)
+        # The number is 10.2 at the size of the search.
+        word = fidelity.verdict(row, searched("x.number", **reach)).partition("; ")[2]
+        assert (word == "not searched: the size changes the number") == is_changed, (value, word)
+
+
+def test_verdict_names_the_reason_of_an_omitted_search() -> None:
+    text = """
+[x]
+throughput = { published = "10GiB/s" }
+time = { published = "10ns" }
+bound = { at_most = "10ns" }
+[ccix]
+local_hit.u280.read = { published = "100ns" }
+[eci_link]
+crossover.reads = { published = "2KiB" }
+"""
+    ours = [
+        Measurement("throughput", 10, "GiB/s", "x.throughput", steady=True),
+        Measurement("time", 10, "ns", "x.time"),
+        Measurement("bound", 9, "ns", "x.bound"),
+        Measurement("hit", 100, "ns", "ccix.local_hit.u280.read"),
+        Measurement("crossover", 2048, "B", "eci_link.crossover.reads", steady=True),
+    ]
+    rows = compare("mine", ours, Published(text, file="x.toml"))
+    search = searched("x.other")
+    steady, held = (f"not searched: {one}" for one in ("not steady at the smaller size", "held by a fitted sum"))
+
+    def words() -> list[str]:
+        return [fidelity.verdict(row, search).partition("; ")[2] for row in rows]
+
+    # Without recorded reasons.
+    assert words() == [steady, "not searched", "not searched", held, "not searched"]
+    search["omitted"] = {"x.time": "not steady", "x.bound": "held"}
+    assert words() == ["not searched", steady, held, "not searched", "not searched"]
+    assert [fidelity.verdict(row, None).partition("; ")[2] for row in rows] == 5 * [""]
+
+
+def test_values_without_a_search_are_counted_apart() -> None:
+    """Values are counted by the size of the search that met them, and by the reason why none says anything."""
+    keys = [f"cord.chip.{kind}.core" for kind in ("area", "power")] + ["cord.chip.area.directory"]
+    values = {keys[0]: 0.003, keys[1]: 9.3, keys[2]: 0.13}
+    rows = [
+        {
+            "experiment": "cord-table3",
+            "name": key,
+            "key": key,
+            "ours": value,
+            "unit": "mW" if "power" in key else "mm2",
+            "steady": None,
+        }
+        for key, value in values.items()
+    ]
+    search = searched(keys[0], value=0.066, target=0.066, ours=0.066)
+    search["reaches"] |= searched(keys[1], value=9.29, target=9.242, ours=9.29)["reaches"]
+    searches = {"commits": {"cord-table3": 40 * "b"}, "result": {"cord-table3": search}}
+    made = fidelity.page({"commit": 40 * "a", "result": rows}, Published.shipped(), searches)
+    assert "; not searched: the size changes the number | " in made
     assert "; met at the size of the search only | " in made
     found = (
-        "The searches cover 1 published values: 0 are met with some settings, 1 at the size of the search only, "
-        "and 0 are not met.\n"
+        "Of 3 published values of these experiments, 0 are met, without other settings or with some, 1 at the size of "
+        "the search only, and 0 are not met.\n"
+        "The search says nothing about the other ones: for 1 values, the size changes the number, and 1 have no "
+        "search.\n"
     )
     assert found in made
+    assert "| `cord-table3` | full size | bbbbbbb | 96 | 1 | 2 |\n" in made
+    assert "### Values that no setting meets" not in made
+
+
+def test_search_records_why_it_omits_values() -> None:
+    found = fidelity.search(Conditions(accesses=200), ["ccix-exp3"])["ccix-exp3"]
+    keys = [f"ccix.local_hit.{card}.{direction}" for card in ("u280", "vck5000") for direction in ("write", "read")]
+    assert found["omitted"] == dict.fromkeys(keys, "held")
+    assert not found["reaches"]
+
+
+def test_section_has_rows_for_crossovers_without_a_number(root: Path) -> None:
+    made = fidelity.page_of(root / "records/fidelity.jsonl", Published.shipped())
+    section = made.split("## Transfers over CCIX")[1].split("\n## ")[0]
+    for card in ("u280", "vck5000"):
+        [line] = [line for line in section.splitlines() if f"less latency, reads, {card} |" in line]
+        none = "none: the card ahead at the largest size"
+        assert f"| 4096 B | {none} | fails | {none} | | crossover wrong: one side ahead at the largest size; " in line
+
+
+def test_longest_key_of_all_reasons_is_the_reason() -> None:
+    reach = {"deciding": ["a:b"]}
+    reason = fidelity._reason  # noqa: SLF001
+    key = "cord.programs.time.CXL.pr.mp"
+    assert reason(key, reach) == f"missing: {reasons.MISSING_FACTS[key]}"
+    assert reason("cord.programs.other", reach) == reasons.UNVARIED["cord.programs"]
+    assert reason("x", reach) == reasons.UNKNOWN_REASON
+    assert reason("x", {"deciding": []}) == reasons.NO_EFFECT
 
 
 # Regression: runs with fewer accesses than the cache has lines write nothing back. Figure 6 then showed, as

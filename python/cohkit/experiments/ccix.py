@@ -27,8 +27,6 @@ SIZES = (64, 256, 1024, 4096, 16384, 32768)
 """Bytes per transfer."""
 THROUGHPUT_LINES = 5_000
 """Number of lines transferred for a throughput, and of random lines for a mean latency."""
-SUSTAINED_LINES = SIZES[-1] // LINE_BYTES
-"""Lines in flight for a throughput: those of the largest transfer."""
 
 WORKLOADS: dict[str, Workload] = {"reads": "sequential-read-once", "writes": "sequential-write-line"}
 
@@ -82,7 +80,10 @@ def _steady(result: Simulation, cut: bool) -> bool:  # noqa: ARG001, FBT001 -- a
 
 
 def _transfers(measure: str) -> list[Point]:
-    """Return the transfers of every size and direction with each card; `measure` is `latency` or `throughput`."""
+    """Return the transfers of every size and direction with each card; `measure` is `latency` or `throughput`.
+
+    All lines of a transfer alone are in flight. For a throughput, as many are in flight as the card's platform states.
+    """
     return [
         Point(
             f"{size}, {direction}, {card}, {measure}",
@@ -91,7 +92,7 @@ def _transfers(measure: str) -> list[Point]:
                 card,
                 workload,
                 THROUGHPUT_LINES if measure == "throughput" else size // LINE_BYTES,
-                cores__max_outstanding=SUSTAINED_LINES if measure == "throughput" else size // LINE_BYTES,
+                **({} if measure == "throughput" else {"cores__max_outstanding": size // LINE_BYTES}),
             ),
         )
         for direction, workload in WORKLOADS.items()
@@ -225,8 +226,8 @@ EXPERIMENTS: dict[str, Experiment] = {
         note=_HOST
         + f"""\
 Latency: a single transfer with physical addresses, in which each line is a separate request. One at a time: each
-transfer starts when the previous one has ended. Throughput: {SUSTAINED_LINES} lines in flight, for every size of
-transfer.
+transfer starts when the previous one has ended. Throughput: as many lines in flight as the platform's quantity
+`agents.device.cores.max_outstanding`, for every size of transfer.
 {TRANSFERS_NOTE}""",
         omissions=_OMISSIONS,
         headline="A card reads and writes its host's memory line by line over CCIX, or by DMA over PCIe.",

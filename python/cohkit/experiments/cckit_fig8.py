@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cohkit.experiments.enzian import LINE_BYTES
 from cohkit.experiments.experiment import Experiment
-from cohkit.experiments.plays import Stage, largest, limited_time, rate, run
+from cohkit.experiments.plays import BEST, Stage, largest, limited_time, rate, run
 from cohkit.experiments.study import value_of
 
 if TYPE_CHECKING:
@@ -24,8 +24,9 @@ BLOCKS = {"with": 8, "without": 0}
 NOTE = """\
 Each thread reads its own part of 64 MiB in address order, one line at a time. The prefetcher has eight blocks of 8 KiB.
 It reads the requested line first, then the block in bursts of 64 beats, and claims the next block when the second half
-of a block is read. Each thread prefetches as many lines ahead as the platform's cores do. The best rows are those of up
-to four threads, since the published throughputs are of up to four clients. Eight threads occupy all blocks, so that
+of a block is read. Each thread prefetches as many lines ahead as the platform's cores do. The rows `at best` are those
+of up to four threads, since the published throughputs are of up to four clients. The rows `at best of all threads` have
+no published value. Eight threads occupy all blocks, so that
 none is free for a next block, and threads evict each other's blocks; `--param blocks=16` of `cohkit play` avoids that.
 A run takes 5 ms after 1 ms of warm-up.
 """
@@ -59,11 +60,16 @@ def _stages(conditions: Conditions) -> list[Stage]:
 
 
 def _run(conditions: Conditions) -> list[Measurement]:
-    """Run the plays, and add the largest number of each line, of at most as many threads as clients."""
+    """Run the plays, and add the largest numbers: of at most as many threads as clients, and of all threads."""
     ours = run(_stages(conditions), "GiB/s", conditions)
     compared = [row for row in ours if int(row.key.rpartition(".")[2]) <= CLIENTS]
     best = [row for name in BLOCKS for row in largest(compared, f"{KEY}.{name}.", f"at best, {name} prefetcher")]
-    return [*ours, *best]
+    of_all = [
+        row._replace(key=f"{KEY}.{name}.of_all.{BEST}")
+        for name in BLOCKS
+        for row in largest(ours, f"{KEY}.{name}.", f"at best of all threads, {name} prefetcher")
+    ]
+    return [*ours, *best, *of_all]
 
 
 EXPERIMENT = Experiment(

@@ -264,7 +264,7 @@ def _proxics_bulk() -> Iterable[Derived]:
     large = proxics.BULK_SIZES[-1]
     for operation in ("set", "clear", "copy"):
         yield _ratio(
-            f"{large}, core over host with hints, {operation}",
+            f"{large}, core over host with prefetches, {operation}",
             f"{key}.core_over_host.{operation}.{large}",
             f"{key}.{operation}.core.{large}",
             f"{key}.{operation}.host.far_with_hints.{large}",
@@ -281,7 +281,7 @@ def _proxics_sum() -> Iterable[Derived]:
     key = "proxics.sum"
     for width in proxics.WIDTHS:
         yield _ratio(
-            f"{width}, core over host with hints",
+            f"{width}, core over host with prefetches",
             f"{key}.core_over_host.{width}",
             f"{key}.core.{width}",
             f"{key}.host.far_with_hints.{width}",
@@ -290,18 +290,28 @@ def _proxics_sum() -> Iterable[Derived]:
 
 def _proxics_uts() -> Iterable[Derived]:
     key = "proxics.uts"
+    # Names by the keys of rows, which searches and blind values have.
     pairs = {
-        "local over far memory": ("local", "far"),
-        "hints over none": ("far_with_hints", "far"),
-        "four host cores over one core beside": ("far_with_hints.4_cores", "1_beside"),
-        "local over one core beside": ("local", "1_beside"),
-        "four cores beside over one": ("4_beside", "1_beside"),
+        "local_over_far_memory": ("local over far memory", "local", "far"),
+        "hints_over_none": ("prefetches over none", "far_with_hints", "far"),
+        "four_host_cores_over_one_core_beside": (
+            "four host cores over one near-memory core",
+            "far_with_hints.4_cores",
+            "1_beside",
+        ),
+        "four_host_cores_without_prefetches_over_one_core_beside": (
+            "four host cores without prefetches over one near-memory core",
+            "far.4_cores",
+            "1_beside",
+        ),
+        "local_over_one_core_beside": ("local over one near-memory core", "local", "1_beside"),
+        "four_cores_beside_over_one": ("four near-memory cores over one", "4_beside", "1_beside"),
     }
     for tree in ("T1L", "T2L", "T3L"):
-        for name, (value, reference) in pairs.items():
+        for ratio, (name, value, reference) in pairs.items():
             yield _ratio(
                 f"{tree}, {name}",
-                f"{key}.{name.replace(' ', '_')}.{tree}",
+                f"{key}.{ratio}.{tree}",
                 f"{key}.{value}.{tree}",
                 f"{key}.{reference}.{tree}",
             )
@@ -311,7 +321,7 @@ def _cord_fig7() -> Iterable[Derived]:
     # The programs of which the article states a least distance, without the direction.
     for program in ("trns", "mocfe", "cmc2d"):
         yield Derived(
-            f"{program} mp, CXL, time apart from cord's",
+            f"{program} mp, CXL, difference from CORD's time",
             f"cord.programs.time_apart.CXL.{program}.mp",
             PERCENT,
             (f"cord.programs.time.CXL.{program}.mp",),

@@ -93,7 +93,7 @@ def _points(
     results = run_programs(list(runs.values()), conditions)
     return [
         Measurement(
-            f"{size}, {name}",
+            f"{size}, {name.replace('with hints', 'with prefetches')}",
             value(size, measured),
             unit,
             f"proxics.{key}.{name.replace(', ', '.').replace(' ', '_')}.{size}",
@@ -252,7 +252,7 @@ the internal bandwidth and to the ratio of latencies; the external bandwidth fol
 has in flight. Neither latency is published; the external one is held near Enzian's (591 ns, DC+DDR).
 """,
         omissions=OMISSIONS,
-        headline="A core beside far memory has lower latency and more bandwidth to it than the host.",
+        headline="A near-memory core has lower latency and more bandwidth to far memory than the host.",
         axis="GB/s; of one another (%); ns",
         rerun_accesses=2**15,
         limited=_bytes,
@@ -271,7 +271,7 @@ second of two runs counts (published numbers are medians of 100 runs; here all r
 compared.
 """,
         omissions=OMISSIONS,
-        headline="A core beside far memory sets, clears and copies it, and so does the host, by size.",
+        headline="A near-memory core sets, clears and copies far memory, and so does the host, by size.",
         axis="throughput (GB/s)",
         along="bytes",
         logarithmic="xy",
@@ -307,7 +307,7 @@ register pipe holds one word; several of them take turns. Round trip: a line wit
 by registers. The core's sums are compared, and each word that returns.
 """,
         omissions=OMISSIONS,
-        headline="A host sends words to a core beside far memory, by lines of a scratchpad or by registers.",
+        headline="A host sends words to a near-memory core, by lines of a scratchpad or by registers.",
         axis="words (M/s); round trip (ns)",
         along="lines, or registers, of a thread",
         logarithmic="xy",
@@ -323,7 +323,7 @@ The binary is a stub, padded with data to its length. Verified: the core verifie
 fixed steps of a start, and the times per line, per byte and per cleared line, are assumed (`loader.*`).
 """,
         omissions=OMISSIONS,
-        headline="A host starts a program on a core beside far memory, which verifies or trusts it.",
+        headline="A host starts a program on a near-memory core, which verifies or trusts it.",
         axis="time (us)",
         along="bytes of the binary",
         logarithmic="xy",
@@ -341,7 +341,7 @@ core receives its request by a register pipe and answers by one; it fetches 64 l
 ahead. Sums are compared with those of the generated balances.
 """,
         omissions=OMISSIONS,
-        headline="A core beside far memory adds up a column of a table there, and so does the host.",
+        headline="A near-memory core adds up a column of a table in far memory, and so does the host.",
         axis="rows (M/s)",
         along="bytes of a row",
         logarithmic="xy",
@@ -359,7 +359,7 @@ ones at once (their way to the host is not counted), or streams them: each row i
 before, and the scratchpad holds the request until the row is there. All copied or streamed rows are compared.
 """,
         omissions=OMISSIONS,
-        headline="A core beside far memory selects rows of a table, and copies them or streams them to the host.",
+        headline="A near-memory core selects rows of a table, and copies them or streams them to the host.",
         axis="rows of the table (M/s); how many times smaller",
         along="rows that are selected, of a thousand",
         logarithmic="xy",
@@ -375,7 +375,7 @@ rounds per second, and rounds per 1000 clocks of each side. The mixture is ours,
 known; its rounds are not comparable with Dhrystone's. Results are compared.
 """,
         omissions=OMISSIONS,
-        headline="A core beside far memory computes slower than a host core, in proportion to its clock.",
+        headline="A near-memory core computes slower than a host core, in proportion to its clock.",
         axis="rounds (M/s; per 1000 clocks)",
         rerun_accesses=2**10,
         limited=_rounds,

@@ -116,11 +116,16 @@ _Row = tuple[str, float, str, str]
 _GraphResults = Sequence[tuple[str, Mapping[str, float]]]
 
 
+def _name(method: str) -> str:
+    """Return the name of a method in rows: *hints* of the program's output are prefetches."""
+    return method.replace("with hints", "with prefetches")
+
+
 def _rates(graph_results: _GraphResults) -> Iterator[_Row]:
     """Yield the rate of each method on each graph."""
     for graph, result in graph_results:
         for method in _METHODS:
-            yield f"{graph}, {method}", _rate(result, method), "M/s", f"{method}.{graph}"
+            yield f"{graph}, {_name(method)}", _rate(result, method), "M/s", f"{method}.{graph}"
 
 
 def _rates_of_grid(cell_results: Sequence[tuple[tuple[int, int], Mapping[str, float]]]) -> Iterator[_Row]:
@@ -128,8 +133,9 @@ def _rates_of_grid(cell_results: Sequence[tuple[tuple[int, int], Mapping[str, fl
     for (cores, mccs), result in cell_results:
         host = f"{cores} core{'s' if cores > 1 else ''}"
         if mccs == 1:
-            yield f"{host}, far with hints", _rate(result, "far with hints"), "M/s", f"grid.hints.{cores}"
-        yield f"{host}, {mccs} beside", _rate(result, "line pipes"), "M/s", f"grid.lines.{cores}.{mccs}"
+            yield f"{host}, far with prefetches", _rate(result, "far with hints"), "M/s", f"grid.hints.{cores}"
+        beside = f"{mccs} near-memory core{'s' if mccs > 1 else ''}"
+        yield f"{host}, {beside}", _rate(result, "line pipes"), "M/s", f"grid.lines.{cores}.{mccs}"
 
 
 def _traffic(graph_results: _GraphResults) -> Iterator[_Row]:
@@ -138,7 +144,7 @@ def _traffic(graph_results: _GraphResults) -> Iterator[_Row]:
         for method in _METHODS[1:]:
             for part in ("link", "DRAM"):
                 bytes_per_edge = result[f"{method}, {part}"] / result["all"]
-                yield f"{graph}, {method}, {part}", bytes_per_edge, "B", f"{part.lower()}.{method}.{graph}"
+                yield f"{graph}, {_name(method)}, {part}", bytes_per_edge, "B", f"{part.lower()}.{method}.{graph}"
 
 
 def _lines(graph_results: _GraphResults) -> Iterator[_Row]:
@@ -174,7 +180,7 @@ whole rounds (one for the grid of host cores and near-memory cores, on the Krone
 per edge over the link in both directions, and at far memory. All sums are compared bit by bit.
 """,
         omissions=OMISSIONS,
-        headline="Neighbours' scores in far memory are added up by the host, or beside it.",
+        headline="The host or near-memory cores add up neighbours' scores in far memory.",
         axis="edges (M/s); bytes for an edge (B); lines; how many times smaller",
         rerun_accesses=2**10,
         limited=_edges,

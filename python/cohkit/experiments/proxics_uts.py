@@ -51,7 +51,16 @@ _TREES = [
     _Tree("T2L", 96_793_510, 1, 2, 16, 6, 0, 0, 220),
     _Tree("T3L", 111_345_631, 0, 0, 0, 1000, 198_800, 5, 7),
 ]
-_SEARCHES = ("local", "far", "far with hints", "far with hints, 4 cores", "1 beside", "4 beside")
+_SEARCHES = {
+    "local": "local",
+    "far": "far",
+    "far with hints": "far with prefetches",
+    "far, 4 cores": "far, 4 host cores",
+    "far with hints, 4 cores": "far with prefetches, 4 host cores",
+    "1 beside": "1 near-memory core",
+    "4 beside": "4 near-memory cores",
+}
+"""Names of rows by the labels that the program prints, of which keys are made."""
 
 
 def _uts(conditions: Conditions) -> list[Measurement]:
@@ -67,10 +76,10 @@ def _uts(conditions: Conditions) -> list[Measurement]:
     cut = conditions.accesses is not None
     ours: list[Measurement] = []
     for tree, result in zip(_TREES, results, strict=True):
-        for method in _SEARCHES:
+        for method, name in _SEARCHES.items():
             rate = result["all"] / (result[method] * CYCLE_S) / 1e6
             key = f"proxics.uts.{method.replace(', ', '.').replace(' ', '_')}.{tree.name}"
-            ours.append(Measurement(f"{tree.name}, {method}", rate, "M/s", key, cut=cut))
+            ours.append(Measurement(f"{tree.name}, {name}", rate, "M/s", key, cut=cut))
     for tree, result, settings in zip(_TREES, results, capacities, strict=True):
         smaller = tree.published / result["all"]
         ours.append(Measurement(f"{tree.name}, smaller", smaller, COUNT, f"proxics.uts.smaller.{tree.name}", cut=cut))
@@ -92,13 +101,13 @@ Trees of the benchmark UTS, about {_SCALE} times smaller than T1L, T2L and T3L (
 the host and the reach of its translations ("scale"; the first-level cache has at least one set). Nodes are SHA-1
 hashes. They are in memory before the search, each in a separate line, siblings in adjacent lines. The host searches
 depth first, or prefetches as many nodes ahead as its last-level cache may have lines in flight (64; a quarter for each
-of four cores, which take parts of the tree from each other). Near-memory cores have 8 outstanding reads. Four of
-them deal the children of each node equally to all by FIFOs, as the published ones do; a core without nodes takes those
-that it has received, and credits show when all are done. The unit is million nodes per second, from the last start of a
-program to the last number that a core sends. Nodes, leaves and depth are compared.
+of four cores). Four host cores, with prefetches or without, take parts of the tree from each other. Near-memory cores
+have 8 outstanding reads. Four of them deal the children of each node equally to all by FIFOs, as the published ones do;
+a core without nodes takes those that it has received, and credits show when all are done. The unit is million nodes per
+second, from the last start of a program to the last number that a core sends. Nodes, leaves and depth are compared.
 """,
         omissions=OMISSIONS,
-        headline="The host and cores beside far memory search trees there; prefetches overlap more reads.",
+        headline="The host and near-memory cores search trees in far memory; prefetches overlap more reads.",
         axis="nodes (M/s); how many times smaller",
         rerun_accesses=2**10,
         limited=_nodes,

@@ -21,8 +21,8 @@ const PROGRAMS: &[(&str, &str, usize)] = &[
     ("rows", "24576 64", 5),
     ("rows", "24576 128 1000", 6),
     ("rows", "24576 128 200", 6),
-    ("uts", "1 3 4 4 0 0 29 10000", 9),
-    ("uts", "0 0 0 30 190000 5 7 600", 9),
+    ("uts", "1 3 4 4 0 0 29 10000", 10),
+    ("uts", "0 0 0 30 190000 5 7 600", 10),
 ];
 
 /// Compiles the host's part of a shipped program and runs it with this channel program.
