@@ -61,7 +61,7 @@ fn misused_acknowledgements_of_victims_are_reported() {
         #             ^^^^^^^^^^^^^^^^^^^^^ grants: `Put` is a victim: only `answer r with MESSAGE` is possible
         #                                    ^^^^^ grants: `Put` is a victim: only `answer r with MESSAGE` is possible
         #                                           ^^^^^^^^^^^^^^^^^^^ grants: `Put` is a victim: only `answer r with MESSAGE` is possible
-        #                                                                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^ grants: `Put` is a victim: only `answer r with MESSAGE` is possible
+        #                                                                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ grants: `Put` is a victim: only `answer r with MESSAGE` is possible
         #                                                                                                             ^^^^ carries: `Data` cannot acknowledge a victim
         #                                                                                                                   ^^^^^^^^^^^^^^^^^^ duplicate: a second `answer`
           on Put(r) { answer r with Inv }
