@@ -10,6 +10,8 @@ use cohkit_diagnostics::Span;
 pub struct Policy {
     /// Goals for each request: `on REQUEST(r) { ... }`.
     pub requests: Vec<RequestPolicy>,
+    /// Victims that the home acknowledges: `on VICTIM(r) { answer r with MESSAGE }`.
+    pub victims: Vec<VictimPolicy>,
     /// `local NAME [lock] { ensure all <= S }`, one entry per form offered.
     pub locals: Vec<LocalPolicy>,
     /// `reach S with FORWARD`: the forward that downgrades a remote to this permission.
@@ -66,6 +68,19 @@ pub enum LockConflict {
     Wait,
 }
 
+impl Policy {
+    /// Acknowledgement of a victim, if the home sends one.
+    pub fn victim_answer(&self, victim: MessageId) -> Option<MessageId> {
+        let acknowledged = self.victims.iter().find(|other| other.message == victim);
+        acknowledged.map(|victim| victim.answer)
+    }
+
+    /// Returns true if a message acknowledges a victim.
+    pub fn answers_victim(&self, message: MessageId) -> bool {
+        self.victims.iter().any(|victim| victim.answer == message)
+    }
+}
+
 /// Goals for a request of remote `r`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RequestPolicy {
@@ -77,6 +92,17 @@ pub struct RequestPolicy {
     pub write: bool,
     /// The grants, in the order they are tried. The last one is unconditional.
     pub grants: Vec<Grant>,
+    /// Span of the whole block.
+    pub span: Span,
+}
+
+/// Acknowledgement of a victim of remote `r`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct VictimPolicy {
+    /// Victim that is acknowledged.
+    pub message: MessageId,
+    /// Acknowledgement. The home sends it as soon as it receives the victim, in every state.
+    pub answer: MessageId,
     /// Span of the whole block.
     pub span: Span,
 }

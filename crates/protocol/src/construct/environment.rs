@@ -194,6 +194,18 @@ impl<'a> Environment<'a> {
             .unwrap_or(Permission::None)
     }
 
+    /// First pair of states between which a message raises the remote's permission: before and after its delivery.
+    pub fn raise_by(&self, message: MessageId) -> Option<(StateId, StateId)> {
+        let rules = self.protocol.remote.rules.iter();
+        let mut steps = rules.filter_map(|rule| match &rule.effect {
+            Effect::Take {
+                next: Some(next), ..
+            } if rule.event == Event::Message(message) => Some((rule.state, *next)),
+            _ => None,
+        });
+        steps.find(|&(from, to)| self.permission(to) > self.permission(from))
+    }
+
     /// Configuration at power-up: initial state, no message in flight.
     pub fn initial(&mut self) -> ConfigurationId {
         let empty = RemoteConfiguration {

@@ -15,7 +15,8 @@ pub struct KnowledgeId(pub u16);
 pub struct Facts {
     /// Highest permission that the remote has, or will have by a grant in flight, in any configuration.
     pub permissions: Permission,
-    /// In some configuration a message that must replace memory is in flight.
+    /// In some configuration a message that must replace memory is in flight, or the remote holds a dirty line without
+    /// permission, which it sends once its victim is acknowledged.
     pub dirty: bool,
     /// In some configuration a victim is in flight that requests wait for.
     pub victims: bool,
@@ -219,6 +220,7 @@ impl<'a> Knowledge<'a> {
             let state = &self.environment.protocol.remote.states[configuration.state.index()];
             facts.permissions = facts.permissions.max(state.permission);
             facts.held &= state.holds_line;
+            facts.dirty |= state.dirty && state.permission == Permission::None;
             let mut forward = false;
             for message in configuration.messages() {
                 let carries = self.environment.protocol.message(message).carries;
@@ -227,6 +229,8 @@ impl<'a> Knowledge<'a> {
                     Class::Request => {}
                     Class::Victim => facts.victims |= !policy.serve_past.contains(&message),
                     Class::Answer | Class::Forward => forward = true,
+                    // The acknowledgement of a victim raises no permission (`check_victim_answers`).
+                    Class::Grant if policy.answers_victim(message) => {}
                     Class::Grant => {
                         facts.permissions = facts.permissions.max(self.environment.granted(message))
                     }

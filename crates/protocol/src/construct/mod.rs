@@ -29,7 +29,7 @@ pub mod table;
 
 use crate::controller::Controller;
 use crate::policy::{GrantCondition, Policy};
-use crate::protocol::{Home, Protocol};
+use crate::protocol::{Home, MessageId, Protocol};
 use environment::Environment;
 use explore::{explore, HomeGraph};
 use fault::{Fault, FaultKind, Refusal};
@@ -137,6 +137,7 @@ pub fn construct_until<'a>(
     };
     let environment = Environment::new(protocol).map_err(ConstructionError::Refused)?;
     check_grants(&environment, policy).map_err(ConstructionError::Fault)?;
+    check_victim_answers(&environment, policy).map_err(ConstructionError::Fault)?;
     let mut knowledge = Knowledge::new(environment);
     let (program, entries) =
         ProgramBuilder::build(protocol, policy, |request| knowledge.blocking(request));
@@ -243,6 +244,33 @@ fn check_grants(environment: &Environment, policy: &Policy) -> Result<(), Box<Fa
             text,
             remedy: None,
             span: grant.span,
+            explanations: Vec::new(),
+        }));
+    }
+    Ok(())
+}
+
+/// Checks that the acknowledgement of a victim raises no permission in any state of the remote.
+fn check_victim_answers(environment: &Environment, policy: &Policy) -> Result<(), Box<Fault>> {
+    for victim in &policy.victims {
+        let Some((from, to)) = environment.raise_by(victim.answer) else {
+            continue;
+        };
+        let name = |message: MessageId| &environment.protocol.message(message).name;
+        let states = &environment.protocol.remote.states;
+        return Err(Box::new(Fault {
+            kind: FaultKind::WrongGrant,
+            text: format!(
+                "`{}` acknowledges the victim `{}`, but raises the permission from that of `{}` to that of `{}`",
+                name(victim.answer),
+                name(victim.message),
+                states[from.index()].name,
+                states[to.index()].name
+            ),
+            remedy: Some(
+                "acknowledge victims with a message of their own, which raises no permission".into(),
+            ),
+            span: victim.span,
             explanations: Vec::new(),
         }));
     }

@@ -377,7 +377,8 @@ impl<'a> ProgramBuilder<'a> {
         self.add_taking_rule(event, can_arrive, body, request.span);
     }
 
-    /// Adds the rules of a victim, an answer or an acknowledgement.
+    /// Adds the rules of a victim, an answer or an acknowledgement. A victim is acknowledged before any other message is
+    /// sent, so an acknowledgement precedes the forwards that a request in progress then needs.
     fn add_response_rules(&mut self, message: MessageId) {
         let event = Event::Message(message);
         let span = self.protocol.message(message).span;
@@ -392,6 +393,17 @@ impl<'a> ProgramBuilder<'a> {
             vec![E::Sender],
             self.set_after(entry, E::Sender),
         )];
+        if let Some(answer) = self.policy.victim_answer(message) {
+            let after_answer = self.set_after(Entry::Send(answer), E::Sender);
+            body.extend([
+                S::Send {
+                    message: answer,
+                    to: Target::Remote(E::Sender),
+                    fields: Vec::new(),
+                },
+                S::AssignElement(KNOWN, vec![E::Sender], after_answer),
+            ]);
+        }
         if self.protocol.message(message).carries == Carries::DirtyLine {
             self.add_rule(
                 event,

@@ -972,7 +972,7 @@ impl<'a> Resolver<'a, '_> {
                     (true, Some(Class::Forward)) => {
                         "state its purpose with `reach STATE with ...`, or remove it"
                     }
-                    (true, Some(Class::Grant)) => "grant or answer a request with it, or remove it",
+                    (true, Some(Class::Grant)) => "grant or answer a request with it, acknowledge a victim with it, or remove it",
                     _ => "send it in a row, or remove it",
                 };
                 self.sink.push(

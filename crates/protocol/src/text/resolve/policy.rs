@@ -4,7 +4,7 @@ use super::{report_too_many, report_unknown, set_once, Names, Resolver};
 use crate::controller::{Controller, State};
 use crate::policy::{
     Acceptance, AcknowledgementRule, DowngradeRule, Expectation, Grant, GrantCondition,
-    LocalPolicy, LockConflict, Policy, RequestPolicy, Stall,
+    LocalPolicy, LockConflict, Policy, RequestPolicy, Stall, VictimPolicy,
 };
 use crate::protocol::{Carries, Class, End, MessageId, Permission};
 use crate::text::ast::{Agent, AgentItem, Block, Condition, Goal, Name, PolicyItem};
@@ -90,7 +90,7 @@ struct PolicyProgress<'n, 'a> {
     names: &'n Names<'a>,
     /// Statements that may not be repeated.
     spans: StatementSpans,
-    /// Served requests, with the spans of their names.
+    /// Served requests and acknowledged victims, with the spans of their names.
     served: FxHashMap<MessageId, Span>,
     /// Permissions that goals ensure, with their spans; each needs a forward.
     goals: Vec<(Permission, Span)>,
@@ -195,6 +195,7 @@ impl<'a> Resolver<'a, '_> {
         self.check_policy_channels();
         let mut policy = Policy {
             requests: Vec::new(),
+            victims: Vec::new(),
             locals: self.resolve_locals(agent, remote),
             downgrades: Vec::new(),
             stall: Stall::Proven,
@@ -256,6 +257,14 @@ impl<'a> Resolver<'a, '_> {
                 goals: statements,
             } => {
                 let message = self.message_named(*name);
+                let is_victim = |message| self.class(message) == Some(Class::Victim);
+                if let Some(victim) = message.filter(|&message| is_victim(message)) {
+                    let answered = self.resolve_victim(*name, victim, statements, span);
+                    if self.record_served(*name, victim, &mut progress.served) {
+                        policy.victims.extend(answered);
+                    }
+                    return;
+                }
                 let request = self.resolve_request(
                     *name,
                     message,
@@ -392,7 +401,7 @@ impl<'a> Resolver<'a, '_> {
         Some(message)
     }
 
-    /// Records that a request is served. Returns false if it already was.
+    /// Records that a request is served, or a victim acknowledged. Returns false if it already was.
     fn record_served(
         &mut self,
         name: Name<'a>,
@@ -400,16 +409,22 @@ impl<'a> Resolver<'a, '_> {
         served: &mut FxHashMap<MessageId, Span>,
     ) -> bool {
         if let Some(&first) = served.get(&message) {
-            let text = format!("`{}` is served twice", name.text);
+            let text = match self.class(message) {
+                Some(Class::Victim) => format!("`{}` is acknowledged twice", name.text),
+                _ => format!("`{}` is served twice", name.text),
+            };
             self.sink.push(
                 Diagnostic::new(Code::Duplicate, name.span, text)
                     .label("again")
-                    .note_at(first, "served here"),
+                    .note_at(first, "the first `on` block"),
             );
             return false;
         }
         served.insert(message, name.span);
-        self.require_class(message, name, Class::Request, "only requests are served");
+        if self.class(message) != Some(Class::Victim) {
+            let reason = "only requests are served, and only victims acknowledged";
+            self.require_class(message, name, Class::Request, reason);
+        }
         true
     }
 
@@ -587,6 +602,72 @@ impl<'a> Resolver<'a, '_> {
             ensure: ensure?,
             write: write.is_some(),
             grants,
+            span,
+        })
+    }
+
+    /// Resolves `on VICTIM(r) { answer r with MESSAGE }`.
+    fn resolve_victim(
+        &mut self,
+        name: Name<'a>,
+        message: MessageId,
+        statements: &Block<(Goal<'a>, Span)>,
+        span: Span,
+    ) -> Option<VictimPolicy> {
+        let mut answer = None;
+        for (goal, span) in &statements.items {
+            let misuse = match goal {
+                Goal::Ensure(_) => Some("only a request ensures permissions of other remotes"),
+                Goal::Write => {
+                    Some("the home writes a dirty line to memory without this statement")
+                }
+                Goal::Grant {
+                    permission: Some(_),
+                    ..
+                } => Some("a victim gains no permission"),
+                Goal::Grant {
+                    when: Condition::Always,
+                    message,
+                    ..
+                } => {
+                    let value = (*message, *span);
+                    set_once(&mut answer, value, |answer| answer.1, "`answer`", self.sink);
+                    None
+                }
+                Goal::Grant { .. } => Some("remove the condition"),
+            };
+            if let Some(label) = misuse {
+                let text = format!(
+                    "`{}` is a victim: only `answer r with MESSAGE` is possible",
+                    name.text
+                );
+                self.sink
+                    .push(Diagnostic::new(Code::Grants, *span, text).label(label));
+            }
+        }
+        let Some((answer, _)) = answer else {
+            if statements.items.is_empty() && !statements.broken {
+                let text = format!("`{}` is never answered", name.text);
+                self.sink.push(
+                    Diagnostic::new(Code::Grants, name.span, text)
+                        .label("add `answer r with MESSAGE`, or remove the block"),
+                );
+            }
+            return None;
+        };
+        let reason = "a victim is acknowledged with a message of class grant";
+        let answer_id = self.message_of_class(answer, Class::Grant, reason)?;
+        self.is_sent[answer_id.index()] = true;
+        if self.messages[answer_id.index()].carries.line() {
+            let text = format!("`{}` cannot acknowledge a victim", answer.text);
+            self.sink.push(
+                Diagnostic::new(Code::Carries, answer.span, text)
+                    .label("carries the line, which the home does not read for a victim"),
+            );
+        }
+        Some(VictimPolicy {
+            message,
+            answer: answer_id,
             span,
         })
     }

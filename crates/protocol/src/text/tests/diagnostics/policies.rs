@@ -55,6 +55,25 @@ fn messages_of_another_class_are_reported() {
 }
 
 #[test]
+fn misused_acknowledgements_of_victims_are_reported() {
+    check_policy(expect![[r#"
+          on Put(r) { ensure others(r) == I; write; grant r I with Done; answer r with Done if held(r); answer r with Data; answer r with Done }
+        #             ^^^^^^^^^^^^^^^^^^^^^ grants: `Put` is a victim: only `answer r with MESSAGE` is possible
+        #                                    ^^^^^ grants: `Put` is a victim: only `answer r with MESSAGE` is possible
+        #                                           ^^^^^^^^^^^^^^^^^^^ grants: `Put` is a victim: only `answer r with MESSAGE` is possible
+        #                                                                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ grants: `Put` is a victim: only `answer r with MESSAGE` is possible
+        #                                                                                                             ^^^^ carries: `Data` cannot acknowledge a victim
+        #                                                                                                                   ^^^^^^^^^^^^^^^^^^ duplicate: a second `answer`
+          on Put(r) { answer r with Inv }
+        #    ^^^ duplicate: `Put` is acknowledged twice
+        #                           ^^^ wrong-class: `Inv` is no grant
+          on Put(q) { }
+        #    ^^^ duplicate: `Put` is acknowledged twice
+        #    ^^^ grants: `Put` is never answered
+    "#]]);
+}
+
+#[test]
 fn service_past_a_dirty_victim_is_reported() {
     check_policy(expect![[r#"
           serve past Put
