@@ -5,6 +5,8 @@
 pub struct PortRequest {
     /// Number of the port; ports are numbered like the caching agents.
     pub port: usize,
+    /// Tag, which no other outstanding access of the port has; less than [`MAX_OUTSTANDING`].
+    pub tag: usize,
     /// Time until the port presents the access, in cycles.
     pub delay: u64,
     /// True for a write.
@@ -22,6 +24,8 @@ pub struct PortRequest {
 pub struct PortCompletion {
     /// Number of the port.
     pub port: usize,
+    /// Tag of the access.
+    pub tag: usize,
     /// Word that a read returns; without meaning for a write.
     pub data: u64,
 }
@@ -37,10 +41,17 @@ pub enum PortError {
     Interrupted,
 }
 
-/// Processor ports of a memory system with words in lines of their own. Each port has one outstanding access at most.
+/// Limit of [`Ports::outstanding`].
+pub const MAX_OUTSTANDING: usize = 256;
+
+/// Processor ports of a memory system with words in lines of their own. A port performs accesses to one line in the order
+/// in which it presents them, and others in any order.
 pub trait Ports {
     /// Number of lines.
     fn lines(&self) -> usize;
+
+    /// Maximum number of outstanding accesses of a port, from 1 to [`MAX_OUTSTANDING`].
+    fn outstanding(&self) -> usize;
 
     /// Begins a run on a system in its reset state, also after a failure. `seed` determines all random choices, and
     /// `memory` is the word of each line; nothing depends on earlier runs.
@@ -49,7 +60,7 @@ pub trait Ports {
     /// [`PortError`].
     fn reset(&mut self, seed: u64, memory: &[u64]) -> Result<(), PortError>;
 
-    /// Begins an access at a port without an outstanding one.
+    /// Begins an access at a port that has fewer than [`Ports::outstanding`] of them.
     ///
     /// # Errors
     /// [`PortError`].

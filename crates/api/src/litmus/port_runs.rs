@@ -2,8 +2,8 @@
 
 use super::{
     cores_text, judge, kinds_text, observation_text, outcome_list, outcome_values,
-    unsupported_test, ExploredTest, LitmusOptions, LitmusRequest, MemorySystem, OutcomeBasis,
-    Report, Test, TestError, DEFAULT_MAX_SPONTANEOUS_EVICTIONS, DEFAULT_MAX_STATES,
+    unsupported_test, CoreModel, ExploredTest, LitmusRequest, MemorySystem, OutcomeBasis, Report,
+    Test, TestError, DEFAULT_MAX_SPONTANEOUS_EVICTIONS, DEFAULT_MAX_STATES,
 };
 use crate::named_value::NamedValue;
 use crate::outcome::{ExitStatus, Failure};
@@ -48,7 +48,7 @@ pub fn run_test_on_ports(
     should_continue: &mut dyn FnMut() -> bool,
 ) -> Result<Report, TestError> {
     let options = memory_system.litmus_options(request, test);
-    let source = check_request(memory_system, &options)?;
+    let source = check_request(memory_system)?;
     let (program, kinds) = (&test.program, test.kinds());
     if let Some(reason) = unsupported(&source.protocol, &kinds, program) {
         return Err(unsupported_test(source, program, &reason).into());
@@ -60,7 +60,7 @@ pub fn run_test_on_ports(
         ports,
         &source.protocol,
         &kinds,
-        program,
+        (program, options.cores),
         seeds,
         should_continue,
     );
@@ -109,25 +109,24 @@ fn with_hardware_failure(error: TestError, observed: &SeedOutcomes) -> TestError
 }
 
 /// Returns the protocol of a request that hardware can run.
-fn check_request<'s>(
-    memory_system: MemorySystem<'s>,
-    options: &LitmusOptions,
-) -> Result<&'s Source, Failure> {
+fn check_request(memory_system: MemorySystem<'_>) -> Result<&Source, Failure> {
     let bad = |message: &str| Failure::new(ExitStatus::BadInput, format!("error: {message}"));
     if !memory_system.lower.is_empty() {
         return Err(bad(
             "hardware has one level of caches, but the specification has two",
         ));
     }
-    if options.cores != CoreKind::InOrder {
-        let cores = cores_text(options.cores);
-        return Err(bad(&format!(
-            "a processor port of the hardware has one outstanding access, but the cores are {cores}\n  \
-             help: use `--cores in-order`"
-        )));
-    }
     let source = memory_system.source;
     source.ok_or_else(|| bad("runs in hardware need a protocol, but none is given"))
+}
+
+/// Value of the option `--cores` that selects these cores.
+fn core_model(cores: CoreKind) -> &'static str {
+    match cores {
+        CoreKind::InOrder => CoreModel::InOrder.name(),
+        CoreKind::StoreBuffer => CoreModel::StoreBuffer.name(),
+        CoreKind::Relaxed(_) => CoreModel::Relaxed.name(),
+    }
 }
 
 /// Result of a test on hardware.
@@ -202,10 +201,11 @@ impl HardwareTest<'_> {
             .store_variants
             .map(|letters| format!(" --store-variants {letters}"));
         let mut command = format!(
-            "cohkit litmus {test} --protocol {path}{}{}{} --cores in-order",
+            "cohkit litmus {test} --protocol {path}{}{}{} --cores {}",
             kinds.unwrap_or_default(),
             variants.unwrap_or_default(),
             self.selection,
+            core_model(self.explored.options.cores),
         );
         let request = self.request;
         if let Some(model) = request.model {
@@ -366,6 +366,10 @@ mod tests {
             8
         }
 
+        fn outstanding(&self) -> usize {
+            4
+        }
+
         fn reset(&mut self, _: u64, memory: &[u64]) -> Result<(), PortError> {
             self.words = memory.to_vec();
             self.copies = vec![vec![None; memory.len()]; 4];
@@ -394,8 +398,9 @@ mod tests {
             if request.write || !self.stale || copy.is_none() {
                 *copy = Some(*word);
             }
-            let (port, data) = (request.port, copy.expect("a copy"));
-            Ok(PortCompletion { port, data })
+            let PortRequest { port, tag, .. } = request;
+            let data = copy.expect("a copy");
+            Ok(PortCompletion { port, tag, data })
         }
 
         fn end(&mut self) -> Result<(), PortError> {

@@ -15,6 +15,7 @@ pub mod lockstep;
 pub mod ports;
 pub mod queues;
 mod recall;
+pub mod sizes;
 pub mod timing;
 mod top;
 

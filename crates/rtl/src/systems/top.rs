@@ -16,15 +16,18 @@ const DEPTH: usize = 16;
 const PORTS: &str = "  input  logic                                clk_i,
   input  logic                                rst_ni,
 
-  // Processor ports, one for each cache; an access is answered once.
+  // Processor ports, one for each cache. An access is answered once, with its tag; accesses to one line are answered in
+  // order, others in any order.
   input  logic [LAST:0]                          req_valid_i,
   output logic [LAST:0]                          req_ready_o,
+  input  logic [LAST:0][TagWidth-1:0]            req_tag_i,
   input  logic [LAST:0]                          req_write_i,
   input  logic [LAST:0]                          req_uncached_i,  // does not keep the line, if the protocol allows it
   input  logic [LAST:0][LineWidth-1:0]           req_line_i,
   input  logic [LAST:0][DataWidth-1:0]           req_data_i,
   input  logic [LAST:0][DataWidth/8-1:0]         req_strobe_i,
   output logic [LAST:0]                          rsp_valid_o,
+  output logic [LAST:0][TagWidth-1:0]            rsp_tag_o,
   output logic [LAST:0][DataWidth-1:0]           rsp_data_o,
 
   // Memory: AXI4, single beats of a line, one access at a time with the ID 0.
@@ -127,7 +130,8 @@ const CACHE: &str = "
     cohkit_cache #(
       .message_t(message_t), .event_e(event_e), .remote_t(remote_t), .fields_t(fields_t), .state_e(<PREFIX>_state_e),
       .variables_t(<PREFIX>_variables_t), .send_t(<PREFIX>_send_t), .LineWidth(LineWidth), .DataWidth(DataWidth),
-      .SetWidth(SetWidth), .Ways(Ways), .Agents(Agents), .Queues(Queues), .Sends(<SENDS>)
+      .SetWidth(SetWidth), .Ways(Ways), .Agents(Agents), .Queues(Queues), .Sends(<SENDS>),
+      .Mshrs(Mshrs), .TagWidth(TagWidth), .Replacement(Replacement)
     ) u_cache (
       .clk_i, .rst_ni,
       .in_valid_i(valid[i]), .in_message_i(offered[i]), .in_take_o(take[i]), .in_stall_o(stall[i]),
@@ -142,10 +146,10 @@ const CACHE: &str = "
       .access_in_place_i(in_place),
       .access_state_o(access_state), .access_reads_i(<PREFIX>_reads(access_state)),
       .access_writes_i(<PREFIX>_writes(access_state)), .access_waits_i(<PREFIX>_waits(access_state)),
-      .req_valid_i(req_valid_i[i]), .req_ready_o(req_ready_o[i]), .req_write_i(req_write_i[i]),
-      .req_uncached_i(req_uncached_i[i]), .req_line_i(req_line_i[i]), .req_data_i(req_data_i[i]),
-      .req_strobe_i(req_strobe_i[i]), .rsp_valid_o(rsp_valid_o[i]), .rsp_data_o(rsp_data_o[i]),
-      .step_o(step), .unexpected_o(unexpected)
+      .req_valid_i(req_valid_i[i]), .req_ready_o(req_ready_o[i]), .req_tag_i(req_tag_i[i]),
+      .req_write_i(req_write_i[i]), .req_uncached_i(req_uncached_i[i]), .req_line_i(req_line_i[i]), .req_data_i(req_data_i[i]),
+      .req_strobe_i(req_strobe_i[i]), .rsp_valid_o(rsp_valid_o[i]), .rsp_tag_o(rsp_tag_o[i]),
+      .rsp_data_o(rsp_data_o[i]), .step_o(step), .unexpected_o(unexpected)
     );
   end
 ";
@@ -261,13 +265,16 @@ pub fn top(agents: &Agents, origin: &Origin, directory: Directory) -> Result<Str
          parameter int unsigned LineWidth = 8,    // bits of a line's number; the home has an entry for every line\n  \
          parameter int unsigned DataWidth = {},  // bits of a line\n  \
          parameter int unsigned SetWidth  = 2,    // bits of a set's number in each cache\n  \
-         parameter int unsigned Ways      = 4,    // lines of a set\n{}  \
+         parameter int unsigned Ways      = 4,    // lines of a set\n  \
+         parameter int unsigned Mshrs     = 4,    // outstanding accesses of each cache\n  \
+         parameter int unsigned Replacement = 0,  // victims of the caches: 0 round robin, 1 tree pseudo-LRU, 2 random\n  \
+         parameter int unsigned TagWidth  = 4,    // bits of the tag of an access\n{}  \
          parameter int unsigned Depth     = {},   // messages in each queue, at least {}\n\n  \
          localparam int unsigned AddrWidth = LineWidth + $clog2(DataWidth / 8)\n) (\n",
         8 * agents.protocol.line_bytes,
         directory_parameters(recall.is_some(), total),
-        DEPTH.max(rooms.min_depth),
-        rooms.min_depth,
+        default_depth(rooms),
+        rooms.minimum(),
     );
     text += &PORTS
         .replace("LAST", &(total - 1).to_string())
@@ -336,6 +343,15 @@ fn replace_word(text: &str, word: &str, name: &str) -> String {
     result + rest
 }
 
+/// Prints the number of messages that a queue holds by default.
+fn default_depth(rooms: Rooms) -> String {
+    let fixed = DEPTH.max(rooms.fixed);
+    match rooms.answers {
+        None => fixed.to_string(),
+        Some(answers) => format!("{answers} > {fixed} ? {answers} : {fixed}"),
+    }
+}
+
 /// Prints the constants of the network.
 fn constants(queues: &Queues, total: u16, rooms: Rooms) -> String {
     let count = queues.queues.len();
@@ -363,7 +379,7 @@ fn constants(queues: &Queues, total: u16, rooms: Rooms) -> String {
          localparam int unsigned Agents = {};\n\n  \
          // Free places that a step needs in each queue.\n  \
          localparam int unsigned CacheRoom = {};\n  localparam int unsigned HomeRoom  = {};\n\n  \
-         if (Depth < {}) begin : gen_invalid_depth\n    \
+         if (Depth < {}{}) begin : gen_invalid_depth\n    \
          $error(\"Depth must be at least {}\");\n  end\n\n  \
          // Queues: {}.\n  localparam int unsigned Queues     = {count};\n  \
          localparam int unsigned QueueWidth = {width};\n  \
@@ -375,8 +391,9 @@ fn constants(queues: &Queues, total: u16, rooms: Rooms) -> String {
         total + 1,
         rooms.cache,
         rooms.home,
-        rooms.min_depth,
-        rooms.min_depth,
+        rooms.fixed,
+        rooms.answers.as_ref().map_or(String::new(), |answers| format!(" || Depth < {answers}")),
+        rooms.minimum(),
         names.join(", "),
         of_channel.len() - 1,
         of_channel.join(", "),

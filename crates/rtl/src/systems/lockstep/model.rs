@@ -4,6 +4,7 @@ use super::records::{Bits, Bytes, PortAccess, Record, StepRecord};
 use crate::agents::layout::{bits, Agent, Agents};
 use crate::systems::directory::{Directory, Entries};
 use crate::systems::queues::Queues;
+use crate::systems::sizes::Sizes;
 use cohkit_base::words::counted;
 use cohkit_protocol::controller::{Access, Controller, Event};
 use cohkit_protocol::execute::{Act, Configuration, Machine, Outcome, Receiver, Trigger};
@@ -15,9 +16,11 @@ use std::collections::VecDeque;
 
 mod contexts;
 mod recalls;
+mod replacement;
 mod words;
 
 use contexts::{HomeRow, RemoteRow};
+use replacement::Policy;
 use words::{copy_words, end_words, writes_words};
 
 /// Bits of a line's number in the test bench.
@@ -84,8 +87,8 @@ struct Data {
     copies: Vec<Vec<Option<u64>>>,
     /// Values of each line after each write; the last one is current.
     values: Vec<Vec<u64>>,
-    /// Outstanding access of each cache.
-    accesses: Vec<Option<Outstanding>>,
+    /// Outstanding accesses of each cache, in the order in which its port has taken them.
+    accesses: Vec<Vec<Outstanding>>,
     /// Write that the home has kept for each line.
     deferred: Vec<Option<DeferredWrite>>,
     /// Writes that memory has not performed yet.
@@ -101,6 +104,12 @@ struct Data {
 }
 
 impl Data {
+    /// First outstanding access of a cache to a line. Accesses to one line are performed in order.
+    fn access(&mut self, agent: usize, line: usize) -> Option<&mut Outstanding> {
+        let mut accesses = self.accesses[agent].iter_mut();
+        accesses.find(|access| access.port.line == line)
+    }
+
     /// Performs a write on a copy, which must be current. Returns the new copy.
     fn write(&mut self, line: usize, copy: Option<u64>, bytes: Bytes) -> Result<u64, Difference> {
         let current = self.values[line].last().copied();
@@ -135,6 +144,8 @@ pub struct Model<'a> {
     flights: Vec<Flight>,
     /// Data of the lines.
     data: Data,
+    /// Replacement policy of each cache.
+    policies: Vec<Policy>,
     /// Rows that were executed: of the caches' table, and of the home's.
     pub covered: [Vec<bool>; 2],
     /// Number of records.
@@ -143,6 +154,10 @@ pub struct Model<'a> {
     pub messages: u64,
     /// Number of reads whose bytes were compared with a write.
     pub reads: u64,
+    /// Number of accesses that were answered before an earlier one of their cache.
+    pub overtaking: u64,
+    /// Number of lines that replacement policies have evicted.
+    pub evictions: u64,
     /// Number of recalls that ended.
     pub recalls: u64,
     /// Duration of the longest access, in cycles; known after the last record.
@@ -153,20 +168,15 @@ pub struct Model<'a> {
 
 impl<'a> Model<'a> {
     /// Creates the model in its initial state.
-    pub fn new(agents: &'a Agents<'a>, directory: (Directory, Entries)) -> Model<'a> {
+    pub fn new(agents: &'a Agents<'a>, directory: (Directory, Entries), sizes: Sizes) -> Model<'a> {
         let remote = &agents.protocol.remote;
         let machines = [
             Machine::new(remote, agents.remotes),
             Machine::new(agents.home, agents.remotes),
         ];
         let total = usize::from(agents.total());
-        let initial = |agent: usize| match agent < total {
-            true => {
-                let (kind, _) = agents.remotes.kind(agent as u16);
-                machines[0].initial_in(agents.protocol.kinds[kind.index()].initial)
-            }
-            false => machines[1].initial(),
-        };
+        let initial = |agent: usize| initial(agents, &machines, agent);
+        let policy = Policy::new(sizes.replacement, (sizes.set_width, sizes.ways));
         let memory: Vec<u64> = (0..LINES as u64)
             .map(|line| line * 0x0101_0101_0101_0101)
             .collect();
@@ -182,7 +192,7 @@ impl<'a> Model<'a> {
                 values: memory.iter().map(|value| vec![*value]).collect(),
                 memory,
                 copies: vec![vec![None; LINES]; total],
-                accesses: vec![None; total],
+                accesses: vec![Vec::new(); total],
                 deferred: vec![None; LINES],
                 expected: VecDeque::new(),
                 started_read: None,
@@ -190,6 +200,7 @@ impl<'a> Model<'a> {
                 victim: None,
                 recall: None,
             },
+            policies: vec![policy; total],
             covered: [
                 vec![false; remote.rules.len()],
                 vec![false; agents.home.rules.len()],
@@ -197,6 +208,8 @@ impl<'a> Model<'a> {
             records: 0,
             messages: 0,
             reads: 0,
+            overtaking: 0,
+            evictions: 0,
             recalls: 0,
             longest_access: 0,
             is_complete: false,
@@ -223,9 +236,21 @@ impl<'a> Model<'a> {
                         format!("{}, line {line}, {words}: {difference}", self.name(agent))
                     })
             }
-            Record::Hit { agent, result } => self.hit(agent, result).map_err(|difference| {
-                format!("{}, access without a row: {difference}", self.name(agent))
+            Record::Hit {
+                agent,
+                line,
+                result,
+                tag,
+            } => self.hit(agent, line, (tag, result)).map_err(|difference| {
+                let name = self.name(agent);
+                format!("{name}, access to line {line} without a row: {difference}")
             }),
+            Record::Use {
+                agent,
+                set,
+                way,
+                evicts,
+            } => self.touch(agent, (set, way), evicts),
             Record::Request { agent, access } => self.request(agent, access),
             Record::Memory {
                 write: true,
@@ -257,6 +282,11 @@ impl<'a> Model<'a> {
         }
     }
 
+    /// State and variables of an agent before the first event of a line.
+    fn initial(&self, agent: usize) -> Configuration {
+        initial(self.agents, &self.machines, agent)
+    }
+
     /// Number of the home.
     fn home(&self) -> usize {
         self.agents.total().into()
@@ -281,18 +311,27 @@ impl<'a> Model<'a> {
             writes_before: self.data.values[port.line].len() - 1,
             is_performed: false,
         };
-        match self.data.accesses[agent].replace(outstanding) {
-            None => Ok(()),
-            Some(_) => Err(format!(
-                "{} takes an access before the last has ended",
-                self.name(agent)
-            )),
+        let accesses = &mut self.data.accesses[agent];
+        if accesses.iter().any(|other| other.port.tag == port.tag) {
+            return Err(format!(
+                "{} takes a second access with the tag {}",
+                self.name(agent),
+                port.tag
+            ));
         }
+        accesses.push(outstanding);
+        Ok(())
     }
 
-    /// Event of the outstanding access of a cache, by the rows that its table has.
-    fn port_access(&self, agent: usize) -> Result<(Outstanding, Access), Difference> {
-        let outstanding = self.data.accesses[agent].ok_or("no access is outstanding")?;
+    /// First outstanding access of a cache to a line, and its event by the rows that the table has.
+    fn port_access(
+        &mut self,
+        agent: usize,
+        line: usize,
+    ) -> Result<(Outstanding, Access), Difference> {
+        let outstanding = self.data.access(agent, line).copied();
+        let outstanding =
+            outstanding.ok_or_else(|| format!("no access to line {line} is outstanding"))?;
         let port = outstanding.port;
         let events = &self.agent(agent).events;
         let candidates: &[Access] = match (port.write, port.uncached, port.bytes.strobe == u8::MAX)
@@ -308,10 +347,14 @@ impl<'a> Model<'a> {
         Ok((outstanding, access.ok_or("the table has no such access")?))
     }
 
-    /// A cache performs an access in its copy, without a row.
-    fn hit(&mut self, agent: usize, result: u64) -> Result<(), Difference> {
-        let (outstanding, access) = self.port_access(agent)?;
-        let line = outstanding.port.line;
+    /// A cache performs an access to a line in its copy, without a row, and answers with this tag and result.
+    fn hit(
+        &mut self,
+        agent: usize,
+        line: usize,
+        (tag, result): (u8, u64),
+    ) -> Result<(), Difference> {
+        let (outstanding, access) = self.port_access(agent, line)?;
         let state = usize::from(self.configurations[agent][line].state);
         if !hits(&self.agents.protocol.remote, state, access) {
             return Err("the state does not permit it, or has a row for it".to_string());
@@ -324,7 +367,7 @@ impl<'a> Model<'a> {
             }
             false => self.check_result(line, copy, result)?,
         }
-        self.data.accesses[agent] = None;
+        self.end_access(agent, line, outstanding.port.write, tag)?;
         Ok(())
     }
 
@@ -488,13 +531,10 @@ impl<'a> Model<'a> {
         let plan = self.agent(agent).plans[rule];
         if let Event::Access(access) = event {
             if access != Access::Evict {
-                let (outstanding, requested) = self.port_access(agent)?;
-                let port_line = outstanding.port.line;
-                if (requested, port_line) != (access, line) {
+                let (_, requested) = self.port_access(agent, line)?;
+                if requested != access {
                     let word = requested.name();
-                    return Err(format!(
-                        "the access of the port is `{word}` of line {port_line}"
-                    ));
+                    return Err(format!("the access of the port is `{word}`"));
                 }
             }
         }
@@ -521,7 +561,7 @@ impl<'a> Model<'a> {
             return Ok(sends);
         }
         let is_read = plan.reads || matches!(done, Some(Some(_)));
-        let access = self.end_access(agent, line, !is_read)?;
+        let access = self.end_access(agent, line, !is_read, record.tag)?;
         if plan.reads {
             self.check_result(line, base, record.result)?;
         }
@@ -539,26 +579,31 @@ impl<'a> Model<'a> {
         Ok(sends)
     }
 
-    /// Ends the outstanding access of a cache, which must be a read or a write of this line.
+    /// Ends the first outstanding access of a cache to a line, which must be a read or a write with this tag.
     fn end_access(
         &mut self,
         agent: usize,
         line: usize,
         write: bool,
+        tag: u8,
     ) -> Result<Outstanding, Difference> {
-        let words = |write: bool, line: usize| {
-            format!("a {} of line {line}", if write { "write" } else { "read" })
+        let words = |write: bool, tag: u8| {
+            let kind = if write { "write" } else { "read" };
+            format!("a {kind} of line {line} with the tag {tag}")
         };
-        match self.data.accesses[agent].take() {
-            Some(access) if (access.port.write, access.port.line) == (write, line) => Ok(access),
-            Some(access) => Err(format!(
+        let mut accesses = self.data.accesses[agent].iter();
+        let Some(at) = accesses.position(|access| access.port.line == line) else {
+            let ended = words(write, tag);
+            return Err(format!("{ended} ends, and none is outstanding"));
+        };
+        let access = self.data.accesses[agent].remove(at);
+        self.overtaking += u64::from(at > 0);
+        match (access.port.write, access.port.tag) == (write, tag) {
+            true => Ok(access),
+            false => Err(format!(
                 "{} ends, and {} is outstanding",
-                words(write, line),
-                words(access.port.write, access.port.line)
-            )),
-            None => Err(format!(
-                "{} ends, and none is outstanding",
-                words(write, line)
+                words(write, tag),
+                words(access.port.write, access.port.tag)
             )),
         }
     }
@@ -710,7 +755,7 @@ impl<'a> Model<'a> {
                 let memory = self.data.memory[line];
                 self.data.memory[line] = match store {
                     Some(from) => {
-                        if let Some(access) = &mut self.data.accesses[from] {
+                        if let Some(access) = self.data.access(from, line) {
                             access.is_performed = true;
                         }
                         self.data.write(line, Some(memory), bytes)?
@@ -762,7 +807,7 @@ impl<'a> Model<'a> {
                 "at the end, the recall of line {line} is in progress"
             ));
         }
-        if let Some(agent) = self.data.accesses.iter().position(Option::is_some) {
+        if let Some(agent) = self.data.accesses.iter().position(|all| !all.is_empty()) {
             let name = self.name(agent);
             return Err(format!("at the end, an access of {name} is outstanding"));
         }
@@ -780,6 +825,17 @@ impl<'a> Model<'a> {
             }
         }
         Ok(())
+    }
+}
+
+/// State and variables of an agent before the first event of a line.
+fn initial(agents: &Agents, machines: &[Machine; 2], agent: usize) -> Configuration {
+    match agent < usize::from(agents.total()) {
+        true => {
+            let (kind, _) = agents.remotes.kind(agent as u16);
+            machines[0].initial_in(agents.protocol.kinds[kind.index()].initial)
+        }
+        false => machines[1].initial(),
     }
 }
 

@@ -11,8 +11,23 @@ pub enum Record {
     Hit {
         /// The cache.
         agent: usize,
+        /// Line of the access.
+        line: usize,
         /// Data at the processor port.
         result: u64,
+        /// Tag of the answer.
+        tag: u8,
+    },
+    /// A cache uses a way of a set.
+    Use {
+        /// The cache.
+        agent: usize,
+        /// Number of the set.
+        set: usize,
+        /// Number of the way.
+        way: usize,
+        /// True if its line is evicted as the victim of the set.
+        evicts: bool,
     },
     /// A processor port has taken an access.
     Request {
@@ -92,6 +107,8 @@ impl fmt::Display for Bytes {
 /// An access at a processor port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortAccess {
+    /// Tag, which no other outstanding access of the port has.
+    pub tag: u8,
     /// True for a write.
     pub write: bool,
     /// True if the cache need not keep the line.
@@ -131,6 +148,8 @@ pub struct StepRecord {
     pub done: bool,
     /// Data at the processor port.
     pub result: u64,
+    /// Tag of the answer.
+    pub tag: u8,
 }
 
 /// Bits of a packed value, read from the lowest.
@@ -198,18 +217,28 @@ pub fn record(line: &str) -> Option<Record> {
             perform: number(11)? == 1,
             done: number(12)? == 1,
             result: number(13)?,
+            tag: number(14)? as u8,
         }),
         "H" => Record::Hit {
             agent: number(0)? as usize,
-            result: number(1)?,
+            line: number(1)? as usize,
+            result: number(2)?,
+            tag: number(3)? as u8,
+        },
+        "P" => Record::Use {
+            agent: number(0)? as usize,
+            set: number(1)? as usize,
+            way: number(2)? as usize,
+            evicts: number(3)? == 1,
         },
         "Q" => Record::Request {
             agent: number(0)? as usize,
             access: PortAccess {
-                write: number(1)? == 1,
-                uncached: number(2)? == 1,
-                line: number(3)? as usize,
-                bytes: bytes(4)?,
+                tag: number(1)? as u8,
+                write: number(2)? == 1,
+                uncached: number(3)? == 1,
+                line: number(4)? as usize,
+                bytes: bytes(5)?,
             },
         },
         "M" => Record::Memory {

@@ -60,9 +60,9 @@ impl<'m> RemoteRow<'m> {
     }
 
     /// Bytes of the outstanding write.
-    fn store(&self) -> Result<Written, Difference> {
-        let access = self.data.accesses[self.agent];
-        let access = access.filter(|a| a.port.write && a.port.line == self.line);
+    fn store(&mut self) -> Result<Written, Difference> {
+        let access = self.data.access(self.agent, self.line);
+        let access = access.filter(|access| access.port.write);
         Ok(access
             .ok_or("no write of the line is outstanding")?
             .port
@@ -125,7 +125,7 @@ impl RemoteContext for RemoteRow<'_> {
 
     fn complete_sent_write(&mut self, _: Option<&Option<u64>>) -> Result<(), Difference> {
         self.done = Some(None);
-        match self.data.accesses[self.agent] {
+        match self.data.access(self.agent, self.line) {
             Some(access) if access.is_performed => Ok(()),
             _ => Err("a write completes that the home has not performed".to_string()),
         }
@@ -213,7 +213,7 @@ impl<'m> HomeRow<'m> {
     fn perform(&mut self, write: DeferredWrite) -> Result<(), Difference> {
         let memory = self.data.memory[self.line];
         self.data.memory[self.line] = self.data.write(self.line, Some(memory), write.bytes)?;
-        if let Some(access) = &mut self.data.accesses[write.from] {
+        if let Some(access) = self.data.access(write.from, self.line) {
             access.is_performed = true;
         }
         self.add_written(write.bytes);
