@@ -28,11 +28,13 @@ module cohkit_cache #(
   parameter int unsigned Sends       = 1,
   parameter int unsigned Mshrs       = 4,       // outstanding accesses
   parameter int unsigned TagWidth    = 4,       // bits of the tag of an access
+  parameter bit          Atomics     = 1'b1,    // the rows perform stores in the cache, so that it can perform atomics
   parameter int unsigned Replacement = 0,       // victims: 0 round robin, 1 tree pseudo-LRU, 2 random
 
   localparam int unsigned Inputs      = Agents * Queues,
   localparam int unsigned QueueWidth  = Queues > 1 ? $clog2(Queues) : 1,
-  localparam int unsigned StrobeWidth = DataWidth / 8
+  localparam int unsigned StrobeWidth = DataWidth / 8,
+  localparam int unsigned WordWidth   = DataWidth < 64 ? DataWidth : 64  // of atomic operations
 ) (
   input  logic                             clk_i,
   input  logic                             rst_ni,
@@ -82,14 +84,17 @@ module cohkit_cache #(
   input  logic                             req_valid_i,
   output logic                             req_ready_o,
   input  logic [TagWidth-1:0]              req_tag_i,
-  input  logic                             req_write_i,
+  input  logic [2:0]                       req_op_i,         // numbers of cohkit_coherent_pkg
+  input  logic                             req_write_i,      // of a load or a store
   input  logic                             req_uncached_i,   // do not keep the line, if the protocol has such an access
   input  logic [LineWidth-1:0]             req_line_i,
   input  logic [DataWidth-1:0]             req_data_i,
   input  logic [StrobeWidth-1:0]           req_strobe_i,
+  input  logic [WordWidth-1:0]             req_compare_i,    // expected word of a compare-and-swap
   output logic                             rsp_valid_o,
   output logic [TagWidth-1:0]              rsp_tag_o,
-  output logic [DataWidth-1:0]             rsp_data_o,       // of a read
+  output logic [DataWidth-1:0]             rsp_data_o,       // of a read, or before an atomic operation
+  output logic                             rsp_error_o,      // the cache has no such operation, and has done nothing
 
   output logic                             step_o,           // a row is executed
   output logic                             unexpected_o      // a message or an eviction has no row, or a message needs
@@ -118,7 +123,9 @@ module cohkit_cache #(
   } entry_t;
 
   typedef struct packed {
-    line_t line;
+    line_t      line;
+    logic [2:0] op;
+    logic       error;
     logic  write;
     logic  uncached;
     logic  whole;
@@ -136,10 +143,12 @@ module cohkit_cache #(
   way_t [Mshrs-1:0]             victims_q;                        // this way
   access_t [Mshrs-1:0]          accesses_q;
   logic [Mshrs-1:0][TagWidth-1:0] tags_q;
-  logic [Mshrs-1:0][Mshrs-1:0]  after_q;                          // earlier accesses to the same line
-  logic [Mshrs-1:0]             heads, awake, addressed, same_line;
+  logic [Mshrs-1:0][Mshrs-1:0]  after_q;                          // earlier accesses to the same line, and fences
+  logic [Mshrs-1:0]             heads, awake, addressed, earlier;
   mshr_t                        next_q, candidate, answered, served, free;
-  logic                         pending, attempted, accept;
+  logic                         pending, attempted, accept, is_flush, is_bare, ready, finish, atomic, equal;
+  logic [2:0]                   op;                               // of the access that the step serves
+  logic [WordWidth-1:0]         compare;
   access_t                      access;                           // the candidate
   logic [DataWidth-1:0]         store;                            // bytes of the access that the step serves
   logic [StrobeWidth-1:0]       strobe;
@@ -156,7 +165,7 @@ module cohkit_cache #(
   line_t                        line;
   message_t [Sends-1:0]         messages;
   logic [Sends-1:0][Agents-1:0] receivers;
-  logic [DataWidth-1:0]         copy, stored;
+  logic [DataWidth-1:0]         copy, result, stored;
   logic                         unused;
 
   if (Ways < 1 || LineWidth < 1 || LineWidth < SetWidth || Mshrs < 1 || TagWidth < 1) begin : gen_invalid_size
@@ -187,8 +196,9 @@ module cohkit_cache #(
     for (int unsigned i = 0; i < Mshrs; i++) begin
       heads[i]     = valid_q[i] && after_q[i] == '0;
       awake[i]     = heads[i] && !asleep_q[i];
-      addressed[i] = heads[i] && accesses_q[i].line == current.line;
-      same_line[i] = valid_q[i] && accesses_q[i].line == req_line_i;
+      addressed[i] = heads[i] && accesses_q[i].op != Fence && accesses_q[i].line == current.line;
+      earlier[i]   = valid_q[i]
+                     && (accesses_q[i].line == req_line_i || accesses_q[i].op == Fence || req_op_i == Fence);
     end
     candidate = lowest_mshr(awake);
     for (int unsigned i = 0; i < Mshrs; i++) begin
@@ -228,17 +238,22 @@ module cohkit_cache #(
                        : has_victim_q[candidate] ? victims_q[candidate] : victim;
   assign occupied    = access_hits == '0 && access_free == '0;
 
+  // A fence and a refused access need no line. A flush evicts the line, and ends when it has left.
+  assign is_bare  = access.op == Fence || access.error;
+  assign is_flush = access.op == Flush;
+  assign ready    = pending && (is_bare || is_flush && access_hits == '0);
+
   assign access_write_o    = access.write;
   assign access_uncached_o = access.uncached;
   assign access_whole_o    = access.whole;
   assign access_state_o    = access_free[access_way] ? initial_state_i : access_entries[access_way].state;
-  assign permitted = pending && access_hits != '0 && (access.write ? access_writes_i : access_reads_i);
-  assign startable = pending && (access_hits == '0 && !occupied || !access_waits_i);
+  assign permitted = pending && !is_bare && !is_flush && access_hits != '0 && (access.write ? access_writes_i : access_reads_i);
+  assign startable = pending && !ready && (access_hits == '0 && !occupied || !access_waits_i);
 
   always_comb begin
     if (permitted && !(yield_q && valid)) source = Access;
-    else if (valid && !(turn_q && startable)) source = Message;
-    else if (startable && (occupied || evict_own_q[candidate] && access_hits != '0)) source = Eviction;
+    else if (valid && !(turn_q && (startable || ready))) source = Message;
+    else if (startable && (is_flush || occupied || evict_own_q[candidate] && access_hits != '0)) source = Eviction;
     else if (startable) source = Access;
     else source = Nothing;
   end
@@ -261,11 +276,18 @@ module cohkit_cache #(
   end
 
   // The current copy of the line, and the same with the bytes of the access.
+  assign copy = source == Message && step_carries_line_i ? current.data : own_data;
+  assign op   = accesses_q[served].op;
   always_comb begin
-    copy   = source == Message && step_carries_line_i ? current.data : own_data;
+    result = store;
+    equal  = 1'b1;
+    for (int unsigned i = 0; i < DataWidth / WordWidth; i++) begin
+      if (Atomics && op == Add) result[WordWidth*i +: WordWidth] = copy[WordWidth*i +: WordWidth] + store[WordWidth*i +: WordWidth];
+      if (strobe[WordWidth/8*i +: WordWidth/8] != '0 && copy[WordWidth*i +: WordWidth] != compare) equal = 1'b0;
+    end
     stored = copy;
     for (int unsigned i = 0; i < StrobeWidth; i++) begin
-      if (strobe[i]) stored[8*i +: 8] = store[8*i +: 8];
+      if (strobe[i] && !(Atomics && op == CompareAndSwap && !equal)) stored[8*i +: 8] = result[8*i +: 8];
     end
   end
 
@@ -296,6 +318,7 @@ module cohkit_cache #(
   assign perform = source == Access && permitted
                    && (step_effect_i == NoRow && access_in_place_i
                        || take && (access.write ? step_perform_i : step_reads_i));
+  assign finish  = source == Nothing && ready;
   assign step_o       = take;
   assign unexpected_o = source == Eviction && step_effect_i == NoRow
                         || source == Message
@@ -311,21 +334,23 @@ module cohkit_cache #(
   end
 
   // A permitted or startable access keeps its turn until it was tried.
-  assign attempted = (source == Access || source == Eviction) && (take || outbox_empty) || perform;
+  assign attempted = (source == Access || source == Eviction) && (take || outbox_empty) || perform || finish;
 
   assign req_ready_o = valid_q != '1;
   assign accept      = req_valid_i && req_ready_o;
-  assign rsp_valid_o = perform || done;
+  assign rsp_valid_o = perform || done || finish;
   assign rsp_tag_o   = tags_q[served];
   assign rsp_data_o  = copy;
+  assign rsp_error_o = finish && access.error;
+  assign atomic      = req_op_i inside {Swap, Add, CompareAndSwap};
 
-  cohkit_ram #(.Words(Mshrs), .Width(DataWidth + StrobeWidth)) u_stores (
+  cohkit_ram #(.Words(Mshrs), .Width(DataWidth + StrobeWidth + WordWidth)) u_stores (
     .clk_i,
     .write_i        (accept),
     .write_address_i(free),
-    .write_data_i   ({req_data_i, req_strobe_i}),
+    .write_data_i   ({req_data_i, req_strobe_i, req_compare_i}),
     .read_address_i (served),
-    .read_data_o    ({store, strobe})
+    .read_data_o    ({store, strobe, compare})
   );
 
   cohkit_outbox #(.message_t(message_t), .Sends(Sends), .Agents(Agents), .Queues(Queues)) u_outbox (
@@ -340,7 +365,7 @@ module cohkit_cache #(
   );
 
   assign evict   = take && source == Eviction && occupied && !has_victim_q[candidate];
-  assign touched = evict || (rsp_valid_o || take && source == Access) && (present || source == Access);
+  assign touched = evict || (perform || done || take && source == Access) && (present || source == Access);
 
   cohkit_replacement #(.Policy(Replacement), .SetBits(SetBits), .Sets(Sets), .Ways(Ways)) u_replacement (
     .clk_i, .rst_ni,
@@ -385,13 +410,13 @@ module cohkit_cache #(
     yield_q <= permitted && attempted;
     // The access that the message may have given its permission comes next.
     if (take && source == Message && addressed != '0) next_q <= answered;
-    else if ((permitted || startable) && !attempted) next_q <= candidate;
+    else if ((permitted || startable || ready) && !attempted) next_q <= candidate;
     else next_q <= candidate == mshr_t'(Mshrs - 1) ? '0 : mshr_t'(candidate + 1'b1);
     if (pending) begin
       // A message may have taken the line meanwhile.
       if (source == Eviction || access_hits == '0) evict_own_q[candidate] <= 1'b0;
       else if (source == Access && step_effect_i == NoRow && !perform && !access_waits_i) evict_own_q[candidate] <= 1'b1;
-      if (!permitted && !startable) asleep_q[candidate] <= 1'b1;
+      if (!permitted && !startable && !ready) asleep_q[candidate] <= 1'b1;
     end
     for (int unsigned i = 0; i < Mshrs; i++) begin
       if (take && (SetWidth == 0 || set_t'(accesses_q[i].line) == set)) asleep_q[i] <= 1'b0;
@@ -410,9 +435,12 @@ module cohkit_cache #(
       asleep_q[free]    <= 1'b0;
       evict_own_q[free] <= 1'b0;
       has_victim_q[free] <= 1'b0;
-      after_q[free]     <= rsp_valid_o ? same_line & ~(Mshrs'(1) << served) : same_line;
+      after_q[free]     <= rsp_valid_o ? earlier & ~(Mshrs'(1) << served) : earlier;
       tags_q[free]      <= req_tag_i;
-      accesses_q[free]  <= '{line: req_line_i, write: req_write_i, uncached: req_uncached_i, whole: req_strobe_i == '1};
+      accesses_q[free]  <= '{line: req_line_i, op: req_op_i,
+                             error: atomic && !Atomics || req_op_i > Flush,
+                             write: atomic || req_write_i, uncached: req_uncached_i && !atomic,
+                             whole: req_strobe_i == '1};
     end
     if (!rst_ni) begin
       valid_q     <= '0;

@@ -8,12 +8,12 @@ use cohkit_base::random::SplitMix64;
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::threads::Accesses;
-use cohkit_system::ports::{PortError, PortRequest, Ports};
+use cohkit_system::ports::{PortError, PortOperation, PortRequest, Ports};
 
 use crate::cores::{Core, CoreKind, FenceSupport, MemoryRequest};
 use crate::kinds::{write_access, Kinds};
 use crate::models::final_outcome;
-use crate::program::{Acquire, Instruction, Outcome, Program};
+use crate::program::{Acquire, Change, Instruction, Outcome, Program, StoreVariant, Update};
 use crate::timed::SeedOutcomes;
 
 /// Reason for which a program has no outcomes at the ports.
@@ -101,7 +101,17 @@ pub fn unsupported(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Opt
             ));
         }
         let lacks = |instruction: &Instruction| match *instruction {
-            Instruction::Atomic { .. } => Some("atomic access"),
+            Instruction::Atomic { change, via, .. } => {
+                let access = match via {
+                    StoreVariant::ProtocolDefault => accesses.atomic,
+                    via => write_access(&accesses, via, false),
+                };
+                match (change, access) {
+                    (Change::FetchOp(_), _) => Some("atomic access of this kind"),
+                    (_, Some(Access::Store)) => None,
+                    _ => Some("atomic access"),
+                }
+            }
             Instruction::LoadReserved { .. } | Instruction::StoreConditional { .. } => {
                 Some("reservation")
             }
@@ -126,6 +136,25 @@ pub fn unsupported(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Opt
         }
     }
     None
+}
+
+/// Operation of a load, and no written value.
+const LOAD: (PortOperation, Option<(Access, i64)>) = (PortOperation::LoadStore, None);
+
+/// Operation and operand of an atomic access.
+fn atomic(update: Update) -> Result<(PortOperation, Option<(Access, i64)>), PortError> {
+    let (operation, value) = match update {
+        Update::Exchange(value) => (PortOperation::Swap, value),
+        Update::FetchAdd(value) => (PortOperation::Add, value),
+        Update::CompareAndSwap(expected, value) => {
+            (PortOperation::CompareAndSwap(expected as u64), value)
+        }
+        Update::FetchOp(..) => {
+            let reason = "processor ports lack this atomic access";
+            return Err(PortError::Failed(reason.to_string()));
+        }
+    };
+    Ok((operation, Some((Access::Store, value))))
 }
 
 /// One run of a program.
@@ -214,7 +243,7 @@ impl<'r> PortRun<'r> {
         &mut self,
         (thread, tag): (usize, usize),
         location: usize,
-        write: Option<(Access, i64)>,
+        (operation, write): (PortOperation, Option<(Access, i64)>),
         delay: u64,
     ) -> Result<(), PortError> {
         self.count += 1;
@@ -231,6 +260,7 @@ impl<'r> PortRun<'r> {
             port: self.port[thread],
             tag,
             delay,
+            operation,
             write: write.is_some(),
             uncached,
             line: self.lines[location],
@@ -259,7 +289,7 @@ impl<'r> PortRun<'r> {
                 .collect();
             for &thread in &threads {
                 let delay = self.delay();
-                self.begin((thread, 0), location, None, delay)?;
+                self.begin((thread, 0), location, LOAD, delay)?;
             }
             for _ in threads {
                 let ((thread, _), value) = self.complete()?;
@@ -331,18 +361,19 @@ impl<'r> PortRun<'r> {
                 break;
             };
             outstanding[tag] = Some(request);
-            let write = match request {
+            let access = match request {
                 MemoryRequest::Write(_, value, release, via) => {
                     let access = write_access(&self.accesses[thread], via, release);
-                    access.map(|access| (access, value))
+                    (LOAD.0, access.map(|access| (access, value)))
                 }
-                MemoryRequest::Read(..) | MemoryRequest::Update(..) => None,
+                MemoryRequest::Read(..) => LOAD,
+                MemoryRequest::Update(_, update, _) => atomic(update)?,
             };
             let delay = match is_start {
                 true => self.start_delay(),
                 false => self.delay(),
             };
-            self.begin((thread, tag), location.into(), write, delay)?;
+            self.begin((thread, tag), location.into(), access, delay)?;
         }
         Ok(())
     }
@@ -352,7 +383,7 @@ impl<'r> PortRun<'r> {
         let mut values = Vec::new();
         for location in 0..self.lines.len() {
             let thread = self.random.below(self.port.len() as u64) as usize;
-            self.begin((thread, 0), location, None, 0)?;
+            self.begin((thread, 0), location, LOAD, 0)?;
             values.push(self.complete()?.1);
         }
         Ok(values)

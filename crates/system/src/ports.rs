@@ -1,5 +1,18 @@
 //! Processor ports of a memory system: the interface between threads and an implementation, such as hardware.
 
+/// Operation of an access at a processor port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PortOperation {
+    /// Load or store.
+    LoadStore,
+    /// Store that returns the former word.
+    Swap,
+    /// Addition that returns the former word.
+    Add,
+    /// Store if the word is this one. Returns the former word.
+    CompareAndSwap(u64),
+}
+
 /// An access at a processor port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortRequest {
@@ -9,13 +22,15 @@ pub struct PortRequest {
     pub tag: usize,
     /// Time until the port presents the access, in cycles.
     pub delay: u64,
-    /// True for a write.
+    /// Operation.
+    pub operation: PortOperation,
+    /// True for a store.
     pub write: bool,
     /// True if the access does not keep the line.
     pub uncached: bool,
     /// Number of the line.
     pub line: usize,
-    /// Written word; without meaning for a read.
+    /// Written or added word; without meaning for a load.
     pub data: u64,
 }
 
@@ -26,7 +41,7 @@ pub struct PortCompletion {
     pub port: usize,
     /// Tag of the access.
     pub tag: usize,
-    /// Word that a read returns; without meaning for a write.
+    /// Word that a load or an atomic operation returns; without meaning for a store.
     pub data: u64,
 }
 

@@ -29,9 +29,11 @@ module bench #(
 
   typedef logic [DataWidth-1:0] data_t;
 
-  logic [Caches-1:0]                  req_valid, req_ready, req_write, req_uncached, rsp_valid;
+  logic [Caches-1:0]                  req_valid, req_ready, req_write, req_uncached, rsp_valid, rsp_error;
   logic [Caches-1:0][TagWidth-1:0]    req_tag, rsp_tag;
   logic [Caches-1:0][LineWidth-1:0]   req_line;
+  logic [Caches-1:0][2:0]             req_op;
+  logic [Caches-1:0][63:0]            req_compare;
   logic [Caches-1:0][DataWidth-1:0]   req_data, rsp_data;
   logic [Caches-1:0][StrobeWidth-1:0] req_strobe;
   logic                               aw_valid, aw_ready, w_valid, w_ready, b_valid, b_ready;
@@ -57,9 +59,9 @@ module bench #(
 `endif
   ) u_system (
     .clk_i, .rst_ni,
-    .req_valid_i(req_valid), .req_ready_o(req_ready), .req_tag_i(req_tag), .req_write_i(req_write), .req_uncached_i(req_uncached),
-    .req_line_i(req_line), .req_data_i(req_data), .req_strobe_i(req_strobe),
-    .rsp_valid_o(rsp_valid), .rsp_tag_o(rsp_tag), .rsp_data_o(rsp_data),
+    .req_valid_i(req_valid), .req_ready_o(req_ready), .req_tag_i(req_tag), .req_op_i(req_op), .req_write_i(req_write), .req_uncached_i(req_uncached),
+    .req_line_i(req_line), .req_data_i(req_data), .req_strobe_i(req_strobe), .req_compare_i(req_compare),
+    .rsp_valid_o(rsp_valid), .rsp_tag_o(rsp_tag), .rsp_data_o(rsp_data), .rsp_error_o(rsp_error),
     .axi_aw_valid_o(aw_valid),
     .axi_aw_ready_i(aw_ready),
     .axi_aw_addr_o(aw_addr),
@@ -105,6 +107,9 @@ module bench #(
   logic [Caches-1:0][Tags-1:0][31:0] since;        // cycle in which the port has presented the access
   logic [Caches-1:0][TagWidth:0]     limit;
   logic [TagWidth-1:0]               tag;
+  logic [LineWidth-1:0]              line;
+  logic [Caches-1:0][Tags-1:0][LineWidth-1:0] line_of;   // of the access with a tag
+  data_t [(1 << LineWidth)-1:0]               last_data;  // last answer about a line
   logic [31:0]                       now;
   int unsigned                       quiet, longest;
   longint                  messages_before;
@@ -118,7 +123,8 @@ module bench #(
       if ($urandom_range(127) == 0) limit[i] <= (TagWidth + 1)'($urandom_range(Mshrs + 1) + 1);
       if (req_valid[i] && req_ready[i]) req_valid[i] <= 1'b0;
       if (rsp_valid[i]) begin
-        outstanding[i][rsp_tag[i]] <= 1'b0;
+        outstanding[i][rsp_tag[i]]               <= 1'b0;
+        last_data[line_of[i][rsp_tag[i]]] <= rsp_data[i];
         if (rst_ni && now - since[i][rsp_tag[i]] > longest) longest = now - since[i][rsp_tag[i]];
       end
       for (int unsigned k = 0; k < Tags; k++) begin
@@ -133,9 +139,15 @@ module bench #(
         outstanding[i][tag] <= 1'b1;
         since[i][tag]       <= now + 1;
         req_tag[i]          <= tag;
+        line = LineWidth'($urandom_range(Lines - 1));
+        // More than half of the accesses are loads and stores; the numbers of operations end with the flush, 5.
+        req_op[i]       <= $urandom_range(1) == 0 ? 3'd0 : 3'($urandom_range(5));
         req_write[i]    <= $urandom_range(1) == 1;
         req_uncached[i] <= $urandom_range(3) == 0;
-        req_line[i]     <= LineWidth'($urandom_range(Lines - 1));
+        req_line[i]     <= line;
+        line_of[i][tag] <= line;
+        // Often the current word of the line.
+        req_compare[i]  <= last_data[line];
         req_data[i]     <= {$urandom, $urandom};
         req_strobe[i]   <= $urandom_range(2) == 0 ? '1 : StrobeWidth'($urandom);
       end

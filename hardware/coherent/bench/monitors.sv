@@ -3,7 +3,8 @@
 //   S AGENT LINE EVENT SENDER FIELDS DATA STROBE STATE VARIABLES SENDS MESSAGES PERFORM DONE RESULT TAG   a row
 //   H AGENT LINE RESULT TAG               an access that needs no row is performed
 //   P AGENT SET WAY EVICT                 a way is used; EVICT: it is the victim of its set
-//   Q AGENT TAG WRITE UNCACHED LINE DATA STROBE   the processor port takes an access
+//   N AGENT LINE TAG ERROR                a fence or a flush ends, or an operation is refused
+//   Q AGENT TAG OP WRITE UNCACHED LINE DATA STROBE COMPARE   the processor port takes an access
 //   M WRITE LINE DATA STROBE RESULT       memory has answered
 //   U AGENT LINE EVENT                    a message without a row
 //   W LINE                                a message about this line waits for an entry, and keeps the next free one
@@ -50,6 +51,7 @@ module cache_monitor #(
   input logic                   evict,
   input logic [SetBits-1:0]     set,
   input logic [WayWidth-1:0]    way,
+  input logic                   finish,
   input logic                   done,
   input logic                   perform,
   input logic                   unexpected_o,
@@ -59,11 +61,14 @@ module cache_monitor #(
   input logic                   req_valid_i,
   input logic                   req_ready_o,
   input logic [TagWidth-1:0]    req_tag_i,
+  input logic                   rsp_error_o,
+  input logic [2:0]             req_op_i,
   input logic                   req_write_i,
   input logic                   req_uncached_i,
   input line_t                  req_line_i,
   input logic [DataWidth-1:0]   req_data_i,
-  input logic [DataWidth/8-1:0] req_strobe_i
+  input logic [DataWidth/8-1:0] req_strobe_i,
+  input logic [63:0]            req_compare_i
 );
   always @(posedge clk_i) if (rst_ni) begin
     if (touched || evict) $display("P %h %h %h %h", self_i - 1'b1, set, way, evict);
@@ -76,9 +81,10 @@ module cache_monitor #(
     end else if (perform) begin
       $display("H %h %h %h %h", self_i - 1'b1, line, rsp_data_o, rsp_tag_o);
     end
+    if (finish) $display("N %h %h %h %h", self_i - 1'b1, line, rsp_tag_o, rsp_error_o);
     if (req_valid_i && req_ready_o) begin
-      $display("Q %h %h %h %h %h %h %h", self_i - 1'b1, req_tag_i, req_write_i, req_uncached_i, req_line_i, req_data_i,
-               req_strobe_i);
+      $display("Q %h %h %h %h %h %h %h %h %h", self_i - 1'b1, req_tag_i, req_op_i, req_write_i, req_uncached_i, req_line_i,
+               req_data_i, req_strobe_i, req_compare_i);
     end
   end
 endmodule : cache_monitor

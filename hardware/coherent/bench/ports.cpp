@@ -1,13 +1,13 @@
 // Accesses at the processor ports of a system, by commands on the standard input, one a line; numbers are hexadecimal:
 //
 //   R SEED WORD...                             new system; the seed of all random choices, and the word of each line
-//   A PORT TAG DELAY WRITE UNCACHED LINE DATA  an access that the port presents after a delay in cycles
+//   A PORT TAG DELAY OP WRITE UNCACHED LINE DATA COMPARE  an access that the port presents after a delay in cycles
 //   W                                          wait for a completion
 //   E                                          end of the accesses: wait until no message is in flight
 //
 // Answers: `D PORT TAG DATA CYCLES TIME` for the next completion, with the cycles since the port presented the access and
 // since the start, and `E` at the end. Failures: `T PORT` for an access without progress,
-// `X PORT` for an answer without an access, `F AGENT` for an agent that signals `unexpected_o`, and `L` for messages
+// `X PORT` for an answer without an access, `O PORT` for an operation that the cache does not have, `F AGENT` for an agent that signals `unexpected_o`, and `L` for messages
 // that stay in flight. The program ends after a failure, and at the end of its input.
 #include "Vports.h"
 #include "verilated.h"
@@ -34,7 +34,7 @@ constexpr int kPorts = sizeof(Vports::req_valid_i) / sizeof(Vports{}.req_valid_i
 constexpr int kLines = sizeof(Vports::initial_i) / sizeof(Vports{}.initial_i[0]);
 
 struct Access {
-  std::uint64_t tag, delay, write, uncached, line, data;  // the delay is in cycles
+  std::uint64_t tag, delay, op, write, uncached, line, data, compare;  // the delay is in cycles
   std::uint64_t age = 0;                                  // cycles since the port presented it
   bool accepted = false;
 };
@@ -66,7 +66,8 @@ class Bench {
   void begin(std::istream& arguments) {
     int port = 0;
     Access access{};
-    arguments >> port >> access.tag >> access.delay >> access.write >> access.uncached >> access.line >> access.data;
+    arguments >> port >> access.tag >> access.delay >> access.op >> access.write >> access.uncached >> access.line >>
+        access.data >> access.compare;
     accesses_[port].push_back(access);
   }
 
@@ -127,6 +128,8 @@ class Bench {
     ports_.req_valid_i[port] = presented != accesses.end();
     if (presented != accesses.end()) {
       ports_.req_tag_i[port] = presented->tag;
+      ports_.req_op_i[port] = presented->op;
+      ports_.req_compare_i[port] = presented->compare;
       ports_.req_write_i[port] = presented->write != 0;
       ports_.req_uncached_i[port] = presented->uncached != 0;
       ports_.req_line_i[port] = presented->line;
@@ -159,7 +162,9 @@ class Bench {
     context_.timeInc(1);
     for (int port = 0; port < kPorts && ports_.rst_ni; port++) {
       accepted[port] = ports_.req_valid_i[port] && ports_.req_ready_o[port];
-      if (ports_.rsp_valid_o[port] && !answer(port)) return fail('X', port);
+      if (!ports_.rsp_valid_o[port]) continue;
+      if (ports_.rsp_error_o[port]) return fail('O', port);
+      if (!answer(port)) return fail('X', port);
     }
     for (int agent = 0; agent <= kPorts && ports_.rst_ni; agent++) {
       if (ports_.unexpected_o[agent]) return fail('F', agent);

@@ -12,6 +12,7 @@ pub mod build;
 mod checks;
 pub mod directory;
 pub mod lockstep;
+pub mod operations;
 pub mod ports;
 pub mod queues;
 mod recall;

@@ -1,7 +1,8 @@
 //! Processor ports of a system in Verilator, which a program drives access by access.
 
 use super::build::{MSHRS, TIMING_LINE_WIDTH};
-use cohkit_system::ports::{PortCompletion, PortError, PortRequest, Ports};
+use super::operations::Operation;
+use cohkit_system::ports::{PortCompletion, PortError, PortOperation, PortRequest, Ports};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
@@ -206,6 +207,12 @@ impl<'s> SystemPorts<'s> {
                     let name = self.name(port);
                     format!("{name} answers twice, or without an access")
                 }
+                (Some("O"), Some(port)) => {
+                    let name = self.name(port);
+                    return Err(PortError::Failed(format!(
+                        "{name} has no atomic operations: the rows of its stores send them to another agent"
+                    )));
+                }
                 (Some("L"), _) => "messages stay in flight after the last access".to_string(),
                 _ => continue,
             };
@@ -245,14 +252,22 @@ impl Ports for SystemPorts<'_> {
             port,
             tag,
             delay,
+            operation,
             write,
             uncached,
             line,
             data,
         } = request;
+        let (operation, compare) = match operation {
+            PortOperation::LoadStore => (Operation::LoadStore, 0),
+            PortOperation::Swap => (Operation::Swap, 0),
+            PortOperation::Add => (Operation::Add, 0),
+            PortOperation::CompareAndSwap(expected) => (Operation::CompareAndSwap, expected),
+        };
+        let operation = operation as u8;
         let (write, uncached) = (u8::from(write), u8::from(uncached));
         self.send(&format!(
-            "A {port:x} {tag:x} {delay:x} {write} {uncached} {line:x} {data:x}\n"
+            "A {port:x} {tag:x} {delay:x} {operation} {write} {uncached} {line:x} {data:x} {compare:x}\n"
         ))
     }
 

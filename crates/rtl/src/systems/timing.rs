@@ -2,7 +2,7 @@
 
 use super::build::{MSHRS, TIMING_SET_WIDTH};
 use super::ports::SystemPorts;
-use cohkit_system::ports::{PortError, PortRequest, Ports};
+use cohkit_system::ports::{PortError, PortOperation, PortRequest, Ports};
 
 /// Accesses of each port for a rate.
 const ACCESSES: u64 = 256;
@@ -87,6 +87,7 @@ impl Measured<'_, '_> {
             port,
             tag,
             delay: 0,
+            operation: PortOperation::LoadStore,
             write,
             uncached: false,
             line,

@@ -1,11 +1,13 @@
 //! The flat top of a system: caches, home and network.
 
 use super::directory::Directory;
+use super::operations::row_without_atomics;
 use super::queues::{Queues, Rooms};
 use crate::agents::layout::{bits, Agent, Agents};
 use crate::print::Origin;
 use crate::rom::Refusal;
 use crate::sources::SYSTEM_UNITS;
+use cohkit_diagnostics::line_column;
 use cohkit_protocol::controller::{Access, Event, Statement};
 use std::fmt::Write;
 
@@ -21,14 +23,17 @@ const PORTS: &str = "  input  logic                                clk_i,
   input  logic [LAST:0]                          req_valid_i,
   output logic [LAST:0]                          req_ready_o,
   input  logic [LAST:0][TagWidth-1:0]            req_tag_i,
+  input  logic [LAST:0][2:0]                     req_op_i,        // numbers of cohkit_coherent_pkg
   input  logic [LAST:0]                          req_write_i,
   input  logic [LAST:0]                          req_uncached_i,  // does not keep the line, if the protocol allows it
   input  logic [LAST:0][LineWidth-1:0]           req_line_i,
   input  logic [LAST:0][DataWidth-1:0]           req_data_i,
   input  logic [LAST:0][DataWidth/8-1:0]         req_strobe_i,
+  input  logic [LAST:0][WordWidth-1:0]           req_compare_i,   // expected word of a compare-and-swap
   output logic [LAST:0]                          rsp_valid_o,
   output logic [LAST:0][TagWidth-1:0]            rsp_tag_o,
   output logic [LAST:0][DataWidth-1:0]           rsp_data_o,
+  output logic [LAST:0]                          rsp_error_o,     // the cache has no such operation
 
   // Memory: AXI4, single beats of a line, one access at a time with the ID 0.
   output logic                                axi_aw_valid_o,
@@ -131,7 +136,7 @@ const CACHE: &str = "
       .message_t(message_t), .event_e(event_e), .remote_t(remote_t), .fields_t(fields_t), .state_e(<PREFIX>_state_e),
       .variables_t(<PREFIX>_variables_t), .send_t(<PREFIX>_send_t), .LineWidth(LineWidth), .DataWidth(DataWidth),
       .SetWidth(SetWidth), .Ways(Ways), .Agents(Agents), .Queues(Queues), .Sends(<SENDS>),
-      .Mshrs(Mshrs), .TagWidth(TagWidth), .Replacement(Replacement)
+      .Mshrs(Mshrs), .TagWidth(TagWidth), .Atomics(<ATOMICS>), .Replacement(Replacement)
     ) u_cache (
       .clk_i, .rst_ni,
       .in_valid_i(valid[i]), .in_message_i(offered[i]), .in_take_o(take[i]), .in_stall_o(stall[i]),
@@ -146,10 +151,10 @@ const CACHE: &str = "
       .access_in_place_i(in_place),
       .access_state_o(access_state), .access_reads_i(<PREFIX>_reads(access_state)),
       .access_writes_i(<PREFIX>_writes(access_state)), .access_waits_i(<PREFIX>_waits(access_state)),
-      .req_valid_i(req_valid_i[i]), .req_ready_o(req_ready_o[i]), .req_tag_i(req_tag_i[i]),
+      .req_valid_i(req_valid_i[i]), .req_ready_o(req_ready_o[i]), .req_tag_i(req_tag_i[i]), .req_op_i(req_op_i[i]),
       .req_write_i(req_write_i[i]), .req_uncached_i(req_uncached_i[i]), .req_line_i(req_line_i[i]), .req_data_i(req_data_i[i]),
-      .req_strobe_i(req_strobe_i[i]), .rsp_valid_o(rsp_valid_o[i]), .rsp_tag_o(rsp_tag_o[i]),
-      .rsp_data_o(rsp_data_o[i]), .step_o(step), .unexpected_o(unexpected)
+      .req_strobe_i(req_strobe_i[i]), .req_compare_i(req_compare_i[i]), .rsp_valid_o(rsp_valid_o[i]), .rsp_tag_o(rsp_tag_o[i]),
+      .rsp_data_o(rsp_data_o[i]), .rsp_error_o(rsp_error_o[i]), .step_o(step), .unexpected_o(unexpected)
     );
   end
 ";
@@ -270,7 +275,8 @@ pub fn top(agents: &Agents, origin: &Origin, directory: Directory) -> Result<Str
          parameter int unsigned Replacement = 0,  // victims of the caches: 0 round robin, 1 tree pseudo-LRU, 2 random\n  \
          parameter int unsigned TagWidth  = 4,    // bits of the tag of an access\n{}  \
          parameter int unsigned Depth     = {},   // messages in each queue, at least {}\n\n  \
-         localparam int unsigned AddrWidth = LineWidth + $clog2(DataWidth / 8)\n) (\n",
+         localparam int unsigned AddrWidth = LineWidth + $clog2(DataWidth / 8),\n  \
+         localparam int unsigned WordWidth = DataWidth < 64 ? DataWidth : 64\n) (\n",
         8 * agents.protocol.line_bytes,
         directory_parameters(recall.is_some(), total),
         default_depth(rooms),
@@ -298,7 +304,7 @@ pub fn top(agents: &Agents, origin: &Origin, directory: Directory) -> Result<Str
             .remotes
             .count(cohkit_protocol::remotes::KindId(position as u8));
         if count > 0 {
-            body += &cache(agents, agent, &kind.name, (first, first + count));
+            body += &cache(agents, (agent, origin), &kind.name, (first, first + count));
         }
         first += count;
     }
@@ -405,7 +411,12 @@ fn constants(queues: &Queues, total: u16, rooms: Rooms) -> String {
 }
 
 /// Prints the caches of one kind, with these numbers.
-fn cache(agents: &Agents, agent: &Agent, kind: &str, (first, end): (u16, u16)) -> String {
+fn cache(
+    agents: &Agents,
+    (agent, origin): (&Agent, &Origin),
+    kind: &str,
+    (first, end): (u16, u16),
+) -> String {
     let access = |access| {
         let event = Event::Access(access);
         agent
@@ -430,6 +441,13 @@ fn cache(agents: &Agents, agent: &Agent, kind: &str, (first, end): (u16, u16)) -
             );
         }
     }
+    let atomics = match row_without_atomics(agents, agent) {
+        Some(row) => {
+            let (line, _) = line_column(origin.text, row.span.start);
+            format!("1'b0 /* {}:{line}: the row sends a store */", origin.file)
+        }
+        None => "1'b1".to_string(),
+    };
     let evict = access(Access::Evict).unwrap_or_else(|| load.clone());
     let initial = cohkit_protocol::terms::StateId(agent.states.start as u16);
     CACHE
@@ -440,6 +458,7 @@ fn cache(agents: &Agents, agent: &Agent, kind: &str, (first, end): (u16, u16)) -
         .replace("<SENDS>", &agent.sends.to_string())
         .replace("<EVICT>", &evict)
         .replace("<INITIAL>", &agents.state_name(agent, initial))
+        .replace("<ATOMICS>", &atomics)
         .replace("<PREFIX>", &agents.name(&[&agent.name]))
 }
 

@@ -25,7 +25,15 @@ const SHAPES: [(&str, u16, &[&str]); 4] = [
     (
         "msi",
         2,
-        &["SB+dmb.sys", "MP", "LB+datas", "S+popl+poal", "R", "2+2W"],
+        &[
+            "SB+dmb.sys",
+            "MP",
+            "LB+datas",
+            "S+popl+poal",
+            "R",
+            "2+2W",
+            "SB+swps",
+        ],
     ),
     ("msi", 3, &["WRC+poal+poaa", "ISA2", "3.SB"]),
     ("msi", 4, &["IRIW+poaas", "4.SB"]),
@@ -138,7 +146,7 @@ const OVERLAPPING: [&str; 6] = ["SB", "MP", "LB", "2+2W", "S", "MP+dmb.sys"];
 /// Threads with several outstanding accesses have the outcomes of out-of-order cores, also such that in-order cores do
 /// not have, and fences exclude these.
 #[test]
-fn several_outstanding_accesses_have_the_outcomes_of_out_of_order_cores() {
+fn outstanding_accesses_show_out_of_order_outcomes() {
     if !require("verilator") {
         return;
     }
@@ -323,14 +331,35 @@ fn seeded_faults_show_other_outcomes() {
 /// A test with an access that processor ports lack is refused with the access.
 #[test]
 fn accesses_that_ports_lack_are_refused() {
-    let printed = Printed::shipped("msi", &[2]);
+    let printed = Printed::shipped("self-invalidate", &[2]);
     let kinds = Kinds::from(2);
     let refused =
         cohkit_litmus::port_runs::unsupported(&printed.protocol, &kinds, &shape("SB+swps"));
     assert_eq!(
         refused.as_deref(),
-        Some("P0 needs an access that processor ports lack: atomic access")
+        Some("the caches of self_invalidate take part in fences, which processor ports do not request")
     );
+}
+
+/// Caches whose stores are performed by the home refuse atomic operations.
+#[test]
+fn caches_that_send_stores_refuse_atomic_operations() {
+    if !require("verilator") {
+        return;
+    }
+    let (printed, system) = system("write-through", 2, &[]);
+    let (stop, kinds) = (AtomicBool::new(false), Kinds::from(2));
+    let mut ports = SystemPorts::new(&system, 2, 0, &stop);
+    let program = shape("SB+swps");
+    let cores = (&program, CoreKind::InOrder);
+    let protocol = &printed.protocol;
+    let result = observe(&mut ports, protocol, &kinds, cores, (0, 1), &mut || true);
+    match result {
+        Err(PortRunError::Failed(reason)) => {
+            assert!(reason.contains("no atomic operations"), "{reason}");
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 /// A system that cannot be run is an error, and no outcome.

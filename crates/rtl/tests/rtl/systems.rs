@@ -8,6 +8,7 @@ use cohkit_rtl::lockstep::build::BuildError;
 use cohkit_rtl::systems::build::{build, units, Bench, File, Options, MSHRS};
 use cohkit_rtl::systems::directory::{Directory, Entries};
 use cohkit_rtl::systems::lockstep::run::{run, Report, Run, RunError};
+use cohkit_rtl::systems::operations::row_without_atomics;
 use cohkit_rtl::systems::sizes::{check_parameters, Replacement, Sizes};
 use cohkit_rtl::systems::{check, file_list, top};
 use cohkit_testing::require::require;
@@ -144,7 +145,22 @@ fn systems_follow_the_rows_in_lockstep() {
                 assert!(report.messages >= MESSAGES, "{name}: {report:?}");
                 // Accesses pass earlier ones of their port.
                 assert!(report.overtaking > MESSAGES / 50, "{name}: {report:?}");
-                println!("{name}: {} accesses pass earlier ones", report.overtaking);
+                let [fences, flushes] = report.finished;
+                assert!(fences > 0 && flushes > 0, "{name}: {report:?}");
+                // Some of the compare-and-swaps find another word.
+                let [atomics, unchanged] = report.atomics;
+                let home_stores = agents.agents[1..]
+                    .iter()
+                    .all(|agent| row_without_atomics(&agents, agent).is_some());
+                assert_eq!(atomics == 0, home_stores, "{name}: {report:?}");
+                assert!(
+                    home_stores || (1..atomics / 2).contains(&unchanged),
+                    "{name}: {report:?}"
+                );
+                println!(
+                    "{name}: {} accesses pass earlier ones, {atomics} atomic operations, {flushes} flushes",
+                    report.overtaking
+                );
             }
             Err(error) => panic!("{name}: {error:?}\n{}", command(name, caches, seed)),
         }
@@ -244,8 +260,8 @@ const FAULTS: &[Fault] = &[
     (
         "ignored byte enable",
         "cohkit_cache.sv",
-        "if (strobe[i]) stored",
-        "if (strobe[i] || FAULT && i == 3) stored",
+        "if (strobe[i] && !(Atomics",
+        "if ((strobe[i] || FAULT && i == 3) && !(Atomics",
     ),
     (
         "stale data in a cache",
@@ -322,14 +338,50 @@ const FAULTS: &[Fault] = &[
     (
         "access that waits for one that has ended",
         "cohkit_cache.sv",
-        "after_q[free]     <= rsp_valid_o ? same_line & ~(Mshrs'(1) << served) : same_line;",
-        "after_q[free]     <= rsp_valid_o && !FAULT ? same_line & ~(Mshrs'(1) << served) : same_line;",
+        "after_q[free]     <= rsp_valid_o ? earlier & ~(Mshrs'(1) << served) : earlier;",
+        "after_q[free]     <= rsp_valid_o && !FAULT ? earlier & ~(Mshrs'(1) << served) : earlier;",
     ),
     (
         "access in the place of another",
         "cohkit_cache.sv",
         "assign free     = lowest_mshr(~valid_q);",
         "assign free     = FAULT ? '0 : lowest_mshr(~valid_q);",
+    ),
+    (
+        "sum without the former word",
+        "cohkit_cache.sv",
+        "copy[WordWidth*i +: WordWidth] + store[",
+        "(FAULT ? '0 : copy[WordWidth*i +: WordWidth]) + store[",
+    ),
+    (
+        "compare-and-swap that always stores",
+        "cohkit_cache.sv",
+        "!= compare) equal = 1'b0;",
+        "!= compare && !FAULT) equal = 1'b0;",
+    ),
+    (
+        "fence that does not wait for earlier accesses",
+        "cohkit_cache.sv",
+        "|| req_op_i == Fence);",
+        "|| req_op_i == Fence && !FAULT);",
+    ),
+    (
+        "access that passes a fence",
+        "cohkit_cache.sv",
+        "|| accesses_q[i].op == Fence ||",
+        "|| accesses_q[i].op == Fence && !FAULT ||",
+    ),
+    (
+        "flush that ends before the line has left",
+        "cohkit_cache.sv",
+        "is_flush && access_hits == '0);",
+        "is_flush && (access_hits == '0 || FAULT));",
+    ),
+    (
+        "refused atomic operation",
+        "cohkit_cache.sv",
+        "error: atomic && !Atomics ||",
+        "error: atomic && (!Atomics || FAULT) ||",
     ),
     (
         "stalled message is dropped",

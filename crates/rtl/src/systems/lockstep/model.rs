@@ -3,6 +3,7 @@
 use super::records::{Bits, Bytes, PortAccess, Record, StepRecord};
 use crate::agents::layout::{bits, Agent, Agents};
 use crate::systems::directory::{Directory, Entries};
+use crate::systems::operations::{row_without_atomics, Operation};
 use crate::systems::queues::Queues;
 use crate::systems::sizes::Sizes;
 use cohkit_base::words::counted;
@@ -107,7 +108,23 @@ impl Data {
     /// First outstanding access of a cache to a line. Accesses to one line are performed in order.
     fn access(&mut self, agent: usize, line: usize) -> Option<&mut Outstanding> {
         let mut accesses = self.accesses[agent].iter_mut();
-        accesses.find(|access| access.port.line == line)
+        accesses
+            .find(|access| access.port.line == line && access.port.operation != Operation::Fence)
+    }
+
+    /// Performs the write of a port's access on a copy. The copy must be current, unless all bytes are replaced.
+    fn write_port(
+        &mut self,
+        (line, port): (usize, PortAccess),
+        copy: Option<u64>,
+    ) -> Result<u64, Difference> {
+        if port.operation.is_atomic() && copy != self.values[line].last().copied() {
+            return Err(format!(
+                "an atomic operation is performed on the copy {}",
+                copy_words(copy)
+            ));
+        }
+        self.write(line, copy, port.written(copy.unwrap_or(0)))
     }
 
     /// Performs a write on a copy, which must be current. Returns the new copy.
@@ -154,6 +171,10 @@ pub struct Model<'a> {
     pub messages: u64,
     /// Number of reads whose bytes were compared with a write.
     pub reads: u64,
+    /// Number of atomic operations, and of those that have written nothing.
+    pub atomics: [u64; 2],
+    /// Number of fences and of flushes.
+    pub finished: [u64; 2],
     /// Number of accesses that were answered before an earlier one of their cache.
     pub overtaking: u64,
     /// Number of lines that replacement policies have evicted.
@@ -208,6 +229,8 @@ impl<'a> Model<'a> {
             records: 0,
             messages: 0,
             reads: 0,
+            atomics: [0; 2],
+            finished: [0; 2],
             overtaking: 0,
             evictions: 0,
             recalls: 0,
@@ -251,6 +274,12 @@ impl<'a> Model<'a> {
                 way,
                 evicts,
             } => self.touch(agent, (set, way), evicts),
+            Record::Finish {
+                agent,
+                line,
+                tag,
+                error,
+            } => self.finish(agent, line, (tag, error)),
             Record::Request { agent, access } => self.request(agent, access),
             Record::Memory {
                 write: true,
@@ -305,7 +334,10 @@ impl<'a> Model<'a> {
     }
 
     /// A processor port takes an access.
-    fn request(&mut self, agent: usize, port: PortAccess) -> Result<(), Difference> {
+    fn request(&mut self, agent: usize, mut port: PortAccess) -> Result<(), Difference> {
+        if port.operation.is_atomic() {
+            (port.write, port.uncached) = (true, false);
+        }
         let outstanding = Outstanding {
             port,
             writes_before: self.data.values[port.line].len() - 1,
@@ -360,14 +392,15 @@ impl<'a> Model<'a> {
             return Err("the state does not permit it, or has a row for it".to_string());
         }
         let copy = self.data.copies[agent][line];
-        match outstanding.port.write {
-            true => {
-                let written = self.data.write(line, copy, outstanding.port.bytes)?;
-                self.data.copies[agent][line] = Some(written);
-            }
-            false => self.check_result(line, copy, result)?,
+        let port = outstanding.port;
+        if !port.write || port.operation.is_atomic() {
+            self.check_result(line, copy, result)?;
         }
-        self.end_access(agent, line, outstanding.port.write, tag)?;
+        if port.write {
+            let written = self.data.write_port((line, port), copy)?;
+            self.data.copies[agent][line] = Some(written);
+        }
+        self.end_access(agent, line, port.write, tag)?;
         Ok(())
     }
 
@@ -545,6 +578,7 @@ impl<'a> Model<'a> {
             .map(|flight| Some(flight.bytes.data));
         let own = self.data.copies[agent][line];
         let base = carried.unwrap_or(own);
+        let current = self.data.values[line].last().copied();
         let (home, protocol) = (self.home(), self.agents.protocol);
         let mut row = RemoteRow::new(&mut self.data, protocol, (agent, line, home), acts);
         let copy = remote(&self.facts, &plan.effects, own, carried, &mut row)?;
@@ -564,6 +598,13 @@ impl<'a> Model<'a> {
         let access = self.end_access(agent, line, !is_read, record.tag)?;
         if plan.reads {
             self.check_result(line, base, record.result)?;
+        }
+        if access.port.operation.is_atomic() && current != Some(record.result) {
+            return Err(format!(
+                "an atomic operation returns {:x}; the last value is {}",
+                record.result,
+                copy_words(current)
+            ));
         }
         if let Some(Some(value)) = done {
             self.reads += 1;
@@ -591,13 +632,28 @@ impl<'a> Model<'a> {
             let kind = if write { "write" } else { "read" };
             format!("a {kind} of line {line} with the tag {tag}")
         };
+        let is_fence = |access: &&Outstanding| access.port.operation == Operation::Fence;
         let mut accesses = self.data.accesses[agent].iter();
-        let Some(at) = accesses.position(|access| access.port.line == line) else {
+        let Some(at) = accesses.position(|access| access.port.line == line && !is_fence(&access))
+        else {
             let ended = words(write, tag);
             return Err(format!("{ended} ends, and none is outstanding"));
         };
+        if self.data.accesses[agent][..at]
+            .iter()
+            .any(|access| is_fence(&access))
+        {
+            return Err(format!("{} ends before a fence", words(write, tag)));
+        }
         let access = self.data.accesses[agent].remove(at);
         self.overtaking += u64::from(at > 0);
+        if access.port.operation.is_atomic() {
+            let values = &self.data.values[line];
+            let is_unchanged =
+                values.len() > 1 && values[values.len() - 1] == values[values.len() - 2];
+            self.atomics[0] += 1;
+            self.atomics[1] += u64::from(is_unchanged);
+        }
         match (access.port.write, access.port.tag) == (write, tag) {
             true => Ok(access),
             false => Err(format!(
@@ -605,6 +661,51 @@ impl<'a> Model<'a> {
                 words(write, tag),
                 words(access.port.write, access.port.tag)
             )),
+        }
+    }
+
+    /// A fence or a flush of a line ends, or an operation is refused.
+    fn finish(
+        &mut self,
+        agent: usize,
+        line: usize,
+        (tag, error): (u8, bool),
+    ) -> Result<(), Difference> {
+        let name = self.name(agent);
+        let mut accesses = self.data.accesses[agent].iter();
+        let Some(at) = accesses.position(|access| access.port.tag == tag) else {
+            return Err(format!("{name} ends an operation with the tag {tag}"));
+        };
+        let access = self.data.accesses[agent].remove(at);
+        let earlier = &self.data.accesses[agent][..at];
+        let is_earlier = |other: &Outstanding| match access.port.operation {
+            Operation::Fence => true,
+            _ => other.port.line == line || other.port.operation == Operation::Fence,
+        };
+        if earlier.iter().any(is_earlier) {
+            return Err(format!(
+                "{name} ends a {:?} before an earlier access",
+                access.port.operation
+            ));
+        }
+        let is_refused = access.port.operation.is_atomic()
+            && row_without_atomics(self.agents, self.agent(agent)).is_some();
+        if is_refused != error {
+            let refuses = if error { "refuses" } else { "does not refuse" };
+            return Err(format!("{name} {refuses} a {:?}", access.port.operation));
+        }
+        match access.port.operation {
+            _ if error => Ok(()),
+            Operation::Fence => {
+                self.finished[0] += 1;
+                Ok(())
+            }
+            Operation::Flush if self.configurations[agent][line] == self.initial(agent) => {
+                self.finished[1] += 1;
+                Ok(())
+            }
+            Operation::Flush => Err(format!("{name} ends a flush of line {line}, which it has")),
+            operation => Err(format!("{name} ends a {operation:?} without performing it")),
         }
     }
 

@@ -38,6 +38,10 @@ pub struct Report {
     pub records: u64,
     /// Number of reads whose bytes were compared with a write.
     pub reads: u64,
+    /// Number of atomic operations, and of those that have written nothing.
+    pub atomics: [u64; 2],
+    /// Number of fences and of flushes.
+    pub finished: [u64; 2],
     /// Number of accesses that were answered before an earlier one of their cache.
     pub overtaking: u64,
     /// Number of lines that replacement policies have evicted.
@@ -100,6 +104,8 @@ pub fn run(
         messages: model.messages,
         records: model.records,
         reads: model.reads,
+        atomics: model.atomics,
+        finished: model.finished,
         overtaking: model.overtaking,
         evictions: model.evictions,
         recalls: model.recalls,

@@ -1,7 +1,7 @@
 //! Environments of the rows of caches and home, with bytes as data.
 
 use super::{receiver, Data, DeferredWrite, Difference, ExpectedWrite, Flight};
-use crate::systems::lockstep::records::Bytes as Written;
+use crate::systems::lockstep::records::{Bytes as Written, PortAccess};
 use cohkit_protocol::execute::Act;
 use cohkit_protocol::protocol::{Protocol, StateId};
 use cohkit_system::agent::{
@@ -60,13 +60,10 @@ impl<'m> RemoteRow<'m> {
     }
 
     /// Bytes of the outstanding write.
-    fn store(&mut self) -> Result<Written, Difference> {
+    fn store(&mut self) -> Result<PortAccess, Difference> {
         let access = self.data.access(self.agent, self.line);
         let access = access.filter(|access| access.port.write);
-        Ok(access
-            .ok_or("no write of the line is outstanding")?
-            .port
-            .bytes)
+        Ok(access.ok_or("no write of the line is outstanding")?.port)
     }
 }
 
@@ -91,7 +88,7 @@ impl RowContext for RemoteRow<'_> {
         let bytes = match outgoing.bytes {
             Bytes::None => Written::default(),
             Bytes::Line(copy) => whole(copy.ok_or("the cache sends a line that it does not have")?),
-            Bytes::Write => self.store()?,
+            Bytes::Write => self.store()?.bytes,
         };
         self.sends.push(Flight {
             from: self.agent,
@@ -108,14 +105,14 @@ impl RowContext for RemoteRow<'_> {
 impl RemoteContext for RemoteRow<'_> {
     fn write(&mut self, copy: Option<u64>) -> Result<Option<u64>, Difference> {
         self.done = Some(None);
-        let bytes = self.store()?;
-        self.data.write(self.line, copy, bytes).map(Some)
+        let port = self.store()?;
+        self.data.write_port((self.line, port), copy).map(Some)
     }
 
     fn write_in_place(&mut self, copy: Option<u64>) -> Result<Option<u64>, Difference> {
         self.performed = true;
-        let bytes = self.store()?;
-        self.data.write(self.line, copy, bytes).map(Some)
+        let port = self.store()?;
+        self.data.write_port((self.line, port), copy).map(Some)
     }
 
     fn read(&mut self, copy: &Option<u64>) -> Result<(), Difference> {
