@@ -106,7 +106,8 @@ module cohkit_cache #(
   localparam int unsigned SetBits  = SetWidth > 0 ? SetWidth : 1;
   localparam int unsigned WayWidth = Ways > 1 ? $clog2(Ways) : 1;
   localparam int unsigned WayBits  = $clog2(Ways);
-  localparam int unsigned Words    = Sets << WayBits;  // of data: a set has a power of two, so that the way is a bit field of the number
+  // Words of data: a set has a power of two, so that the way is a bit field of the number.
+  localparam int unsigned Words    = Sets << WayBits;
   localparam int unsigned WordBits = Words > 1 ? $clog2(Words) : 1;
   localparam int unsigned MshrBits = Mshrs > 1 ? $clog2(Mshrs) : 1;
 
@@ -126,9 +127,9 @@ module cohkit_cache #(
     line_t      line;
     logic [2:0] op;
     logic       error;
-    logic  write;
-    logic  uncached;
-    logic  whole;
+    logic       write;
+    logic       uncached;
+    logic       whole;
   } access_t;
 
   logic [Sets-1:0][Ways-1:0]    used_q;
@@ -247,7 +248,8 @@ module cohkit_cache #(
   assign access_uncached_o = access.uncached;
   assign access_whole_o    = access.whole;
   assign access_state_o    = access_free[access_way] ? initial_state_i : access_entries[access_way].state;
-  assign permitted = pending && !is_bare && !is_flush && access_hits != '0 && (access.write ? access_writes_i : access_reads_i);
+  assign permitted = pending && !is_bare && !is_flush && access_hits != '0
+                     && (access.write ? access_writes_i : access_reads_i);
   assign startable = pending && !ready && (access_hits == '0 && !occupied || !access_waits_i);
 
   always_comb begin
@@ -282,7 +284,9 @@ module cohkit_cache #(
     result = store;
     equal  = 1'b1;
     for (int unsigned i = 0; i < DataWidth / WordWidth; i++) begin
-      if (Atomics && op == Add) result[WordWidth*i +: WordWidth] = copy[WordWidth*i +: WordWidth] + store[WordWidth*i +: WordWidth];
+      if (Atomics && op == Add) begin
+        result[WordWidth*i +: WordWidth] = copy[WordWidth*i +: WordWidth] + store[WordWidth*i +: WordWidth];
+      end
       if (strobe[WordWidth/8*i +: WordWidth/8] != '0 && copy[WordWidth*i +: WordWidth] != compare) equal = 1'b0;
     end
     stored = copy;
@@ -381,7 +385,8 @@ module cohkit_cache #(
   assign word        = WordBits'(set) << WayBits | WordBits'(way);
   assign next_entry  = '{line: line, state: step_state_i, variables: step_variables_i};
   // Data: the copy with the bytes of a performed store, or the line of a message.
-  assign write_data  = perform && access.write || done && step_done_i == WriteDone || write_entry && step_copy_i == Received;
+  assign write_data  = perform && access.write || done && step_done_i == WriteDone
+                       || write_entry && step_copy_i == Received;
   assign next_data   = perform && access.write || done && step_done_i == WriteDone ? stored : current.data;
 
   for (genvar i = 0; i < Ways; i++) begin : gen_entries

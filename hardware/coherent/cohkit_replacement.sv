@@ -60,7 +60,8 @@ module cohkit_replacement #(
     always_ff @(posedge clk_i) begin
       // The node of a level is the leaf's number without its lower bits.
       for (int unsigned level = 0; level < WayWidth; level++) begin
-        if (use_i) upper_q[use_set_i][WayWidth'((Leaves | 32'(use_way_i)) >> (WayWidth - level))] <= !use_way_i[WayWidth-1-level];
+        if (use_i) upper_q[use_set_i][WayWidth'((Leaves | 32'(use_way_i)) >> (WayWidth - level))]
+                     <= !use_way_i[WayWidth-1-level];
       end
       if (!rst_ni) upper_q <= '0;
     end

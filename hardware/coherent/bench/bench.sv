@@ -59,7 +59,8 @@ module bench #(
 `endif
   ) u_system (
     .clk_i, .rst_ni,
-    .req_valid_i(req_valid), .req_ready_o(req_ready), .req_tag_i(req_tag), .req_op_i(req_op), .req_write_i(req_write), .req_uncached_i(req_uncached),
+    .req_valid_i(req_valid), .req_ready_o(req_ready), .req_tag_i(req_tag), .req_op_i(req_op),
+    .req_write_i(req_write), .req_uncached_i(req_uncached),
     .req_line_i(req_line), .req_data_i(req_data), .req_strobe_i(req_strobe), .req_compare_i(req_compare),
     .rsp_valid_o(rsp_valid), .rsp_tag_o(rsp_tag), .rsp_data_o(rsp_data), .rsp_error_o(rsp_error),
     .axi_aw_valid_o(aw_valid),

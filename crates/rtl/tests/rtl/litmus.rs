@@ -214,8 +214,8 @@ const FAILURES: &[(Fault, &str)] = &[
         (
             "an access without an answer",
             "cohkit_cache.sv",
-            "assign rsp_valid_o = perform || done;",
-            "assign rsp_valid_o = (perform || done) && !FAULT;",
+            "assign rsp_valid_o = perform || done || finish;",
+            "assign rsp_valid_o = (perform || done || finish) && !FAULT;",
         ),
         "an access makes no progress",
     ),
