@@ -248,7 +248,7 @@ module cohkit_cache #(
   assign access_uncached_o = access.uncached;
   assign access_whole_o    = access.whole;
   assign access_state_o    = access_free[access_way] ? initial_state_i : access_entries[access_way].state;
-  assign permitted = pending && !is_bare && !is_flush && access_hits != '0
+  assign permitted = pending && !is_bare && !is_flush && !evict_own_q[candidate] && access_hits != '0
                      && (access.write ? access_writes_i : access_reads_i);
   assign startable = pending && !ready && (access_hits == '0 && !occupied || !access_waits_i);
 

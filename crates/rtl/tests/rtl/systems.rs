@@ -397,8 +397,11 @@ const FAULTS: &[Fault] = &[
     ),
 ];
 
+/// Parameters of a system with their values.
+type Parameters = &'static [(&'static str, u64)];
+
 /// Systems of other sizes than those of the test bench: a file, its caches, and its parameters.
-const SIZES: &[(&str, &[u16], &[(&str, u64)])] = &[
+const SIZES: &[(&str, &[u16], Parameters)] = &[
     (
         "protocols/msi.coh",
         &[2],

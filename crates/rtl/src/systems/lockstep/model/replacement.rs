@@ -45,7 +45,7 @@ impl Policy {
     fn victim(&self, set: usize) -> usize {
         match self.kind {
             Replacement::RoundRobin => self.next.get(&set).copied().unwrap_or(0),
-            Replacement::Random => usize::from(self.random) * self.ways >> 16,
+            Replacement::Random => (usize::from(self.random) * self.ways) >> 16,
             Replacement::PseudoLru => {
                 let (mut low, mut high) = (0, self.ways.next_power_of_two());
                 while high - low > 1 {
