@@ -512,15 +512,6 @@ const REPLACEMENT_FAULTS: &[(Fault, Replacement)] = &[
     ),
     (
         (
-            "victim that is not used",
-            "cohkit_cache.sv",
-            "assign touched = evict ||",
-            "assign touched = evict && !FAULT ||",
-        ),
-        Replacement::PseudoLru,
-    ),
-    (
-        (
             "eviction from a set with a free way",
             "cohkit_cache.sv",
             "assign occupied    = access_hits == '0 && access_free == '0;",
