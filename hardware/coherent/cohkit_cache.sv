@@ -1,10 +1,14 @@
 // Set-associative cache of any table of a caching agent: tags with the state of each line, data, and a processor port
-// with one outstanding access. Tags, states, variables and data are in distributed RAM; one bit for each entry records
-// that it exists.
+// with several outstanding accesses. Tags, states, variables and data are in distributed RAM; one bit for each entry
+// records that it exists.
 //
-// The entry of a line exists while its state or a variable differs from the initial one. An access that has its
-// permission is performed before any message of the line, so that it cannot lose the permission again. Otherwise
-// messages and the start of the access take turns. An access without an entry evicts another line of its set, by the
+// Each outstanding access occupies a register (MSHR) until it is answered. Accesses to one line are performed in the
+// order in which the port took them; others are answered in any order, so that hits pass misses. One access is looked up
+// in each cycle. An access that can be neither performed nor started sleeps until a row is executed in its set.
+//
+// The entry of a line exists while its state or a variable differs from the initial one. An access that a message has
+// given its permission is performed before any other message, so that it cannot lose the permission again. Otherwise
+// messages and accesses take turns. An access without an entry evicts another line of its set, by the
 // rows of the protocol. An access that can neither be performed nor started in a stable state evicts its own line.
 
 module cohkit_cache #(
@@ -22,10 +26,15 @@ module cohkit_cache #(
   parameter int unsigned Agents      = 3,
   parameter int unsigned Queues      = 3,
   parameter int unsigned Sends       = 1,
+  parameter int unsigned Mshrs       = 4,       // outstanding accesses
+  parameter int unsigned TagWidth    = 4,       // bits of the tag of an access
+  parameter bit          Atomics     = 1'b1,    // the rows perform stores in the cache, so that it can perform atomics
+  parameter int unsigned Replacement = 0,       // victims: 0 round robin, 1 tree pseudo-LRU, 2 random
 
   localparam int unsigned Inputs      = Agents * Queues,
   localparam int unsigned QueueWidth  = Queues > 1 ? $clog2(Queues) : 1,
-  localparam int unsigned StrobeWidth = DataWidth / 8
+  localparam int unsigned StrobeWidth = DataWidth / 8,
+  localparam int unsigned WordWidth   = DataWidth < 64 ? DataWidth : 64  // of atomic operations
 ) (
   input  logic                             clk_i,
   input  logic                             rst_ni,
@@ -60,7 +69,7 @@ module cohkit_cache #(
   input  logic [1:0]                       step_done_i,
   input  logic                             step_perform_i,
 
-  // Event of the outstanding access, and properties of the state of the entry that it uses.
+  // Event of the access that is looked up, and properties of the state of the entry that it uses.
   output logic                             access_write_o,
   output logic                             access_uncached_o,
   output logic                             access_whole_o,     // a write of all bytes
@@ -71,16 +80,21 @@ module cohkit_cache #(
   input  logic                             access_writes_i,
   input  logic                             access_waits_i,
 
-  // Processor port.
+  // Processor port. The tag of an access returns with its answer.
   input  logic                             req_valid_i,
   output logic                             req_ready_o,
-  input  logic                             req_write_i,
+  input  logic [TagWidth-1:0]              req_tag_i,
+  input  logic [2:0]                       req_op_i,         // numbers of cohkit_coherent_pkg
+  input  logic                             req_write_i,      // of a load or a store
   input  logic                             req_uncached_i,   // do not keep the line, if the protocol has such an access
   input  logic [LineWidth-1:0]             req_line_i,
   input  logic [DataWidth-1:0]             req_data_i,
   input  logic [StrobeWidth-1:0]           req_strobe_i,
+  input  logic [WordWidth-1:0]             req_compare_i,    // expected word of a compare-and-swap
   output logic                             rsp_valid_o,
-  output logic [DataWidth-1:0]             rsp_data_o,       // of a read
+  output logic [TagWidth-1:0]              rsp_tag_o,
+  output logic [DataWidth-1:0]             rsp_data_o,       // of a read, or before an atomic operation
+  output logic                             rsp_error_o,      // the cache has no such operation, and has done nothing
 
   output logic                             step_o,           // a row is executed
   output logic                             unexpected_o      // a message or an eviction has no row, or a message needs
@@ -92,12 +106,15 @@ module cohkit_cache #(
   localparam int unsigned SetBits  = SetWidth > 0 ? SetWidth : 1;
   localparam int unsigned WayWidth = Ways > 1 ? $clog2(Ways) : 1;
   localparam int unsigned WayBits  = $clog2(Ways);
-  localparam int unsigned Words    = Sets << WayBits;  // of data: a set has a power of two, so that the way is a bit field of the number
+  // Words of data: a set has a power of two, so that the way is a bit field of the number.
+  localparam int unsigned Words    = Sets << WayBits;
   localparam int unsigned WordBits = Words > 1 ? $clog2(Words) : 1;
+  localparam int unsigned MshrBits = Mshrs > 1 ? $clog2(Mshrs) : 1;
 
   typedef logic [LineWidth-1:0] line_t;
   typedef logic [SetBits-1:0]   set_t;
   typedef logic [WayWidth-1:0]  way_t;
+  typedef logic [MshrBits-1:0]  mshr_t;
   typedef enum logic [1:0] {Nothing, Message, Access, Eviction} source_e;
 
   typedef struct packed {
@@ -106,18 +123,37 @@ module cohkit_cache #(
     variables_t variables;
   } entry_t;
 
+  typedef struct packed {
+    line_t      line;
+    logic [2:0] op;
+    logic       error;
+    logic       write;
+    logic       uncached;
+    logic       whole;
+  } access_t;
+
   logic [Sets-1:0][Ways-1:0]    used_q;
-  way_t [Sets-1:0]              victims_q;
   entry_t [Ways-1:0]            access_entries, message_entries;  // of the set of each
   entry_t                       entry, next_entry;
   logic                         write_entry, write_data;
   logic [WordBits-1:0]          word;                             // of the line in `set` and `way`
   logic [DataWidth-1:0]         own_data, next_data;
 
-  logic                         pending_q, write_q, uncached_q, turn_q, denied_q, evict_own_q;
-  line_t                        line_q;
-  logic [DataWidth-1:0]         store_q;
-  logic [StrobeWidth-1:0]       strobe_q;
+  logic [Mshrs-1:0]             valid_q, asleep_q, evict_own_q;
+  logic [Mshrs-1:0]             has_victim_q;                     // the access has evicted a line to free its way
+  way_t [Mshrs-1:0]             victims_q;                        // this way
+  access_t [Mshrs-1:0]          accesses_q;
+  logic [Mshrs-1:0][TagWidth-1:0] tags_q;
+  logic [Mshrs-1:0][Mshrs-1:0]  after_q;                          // earlier accesses to the same line, and fences
+  logic [Mshrs-1:0]             heads, awake, addressed, earlier;
+  mshr_t                        next_q, candidate, answered, served, free;
+  logic                         pending, attempted, accept, is_flush, is_bare, ready, finish, atomic, equal;
+  logic [2:0]                   op;                               // of the access that the step serves
+  logic [WordWidth-1:0]         compare;
+  access_t                      access;                           // the candidate
+  logic [DataWidth-1:0]         store;                            // bytes of the access that the step serves
+  logic [StrobeWidth-1:0]       strobe;
+  logic                         turn_q, yield_q;
 
   source_e                      source;
   logic                         valid, permitted, startable, occupied;
@@ -125,16 +161,16 @@ module cohkit_cache #(
   message_t                     current;
   set_t                         access_set, message_set, set;
   logic [Ways-1:0]              access_hits, access_free, message_hits;
-  way_t                         access_way, message_way, way;
-  logic                         present, room, outbox_empty, take, done, perform;
+  way_t                         access_way, message_way, way, victim;
+  logic                         present, room, outbox_empty, take, done, perform, evict, touched;
   line_t                        line;
   message_t [Sends-1:0]         messages;
   logic [Sends-1:0][Agents-1:0] receivers;
-  logic [DataWidth-1:0]         copy, stored;
+  logic [DataWidth-1:0]         copy, result, stored;
   logic                         unused;
 
-  if (Ways < 1 || LineWidth < 1 || LineWidth < SetWidth) begin : gen_invalid_size
-    $error("cohkit_cache: Ways and LineWidth must be at least 1, and SetWidth at most LineWidth");
+  if (Ways < 1 || LineWidth < 1 || LineWidth < SetWidth || Mshrs < 1 || TagWidth < 1) begin : gen_invalid_size
+    $error("cohkit_cache: Ways, LineWidth, Mshrs and TagWidth must be at least 1, and SetWidth at most LineWidth");
   end
 
   // Writes in messages go to the home.
@@ -148,42 +184,78 @@ module cohkit_cache #(
     end
   endfunction
 
+  // Number of the lowest MSHR of a set of MSHRs.
+  function automatic mshr_t lowest_mshr(input logic [Mshrs-1:0] mshrs);
+    lowest_mshr = '0;
+    for (int unsigned i = 0; i < Mshrs; i++) begin
+      if (mshrs[Mshrs-1-i]) lowest_mshr = mshr_t'(Mshrs - 1 - i);
+    end
+  endfunction
+
+  // The access that is looked up, from `next_q` on, and the first access to the message's line.
+  always_comb begin
+    for (int unsigned i = 0; i < Mshrs; i++) begin
+      heads[i]     = valid_q[i] && after_q[i] == '0;
+      awake[i]     = heads[i] && !asleep_q[i];
+      addressed[i] = heads[i] && accesses_q[i].op != Fence && accesses_q[i].line == current.line;
+      earlier[i]   = valid_q[i]
+                     && (accesses_q[i].line == req_line_i || accesses_q[i].op == Fence || req_op_i == Fence);
+    end
+    candidate = lowest_mshr(awake);
+    for (int unsigned i = 0; i < Mshrs; i++) begin
+      if (awake[Mshrs-1-i] && mshr_t'(Mshrs - 1 - i) >= next_q) candidate = mshr_t'(Mshrs - 1 - i);
+    end
+  end
+  assign pending  = awake != '0;
+  assign access   = accesses_q[candidate];
+  assign answered = lowest_mshr(addressed);
+  assign served   = source == Message ? answered : candidate;
+  assign free     = lowest_mshr(~valid_q);
+
   cohkit_pick #(.Inputs(Inputs)) u_pick (
     .clk_i, .rst_ni,
     .valid_i(in_valid_i),
+    .busy_i (1'b0),
     .hold_i (source != Message || step_effect_i == Take && !outbox_empty),
     .valid_o(valid),
     .index_o(index)
   );
 
-  // Entries of the message and of the outstanding access. Without an entry, an access uses a free one, or that of a
-  // victim.
+  // Entries of the message and of the access. Without an entry, an access uses a free one, or that of a
+  // victim. It evicts one line, and waits until that one has left.
   assign current     = in_message_i[index];
   assign message_set = SetWidth > 0 ? set_t'(current.line) : '0;
-  assign access_set  = SetWidth > 0 ? set_t'(line_q) : '0;
+  assign access_set  = SetWidth > 0 ? set_t'(access.line) : '0;
   always_comb begin
     for (int unsigned i = 0; i < Ways; i++) begin
-      access_hits[i]  = used_q[access_set][i] && access_entries[i].line == line_q;
+      access_hits[i]  = used_q[access_set][i] && access_entries[i].line == access.line;
       message_hits[i] = used_q[message_set][i] && message_entries[i].line == current.line;
     end
   end
   assign access_free = ~used_q[access_set];
   assign message_way = lowest(message_hits);
   assign access_way  = access_hits != '0 ? lowest(access_hits)
-                       : access_free != '0 ? lowest(access_free) : victims_q[access_set];
+                       : access_free != '0 ? lowest(access_free)
+                       : has_victim_q[candidate] ? victims_q[candidate] : victim;
   assign occupied    = access_hits == '0 && access_free == '0;
 
-  assign access_write_o    = write_q;
-  assign access_uncached_o = uncached_q;
-  assign access_whole_o    = strobe_q == '1;
+  // A fence and a refused access need no line. A flush evicts the line, and ends when it has left.
+  assign is_bare  = access.op == Fence || access.error;
+  assign is_flush = access.op == Flush;
+  assign ready    = pending && (is_bare || is_flush && access_hits == '0);
+
+  assign access_write_o    = access.write;
+  assign access_uncached_o = access.uncached;
+  assign access_whole_o    = access.whole;
   assign access_state_o    = access_free[access_way] ? initial_state_i : access_entries[access_way].state;
-  assign permitted = pending_q && access_hits != '0 && (write_q ? access_writes_i : access_reads_i);
-  assign startable = pending_q && (access_hits == '0 && !occupied || !access_waits_i);
+  assign permitted = pending && !is_bare && !is_flush && !evict_own_q[candidate] && access_hits != '0
+                     && (access.write ? access_writes_i : access_reads_i);
+  assign startable = pending && !ready && (access_hits == '0 && !occupied || !access_waits_i);
 
   always_comb begin
-    if (permitted && !denied_q) source = Access;
-    else if (valid && !(turn_q && startable)) source = Message;
-    else if (startable && (occupied || evict_own_q && access_hits != '0)) source = Eviction;
+    if (permitted && !(yield_q && valid)) source = Access;
+    else if (valid && !(turn_q && (startable || ready))) source = Message;
+    else if (startable && (is_flush || occupied || evict_own_q[candidate] && access_hits != '0)) source = Eviction;
     else if (startable) source = Access;
     else source = Nothing;
   end
@@ -193,7 +265,7 @@ module cohkit_cache #(
     way              = source == Message ? message_way : access_way;
     present          = source == Message ? message_hits != '0 : access_hits != '0 || source == Eviction;
     entry            = source == Message ? message_entries[way] : access_entries[way];
-    line             = source == Message ? current.line : source == Eviction ? entry.line : line_q;
+    line             = source == Message ? current.line : source == Eviction ? entry.line : access.line;
     step_state_o     = present ? entry.state : initial_state_i;
     step_variables_o = present ? entry.variables : initial_variables_i;
     step_sender_o    = source == Message ? current.sender : '0;
@@ -206,11 +278,20 @@ module cohkit_cache #(
   end
 
   // The current copy of the line, and the same with the bytes of the access.
+  assign copy = source == Message && step_carries_line_i ? current.data : own_data;
+  assign op   = accesses_q[served].op;
   always_comb begin
-    copy   = source == Message && step_carries_line_i ? current.data : own_data;
+    result = store;
+    equal  = 1'b1;
+    for (int unsigned i = 0; i < DataWidth / WordWidth; i++) begin
+      if (Atomics && op == Add) begin
+        result[WordWidth*i +: WordWidth] = copy[WordWidth*i +: WordWidth] + store[WordWidth*i +: WordWidth];
+      end
+      if (strobe[WordWidth/8*i +: WordWidth/8] != '0 && copy[WordWidth*i +: WordWidth] != compare) equal = 1'b0;
+    end
     stored = copy;
     for (int unsigned i = 0; i < StrobeWidth; i++) begin
-      if (strobe_q[i]) stored[8*i +: 8] = store_q[8*i +: 8];
+      if (strobe[i] && !(Atomics && op == CompareAndSwap && !equal)) stored[8*i +: 8] = result[8*i +: 8];
     end
   end
 
@@ -227,8 +308,8 @@ module cohkit_cache #(
         strobe:  '1
       };
       if (step_sends_i[slot].data == Store) begin
-        messages[slot].data   = store_q;
-        messages[slot].strobe = strobe_q;
+        messages[slot].data   = store;
+        messages[slot].strobe = strobe;
       end
       for (int unsigned agent = 0; agent < Agents; agent++) begin
         if (receivers[slot][agent] && !room_i[agent][step_queues_i[slot]]) room = 1'b0;
@@ -240,7 +321,8 @@ module cohkit_cache #(
   assign done    = take && source == Message && step_done_i != NotDone;
   assign perform = source == Access && permitted
                    && (step_effect_i == NoRow && access_in_place_i
-                       || take && (write_q ? step_perform_i : step_reads_i));
+                       || take && (access.write ? step_perform_i : step_reads_i));
+  assign finish  = source == Nothing && ready;
   assign step_o       = take;
   assign unexpected_o = source == Eviction && step_effect_i == NoRow
                         || source == Message
@@ -255,9 +337,25 @@ module cohkit_cache #(
     in_stall_o[index] = source == Message && (step_effect_i == Stall || step_effect_i == Take && !room);
   end
 
-  assign req_ready_o = !pending_q;
-  assign rsp_valid_o = perform || done;
+  // A permitted or startable access keeps its turn until it was tried.
+  assign attempted = (source == Access || source == Eviction) && (take || outbox_empty) || perform || finish;
+
+  assign req_ready_o = valid_q != '1;
+  assign accept      = req_valid_i && req_ready_o;
+  assign rsp_valid_o = perform || done || finish;
+  assign rsp_tag_o   = tags_q[served];
   assign rsp_data_o  = copy;
+  assign rsp_error_o = finish && access.error;
+  assign atomic      = req_op_i inside {Swap, Add, CompareAndSwap};
+
+  cohkit_ram #(.Words(Mshrs), .Width(DataWidth + StrobeWidth + WordWidth)) u_stores (
+    .clk_i,
+    .write_i        (accept),
+    .write_address_i(free),
+    .write_data_i   ({req_data_i, req_strobe_i, req_compare_i}),
+    .read_address_i (served),
+    .read_data_o    ({store, strobe, compare})
+  );
 
   cohkit_outbox #(.message_t(message_t), .Sends(Sends), .Agents(Agents), .Queues(Queues)) u_outbox (
     .clk_i, .rst_ni,
@@ -270,12 +368,26 @@ module cohkit_cache #(
     .push_o     (out_push_o)
   );
 
+  assign evict   = take && source == Eviction && occupied && !has_victim_q[candidate];
+  assign touched = evict || (perform || done || take && source == Access) && (present || source == Access);
+
+  cohkit_replacement #(.Policy(Replacement), .SetBits(SetBits), .Sets(Sets), .Ways(Ways)) u_replacement (
+    .clk_i, .rst_ni,
+    .set_i    (access_set),
+    .victim_o (victim),
+    .evict_i  (evict),
+    .use_i    (touched),
+    .use_set_i(set),
+    .use_way_i(way)
+  );
+
   assign write_entry = take && (present || source == Access);
   assign word        = WordBits'(set) << WayBits | WordBits'(way);
   assign next_entry  = '{line: line, state: step_state_i, variables: step_variables_i};
   // Data: the copy with the bytes of a performed store, or the line of a message.
-  assign write_data  = perform && write_q || done && step_done_i == WriteDone || write_entry && step_copy_i == Received;
-  assign next_data   = perform && write_q || done && step_done_i == WriteDone ? stored : current.data;
+  assign write_data  = perform && access.write || done && step_done_i == WriteDone
+                       || write_entry && step_copy_i == Received;
+  assign next_data   = perform && access.write || done && step_done_i == WriteDone ? stored : current.data;
 
   for (genvar i = 0; i < Ways; i++) begin : gen_entries
     cohkit_ram #(.Words(Sets), .Width($bits(entry_t)), .ReadPorts(2)) u_entries (
@@ -297,31 +409,49 @@ module cohkit_cache #(
   );
 
   always_ff @(posedge clk_i) begin
-    turn_q      <= !turn_q;
-    // The outbox drains by itself, and queues without room may need messages to be received.
-    denied_q    <= permitted && source == Access && !take && !perform && outbox_empty;
-    // A message may have taken the line meanwhile.
-    if (source == Eviction || access_hits == '0) evict_own_q <= 1'b0;
-    else if (source == Access && step_effect_i == NoRow && !perform && !access_waits_i) evict_own_q <= 1'b1;
-    if (write_entry) used_q[set][way] <= step_state_i != initial_state_i || step_variables_i != initial_variables_i;
-    if (take && source == Access && !present) begin
-      victims_q[access_set] <= victims_q[access_set] == way_t'(Ways - 1) ? '0 : way_t'(victims_q[access_set] + 1'b1);
+    turn_q  <= !turn_q;
+    // Messages go on between two accesses, also while an access waits for room, which may need messages to be received.
+    // The outbox drains by itself.
+    yield_q <= permitted && attempted;
+    // The access that the message may have given its permission comes next.
+    if (take && source == Message && addressed != '0) next_q <= answered;
+    else if ((permitted || startable || ready) && !attempted) next_q <= candidate;
+    else next_q <= candidate == mshr_t'(Mshrs - 1) ? '0 : mshr_t'(candidate + 1'b1);
+    if (pending) begin
+      // A message may have taken the line meanwhile.
+      if (source == Eviction || access_hits == '0) evict_own_q[candidate] <= 1'b0;
+      else if (source == Access && step_effect_i == NoRow && !perform && !access_waits_i) evict_own_q[candidate] <= 1'b1;
+      if (!permitted && !startable && !ready) asleep_q[candidate] <= 1'b1;
     end
-    if (rsp_valid_o) pending_q <= 1'b0;
-    if (req_valid_i && req_ready_o) begin
-      pending_q  <= 1'b1;
-      write_q    <= req_write_i;
-      uncached_q <= req_uncached_i;
-      line_q     <= req_line_i;
-      store_q    <= req_data_i;
-      strobe_q   <= req_strobe_i;
+    for (int unsigned i = 0; i < Mshrs; i++) begin
+      if (take && (SetWidth == 0 || set_t'(accesses_q[i].line) == set)) asleep_q[i] <= 1'b0;
+      if (rsp_valid_o) after_q[i][served] <= 1'b0;
+    end
+    if (write_entry) used_q[set][way] <= step_state_i != initial_state_i || step_variables_i != initial_variables_i;
+    if (evict) begin
+      has_victim_q[candidate] <= 1'b1;
+      victims_q[candidate]    <= victim;
+    end else if (pending && !occupied) begin
+      has_victim_q[candidate] <= 1'b0;
+    end
+    if (rsp_valid_o) valid_q[served] <= 1'b0;
+    if (accept) begin
+      valid_q[free]     <= 1'b1;
+      asleep_q[free]    <= 1'b0;
+      evict_own_q[free] <= 1'b0;
+      has_victim_q[free] <= 1'b0;
+      after_q[free]     <= rsp_valid_o ? earlier & ~(Mshrs'(1) << served) : earlier;
+      tags_q[free]      <= req_tag_i;
+      accesses_q[free]  <= '{line: req_line_i, op: req_op_i,
+                             error: atomic && !Atomics || req_op_i > Flush,
+                             write: atomic || req_write_i, uncached: req_uncached_i && !atomic,
+                             whole: req_strobe_i == '1};
     end
     if (!rst_ni) begin
-      pending_q   <= 1'b0;
+      valid_q     <= '0;
+      next_q      <= '0;
       turn_q      <= 1'b0;
-      denied_q    <= 1'b0;
-      evict_own_q <= 1'b0;
-      victims_q   <= '0;
+      yield_q     <= 1'b0;
       used_q      <= '0;
     end
   end

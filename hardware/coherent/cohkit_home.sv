@@ -165,6 +165,7 @@ module cohkit_home #(
   cohkit_pick #(.Inputs(Inputs)) u_pick (
     .clk_i, .rst_ni,
     .valid_i(in_valid_i),
+    .busy_i (phase_q != Read && !(memory_free && outbox_empty)),
     .hold_i (phase_q == Read && !execute || completion || recalls || ready && reads),
     .valid_o(message_valid),
     .index_o(index)

@@ -1,4 +1,6 @@
-// Choice of one of several waiting messages. Every input is offered in turn, also if others are not taken.
+// Choice of one of several waiting messages. Every input is offered in turn, also if others are not taken. While the
+// receiver cannot take all messages, other inputs are offered, and the turn is kept: otherwise an input could have its
+// turn at these times only.
 
 module cohkit_pick #(
   parameter int unsigned Inputs = 2,
@@ -10,14 +12,15 @@ module cohkit_pick #(
 
   input  logic [Inputs-1:0]     valid_i,
   input  logic                  hold_i,    // keep the choice
+  input  logic                  busy_i,    // keep the turn, and offer other inputs meanwhile
   output logic                  valid_o,
   output logic [IndexWidth-1:0] index_o
 );
-  logic [IndexWidth-1:0] after_q;
+  logic [IndexWidth-1:0] turn_q, other_q, first, next;
   logic [Inputs-1:0]     later, candidates;
 
   always_comb begin
-    for (int unsigned i = 0; i < Inputs; i++) later[i] = valid_i[i] && IndexWidth'(i) >= after_q;
+    for (int unsigned i = 0; i < Inputs; i++) later[i] = valid_i[i] && IndexWidth'(i) >= first;
     candidates = later != '0 ? later : valid_i;
     index_o    = '0;
     for (int unsigned i = 0; i < Inputs; i++) begin
@@ -25,11 +28,17 @@ module cohkit_pick #(
     end
   end
 
+  assign first   = busy_i ? other_q : turn_q;
+  assign next    = hold_i ? index_o : !valid_o ? first
+                   : index_o == IndexWidth'(Inputs - 1) ? '0 : IndexWidth'(index_o + 1'b1);
   assign valid_o = valid_i != '0;
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) after_q <= '0;
-    else if (!hold_i && valid_o) after_q <= index_o == IndexWidth'(Inputs - 1) ? '0 : IndexWidth'(index_o + 1'b1);
-    else if (hold_i) after_q <= index_o;
+    if (busy_i) other_q <= next;
+    else turn_q <= next;
+    if (!rst_ni) begin
+      turn_q  <= '0;
+      other_q <= '0;
+    end
   end
 endmodule : cohkit_pick

@@ -174,7 +174,8 @@ def test_accesses_to_a_system_in_hardware_are_measured() -> None:
     cycles = {latency["access"]: latency["cycles"] for latency in result.latencies}
     assert cycles["load, in this cache"] == 1
     assert cycles["load, not in a cache"] > cycles["load, in this cache"]
-    assert [rate["requesters"] for rate in result.rates] == [1, 2]
+    numbers = [(rate["requesters"], rate["outstanding"]) for rate in result.rates]
+    assert numbers == [(1, 1), (1, 2), (1, 4), (2, 1), (2, 2), (2, 4)]
 
 
 @pytest.mark.parametrize("options", [{"parameters": {"Ways": 2}}, {"directory": "set-associative"}])

@@ -1,5 +1,5 @@
-//! Programs at the processor ports of a memory system: each thread drives the port of its cache, and has one access
-//! outstanding.
+//! Programs at the processor ports of a memory system: each thread drives the port of its cache, and has the accesses
+//! outstanding that its core issues, as far as the port takes them.
 //!
 //! The program is data for the memory system. A run places each location in a line of its own, loads some copies, starts
 //! the threads with random delays, and reads the final values of the locations.
@@ -8,12 +8,12 @@ use cohkit_base::random::SplitMix64;
 use cohkit_protocol::controller::Access;
 use cohkit_protocol::protocol::Protocol;
 use cohkit_protocol::threads::Accesses;
-use cohkit_system::ports::{PortError, PortRequest, Ports};
+use cohkit_system::ports::{PortError, PortOperation, PortRequest, Ports};
 
 use crate::cores::{Core, CoreKind, FenceSupport, MemoryRequest};
 use crate::kinds::{write_access, Kinds};
 use crate::models::final_outcome;
-use crate::program::{Acquire, Instruction, Outcome, Program};
+use crate::program::{Acquire, Change, Instruction, Outcome, Program, StoreVariant, Update};
 use crate::timed::SeedOutcomes;
 
 /// Reason for which a program has no outcomes at the ports.
@@ -37,8 +37,11 @@ const MAX_DELAYS: [u64; 5] = [0, 3, 20, 120, 400];
 /// are late, so that some run after the end of others.
 const MAX_START: u64 = 200;
 
-/// Runs a program with in-order cores `runs` times, with consecutive seeds from `first_seed` on. A failure of the memory
+/// Runs a program with these cores `runs` times, with consecutive seeds from `first_seed` on. A failure of the memory
 /// system ends the runs. Polls `should_continue` before each run, and stops when it returns false.
+///
+/// A core issues an access when no earlier access must be complete. Loads are not forwarded from outstanding stores of
+/// their thread, but wait for them.
 ///
 /// # Errors
 /// The ports do not support the program, the memory system cannot be run, or the caller cancelled.
@@ -46,7 +49,7 @@ pub fn observe(
     ports: &mut dyn Ports,
     protocol: &Protocol,
     kinds: &Kinds,
-    program: &Program,
+    (program, cores): (&Program, CoreKind),
     (first_seed, runs): (u64, u64),
     should_continue: &mut dyn FnMut() -> bool,
 ) -> Result<SeedOutcomes, PortRunError> {
@@ -65,7 +68,7 @@ pub fn observe(
         if !should_continue() {
             return Err(PortRunError::Interrupted);
         }
-        let mut run = PortRun::new(ports, program, kinds, &accesses, seed);
+        let mut run = PortRun::new(ports, (program, cores), kinds, &accesses, seed);
         match run.outcome() {
             Ok(outcome) => {
                 outcomes.runs += 1;
@@ -98,7 +101,17 @@ pub fn unsupported(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Opt
             ));
         }
         let lacks = |instruction: &Instruction| match *instruction {
-            Instruction::Atomic { .. } => Some("atomic access"),
+            Instruction::Atomic { change, via, .. } => {
+                let access = match via {
+                    StoreVariant::ProtocolDefault => accesses.atomic,
+                    via => write_access(&accesses, via, false),
+                };
+                match (change, access) {
+                    (Change::FetchOp(_), _) => Some("atomic access of this kind"),
+                    (_, Some(Access::Store)) => None,
+                    _ => Some("atomic access"),
+                }
+            }
             Instruction::LoadReserved { .. } | Instruction::StoreConditional { .. } => {
                 Some("reservation")
             }
@@ -125,12 +138,33 @@ pub fn unsupported(protocol: &Protocol, kinds: &Kinds, program: &Program) -> Opt
     None
 }
 
+/// Operation of a load, and no written value.
+const LOAD: (PortOperation, Option<(Access, i64)>) = (PortOperation::LoadStore, None);
+
+/// Operation and operand of an atomic access.
+fn atomic(update: Update) -> Result<(PortOperation, Option<(Access, i64)>), PortError> {
+    let (operation, value) = match update {
+        Update::Exchange(value) => (PortOperation::Swap, value),
+        Update::FetchAdd(value) => (PortOperation::Add, value),
+        Update::CompareAndSwap(expected, value) => {
+            (PortOperation::CompareAndSwap(expected as u64), value)
+        }
+        Update::FetchOp(..) => {
+            let reason = "processor ports lack this atomic access";
+            return Err(PortError::Failed(reason.to_string()));
+        }
+    };
+    Ok((operation, Some((Access::Store, value))))
+}
+
 /// One run of a program.
 struct PortRun<'r> {
     /// The memory system.
     ports: &'r mut dyn Ports,
     /// The program.
     program: &'r Program,
+    /// Cores of its threads.
+    cores: CoreKind,
     /// Accesses of each thread's cache, by thread.
     accesses: &'r [Accesses],
     /// Port of each thread.
@@ -149,7 +183,7 @@ impl<'r> PortRun<'r> {
     /// Chooses the lines of a run.
     fn new(
         ports: &'r mut dyn Ports,
-        program: &'r Program,
+        (program, cores): (&'r Program, CoreKind),
         kinds: &Kinds,
         accesses: &'r [Accesses],
         seed: u64,
@@ -163,6 +197,7 @@ impl<'r> PortRun<'r> {
         PortRun {
             ports,
             program,
+            cores,
             accesses,
             port: kinds.numbers().into_iter().map(usize::from).collect(),
             lines,
@@ -203,12 +238,12 @@ impl<'r> PortRun<'r> {
         }
     }
 
-    /// Begins an access of a thread after a delay in cycles.
+    /// Begins an access of a thread with this tag, after a delay in cycles.
     fn begin(
         &mut self,
-        thread: usize,
+        (thread, tag): (usize, usize),
         location: usize,
-        write: Option<(Access, i64)>,
+        (operation, write): (PortOperation, Option<(Access, i64)>),
         delay: u64,
     ) -> Result<(), PortError> {
         self.count += 1;
@@ -223,7 +258,9 @@ impl<'r> PortRun<'r> {
         };
         let request = PortRequest {
             port: self.port[thread],
+            tag,
             delay,
+            operation,
             write: write.is_some(),
             uncached,
             line: self.lines[location],
@@ -232,15 +269,16 @@ impl<'r> PortRun<'r> {
         self.ports.begin(request)
     }
 
-    /// Waits for a completion. Returns the thread and the value that a read returns.
-    fn complete(&mut self) -> Result<(usize, i64), PortError> {
+    /// Waits for a completion. Returns the thread and the tag of the access, and the value that a read returns.
+    fn complete(&mut self) -> Result<((usize, usize), i64), PortError> {
         let completion = self.ports.next_completion()?;
         let mut ports = self.port.iter();
         let thread = ports.position(|port| *port == completion.port);
         let port = completion.port;
         let unknown =
             || PortError::Violated(format!("port {port} completes an access without a thread"));
-        Ok((thread.ok_or_else(unknown)?, completion.data as i64))
+        let access = (thread.ok_or_else(unknown)?, completion.tag);
+        Ok((access, completion.data as i64))
     }
 
     /// Loads random locations into the caches of random threads, all before the threads start.
@@ -251,10 +289,10 @@ impl<'r> PortRun<'r> {
                 .collect();
             for &thread in &threads {
                 let delay = self.delay();
-                self.begin(thread, location, None, delay)?;
+                self.begin((thread, 0), location, LOAD, delay)?;
             }
             for _ in threads {
-                let (thread, value) = self.complete()?;
+                let ((thread, _), value) = self.complete()?;
                 let initial = self.program.initial[location];
                 if value != initial {
                     let name = &self.program.locations[location];
@@ -271,38 +309,26 @@ impl<'r> PortRun<'r> {
     fn run_threads(&mut self) -> Result<Vec<Core>, PortError> {
         let program = self.program;
         let mut cores = Core::all(program);
-        let mut outstanding: Vec<Option<MemoryRequest>> = vec![None; cores.len()];
+        // Requests of each thread, by tag.
+        let mut outstanding = vec![vec![None; self.ports.outstanding()]; cores.len()];
         let mut changed: Vec<usize> = (0..cores.len()).collect();
         let mut is_start = true;
         loop {
             for thread in changed.drain(..) {
                 let code = &program.threads[thread].code;
-                cores[thread].settle(code, CoreKind::InOrder);
-                let request = cores[thread].ready_requests(code, CoreKind::InOrder).next();
-                outstanding[thread] = request;
-                let Some(request) = request else {
-                    continue;
-                };
-                let write = match request {
-                    MemoryRequest::Write(_, value, release, via) => {
-                        let access = write_access(&self.accesses[thread], via, release);
-                        access.map(|access| (access, value))
-                    }
-                    MemoryRequest::Read(..) | MemoryRequest::Update(..) => None,
-                };
-                let delay = match is_start {
-                    true => self.start_delay(),
-                    false => self.delay(),
-                };
-                self.begin(thread, request.location().into(), write, delay)?;
+                cores[thread].settle(code, self.cores);
+                self.issue(thread, &cores[thread], &mut outstanding[thread], is_start)?;
             }
             is_start = false;
-            if outstanding.iter().all(Option::is_none) {
+            if outstanding.iter().flatten().all(Option::is_none) {
                 break;
             }
-            let (thread, value) = self.complete()?;
-            let Some(request) = outstanding[thread].take() else {
-                let reason = format!("an access of P{thread} ends, and none is outstanding");
+            let ((thread, tag), value) = self.complete()?;
+            let request = outstanding[thread].get_mut(tag).and_then(Option::take);
+            let Some(request) = request else {
+                let reason = format!(
+                    "an access of P{thread} with the tag {tag} ends, and none is outstanding"
+                );
                 return Err(PortError::Violated(reason));
             };
             let code = &program.threads[thread].code;
@@ -316,12 +342,48 @@ impl<'r> PortRun<'r> {
         }
     }
 
+    /// Begins the accesses that a core issues, as far as its port has free tags.
+    fn issue(
+        &mut self,
+        thread: usize,
+        core: &Core,
+        outstanding: &mut [Option<MemoryRequest>],
+        is_start: bool,
+    ) -> Result<(), PortError> {
+        let code = &self.program.threads[thread].code;
+        for request in core.ready_requests(code, self.cores) {
+            let location = request.location();
+            let mut issued = outstanding.iter().flatten();
+            if issued.any(|other| other.location() == location) {
+                continue;
+            }
+            let Some(tag) = outstanding.iter().position(Option::is_none) else {
+                break;
+            };
+            outstanding[tag] = Some(request);
+            let access = match request {
+                MemoryRequest::Write(_, value, release, via) => {
+                    let access = write_access(&self.accesses[thread], via, release);
+                    (LOAD.0, access.map(|access| (access, value)))
+                }
+                MemoryRequest::Read(..) => LOAD,
+                MemoryRequest::Update(_, update, _) => atomic(update)?,
+            };
+            let delay = match is_start {
+                true => self.start_delay(),
+                false => self.delay(),
+            };
+            self.begin((thread, tag), location.into(), access, delay)?;
+        }
+        Ok(())
+    }
+
     /// Reads the final values of all locations, each by a random thread.
     fn final_values(&mut self) -> Result<Vec<i64>, PortError> {
         let mut values = Vec::new();
         for location in 0..self.lines.len() {
             let thread = self.random.below(self.port.len() as u64) as usize;
-            self.begin(thread, location, None, 0)?;
+            self.begin((thread, 0), location, LOAD, 0)?;
             values.push(self.complete()?.1);
         }
         Ok(values)

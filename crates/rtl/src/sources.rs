@@ -187,6 +187,10 @@ pub const SYSTEM_UNITS: &[Source] = &[
         include_str!("../../../hardware/coherent/cohkit_pick.sv"),
     ),
     (
+        "cohkit_replacement.sv",
+        include_str!("../../../hardware/coherent/cohkit_replacement.sv"),
+    ),
+    (
         "cohkit_outbox.sv",
         include_str!("../../../hardware/coherent/cohkit_outbox.sv"),
     ),

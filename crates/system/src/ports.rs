@@ -1,19 +1,36 @@
 //! Processor ports of a memory system: the interface between threads and an implementation, such as hardware.
 
+/// Operation of an access at a processor port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PortOperation {
+    /// Load or store.
+    LoadStore,
+    /// Store that returns the former word.
+    Swap,
+    /// Addition that returns the former word.
+    Add,
+    /// Store if the word is this one. Returns the former word.
+    CompareAndSwap(u64),
+}
+
 /// An access at a processor port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortRequest {
     /// Number of the port; ports are numbered like the caching agents.
     pub port: usize,
+    /// Tag, which no other outstanding access of the port has; less than [`MAX_OUTSTANDING`].
+    pub tag: usize,
     /// Time until the port presents the access, in cycles.
     pub delay: u64,
-    /// True for a write.
+    /// Operation.
+    pub operation: PortOperation,
+    /// True for a store.
     pub write: bool,
     /// True if the access does not keep the line.
     pub uncached: bool,
     /// Number of the line.
     pub line: usize,
-    /// Written word; without meaning for a read.
+    /// Written or added word; without meaning for a load.
     pub data: u64,
 }
 
@@ -22,7 +39,9 @@ pub struct PortRequest {
 pub struct PortCompletion {
     /// Number of the port.
     pub port: usize,
-    /// Word that a read returns; without meaning for a write.
+    /// Tag of the access.
+    pub tag: usize,
+    /// Word that a load or an atomic operation returns; without meaning for a store.
     pub data: u64,
 }
 
@@ -37,10 +56,17 @@ pub enum PortError {
     Interrupted,
 }
 
-/// Processor ports of a memory system with words in lines of their own. Each port has one outstanding access at most.
+/// Limit of [`Ports::outstanding`].
+pub const MAX_OUTSTANDING: usize = 256;
+
+/// Processor ports of a memory system with words in lines of their own. A port performs accesses to one line in the order
+/// in which it presents them, and others in any order.
 pub trait Ports {
     /// Number of lines.
     fn lines(&self) -> usize;
+
+    /// Maximum number of outstanding accesses of a port, from 1 to [`MAX_OUTSTANDING`].
+    fn outstanding(&self) -> usize;
 
     /// Begins a run on a system in its reset state, also after a failure. `seed` determines all random choices, and
     /// `memory` is the word of each line; nothing depends on earlier runs.
@@ -49,7 +75,7 @@ pub trait Ports {
     /// [`PortError`].
     fn reset(&mut self, seed: u64, memory: &[u64]) -> Result<(), PortError>;
 
-    /// Begins an access at a port without an outstanding one.
+    /// Begins an access at a port that has fewer than [`Ports::outstanding`] of them.
     ///
     /// # Errors
     /// [`PortError`].

@@ -5,7 +5,12 @@
 
 module ports #(
   parameter int unsigned Caches    = 2,
-  parameter int unsigned LineWidth = 3
+  parameter int unsigned LineWidth = 3,
+  parameter int unsigned SetWidth  = 1,
+  parameter int unsigned Ways      = 1,
+  parameter int unsigned Mshrs     = 4,
+
+  localparam int unsigned TagWidth = 8
 ) (
   input  logic                 clk_i,
   input  logic                 rst_ni,
@@ -13,11 +18,16 @@ module ports #(
   input  logic [63:0]          initial_i      [1 << LineWidth],  // words of memory during the reset
   input  logic                 req_valid_i    [Caches],
   output logic                 req_ready_o    [Caches],
+  input  logic [TagWidth-1:0]  req_tag_i      [Caches],
+  input  logic [2:0]           req_op_i       [Caches],
+  input  logic [63:0]          req_compare_i  [Caches],
   input  logic                 req_write_i    [Caches],
   input  logic                 req_uncached_i [Caches],
   input  logic [LineWidth-1:0] req_line_i     [Caches],
   input  logic [63:0]          req_data_i     [Caches],
   output logic                 rsp_valid_o    [Caches],
+  output logic                 rsp_error_o    [Caches],
+  output logic [TagWidth-1:0]  rsp_tag_o      [Caches],
   output logic [63:0]          rsp_data_o     [Caches],
   output logic                 unexpected_o   [Caches + 1],
   output int                   in_flight_o    // messages in queues
@@ -28,7 +38,11 @@ module ports #(
   localparam int unsigned AddrWidth   = LineWidth + $clog2(StrobeWidth);
 
   logic [Caches-1:0]                  req_valid, req_ready, req_write, req_uncached, rsp_valid;
+  logic [Caches-1:0][TagWidth-1:0]    req_tag, rsp_tag;
   logic [Caches-1:0][LineWidth-1:0]   req_line;
+  logic [Caches-1:0][2:0]             req_op;
+  logic [Caches-1:0][63:0]            req_compare;
+  logic [Caches-1:0]                  rsp_error;
   logic [Caches-1:0][DataWidth-1:0]   req_data, rsp_data;
   logic [Caches-1:0][StrobeWidth-1:0] req_strobe;
   logic [Caches:0]                    unexpected;
@@ -41,6 +55,9 @@ module ports #(
 
   for (genvar i = 0; i < Caches; i++) begin : gen_port
     assign req_valid[i]    = req_valid_i[i];
+    assign req_tag[i]      = req_tag_i[i];
+    assign req_op[i]       = req_op_i[i];
+    assign req_compare[i]  = req_compare_i[i];
     assign req_write[i]    = req_write_i[i];
     assign req_uncached[i] = req_uncached_i[i];
     assign req_line[i]     = req_line_i[i];
@@ -48,6 +65,8 @@ module ports #(
     assign req_strobe[i]   = StrobeWidth'((1 << WordWidth / 8) - 1);
     assign req_ready_o[i]  = req_ready[i];
     assign rsp_valid_o[i]  = rsp_valid[i];
+    assign rsp_tag_o[i]    = rsp_tag[i];
+    assign rsp_error_o[i]  = rsp_error[i];
     assign rsp_data_o[i]   = rsp_data[i][WordWidth-1:0];
   end
   for (genvar i = 0; i <= Caches; i++) begin : gen_unexpected
@@ -61,11 +80,13 @@ module ports #(
 
   initial if (!$value$plusargs("fault+%d", monitor_pkg::fault)) monitor_pkg::fault = 0;
 
-  `SYSTEM #(.LineWidth(LineWidth), .DataWidth(DataWidth), .SetWidth(1), .Ways(1)) u_system (
+  `SYSTEM #(.LineWidth(LineWidth), .DataWidth(DataWidth), .SetWidth(SetWidth), .Ways(Ways), .Mshrs(Mshrs),
+            .TagWidth(TagWidth)) u_system (
     .clk_i, .rst_ni,
-    .req_valid_i(req_valid), .req_ready_o(req_ready), .req_write_i(req_write), .req_uncached_i(req_uncached),
-    .req_line_i(req_line), .req_data_i(req_data), .req_strobe_i(req_strobe),
-    .rsp_valid_o(rsp_valid), .rsp_data_o(rsp_data),
+    .req_valid_i(req_valid), .req_ready_o(req_ready), .req_tag_i(req_tag), .req_op_i(req_op),
+    .req_write_i(req_write), .req_uncached_i(req_uncached),
+    .req_line_i(req_line), .req_data_i(req_data), .req_strobe_i(req_strobe), .req_compare_i(req_compare),
+    .rsp_valid_o(rsp_valid), .rsp_tag_o(rsp_tag), .rsp_data_o(rsp_data), .rsp_error_o(rsp_error),
     .axi_aw_valid_o(aw_valid),
     .axi_aw_ready_i(aw_ready),
     .axi_aw_addr_o(aw_addr),

@@ -123,7 +123,8 @@ class SystemMeasurements(Record):
     Attributes:
         caches: number of caches.
         latencies: `cycles` of each `access` in an idle system, from the request to the answer.
-        rates: `loads_per_cycle` and `stores_per_cycle` of all ports together, by the number of `requesters`.
+        rates: `loads_per_cycle` and `stores_per_cycle` of all ports together, by the number of `requesters`
+            and of the `outstanding` accesses of each.
 
     """
 

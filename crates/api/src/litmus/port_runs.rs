@@ -2,8 +2,8 @@
 
 use super::{
     cores_text, judge, kinds_text, observation_text, outcome_list, outcome_values,
-    unsupported_test, ExploredTest, LitmusOptions, LitmusRequest, MemorySystem, OutcomeBasis,
-    Report, Test, TestError, DEFAULT_MAX_SPONTANEOUS_EVICTIONS, DEFAULT_MAX_STATES,
+    unsupported_test, CoreModel, ExploredTest, LitmusRequest, MemorySystem, OutcomeBasis, Report,
+    Test, TestError, DEFAULT_MAX_SPONTANEOUS_EVICTIONS, DEFAULT_MAX_STATES,
 };
 use crate::named_value::NamedValue;
 use crate::outcome::{ExitStatus, Failure};
@@ -48,7 +48,7 @@ pub fn run_test_on_ports(
     should_continue: &mut dyn FnMut() -> bool,
 ) -> Result<Report, TestError> {
     let options = memory_system.litmus_options(request, test);
-    let source = check_request(memory_system, &options)?;
+    let source = check_request(memory_system)?;
     let (program, kinds) = (&test.program, test.kinds());
     if let Some(reason) = unsupported(&source.protocol, &kinds, program) {
         return Err(unsupported_test(source, program, &reason).into());
@@ -60,7 +60,7 @@ pub fn run_test_on_ports(
         ports,
         &source.protocol,
         &kinds,
-        program,
+        (program, options.cores),
         seeds,
         should_continue,
     );
@@ -109,25 +109,24 @@ fn with_hardware_failure(error: TestError, observed: &SeedOutcomes) -> TestError
 }
 
 /// Returns the protocol of a request that hardware can run.
-fn check_request<'s>(
-    memory_system: MemorySystem<'s>,
-    options: &LitmusOptions,
-) -> Result<&'s Source, Failure> {
+fn check_request(memory_system: MemorySystem<'_>) -> Result<&Source, Failure> {
     let bad = |message: &str| Failure::new(ExitStatus::BadInput, format!("error: {message}"));
     if !memory_system.lower.is_empty() {
         return Err(bad(
             "hardware has one level of caches, but the specification has two",
         ));
     }
-    if options.cores != CoreKind::InOrder {
-        let cores = cores_text(options.cores);
-        return Err(bad(&format!(
-            "a processor port of the hardware has one outstanding access, but the cores are {cores}\n  \
-             help: use `--cores in-order`"
-        )));
-    }
     let source = memory_system.source;
     source.ok_or_else(|| bad("runs in hardware need a protocol, but none is given"))
+}
+
+/// Value of the option `--cores` that selects these cores.
+fn core_model(cores: CoreKind) -> &'static str {
+    match cores {
+        CoreKind::InOrder => CoreModel::InOrder.name(),
+        CoreKind::StoreBuffer => CoreModel::StoreBuffer.name(),
+        CoreKind::Relaxed(_) => CoreModel::Relaxed.name(),
+    }
 }
 
 /// Result of a test on hardware.
@@ -202,10 +201,11 @@ impl HardwareTest<'_> {
             .store_variants
             .map(|letters| format!(" --store-variants {letters}"));
         let mut command = format!(
-            "cohkit litmus {test} --protocol {path}{}{}{} --cores in-order",
+            "cohkit litmus {test} --protocol {path}{}{}{} --cores {}",
             kinds.unwrap_or_default(),
             variants.unwrap_or_default(),
             self.selection,
+            core_model(self.explored.options.cores),
         );
         let request = self.request;
         if let Some(model) = request.model {
@@ -334,7 +334,7 @@ impl HardwareTest<'_> {
 mod tests {
     use super::*;
     use crate::litmus::MemoryModel;
-    use cohkit_system::ports::{PortCompletion, PortError, PortRequest};
+    use cohkit_system::ports::{PortCompletion, PortError, PortOperation, PortRequest};
     use std::path::Path;
 
     /// A memory that performs one access at a time. With `stale`, ports keep copies, which writes of other ports do not
@@ -366,6 +366,10 @@ mod tests {
             8
         }
 
+        fn outstanding(&self) -> usize {
+            4
+        }
+
         fn reset(&mut self, _: u64, memory: &[u64]) -> Result<(), PortError> {
             self.words = memory.to_vec();
             self.copies = vec![vec![None; memory.len()]; 4];
@@ -388,14 +392,22 @@ mod tests {
                 &mut self.words[request.line],
                 &mut self.copies[request.port][request.line],
             );
-            if request.write {
-                *word = request.data;
+            let former = *word;
+            match request.operation {
+                PortOperation::LoadStore if !request.write => {}
+                PortOperation::Add => *word = former.wrapping_add(request.data),
+                PortOperation::CompareAndSwap(expected) if former != expected => {}
+                _ => *word = request.data,
             }
             if request.write || !self.stale || copy.is_none() {
                 *copy = Some(*word);
             }
-            let (port, data) = (request.port, copy.expect("a copy"));
-            Ok(PortCompletion { port, data })
+            let PortRequest { port, tag, .. } = request;
+            let data = match request.operation {
+                PortOperation::LoadStore => copy.expect("a copy"),
+                _ => former,
+            };
+            Ok(PortCompletion { port, tag, data })
         }
 
         fn end(&mut self) -> Result<(), PortError> {
@@ -514,17 +526,12 @@ mod tests {
         assert!(report.text.contains(&expected), "{}", report.text);
     }
 
-    /// A test that ports cannot run is rejected with the access.
+    /// Atomic accesses run at the ports.
     #[test]
-    fn tests_with_atomic_accesses_are_rejected() {
-        match run("SB+swps", &mut Memory::new(false)) {
-            Err(TestError::Failure(failure)) => {
-                assert_eq!(failure.outcome, ExitStatus::BadInput);
-                assert!(failure
-                    .message
-                    .contains("processor ports lack: atomic access"));
-            }
-            _ => panic!("the test is not rejected"),
-        }
+    fn tests_with_atomic_accesses_run() {
+        let report = run("SB+swps", &mut Memory::new(false)).ok();
+        let report = report.expect("a report");
+        assert_eq!(report.outcome, ExitStatus::Success, "{}", report.text);
+        assert!(!report.text.contains("not seen"), "{}", report.text);
     }
 }

@@ -4,8 +4,8 @@ use super::{example, Form, Output};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use cohkit_rtl::lockstep::shapes::SHAPES;
-use cohkit_rtl::synth::system::PARAMETERS;
 use cohkit_rtl::systems::directory::Directory;
+use cohkit_rtl::systems::sizes::PARAMETERS;
 use std::path::PathBuf;
 
 /// Generates, tests, synthesises and measures the hardware of a protocol's home.
@@ -111,7 +111,7 @@ pub(crate) struct RtlTest {
     pub messages: u64,
 
     /// Test a coherent memory system with this number of caches instead of the home, as `cohkit rtl emit --system` writes
-    /// it. The caches have two sets of two ways, and all access six lines of 8 bytes.
+    /// it. The caches have two sets of two ways and four outstanding accesses, and all access six lines of 8 bytes.
     #[arg(long, value_name = "CACHES", value_delimiter = ',',
         conflicts_with_all = ["shape", "mutate_rows", "trace"])]
     pub system: Vec<u16>,
@@ -119,6 +119,10 @@ pub(crate) struct RtlTest {
     /// Directory of the home with `--system`. If it is set-associative, it has two entries, so that lines are recalled.
     #[arg(long, value_name = "KIND", requires = "system", value_parser = directory(), default_value = Directory::Full.name())]
     pub directory: Directory,
+
+    /// Set parameters of the system, such as `SetWidth=0,Ways=3`: `SetWidth`, `Ways`, `Mshrs`, `Replacement` or `Depth`.
+    #[arg(long = "parameter", value_name = "NAME=N", value_delimiter = ',', requires = "system", value_parser = parameter)]
+    pub parameters: Vec<(String, u64)>,
 
     /// Shape (sizes) of the home for all seeds. By default, seeds use the shapes of this list in turn, and each shape
     /// is built for its first seed. `small` builds fastest; `shipped` has the default sizes of the home.
@@ -192,7 +196,7 @@ pub(crate) struct Synth {
     pub directory: Directory,
 
     /// Set parameters of the top of `--system`, such as `SetWidth=6,Ways=8`: `LineWidth`, `DataWidth`, `SetWidth`, `Ways`,
-    /// `Depth`, `DirectorySetWidth` or `DirectoryWays`.
+    /// `Mshrs`, `Replacement`, `TagWidth`, `Depth`, `DirectorySetWidth` or `DirectoryWays`.
     #[arg(long = "parameter", value_name = "NAME=N", value_delimiter = ',', requires = "system", conflicts_with = "units", value_parser = parameter)]
     pub parameters: Vec<(String, u64)>,
 
@@ -250,7 +254,7 @@ fn units(text: &str) -> Result<usize, String> {
 /// of requests in progress or stalled in a unit; a port is saturated above a utilisation of 95%.
 ///
 /// With `--system`, measures accesses at the processor ports of a coherent memory system instead, in cycles. Caches have
-/// two sets of one way, queues have no further delay, and memory answers in the second cycle after a request.
+/// eight sets of one way, queues have no further delay, and memory answers in the second cycle after a request.
 #[derive(Args, Debug)]
 #[command(after_help = example("cohkit rtl measure protocols/eci.coh --units 4 --lines 256"))]
 pub(crate) struct Measure {

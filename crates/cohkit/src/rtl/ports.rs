@@ -16,6 +16,7 @@ use cohkit_protocol::remotes::Remotes;
 use cohkit_rtl::systems::build::{build, units, Bench, Options};
 use cohkit_rtl::systems::directory::{Directory, Entries};
 use cohkit_rtl::systems::ports::SystemPorts;
+use cohkit_rtl::systems::sizes::Sizes;
 use cohkit_system::ports::Ports;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -80,6 +81,7 @@ impl<'s> Systems<'s> {
                 bench: Bench::Ports,
                 directory,
                 entries: Entries::default(),
+                sizes: Sizes::default(),
                 waveforms: false,
             };
             let files = (&units()[..], &printed[..]);

@@ -19,6 +19,7 @@ use cohkit_rtl::synth::system;
 use cohkit_rtl::synth::yosys::{find, Slice, Yosys, TOP};
 use cohkit_rtl::systems::build::{units, File};
 use cohkit_rtl::systems::directory::Directory;
+use cohkit_rtl::systems::sizes::check_parameters;
 use serde_json::json;
 use std::fmt::Write;
 
@@ -205,22 +206,10 @@ fn map_system(
     let agents = supported(source, &home, remotes, &console.terminal)?;
     let file = file_name(&options.file);
     let printed = printed(&agents, &origin(source, &file), options.directory).map_err(reject)?;
-    let mut names = options.parameters.iter().map(|(name, _)| name);
-    while let Some(name) = names.next() {
-        if names.clone().any(|other| other == name) {
-            let message = format!("error: `--parameter` has {name} twice");
-            return Err(Failure::new(ExitStatus::BadInput, message));
-        }
-    }
+    let bad_input = |reason| Failure::new(ExitStatus::BadInput, format!("error: {reason}"));
+    check_parameters(&agents, options.directory, &options.parameters).map_err(bad_input)?;
     // The units need the package, and the top needs the units.
     let (top, others) = printed.split_last().expect("a top is printed");
-    let unknown = |(name, _): &&(String, u64)| !top.1.contains(&format!(" unsigned {name} "));
-    if let Some((name, _)) = options.parameters.iter().find(unknown) {
-        let message = format!(
-            "error: the top has no parameter {name}\n  help: `--directory set-associative` has it"
-        );
-        return Err(Failure::new(ExitStatus::BadInput, message));
-    }
     let files: Vec<File> = [others, &units(), std::slice::from_ref(top)].concat();
     let yosys = find().map_err(build_failure)?;
     let protocol = &source.protocol.name;

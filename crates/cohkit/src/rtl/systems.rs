@@ -24,6 +24,7 @@ use cohkit_rtl::rom::Refusal;
 use cohkit_rtl::systems::build::{build, units, Bench, File, Options};
 use cohkit_rtl::systems::directory::{Directory, Entries};
 use cohkit_rtl::systems::lockstep::run::{run, Run, RunError};
+use cohkit_rtl::systems::sizes::Sizes;
 use cohkit_rtl::systems::{check, file_list, top};
 use serde_json::json;
 
@@ -121,12 +122,19 @@ struct Totals {
     difference: Option<(u64, u64, String)>,
 }
 
+/// Sizes of the tested system, from the options.
+fn sizes(options: &RtlTest, agents: &Agents) -> Result<Sizes, Failure> {
+    Sizes::new(agents, options.directory, &options.parameters)
+        .map_err(|reason| Failure::new(ExitStatus::BadInput, format!("error: {reason}")))
+}
+
 /// Runs a system in lockstep with the executor of rows, until the first difference.
 pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatus, Failure> {
     let source = Source::read(&options.file, console.terminal.colour)?;
     let remotes = remotes(&source, "--system", &options.system)?;
     let home = home(&source, remotes, &console.terminal)?;
     let agents = supported(&source, &home, remotes, &console.terminal)?;
+    let sizes = sizes(options, &agents)?;
     let file = file_name(&options.file);
     let cache = options
         .build_cache
@@ -148,6 +156,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatu
             bench: Bench::Lockstep,
             directory: options.directory,
             entries: Entries::default(),
+            sizes,
             waveforms: options.waveform.is_some(),
         };
         build(&cache, &agents, files, program, console.interrupted).map_err(build_failure)?
@@ -163,6 +172,7 @@ pub(super) fn test(options: &RtlTest, console: &mut Console) -> Result<ExitStatu
             waveform: options.waveform.as_deref(),
             directory: options.directory,
             entries: Entries::default(),
+            sizes,
             fault: 0,
         };
         match run(&program, &agents, run_options, console.interrupted) {
@@ -227,8 +237,16 @@ fn command(options: &RtlTest, seed: u64) -> String {
         Directory::Full => String::new(),
         directory => format!(" --directory {}", directory.name()),
     };
+    let parameters = options.parameters.iter();
+    let parameters: Vec<String> = parameters
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    let parameters = match parameters.is_empty() {
+        true => String::new(),
+        false => format!(" --parameter {}", parameters.join(",")),
+    };
     format!(
-        "cohkit rtl test {} --system {}{directory} --messages {} --seed {seed} --seeds 1",
+        "cohkit rtl test {} --system {}{directory}{parameters} --messages {} --seed {seed} --seeds 1",
         options.file.display(),
         caches.join(","),
         options.messages

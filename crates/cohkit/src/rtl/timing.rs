@@ -16,6 +16,7 @@ use cohkit_rtl::agents::layout::Agents;
 use cohkit_rtl::systems::build::{build, units, Bench, Options};
 use cohkit_rtl::systems::directory::{Directory, Entries};
 use cohkit_rtl::systems::ports::SystemPorts;
+use cohkit_rtl::systems::sizes::Sizes;
 use cohkit_rtl::systems::timing::{measure as measure_system, Latency, Rate};
 use cohkit_system::ports::PortError;
 use serde_json::json;
@@ -44,6 +45,7 @@ pub(super) fn measure(options: &Measure, console: &mut Console) -> Result<ExitSt
             bench: Bench::Timing,
             directory: Directory::Full,
             entries: Entries::default(),
+            sizes: Sizes::default(),
             waveforms: false,
         };
         let files = (&units()[..], &printed[..]);
@@ -87,14 +89,18 @@ fn text(agents: &Agents, latencies: &[Latency], rates: &[Rate]) -> String {
     for Latency { access, cycles } in latencies {
         let _ = writeln!(text, "  {access:<45}  {cycles:6}");
     }
-    text += "\n  requesters  loads per cycle  stores per cycle\n";
+    text += "\n  requesters  outstanding  loads per cycle  stores per cycle\n";
     for rate in rates {
         let Rate {
             requesters,
+            outstanding,
             loads,
             stores,
         } = rate;
-        let _ = writeln!(text, "  {requesters:10}  {loads:15.3}  {stores:16.3}");
+        let _ = writeln!(
+            text,
+            "  {requesters:10}  {outstanding:11}  {loads:15.3}  {stores:16.3}"
+        );
     }
     text
 }
@@ -112,6 +118,7 @@ fn json(
     let rates = rates.iter().map(|rate| {
         json!({
             "requesters": rate.requesters,
+            "outstanding": rate.outstanding,
             "loads_per_cycle": rate.loads,
             "stores_per_cycle": rate.stores,
         })

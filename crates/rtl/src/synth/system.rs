@@ -10,17 +10,6 @@ use std::fmt::Write;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-/// Parameters of the printed top.
-pub const PARAMETERS: [&str; 7] = [
-    "LineWidth",
-    "DataWidth",
-    "SetWidth",
-    "Ways",
-    "Depth",
-    "DirectorySetWidth",
-    "DirectoryWays",
-];
-
 /// Modules that are mapped separately, so that the size of each is known, beside the step functions.
 const SEPARATE_MODULES: [&str; 4] = [
     "cohkit_cache",
@@ -57,7 +46,7 @@ ram distributed $__XILINX_LUTRAM_SDP_ {
 ";
 
 /// Maps a system in a folder, which receives the necessary files. `files` are the printed files and the units, in the
-/// order of [`file_list`](crate::systems::file_list); `parameters` are set at the top, by their names in [`PARAMETERS`].
+/// order of [`file_list`](crate::systems::file_list); `parameters` are set at the top, by their names in [`PARAMETERS`](crate::systems::sizes::PARAMETERS).
 /// Returns the netlist as JSON. The run ends soon after `stop` is set.
 ///
 /// # Errors

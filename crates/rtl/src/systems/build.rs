@@ -1,6 +1,7 @@
 //! Programs that Verilator builds from a system and a test bench.
 
 use super::directory::{Directory, Entries};
+use super::sizes::Sizes;
 use crate::agents::layout::Agents;
 use crate::lockstep::build::{build_cached, run_verilator, BuildError};
 use crate::sources::{Source, LOCKSTEP_BENCH, PORTS_BENCH, SYSTEM_BENCH, SYSTEM_UNITS};
@@ -14,7 +15,11 @@ const CACHE_MONITOR: &str = include_str!("../../../../hardware/coherent/bench/ca
 const HOME_MONITOR: &str = include_str!("../../../../hardware/coherent/bench/home_monitor.svh");
 
 /// Bits of a line's number in the test bench of [`Bench::Timing`].
-pub(super) const TIMING_LINE_WIDTH: u32 = 6;
+pub(super) const TIMING_LINE_WIDTH: u32 = 8;
+/// Bits of a set's number in each cache of this test bench. Its sets have one way.
+pub(super) const TIMING_SET_WIDTH: u32 = 3;
+/// Outstanding accesses of each cache in the test benches, by default.
+pub const MSHRS: usize = 4;
 
 /// A file: name and text.
 pub type File = (String, String);
@@ -26,7 +31,7 @@ pub enum Bench {
     Lockstep,
     /// Accesses that the caller requests.
     Ports,
-    /// The same without random delays, and with 64 lines.
+    /// The same without random delays, and with 256 lines.
     Timing,
 }
 
@@ -57,6 +62,8 @@ pub struct Options {
     pub directory: Directory,
     /// Size of a set-associative directory.
     pub entries: Entries,
+    /// Sizes of the caches and queues.
+    pub sizes: Sizes,
     /// True if the program can record waveforms; it is then slower.
     pub waveforms: bool,
 }
@@ -146,8 +153,26 @@ fn command(agents: &Agents, options: Options) -> Command {
     command.arg(format!("-DSYSTEM={}_system", agents.protocol.name));
     command.arg(format!("-GCaches={}", agents.total()));
     if bench == Bench::Timing {
-        command.args(["-DUNDELAYED", &format!("-GLineWidth={TIMING_LINE_WIDTH}")]);
+        command.args([
+            "-DUNDELAYED",
+            &format!("-GLineWidth={TIMING_LINE_WIDTH}"),
+            &format!("-GSetWidth={TIMING_SET_WIDTH}"),
+        ]);
     }
+    let Sizes {
+        set_width,
+        ways,
+        mshrs,
+        replacement,
+        depth,
+    } = options.sizes;
+    for (name, size) in [("SetWidth", set_width), ("Ways", ways), ("Mshrs", mshrs)] {
+        command.args(size.map(|size| format!("-G{name}={size}")));
+    }
+    if bench == Bench::Lockstep {
+        command.arg(format!("-GReplacement={}", replacement as u32));
+    }
+    command.args(depth.map(|depth| format!("-DDEPTH={depth}")));
     if options.directory == Directory::SetAssociative {
         let Entries { set_width, ways } = options.entries;
         command.arg(format!("-DDIRECTORY_SET_WIDTH={set_width}"));

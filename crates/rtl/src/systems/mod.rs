@@ -12,9 +12,11 @@ pub mod build;
 mod checks;
 pub mod directory;
 pub mod lockstep;
+pub mod operations;
 pub mod ports;
 pub mod queues;
 mod recall;
+pub mod sizes;
 pub mod timing;
 mod top;
 

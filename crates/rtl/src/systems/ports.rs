@@ -1,7 +1,8 @@
 //! Processor ports of a system in Verilator, which a program drives access by access.
 
-use super::build::TIMING_LINE_WIDTH;
-use cohkit_system::ports::{PortCompletion, PortError, PortRequest, Ports};
+use super::build::{MSHRS, TIMING_LINE_WIDTH};
+use super::operations::Operation;
+use cohkit_system::ports::{PortCompletion, PortError, PortOperation, PortRequest, Ports};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
@@ -22,6 +23,8 @@ pub struct SystemPorts<'s> {
     caches: u64,
     /// Number of lines.
     lines: usize,
+    /// Number of outstanding accesses of each cache.
+    mshrs: usize,
     /// Cycles of the last completion.
     timing: Timing,
     /// Cancels the run.
@@ -110,6 +113,7 @@ impl<'s> SystemPorts<'s> {
             program: None,
             caches,
             lines: LINES,
+            mshrs: MSHRS,
             timing: Timing::default(),
             stop,
         }
@@ -180,33 +184,36 @@ impl<'s> SystemPorts<'s> {
                     .next()
                     .and_then(|word| u64::from_str_radix(word, 16).ok())
             };
-            let numbers = [number(), number(), number(), number()];
-            let violation = match (kind, numbers[0], numbers[1]) {
-                (Some("D"), Some(port), Some(data)) => {
-                    let port = port as usize;
-                    let timing = match numbers[2..] {
-                        [Some(cycles), Some(time)] => Timing { cycles, time },
-                        _ => {
-                            return Err(PortError::Failed(format!(
-                                "no time in `{}`",
-                                text.trim_end()
-                            )))
-                        }
+            let numbers = [number(), number(), number(), number(), number()];
+            let violation = match (kind, numbers[0]) {
+                (Some("D"), _) => {
+                    let [Some(port), Some(tag), Some(data), Some(cycles), Some(time)] = numbers
+                    else {
+                        let reason = format!("five numbers are expected: `{}`", text.trim_end());
+                        return Err(PortError::Failed(reason));
                     };
-                    return Ok(Answer::Completion(PortCompletion { port, data }, timing));
+                    let (port, tag) = (port as usize, tag as usize);
+                    let completion = PortCompletion { port, tag, data };
+                    return Ok(Answer::Completion(completion, Timing { cycles, time }));
                 }
-                (Some("E"), ..) => return Ok(Answer::End),
-                (Some("F"), Some(agent), _) => {
+                (Some("E"), _) => return Ok(Answer::End),
+                (Some("F"), Some(agent)) => {
                     format!("{} signals `unexpected_o`", self.name(agent))
                 }
-                (Some("T"), Some(port), _) => {
+                (Some("T"), Some(port)) => {
                     format!("{}: an access makes no progress", self.name(port))
                 }
-                (Some("X"), Some(port), _) => {
+                (Some("X"), Some(port)) => {
                     let name = self.name(port);
                     format!("{name} answers twice, or without an access")
                 }
-                (Some("L"), ..) => "messages stay in flight after the last access".to_string(),
+                (Some("O"), Some(port)) => {
+                    let name = self.name(port);
+                    return Err(PortError::Failed(format!(
+                        "{name} has no atomic operations: the rows of its stores send them to another agent"
+                    )));
+                }
+                (Some("L"), _) => "messages stay in flight after the last access".to_string(),
                 _ => continue,
             };
             return Err(PortError::Violated(violation));
@@ -227,6 +234,10 @@ impl Ports for SystemPorts<'_> {
         self.lines
     }
 
+    fn outstanding(&self) -> usize {
+        self.mshrs
+    }
+
     fn reset(&mut self, seed: u64, memory: &[u64]) -> Result<(), PortError> {
         if self.program.is_none() {
             let program = Program::start(&self.path, self.fault).map_err(PortError::Failed)?;
@@ -239,15 +250,24 @@ impl Ports for SystemPorts<'_> {
     fn begin(&mut self, request: PortRequest) -> Result<(), PortError> {
         let PortRequest {
             port,
+            tag,
             delay,
+            operation,
             write,
             uncached,
             line,
             data,
         } = request;
+        let (operation, compare) = match operation {
+            PortOperation::LoadStore => (Operation::LoadStore, 0),
+            PortOperation::Swap => (Operation::Swap, 0),
+            PortOperation::Add => (Operation::Add, 0),
+            PortOperation::CompareAndSwap(expected) => (Operation::CompareAndSwap, expected),
+        };
+        let operation = operation as u8;
         let (write, uncached) = (u8::from(write), u8::from(uncached));
         self.send(&format!(
-            "A {port:x} {delay:x} {write} {uncached} {line:x} {data:x}\n"
+            "A {port:x} {tag:x} {delay:x} {operation} {write} {uncached} {line:x} {data:x} {compare:x}\n"
         ))
     }
 

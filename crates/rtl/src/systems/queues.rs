@@ -3,6 +3,7 @@
 use crate::agents::layout::{Agent, Agents};
 use cohkit_protocol::controller::{Effect, Event, Expression, Statement, Target};
 use cohkit_protocol::protocol::{ChannelId, End, MessageId, Protocol};
+use std::fmt;
 
 /// Queues between each pair of agents.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -111,8 +112,32 @@ pub struct Rooms {
     /// Free places that a step of the home needs in each of its queues. In a home that starts memory operations, half
     /// of them are left for the step that ends the operation.
     pub home: usize,
-    /// Minimum number of places of a queue.
-    pub min_depth: usize,
+    /// Minimum number of places of a queue, without those for answers.
+    pub fixed: usize,
+    /// Minimum number of places of a queue for answers, of a home that starts memory operations.
+    pub answers: Option<Answers>,
+}
+
+/// Number of answers that a cache owes at most, with room for those of one more step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Answers {
+    /// Number of caches, each of which has a request outstanding for each of its MSHRs.
+    pub caches: usize,
+    /// Answers to a recall, and those of one step.
+    pub others: usize,
+}
+
+impl Answers {
+    /// Number of answers in a system whose caches have this number of MSHRs.
+    pub fn of(self, mshrs: usize) -> usize {
+        self.caches * mshrs + self.others
+    }
+}
+
+impl fmt::Display for Answers {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(formatter, "{} * Mshrs + {}", self.caches, self.others)
+    }
 }
 
 impl Rooms {
@@ -120,8 +145,8 @@ impl Rooms {
     ///
     /// A home that starts memory operations needs places for the answers to all its forwards, because an answer may
     /// wait until a cache has received another message. A cache answers each forward once, and the home sends it one
-    /// forward at a time for each line of a transaction. Each cache has one request outstanding, and the home one
-    /// recall, so a cache owes at most one answer for each cache and one for the recall.
+    /// forward at a time for each line of a transaction. Each cache has one request outstanding for each of its MSHRs,
+    /// and the home one recall, so a cache owes at most one answer for each MSHR of all caches and one for the recall.
     pub fn new(agents: &Agents, queues: &Queues) -> Rooms {
         let of = |agent: &Agent| {
             let numbers = 0..queues.queues.len();
@@ -139,13 +164,28 @@ impl Rooms {
             .iter()
             .any(|row| matches!(row.event, Event::MemoryData(_) | Event::MemoryDone));
         let (home, answers) = match has_operations {
-            true => (2 * step, usize::from(agents.total()) + 1 + cache),
-            false => (step, 0),
+            true => {
+                let caches = usize::from(agents.total());
+                let others = 1 + cache;
+                (2 * step, Some(Answers { caches, others }))
+            }
+            false => (step, None),
         };
         Rooms {
             cache,
             home,
-            min_depth: cache.max(home).max(answers).max(2),
+            fixed: cache.max(home).max(2),
+            answers,
+        }
+    }
+
+    /// Prints the minimum number of places of a queue, as an expression of the parameter `Mshrs` where it depends on it.
+    pub fn minimum(self) -> String {
+        match self.answers {
+            None => self.fixed.to_string(),
+            // A cache has one MSHR at least.
+            Some(answers) if answers.of(1) >= self.fixed => answers.to_string(),
+            Some(answers) => format!("{} and {answers}", self.fixed),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Cycles of accesses at the processor ports of a system without random delays, and their rate with more requesters.
 
+use super::build::{MSHRS, TIMING_SET_WIDTH};
 use super::ports::SystemPorts;
-use cohkit_system::ports::{PortError, PortRequest, Ports};
+use cohkit_system::ports::{PortError, PortOperation, PortRequest, Ports};
 
 /// Accesses of each port for a rate.
 const ACCESSES: u64 = 256;
@@ -16,11 +17,14 @@ pub struct Latency {
 }
 
 /// Rates at which ports complete accesses, in accesses per cycle of all ports together. Each port alternates between two
-/// lines of one set with one way, so that each access evicts the other line if the protocol keeps lines in caches.
+/// lines of one set with one way, so that each access evicts the other line if the protocol keeps lines in caches. With
+/// several outstanding accesses, a port does so in as many sets.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Rate {
     /// Number of ports with accesses.
     pub requesters: usize,
+    /// Number of outstanding accesses of each of these ports.
+    pub outstanding: usize,
     /// Rate of loads.
     pub loads: f64,
     /// Rate of stores.
@@ -30,13 +34,23 @@ pub struct Rate {
 /// An access of a sequence: its name, port, line, and true for a store.
 type Step = (&'static str, usize, usize, bool);
 
-/// Accesses of one cache, in this order. Lines 0 and 2 are in one set of one way.
+/// Numbers of outstanding accesses of a port for rates; at most the MSHRs of the test bench.
+const OUTSTANDING: [usize; 3] = [1, 2, MSHRS];
+/// Number of sets of a cache, each with one way.
+const SETS: usize = 1 << TIMING_SET_WIDTH;
+
+/// Accesses of one cache, in this order. Lines 0 and `SETS` are in one set of one way.
 const ALONE: [Step; 5] = [
     ("load, not in a cache", 0, 0, false),
     ("load, in this cache", 0, 0, false),
     ("store, in this cache alone, only read so far", 0, 0, true),
     ("store, in this cache, written before", 0, 0, true),
-    ("load, not in a cache, evicts a written line", 0, 2, false),
+    (
+        "load, not in a cache, evicts a written line",
+        0,
+        SETS,
+        false,
+    ),
 ];
 /// Accesses of two caches, in this order after those of one.
 const TOGETHER: [Step; 4] = [
@@ -60,13 +74,20 @@ impl Measured<'_, '_> {
     }
 
     /// Begins an access. A store writes another word than the last one.
-    fn begin(&mut self, port: usize, line: usize, write: bool) -> Result<(), PortError> {
+    fn begin(
+        &mut self,
+        (port, tag): (usize, usize),
+        line: usize,
+        write: bool,
+    ) -> Result<(), PortError> {
         if write {
             self.words[line] += 0x100;
         }
         self.ports.begin(PortRequest {
             port,
+            tag,
             delay: 0,
+            operation: PortOperation::LoadStore,
             write,
             uncached: false,
             line,
@@ -76,7 +97,7 @@ impl Measured<'_, '_> {
 
     /// Performs an access in an idle system. Returns its cycles.
     fn perform(&mut self, (name, port, line, write): Step) -> Result<Latency, PortError> {
-        self.begin(port, line, write)?;
+        self.begin((port, 0), line, write)?;
         let completion = self.ports.next_completion()?;
         self.check(name, line, write, completion.data)?;
         let cycles = self.ports.last_timing().cycles;
@@ -97,27 +118,40 @@ impl Measured<'_, '_> {
         Err(PortError::Violated(text))
     }
 
-    /// Measures the rate of accesses by some ports, each of which alternates between two lines of one set of one way.
-    fn rate(&mut self, requesters: usize, write: bool) -> Result<f64, PortError> {
+    /// Measures the rate of accesses by some ports with this number of outstanding accesses each. The accesses with one
+    /// tag alternate between two lines of one set of one way, which no other port uses.
+    fn rate(
+        &mut self,
+        requesters: usize,
+        outstanding: usize,
+        write: bool,
+    ) -> Result<f64, PortError> {
         self.reset()?;
-        let line = |port: usize, number: u64| 4 * (port / 2) + port % 2 + 2 * (number % 2) as usize;
-        let mut begun = vec![1; requesters];
+        let line = |port: usize, tag: usize, number: u64| {
+            2 * SETS * port + tag + SETS * (number % 2) as usize
+        };
+        let mut begun = vec![vec![1; outstanding]; requesters];
         for port in 0..requesters {
-            self.begin(port, line(port, 0), write)?;
+            for tag in 0..outstanding {
+                self.begin((port, tag), line(port, tag, 0), write)?;
+            }
         }
         let mut times = Vec::new();
-        // The rate is that until the first port has performed all its accesses, so that all are busy.
+        // The rate is that until the first tag has performed all its accesses, so that all are busy.
         let mut is_measured = true;
-        for _ in 0..requesters as u64 * ACCESSES {
+        for _ in 0..(requesters * outstanding) as u64 * ACCESSES {
             let completion = self.ports.next_completion()?;
-            let port = completion.port;
-            self.check("load", line(port, begun[port] - 1), write, completion.data)?;
+            let (port, tag) = (completion.port, completion.tag);
+            let begun = &mut begun[port][tag];
+            let last = line(port, tag, *begun - 1);
+            self.check("load", last, write, completion.data)?;
             if is_measured {
                 times.push(self.ports.last_timing().time);
             }
-            if begun[port] < ACCESSES {
-                self.begin(port, line(port, begun[port]), write)?;
-                begun[port] += 1;
+            if *begun < ACCESSES {
+                let next = line(port, tag, *begun);
+                *begun += 1;
+                self.begin((port, tag), next, write)?;
             } else {
                 is_measured = false;
             }
@@ -146,11 +180,13 @@ pub fn measure(
     let latencies = steps
         .map(|&step| measured.perform(step))
         .collect::<Result<_, _>>()?;
-    let rates = (1..=caches).map(|requesters| {
+    let loads = (1..=caches).flat_map(|requesters| OUTSTANDING.map(|tags| (requesters, tags)));
+    let rates = loads.map(|(requesters, outstanding)| {
         Ok(Rate {
             requesters,
-            loads: measured.rate(requesters, false)?,
-            stores: measured.rate(requesters, true)?,
+            outstanding,
+            loads: measured.rate(requesters, outstanding, false)?,
+            stores: measured.rate(requesters, outstanding, true)?,
         })
     });
     let rates = rates.collect::<Result<_, _>>()?;

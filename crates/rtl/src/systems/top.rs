@@ -1,11 +1,13 @@
 //! The flat top of a system: caches, home and network.
 
 use super::directory::Directory;
+use super::operations::row_without_atomics;
 use super::queues::{Queues, Rooms};
 use crate::agents::layout::{bits, Agent, Agents};
 use crate::print::Origin;
 use crate::rom::Refusal;
 use crate::sources::SYSTEM_UNITS;
+use cohkit_diagnostics::line_column;
 use cohkit_protocol::controller::{Access, Event, Statement};
 use std::fmt::Write;
 
@@ -16,16 +18,22 @@ const DEPTH: usize = 16;
 const PORTS: &str = "  input  logic                                clk_i,
   input  logic                                rst_ni,
 
-  // Processor ports, one for each cache; an access is answered once.
+  // Processor ports, one for each cache. An access is answered once, with its tag; accesses to one line are answered in
+  // order, others in any order.
   input  logic [LAST:0]                          req_valid_i,
   output logic [LAST:0]                          req_ready_o,
+  input  logic [LAST:0][TagWidth-1:0]            req_tag_i,
+  input  logic [LAST:0][2:0]                     req_op_i,        // numbers of cohkit_coherent_pkg
   input  logic [LAST:0]                          req_write_i,
   input  logic [LAST:0]                          req_uncached_i,  // does not keep the line, if the protocol allows it
   input  logic [LAST:0][LineWidth-1:0]           req_line_i,
   input  logic [LAST:0][DataWidth-1:0]           req_data_i,
   input  logic [LAST:0][DataWidth/8-1:0]         req_strobe_i,
+  input  logic [LAST:0][WordWidth-1:0]           req_compare_i,   // expected word of a compare-and-swap
   output logic [LAST:0]                          rsp_valid_o,
+  output logic [LAST:0][TagWidth-1:0]            rsp_tag_o,
   output logic [LAST:0][DataWidth-1:0]           rsp_data_o,
+  output logic [LAST:0]                          rsp_error_o,     // the cache has no such operation
 
   // Memory: AXI4, single beats of a line, one access at a time with the ID 0.
   output logic                                axi_aw_valid_o,
@@ -127,7 +135,8 @@ const CACHE: &str = "
     cohkit_cache #(
       .message_t(message_t), .event_e(event_e), .remote_t(remote_t), .fields_t(fields_t), .state_e(<PREFIX>_state_e),
       .variables_t(<PREFIX>_variables_t), .send_t(<PREFIX>_send_t), .LineWidth(LineWidth), .DataWidth(DataWidth),
-      .SetWidth(SetWidth), .Ways(Ways), .Agents(Agents), .Queues(Queues), .Sends(<SENDS>)
+      .SetWidth(SetWidth), .Ways(Ways), .Agents(Agents), .Queues(Queues), .Sends(<SENDS>),
+      .Mshrs(Mshrs), .TagWidth(TagWidth), .Atomics(<ATOMICS>), .Replacement(Replacement)
     ) u_cache (
       .clk_i, .rst_ni,
       .in_valid_i(valid[i]), .in_message_i(offered[i]), .in_take_o(take[i]), .in_stall_o(stall[i]),
@@ -142,10 +151,10 @@ const CACHE: &str = "
       .access_in_place_i(in_place),
       .access_state_o(access_state), .access_reads_i(<PREFIX>_reads(access_state)),
       .access_writes_i(<PREFIX>_writes(access_state)), .access_waits_i(<PREFIX>_waits(access_state)),
-      .req_valid_i(req_valid_i[i]), .req_ready_o(req_ready_o[i]), .req_write_i(req_write_i[i]),
-      .req_uncached_i(req_uncached_i[i]), .req_line_i(req_line_i[i]), .req_data_i(req_data_i[i]),
-      .req_strobe_i(req_strobe_i[i]), .rsp_valid_o(rsp_valid_o[i]), .rsp_data_o(rsp_data_o[i]),
-      .step_o(step), .unexpected_o(unexpected)
+      .req_valid_i(req_valid_i[i]), .req_ready_o(req_ready_o[i]), .req_tag_i(req_tag_i[i]), .req_op_i(req_op_i[i]),
+      .req_write_i(req_write_i[i]), .req_uncached_i(req_uncached_i[i]), .req_line_i(req_line_i[i]), .req_data_i(req_data_i[i]),
+      .req_strobe_i(req_strobe_i[i]), .req_compare_i(req_compare_i[i]), .rsp_valid_o(rsp_valid_o[i]), .rsp_tag_o(rsp_tag_o[i]),
+      .rsp_data_o(rsp_data_o[i]), .rsp_error_o(rsp_error_o[i]), .step_o(step), .unexpected_o(unexpected)
     );
   end
 ";
@@ -261,13 +270,17 @@ pub fn top(agents: &Agents, origin: &Origin, directory: Directory) -> Result<Str
          parameter int unsigned LineWidth = 8,    // bits of a line's number; the home has an entry for every line\n  \
          parameter int unsigned DataWidth = {},  // bits of a line\n  \
          parameter int unsigned SetWidth  = 2,    // bits of a set's number in each cache\n  \
-         parameter int unsigned Ways      = 4,    // lines of a set\n{}  \
+         parameter int unsigned Ways      = 4,    // lines of a set\n  \
+         parameter int unsigned Mshrs     = 4,    // outstanding accesses of each cache\n  \
+         parameter int unsigned Replacement = 0,  // victims of the caches: 0 round robin, 1 tree pseudo-LRU, 2 random\n  \
+         parameter int unsigned TagWidth  = 4,    // bits of the tag of an access\n{}  \
          parameter int unsigned Depth     = {},   // messages in each queue, at least {}\n\n  \
-         localparam int unsigned AddrWidth = LineWidth + $clog2(DataWidth / 8)\n) (\n",
+         localparam int unsigned AddrWidth = LineWidth + $clog2(DataWidth / 8),\n  \
+         localparam int unsigned WordWidth = DataWidth < 64 ? DataWidth : 64\n) (\n",
         8 * agents.protocol.line_bytes,
         directory_parameters(recall.is_some(), total),
-        DEPTH.max(rooms.min_depth),
-        rooms.min_depth,
+        default_depth(rooms),
+        rooms.minimum(),
     );
     text += &PORTS
         .replace("LAST", &(total - 1).to_string())
@@ -291,7 +304,7 @@ pub fn top(agents: &Agents, origin: &Origin, directory: Directory) -> Result<Str
             .remotes
             .count(cohkit_protocol::remotes::KindId(position as u8));
         if count > 0 {
-            body += &cache(agents, agent, &kind.name, (first, first + count));
+            body += &cache(agents, (agent, origin), &kind.name, (first, first + count));
         }
         first += count;
     }
@@ -336,6 +349,15 @@ fn replace_word(text: &str, word: &str, name: &str) -> String {
     result + rest
 }
 
+/// Prints the number of messages that a queue holds by default.
+fn default_depth(rooms: Rooms) -> String {
+    let fixed = DEPTH.max(rooms.fixed);
+    match rooms.answers {
+        None => fixed.to_string(),
+        Some(answers) => format!("{answers} > {fixed} ? {answers} : {fixed}"),
+    }
+}
+
 /// Prints the constants of the network.
 fn constants(queues: &Queues, total: u16, rooms: Rooms) -> String {
     let count = queues.queues.len();
@@ -363,7 +385,7 @@ fn constants(queues: &Queues, total: u16, rooms: Rooms) -> String {
          localparam int unsigned Agents = {};\n\n  \
          // Free places that a step needs in each queue.\n  \
          localparam int unsigned CacheRoom = {};\n  localparam int unsigned HomeRoom  = {};\n\n  \
-         if (Depth < {}) begin : gen_invalid_depth\n    \
+         if (Depth < {}{}) begin : gen_invalid_depth\n    \
          $error(\"Depth must be at least {}\");\n  end\n\n  \
          // Queues: {}.\n  localparam int unsigned Queues     = {count};\n  \
          localparam int unsigned QueueWidth = {width};\n  \
@@ -375,8 +397,9 @@ fn constants(queues: &Queues, total: u16, rooms: Rooms) -> String {
         total + 1,
         rooms.cache,
         rooms.home,
-        rooms.min_depth,
-        rooms.min_depth,
+        rooms.fixed,
+        rooms.answers.as_ref().map_or(String::new(), |answers| format!(" || Depth < {answers}")),
+        rooms.minimum(),
         names.join(", "),
         of_channel.len() - 1,
         of_channel.join(", "),
@@ -388,7 +411,12 @@ fn constants(queues: &Queues, total: u16, rooms: Rooms) -> String {
 }
 
 /// Prints the caches of one kind, with these numbers.
-fn cache(agents: &Agents, agent: &Agent, kind: &str, (first, end): (u16, u16)) -> String {
+fn cache(
+    agents: &Agents,
+    (agent, origin): (&Agent, &Origin),
+    kind: &str,
+    (first, end): (u16, u16),
+) -> String {
     let access = |access| {
         let event = Event::Access(access);
         agent
@@ -413,6 +441,13 @@ fn cache(agents: &Agents, agent: &Agent, kind: &str, (first, end): (u16, u16)) -
             );
         }
     }
+    let atomics = match row_without_atomics(agents, agent) {
+        Some(row) => {
+            let (line, _) = line_column(origin.text, row.span.start);
+            format!("1'b0 /* {}:{line}: the row sends a store */", origin.file)
+        }
+        None => "1'b1".to_string(),
+    };
     let evict = access(Access::Evict).unwrap_or_else(|| load.clone());
     let initial = cohkit_protocol::terms::StateId(agent.states.start as u16);
     CACHE
@@ -423,6 +458,7 @@ fn cache(agents: &Agents, agent: &Agent, kind: &str, (first, end): (u16, u16)) -
         .replace("<SENDS>", &agent.sends.to_string())
         .replace("<EVICT>", &evict)
         .replace("<INITIAL>", &agents.state_name(agent, initial))
+        .replace("<ATOMICS>", &atomics)
         .replace("<PREFIX>", &agents.name(&[&agent.name]))
 }
 

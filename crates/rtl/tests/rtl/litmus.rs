@@ -2,15 +2,18 @@
 
 use crate::agents::Printed;
 use crate::systems::{printed_files, program, seed_faults, Fault};
+use cohkit_litmus::cores::CoreKind;
 use cohkit_litmus::cycles::named;
 use cohkit_litmus::kinds::Kinds;
 use cohkit_litmus::port_runs::{observe, PortRunError};
 use cohkit_litmus::program::{Outcome, Program};
 use cohkit_litmus::run::{run, Options, RunResult};
 use cohkit_litmus::timed::SeedOutcomes;
+use cohkit_protocol::orders::Orders;
 use cohkit_rtl::systems::build::{self, units, Bench};
 use cohkit_rtl::systems::directory::{Directory, Entries};
 use cohkit_rtl::systems::ports::SystemPorts;
+use cohkit_rtl::systems::sizes::Sizes;
 use cohkit_testing::require::require;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,7 +25,15 @@ const SHAPES: [(&str, u16, &[&str]); 4] = [
     (
         "msi",
         2,
-        &["SB+dmb.sys", "MP", "LB+datas", "S+popl+poal", "R", "2+2W"],
+        &[
+            "SB+dmb.sys",
+            "MP",
+            "LB+datas",
+            "S+popl+poal",
+            "R",
+            "2+2W",
+            "SB+swps",
+        ],
     ),
     ("msi", 3, &["WRC+poal+poaa", "ISA2", "3.SB"]),
     ("msi", 4, &["IRIW+poaas", "4.SB"]),
@@ -38,8 +49,11 @@ fn shape(name: &str) -> Program {
 }
 
 /// Outcomes of a program in every order of events.
-fn explored(printed: &Printed, program: &Program) -> BTreeSet<Outcome> {
-    let options = Options::default();
+fn explored(printed: &Printed, program: &Program, cores: CoreKind) -> BTreeSet<Outcome> {
+    let options = Options {
+        cores,
+        ..Options::default()
+    };
     match run(
         &printed.protocol,
         printed.home(),
@@ -56,7 +70,7 @@ fn explored(printed: &Printed, program: &Program) -> BTreeSet<Outcome> {
 fn observed(
     printed: &Printed,
     system: &Path,
-    program: &Program,
+    (program, cores): (&Program, CoreKind),
     runs: u64,
     fault: u32,
 ) -> SeedOutcomes {
@@ -68,7 +82,7 @@ fn observed(
         &mut ports,
         &printed.protocol,
         &kinds,
-        program,
+        (program, cores),
         (0, runs),
         &mut || true,
     )
@@ -89,6 +103,7 @@ fn system(name: &str, caches: u16, faults: &[Fault]) -> (Printed, PathBuf) {
         bench: Bench::Ports,
         directory: Directory::Full,
         entries: Entries::default(),
+        sizes: Sizes::default(),
         waveforms: false,
     };
     let program = program(&printed, &units, &files, options);
@@ -105,10 +120,10 @@ fn hardware_has_the_outcomes_of_the_exhaustive_run() {
         let (printed, system) = system(protocol, caches, &[]);
         for name in shapes {
             let program = shape(name);
-            let observed = observed(&printed, &system, &program, RUNS, 0);
+            let observed = observed(&printed, &system, (&program, CoreKind::InOrder), RUNS, 0);
             assert_eq!(observed.failure, None, "{name}");
             assert_eq!(observed.runs, RUNS, "{name}");
-            let explored = explored(&printed, &program);
+            let explored = explored(&printed, &program, CoreKind::InOrder);
             let seen: BTreeSet<Outcome> = observed.counts.keys().cloned().collect();
             let again = format!("cohkit litmus {name} --protocol {protocol} --rtl-runs {RUNS}");
             assert!(seen.is_subset(&explored), "{seen:?}\n{again}");
@@ -121,6 +136,33 @@ fn hardware_has_the_outcomes_of_the_exhaustive_run() {
                 assert_eq!(seen, explored, "{again}");
             }
         }
+    }
+}
+
+/// Shapes with out-of-order cores: plain ones, whose accesses the port takes together, and one whose fences keep all
+/// accesses in order.
+const OVERLAPPING: [&str; 6] = ["SB", "MP", "LB", "2+2W", "S", "MP+dmb.sys"];
+
+/// Threads with several outstanding accesses have the outcomes of out-of-order cores, also such that in-order cores do
+/// not have, and fences exclude these.
+#[test]
+fn outstanding_accesses_show_out_of_order_outcomes() {
+    if !require("verilator") {
+        return;
+    }
+    let (printed, system) = msi(2, &[]);
+    let cores = CoreKind::Relaxed(Orders::default());
+    for name in OVERLAPPING {
+        let program = shape(name);
+        let observed = observed(&printed, &system, (&program, cores), RUNS, 0);
+        assert_eq!(observed.failure, None, "{name}");
+        let seen: BTreeSet<Outcome> = observed.counts.keys().cloned().collect();
+        let relaxed = explored(&printed, &program, cores);
+        let in_order = explored(&printed, &program, CoreKind::InOrder);
+        println!("{name}: {} of {} outcomes", seen.len(), relaxed.len());
+        assert!(seen.is_subset(&relaxed), "{name}: {seen:?}");
+        // A fence makes the cores equal.
+        assert_eq!(seen.is_subset(&in_order), relaxed == in_order, "{name}");
     }
 }
 
@@ -139,7 +181,14 @@ fn runs_depend_on_their_seeds_alone() {
         let mut together = SystemPorts::new(&system, 2, 0, &stop);
         let run = |ports: &mut SystemPorts, seed| {
             let protocol = &printed.protocol;
-            let one = observe(ports, protocol, &kinds, &program, (seed, 1), &mut || true);
+            let one = observe(
+                ports,
+                protocol,
+                &kinds,
+                (&program, CoreKind::InOrder),
+                (seed, 1),
+                &mut || true,
+            );
             one.expect("the program runs").counts
         };
         for seed in 0..SEEDS {
@@ -165,8 +214,8 @@ const FAILURES: &[(Fault, &str)] = &[
         (
             "an access without an answer",
             "cohkit_cache.sv",
-            "assign rsp_valid_o = perform || done;",
-            "assign rsp_valid_o = (perform || done) && !FAULT;",
+            "assign rsp_valid_o = perform || done || finish;",
+            "assign rsp_valid_o = (perform || done || finish) && !FAULT;",
         ),
         "an access makes no progress",
     ),
@@ -174,8 +223,8 @@ const FAILURES: &[(Fault, &str)] = &[
         (
             "an access with two answers",
             "cohkit_cache.sv",
-            "if (rsp_valid_o) pending_q <= 1'b0;",
-            "if (rsp_valid_o && !(FAULT && !write_q && turn_q)) pending_q <= 1'b0;",
+            "if (rsp_valid_o) valid_q[served] <= 1'b0;",
+            "if (rsp_valid_o && !(FAULT && !access.write && turn_q)) valid_q[served] <= 1'b0;",
         ),
         "answers twice, or without an access",
     ),
@@ -205,7 +254,14 @@ fn failures_end_one_test() {
         for _ in 0..2 {
             let protocol = &printed.protocol;
             let seeds = (0, RUNS);
-            let observed = observe(&mut ports, protocol, &kinds, &program, seeds, &mut || true);
+            let observed = observe(
+                &mut ports,
+                protocol,
+                &kinds,
+                (&program, CoreKind::InOrder),
+                seeds,
+                &mut || true,
+            );
             let observed = observed.unwrap_or_else(|error| panic!("{description}: {error:?}"));
             let (failure, seed) = observed.failure.expect(description);
             println!("{description}: seed {seed}: {failure}");
@@ -238,8 +294,8 @@ const FAULTS: &[(Fault, &str)] = &[
         (
             "a store is lost",
             "cohkit_cache.sv",
-            "assign write_data  = perform && write_q || done",
-            "assign write_data  = perform && write_q && !FAULT || done",
+            "assign write_data  = perform && access.write || done",
+            "assign write_data  = perform && access.write && !FAULT || done",
         ),
         "2+2W",
     ),
@@ -255,11 +311,12 @@ fn seeded_faults_show_other_outcomes() {
     let (printed, system) = msi(2, &faults);
     for (number, ((description, ..), name)) in (1..).zip(FAULTS) {
         let program = shape(name);
-        let explored = explored(&printed, &program);
+        let explored = explored(&printed, &program, CoreKind::InOrder);
         let is_outside = |outcome: &&Outcome| !explored.contains(*outcome);
-        let control = observed(&printed, &system, &program, RUNS, 0);
+        let cores = (&program, CoreKind::InOrder);
+        let control = observed(&printed, &system, cores, RUNS, 0);
         assert_eq!(control.counts.keys().find(is_outside), None, "{name}");
-        let faulty = observed(&printed, &system, &program, RUNS, number);
+        let faulty = observed(&printed, &system, cores, RUNS, number);
         let outside = faulty
             .counts
             .iter()
@@ -274,14 +331,35 @@ fn seeded_faults_show_other_outcomes() {
 /// A test with an access that processor ports lack is refused with the access.
 #[test]
 fn accesses_that_ports_lack_are_refused() {
-    let printed = Printed::shipped("msi", &[2]);
+    let printed = Printed::shipped("self-invalidate", &[2]);
     let kinds = Kinds::from(2);
     let refused =
         cohkit_litmus::port_runs::unsupported(&printed.protocol, &kinds, &shape("SB+swps"));
     assert_eq!(
         refused.as_deref(),
-        Some("P0 needs an access that processor ports lack: atomic access")
+        Some("the caches of self_invalidate take part in fences, which processor ports do not request")
     );
+}
+
+/// Caches whose stores are performed by the home refuse atomic operations.
+#[test]
+fn caches_that_send_stores_refuse_atomic_operations() {
+    if !require("verilator") {
+        return;
+    }
+    let (printed, system) = system("write-through", 2, &[]);
+    let (stop, kinds) = (AtomicBool::new(false), Kinds::from(2));
+    let mut ports = SystemPorts::new(&system, 2, 0, &stop);
+    let program = shape("SB+swps");
+    let cores = (&program, CoreKind::InOrder);
+    let protocol = &printed.protocol;
+    let result = observe(&mut ports, protocol, &kinds, cores, (0, 1), &mut || true);
+    match result {
+        Err(PortRunError::Failed(reason)) => {
+            assert!(reason.contains("no atomic operations"), "{reason}");
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 /// A system that cannot be run is an error, and no outcome.
@@ -296,7 +374,7 @@ fn systems_that_end_early_are_an_error() {
         &mut ports,
         &printed.protocol,
         &kinds,
-        &program,
+        (&program, CoreKind::InOrder),
         (0, 1),
         &mut || true,
     );

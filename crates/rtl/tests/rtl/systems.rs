@@ -5,9 +5,11 @@ use cohkit_protocol::controller::Event;
 use cohkit_rtl::agents::package::package;
 use cohkit_rtl::agents::step::step;
 use cohkit_rtl::lockstep::build::BuildError;
-use cohkit_rtl::systems::build::{build, units, Bench, File, Options};
+use cohkit_rtl::systems::build::{build, units, Bench, File, Options, MSHRS};
 use cohkit_rtl::systems::directory::{Directory, Entries};
 use cohkit_rtl::systems::lockstep::run::{run, Report, Run, RunError};
+use cohkit_rtl::systems::operations::row_without_atomics;
+use cohkit_rtl::systems::sizes::{check_parameters, Replacement, Sizes};
 use cohkit_rtl::systems::{check, file_list, top};
 use cohkit_testing::require::require;
 use std::path::{Path, PathBuf};
@@ -97,6 +99,7 @@ const LOCKSTEP: Options = Options {
         set_width: 0,
         ways: 2,
     },
+    sizes: Sizes::DEFAULT,
     waveforms: false,
 };
 
@@ -109,6 +112,7 @@ fn run_with(printed: &Printed, program: &Path, seed: u64, fault: u32) -> Result<
         waveform: None,
         directory: Directory::Full,
         entries: Entries::default(),
+        sizes: Sizes::DEFAULT,
         fault,
     };
     run(program, &agents, options, &AtomicBool::new(false))
@@ -137,7 +141,27 @@ fn systems_follow_the_rows_in_lockstep() {
         let program = program(&printed, &units(), &files, LOCKSTEP);
         let seed = 51;
         match run_with(&printed, &program, seed, 0) {
-            Ok(report) => assert!(report.messages >= MESSAGES, "{name}: {report:?}"),
+            Ok(report) => {
+                assert!(report.messages >= MESSAGES, "{name}: {report:?}");
+                // Accesses pass earlier ones of their port.
+                assert!(report.overtaking > MESSAGES / 50, "{name}: {report:?}");
+                let [fences, flushes] = report.finished;
+                assert!(fences > 0 && flushes > 0, "{name}: {report:?}");
+                // Some of the compare-and-swaps find another word.
+                let [atomics, unchanged] = report.atomics;
+                let home_stores = agents.agents[1..]
+                    .iter()
+                    .all(|agent| row_without_atomics(&agents, agent).is_some());
+                assert_eq!(atomics == 0, home_stores, "{name}: {report:?}");
+                assert!(
+                    home_stores || (1..atomics / 2).contains(&unchanged),
+                    "{name}: {report:?}"
+                );
+                println!(
+                    "{name}: {} accesses pass earlier ones, {atomics} atomic operations, {flushes} flushes",
+                    report.overtaking
+                );
+            }
             Err(error) => panic!("{name}: {error:?}\n{}", command(name, caches, seed)),
         }
     }
@@ -200,8 +224,8 @@ const FAULTS: &[Fault] = &[
     (
         "access of another line",
         "cohkit_cache.sv",
-        "entry.line : line_q;",
-        "entry.line : FAULT ? line_q ^ line_t'(2) : line_q;",
+        "entry.line : access.line;",
+        "entry.line : FAULT ? access.line ^ line_t'(2) : access.line;",
     ),
     (
         "value without room",
@@ -212,8 +236,8 @@ const FAULTS: &[Fault] = &[
     (
         "port that is never ready",
         "cohkit_cache.sv",
-        "assign req_ready_o = !pending_q;",
-        "assign req_ready_o = !pending_q && !FAULT;",
+        "assign req_ready_o = valid_q != '1;",
+        "assign req_ready_o = valid_q != '1 && !FAULT;",
     ),
     (
         "early memory answer",
@@ -236,8 +260,8 @@ const FAULTS: &[Fault] = &[
     (
         "ignored byte enable",
         "cohkit_cache.sv",
-        "if (strobe_q[i]) stored",
-        "if (strobe_q[i] || FAULT && i == 3) stored",
+        "if (strobe[i] && !(Atomics",
+        "if ((strobe[i] || FAULT && i == 3) && !(Atomics",
     ),
     (
         "stale data in a cache",
@@ -272,14 +296,92 @@ const FAULTS: &[Fault] = &[
     (
         "hit without permission",
         "cohkit_cache.sv",
-        "(write_q ? access_writes_i : access_reads_i)",
-        "(write_q && !FAULT ? access_writes_i : access_reads_i)",
+        "(access.write ? access_writes_i : access_reads_i)",
+        "(access.write && !FAULT ? access_writes_i : access_reads_i)",
     ),
     (
         "victim without an eviction",
         "cohkit_cache.sv",
         "assign occupied    = access_hits == '0",
         "assign occupied    = !FAULT && access_hits == '0",
+    ),
+    (
+        "answer with the tag of another access",
+        "cohkit_cache.sv",
+        "assign rsp_tag_o   = tags_q[served];",
+        "assign rsp_tag_o   = tags_q[FAULT ? mshr_t'(served + 1'b1) : served];",
+    ),
+    (
+        "accesses to one line out of order",
+        "cohkit_cache.sv",
+        "heads[i]     = valid_q[i] && after_q[i] == '0;",
+        "heads[i]     = valid_q[i] && (FAULT || after_q[i] == '0);",
+    ),
+    (
+        "bytes of another access",
+        "cohkit_cache.sv",
+        ".read_address_i (served),",
+        ".read_address_i (FAULT ? mshr_t'(served ^ 1'b1) : served),",
+    ),
+    (
+        "answered access stays outstanding",
+        "cohkit_cache.sv",
+        "if (rsp_valid_o) valid_q[served] <= 1'b0;",
+        "if (rsp_valid_o && !FAULT) valid_q[served] <= 1'b0;",
+    ),
+    (
+        "access that does not wake",
+        "cohkit_cache.sv",
+        "if (take && (SetWidth == 0 ||",
+        "if (take && !FAULT && (SetWidth == 0 ||",
+    ),
+    (
+        "access that waits for one that has ended",
+        "cohkit_cache.sv",
+        "after_q[free]     <= rsp_valid_o ? earlier & ~(Mshrs'(1) << served) : earlier;",
+        "after_q[free]     <= rsp_valid_o && !FAULT ? earlier & ~(Mshrs'(1) << served) : earlier;",
+    ),
+    (
+        "access in the place of another",
+        "cohkit_cache.sv",
+        "assign free     = lowest_mshr(~valid_q);",
+        "assign free     = FAULT ? '0 : lowest_mshr(~valid_q);",
+    ),
+    (
+        "sum without the former word",
+        "cohkit_cache.sv",
+        "copy[WordWidth*i +: WordWidth] + store[",
+        "(FAULT ? '0 : copy[WordWidth*i +: WordWidth]) + store[",
+    ),
+    (
+        "compare-and-swap that always stores",
+        "cohkit_cache.sv",
+        "!= compare) equal = 1'b0;",
+        "!= compare && !FAULT) equal = 1'b0;",
+    ),
+    (
+        "fence that does not wait for earlier accesses",
+        "cohkit_cache.sv",
+        "|| req_op_i == Fence);",
+        "|| req_op_i == Fence && !FAULT);",
+    ),
+    (
+        "access that passes a fence",
+        "cohkit_cache.sv",
+        "|| accesses_q[i].op == Fence ||",
+        "|| accesses_q[i].op == Fence && !FAULT ||",
+    ),
+    (
+        "flush that ends before the line has left",
+        "cohkit_cache.sv",
+        "is_flush && access_hits == '0);",
+        "is_flush && (access_hits == '0 || FAULT));",
+    ),
+    (
+        "refused atomic operation",
+        "cohkit_cache.sv",
+        "error: atomic && !Atomics ||",
+        "error: atomic && (!Atomics || FAULT) ||",
     ),
     (
         "stalled message is dropped",
@@ -295,20 +397,249 @@ const FAULTS: &[Fault] = &[
     ),
 ];
 
-/// Returns the smallest number of messages of each queue that a printed system accepts.
+/// Parameters of a system with their values.
+type Parameters = &'static [(&'static str, u64)];
+
+/// Systems of other sizes than those of the test bench: a file, its caches, and its parameters.
+const SIZES: &[(&str, &[u16], Parameters)] = &[
+    (
+        "protocols/msi.coh",
+        &[2],
+        &[
+            ("SetWidth", 0),
+            ("Ways", 3),
+            ("Mshrs", 3),
+            ("Depth", 5),
+            ("Replacement", 1),
+        ],
+    ),
+    (
+        "protocols/mesi.coh",
+        &[3],
+        &[("SetWidth", 0), ("Ways", 4), ("Replacement", 1)],
+    ),
+    (
+        "protocols/moesi.coh",
+        &[3],
+        &[("Mshrs", 1), ("Replacement", 2)],
+    ),
+    (
+        "protocols/chi.coh",
+        &[2],
+        &[
+            ("SetWidth", 0),
+            ("Ways", 3),
+            ("Mshrs", 6),
+            ("Replacement", 2),
+        ],
+    ),
+    (
+        "docs/first-protocol/8-goals.coh",
+        &[2],
+        &[("SetWidth", 0), ("Ways", 1), ("Mshrs", 3), ("Depth", 8)],
+    ),
+];
+
+/// Parameters with names of their own.
+fn named(parameters: &[(&str, u64)]) -> Vec<(String, u64)> {
+    let parameters = parameters.iter();
+    parameters
+        .map(|(name, value)| (name.to_string(), *value))
+        .collect()
+}
+
+/// Builds a system of these sizes with faults, and returns the result of a run with one of them; 0 for none.
+fn run_sizes<'p>(
+    printed: &'p Printed,
+    sizes: Sizes,
+    faults: &[Fault],
+) -> impl Fn(u32) -> Result<Report, RunError> + 'p {
+    let (mut files, mut units) = (printed_files(printed, Directory::Full), units());
+    seed_faults(faults, &mut files, &mut units);
+    let options = Options { sizes, ..LOCKSTEP };
+    let program = program(printed, &units, &files, options);
+    move |fault| {
+        let agents = printed.agents().expect("every row has hardware");
+        let options = Run {
+            seed: 51,
+            messages: MESSAGES,
+            waveform: None,
+            directory: Directory::Full,
+            entries: Entries::default(),
+            sizes,
+            fault,
+        };
+        run(&program, &agents, options, &AtomicBool::new(false))
+    }
+}
+
+/// Systems of other sizes follow the rows too, and evict the victims of their replacement policies. A cache with one
+/// outstanding access answers in order.
+#[test]
+fn other_sizes_follow_the_rows_in_lockstep() {
+    if !require("verilator") {
+        return;
+    }
+    for (file, caches, parameters) in SIZES {
+        let printed = Printed::read(file, caches);
+        let agents = printed.agents().expect("every row has hardware");
+        let sizes = Sizes::new(&agents, Directory::Full, &named(parameters));
+        let sizes = sizes.expect("parameters within their limits");
+        let report = match run_sizes(&printed, sizes, &[])(0) {
+            Ok(report) => report,
+            Err(error) => panic!("{file} {caches:?} {parameters:?}: {error:?}"),
+        };
+        println!(
+            "{file} {parameters:?}: {} evictions, {} accesses pass earlier ones",
+            report.evictions, report.overtaking
+        );
+        assert!(report.evictions > MESSAGES / 50, "{file}: {report:?}");
+        let is_in_order = sizes.mshrs == Some(1);
+        assert_eq!(report.overtaking == 0, is_in_order, "{file}: {report:?}");
+    }
+}
+
+/// Faults of replacement policies, each with the policy that it concerns.
+const REPLACEMENT_FAULTS: &[(Fault, Replacement)] = &[
+    (
+        (
+            "uses that do not turn a node",
+            "cohkit_replacement.sv",
+            "if (use_i) upper_q",
+            "if (use_i && !(FAULT && level == 1)) upper_q",
+        ),
+        Replacement::PseudoLru,
+    ),
+    (
+        (
+            "eviction from a set with a free way",
+            "cohkit_cache.sv",
+            "assign occupied    = access_hits == '0 && access_free == '0;",
+            "assign occupied    = access_hits == '0 && (access_free == '0 || FAULT && access_free != '1);",
+        ),
+        Replacement::PseudoLru,
+    ),
+    (
+        (
+            "another sequence of random victims",
+            "cohkit_replacement.sv",
+            "register_q[15] ^ register_q[13]",
+            "register_q[FAULT ? 14 : 15] ^ register_q[13]",
+        ),
+        Replacement::Random,
+    ),
+    (
+        (
+            "victim that is always the first way",
+            "cohkit_replacement.sv",
+            "assign victim_o = victims_q[set_i];",
+            "assign victim_o = FAULT ? '0 : victims_q[set_i];",
+        ),
+        Replacement::RoundRobin,
+    ),
+];
+
+/// A victim that is not that of the policy is found.
+#[test]
+fn wrong_victims_are_found() {
+    if !require("verilator") {
+        return;
+    }
+    let faults: Vec<Fault> = REPLACEMENT_FAULTS.iter().map(|(fault, _)| *fault).collect();
+    let printed = Printed::shipped("msi", &[2]);
+    for policy in [
+        Replacement::RoundRobin,
+        Replacement::PseudoLru,
+        Replacement::Random,
+    ] {
+        let sizes = Sizes {
+            set_width: Some(0),
+            ways: Some(4),
+            replacement: policy,
+            ..Sizes::DEFAULT
+        };
+        let run = run_sizes(&printed, sizes, &faults);
+        let control = run(0);
+        assert!(control.is_ok(), "{control:?}");
+        for (number, ((description, ..), of)) in (1..).zip(REPLACEMENT_FAULTS) {
+            if *of != policy {
+                continue;
+            }
+            match run(number) {
+                Err(RunError::Difference(record, text)) => {
+                    println!("{description}: {record}: {text}");
+                }
+                other => panic!("{description} is not found: {other:?}"),
+            }
+        }
+    }
+}
+
+/// Parameters outside their limits are rejected with their value and the limits, and others are not.
+#[test]
+fn parameters_outside_their_limits_are_rejected() {
+    let msi = Printed::shipped("msi", &[3]);
+    let goals = Printed::read("docs/first-protocol/8-goals.coh", &[3]);
+    let check = |printed: &Printed, parameters: &[(&str, u64)]| {
+        let agents = printed.agents().expect("every row has hardware");
+        check_parameters(&agents, Directory::Full, &named(parameters))
+    };
+    let limits = |name: &str, value: u64, range: &str| {
+        Err(format!(
+            "parameter `{name}` is {value}, but must be from {range}"
+        ))
+    };
+    for (name, value, range) in [
+        ("Ways", 0, "1 to 4096"),
+        ("Mshrs", 0, "1 to 4096"),
+        ("Replacement", 3, "0 to 2"),
+        ("TagWidth", 0, "1 to 30"),
+        ("LineWidth", 31, "1 to 30"),
+        ("SetWidth", 9, "0 to 8"),
+        ("Depth", 1, "2 to 2147483647"),
+    ] {
+        assert_eq!(check(&msi, &[(name, value)]), limits(name, value, range));
+    }
+    assert_eq!(
+        check(
+            &msi,
+            &[("SetWidth", 0), ("Ways", 3), ("Depth", 5), ("Mshrs", 1)]
+        ),
+        Ok(())
+    );
+    // The queues of a constructed home grow with the outstanding accesses.
+    let depth = |mshrs, depth| check(&goals, &[("Mshrs", mshrs), ("Depth", depth)]);
+    assert_eq!(depth(1, 5), Ok(()));
+    assert_eq!(depth(3, 11), Ok(()));
+    assert_eq!(depth(3, 10), limits("Depth", 10, "11 to 2147483647"));
+    assert_eq!(
+        check(&msi, &[("LineWidth", 1)]),
+        Err("parameter `LineWidth` is 1, but must be at least `SetWidth`, which is 2".to_string())
+    );
+    assert!(check(&msi, &[("DataWidth", 96)]).is_err());
+    assert!(check(&msi, &[("Ways", 2), ("Ways", 2)]).is_err());
+    assert!(check(&msi, &[("DirectoryWays", 2)]).is_err());
+}
+
+/// Returns the smallest number of messages of each queue that a printed system accepts, with caches of the default size.
 fn smallest_queues(files: &[File]) -> usize {
     let (_, top) = files.last().expect("the top");
     let limit = top.split("// messages in each queue, at least ").nth(1);
     let limit = limit.and_then(|rest| rest.lines().next());
-    limit.expect("a limit").parse().expect("a number")
+    let number = |text: &str| text.parse::<usize>().expect("a number");
+    match limit.expect("a limit").split_once(" * Mshrs + ") {
+        Some((caches, others)) => number(caches) * MSHRS + number(others),
+        None => number(limit.expect("a limit")),
+    }
 }
 
 /// Changes the queues of a printed system to this number of messages.
 fn set_queues(files: &mut [File], depth: usize) {
     let (_, top) = files.last_mut().expect("the top");
-    let default = "parameter int unsigned Depth     = 16,";
-    assert!(top.contains(default));
-    *top = top.replace(default, &default.replace("16", &depth.to_string()));
+    let start = "  parameter int unsigned Depth     = ";
+    let line = top.lines().find(|line| line.starts_with(start));
+    let line = line.expect("the parameter").to_string();
+    *top = top.replace(&line, &format!("{start}{depth},"));
 }
 
 /// Each of these faults, in printed and hand-written parts, is found in a run of the regular length.
@@ -433,6 +764,7 @@ fn run_directory(
         waveform: None,
         directory: Directory::SetAssociative,
         entries,
+        sizes: Sizes::DEFAULT,
         fault,
     };
     run(program, &agents, options, &AtomicBool::new(false))
@@ -501,7 +833,7 @@ fn constructed_homes_with_the_smallest_queues_make_progress() {
     let printed = Printed::read("docs/first-protocol/8-goals.coh", &[MANY_CACHES]);
     let (mut files, units) = (printed_files(&printed, Directory::Full), units());
     let smallest = smallest_queues(&files);
-    assert_eq!(smallest, usize::from(MANY_CACHES) + 2);
+    assert_eq!(smallest, usize::from(MANY_CACHES) * MSHRS + 2);
     set_queues(&mut files, smallest);
     let program = program(&printed, &units, &files, LOCKSTEP);
     for seed in 0..2 {
@@ -523,7 +855,7 @@ fn set_home_places(files: &mut [File], places: usize, depth: usize) {
     assert_ne!(line, changed);
     *top = top
         .replace(&line, &changed)
-        .replace("if (Depth < ", "if (Depth + 100 < ");
+        .replace("Depth < ", "Depth + 100 < ");
 }
 
 /// A home that recalls lines makes progress with the smallest queues. Without the places that its other rows leave for
@@ -715,6 +1047,7 @@ fn waveform_of_a_failing_run_is_complete() {
         waveform: Some(&waveform),
         directory: Directory::Full,
         entries: Entries::default(),
+        sizes: Sizes::DEFAULT,
         fault: 1,
     };
     let result = run(&program, &agents, options, &stop);

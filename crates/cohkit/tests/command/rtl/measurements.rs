@@ -134,6 +134,12 @@ fn wrong_parameters_are_reported() {
         text(&output.stderr)
     );
     assert_eq!(output.status.code(), Some(2));
+    let output = synthesise_system("Mshrs=0");
+    expect_test::expect![[r#"
+        error: parameter `Mshrs` is 0, but must be from 1 to 4096
+    "#]]
+    .assert_eq(&text(&output.stderr));
+    assert_eq!(output.status.code(), Some(2));
     let output = synthesise_system("DirectoryWays=4");
     expect_test::expect![[r#"
         error: the top has no parameter DirectoryWays
@@ -143,7 +149,8 @@ fn wrong_parameters_are_reported() {
     assert_eq!(output.status.code(), Some(2));
 }
 
-/// A hit takes one cycle, and every miss at least a message to the home and back. More requesters complete more.
+/// A hit takes one cycle, and every miss at least a message to the home and back. More requesters complete more, and none
+/// of four starves, also with four outstanding accesses each.
 #[test]
 fn accesses_to_a_system_are_measured() {
     if !require("verilator") {
@@ -151,14 +158,14 @@ fn accesses_to_a_system_are_measured() {
     }
     let mut command = cohkit(["rtl", "measure", "../../protocols/mesi.coh"]);
     let output = command
-        .args(["--system", "3", "--json", "--build-cache"])
+        .args(["--system", "4", "--json", "--build-cache"])
         .arg(build_folder())
         .output()
         .expect("the command starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
     let value: serde_json::Value =
         serde_json::from_str(&text(&output.stdout)).expect("the text is JSON");
-    assert_eq!(value["caches"], 3);
+    assert_eq!(value["caches"], 4);
     let latencies = value["latencies"].as_array().expect("a JSON list");
     let cycles = latencies.iter().map(|latency| latency["cycles"].as_u64());
     let cycles: Vec<u64> = cycles.map(|cycles| cycles.expect("a number")).collect();
@@ -172,13 +179,23 @@ fn accesses_to_a_system_are_measured() {
     // A write-back and its acknowledgement precede the load that evicts.
     assert!(cycles[4] > cycles[0], "{cycles:?}");
     let rates = value["rates"].as_array().expect("a JSON list");
-    let rate =
-        |requesters: usize, key: &str| rates[requesters - 1][key].as_f64().expect("a number");
+    // One, two and four outstanding accesses for each number of requesters.
+    let rate_with = |requesters: usize, outstanding: usize, key: &str| {
+        let rate = rates
+            .iter()
+            .find(|rate| rate["requesters"] == requesters && rate["outstanding"] == outstanding);
+        rate.expect("a rate")[key].as_f64().expect("a number")
+    };
+    assert_eq!(rates.len(), 12);
+    let rate = |requesters: usize, key: &str| rate_with(requesters, 1, key);
     for key in ["loads_per_cycle", "stores_per_cycle"] {
         assert!(
             rate(1, key) < rate(2, key) && rate(2, key) <= rate(3, key),
             "{value}"
         );
+        // A second outstanding access of the only requester hides a part of the latency of the first.
+        assert!(rate_with(1, 2, key) > 1.2 * rate(1, key), "{value}");
+        assert!(rate_with(1, 4, key) >= rate_with(1, 2, key), "{value}");
         // One access at a time, each with an eviction.
         assert!(rate(1, key) <= 1.0 / cycles[0] as f64, "{value}");
     }

@@ -3,7 +3,9 @@
 use super::records::{Bits, Bytes, PortAccess, Record, StepRecord};
 use crate::agents::layout::{bits, Agent, Agents};
 use crate::systems::directory::{Directory, Entries};
+use crate::systems::operations::{row_without_atomics, Operation};
 use crate::systems::queues::Queues;
+use crate::systems::sizes::Sizes;
 use cohkit_base::words::counted;
 use cohkit_protocol::controller::{Access, Controller, Event};
 use cohkit_protocol::execute::{Act, Configuration, Machine, Outcome, Receiver, Trigger};
@@ -15,9 +17,11 @@ use std::collections::VecDeque;
 
 mod contexts;
 mod recalls;
+mod replacement;
 mod words;
 
 use contexts::{HomeRow, RemoteRow};
+use replacement::Policy;
 use words::{copy_words, end_words, writes_words};
 
 /// Bits of a line's number in the test bench.
@@ -84,8 +88,8 @@ struct Data {
     copies: Vec<Vec<Option<u64>>>,
     /// Values of each line after each write; the last one is current.
     values: Vec<Vec<u64>>,
-    /// Outstanding access of each cache.
-    accesses: Vec<Option<Outstanding>>,
+    /// Outstanding accesses of each cache, in the order in which its port has taken them.
+    accesses: Vec<Vec<Outstanding>>,
     /// Write that the home has kept for each line.
     deferred: Vec<Option<DeferredWrite>>,
     /// Writes that memory has not performed yet.
@@ -101,6 +105,28 @@ struct Data {
 }
 
 impl Data {
+    /// First outstanding access of a cache to a line. Accesses to one line are performed in order.
+    fn access(&mut self, agent: usize, line: usize) -> Option<&mut Outstanding> {
+        let mut accesses = self.accesses[agent].iter_mut();
+        accesses
+            .find(|access| access.port.line == line && access.port.operation != Operation::Fence)
+    }
+
+    /// Performs the write of a port's access on a copy. The copy must be current, unless all bytes are replaced.
+    fn write_port(
+        &mut self,
+        (line, port): (usize, PortAccess),
+        copy: Option<u64>,
+    ) -> Result<u64, Difference> {
+        if port.operation.is_atomic() && copy != self.values[line].last().copied() {
+            return Err(format!(
+                "an atomic operation is performed on the copy {}",
+                copy_words(copy)
+            ));
+        }
+        self.write(line, copy, port.written(copy.unwrap_or(0)))
+    }
+
     /// Performs a write on a copy, which must be current. Returns the new copy.
     fn write(&mut self, line: usize, copy: Option<u64>, bytes: Bytes) -> Result<u64, Difference> {
         let current = self.values[line].last().copied();
@@ -135,6 +161,8 @@ pub struct Model<'a> {
     flights: Vec<Flight>,
     /// Data of the lines.
     data: Data,
+    /// Replacement policy of each cache.
+    policies: Vec<Policy>,
     /// Rows that were executed: of the caches' table, and of the home's.
     pub covered: [Vec<bool>; 2],
     /// Number of records.
@@ -143,6 +171,14 @@ pub struct Model<'a> {
     pub messages: u64,
     /// Number of reads whose bytes were compared with a write.
     pub reads: u64,
+    /// Number of atomic operations, and of those that have written nothing.
+    pub atomics: [u64; 2],
+    /// Number of fences and of flushes.
+    pub finished: [u64; 2],
+    /// Number of accesses that were answered before an earlier one of their cache.
+    pub overtaking: u64,
+    /// Number of lines that replacement policies have evicted.
+    pub evictions: u64,
     /// Number of recalls that ended.
     pub recalls: u64,
     /// Duration of the longest access, in cycles; known after the last record.
@@ -153,20 +189,15 @@ pub struct Model<'a> {
 
 impl<'a> Model<'a> {
     /// Creates the model in its initial state.
-    pub fn new(agents: &'a Agents<'a>, directory: (Directory, Entries)) -> Model<'a> {
+    pub fn new(agents: &'a Agents<'a>, directory: (Directory, Entries), sizes: Sizes) -> Model<'a> {
         let remote = &agents.protocol.remote;
         let machines = [
             Machine::new(remote, agents.remotes),
             Machine::new(agents.home, agents.remotes),
         ];
         let total = usize::from(agents.total());
-        let initial = |agent: usize| match agent < total {
-            true => {
-                let (kind, _) = agents.remotes.kind(agent as u16);
-                machines[0].initial_in(agents.protocol.kinds[kind.index()].initial)
-            }
-            false => machines[1].initial(),
-        };
+        let initial = |agent: usize| initial(agents, &machines, agent);
+        let policy = Policy::new(sizes.replacement, (sizes.set_width, sizes.ways));
         let memory: Vec<u64> = (0..LINES as u64)
             .map(|line| line * 0x0101_0101_0101_0101)
             .collect();
@@ -182,7 +213,7 @@ impl<'a> Model<'a> {
                 values: memory.iter().map(|value| vec![*value]).collect(),
                 memory,
                 copies: vec![vec![None; LINES]; total],
-                accesses: vec![None; total],
+                accesses: vec![Vec::new(); total],
                 deferred: vec![None; LINES],
                 expected: VecDeque::new(),
                 started_read: None,
@@ -190,6 +221,7 @@ impl<'a> Model<'a> {
                 victim: None,
                 recall: None,
             },
+            policies: vec![policy; total],
             covered: [
                 vec![false; remote.rules.len()],
                 vec![false; agents.home.rules.len()],
@@ -197,6 +229,10 @@ impl<'a> Model<'a> {
             records: 0,
             messages: 0,
             reads: 0,
+            atomics: [0; 2],
+            finished: [0; 2],
+            overtaking: 0,
+            evictions: 0,
             recalls: 0,
             longest_access: 0,
             is_complete: false,
@@ -223,9 +259,27 @@ impl<'a> Model<'a> {
                         format!("{}, line {line}, {words}: {difference}", self.name(agent))
                     })
             }
-            Record::Hit { agent, result } => self.hit(agent, result).map_err(|difference| {
-                format!("{}, access without a row: {difference}", self.name(agent))
+            Record::Hit {
+                agent,
+                line,
+                result,
+                tag,
+            } => self.hit(agent, line, (tag, result)).map_err(|difference| {
+                let name = self.name(agent);
+                format!("{name}, access to line {line} without a row: {difference}")
             }),
+            Record::Use {
+                agent,
+                set,
+                way,
+                evicts,
+            } => self.touch(agent, (set, way), evicts),
+            Record::Finish {
+                agent,
+                line,
+                tag,
+                error,
+            } => self.finish(agent, line, (tag, error)),
             Record::Request { agent, access } => self.request(agent, access),
             Record::Memory {
                 write: true,
@@ -257,6 +311,11 @@ impl<'a> Model<'a> {
         }
     }
 
+    /// State and variables of an agent before the first event of a line.
+    fn initial(&self, agent: usize) -> Configuration {
+        initial(self.agents, &self.machines, agent)
+    }
+
     /// Number of the home.
     fn home(&self) -> usize {
         self.agents.total().into()
@@ -275,24 +334,36 @@ impl<'a> Model<'a> {
     }
 
     /// A processor port takes an access.
-    fn request(&mut self, agent: usize, port: PortAccess) -> Result<(), Difference> {
+    fn request(&mut self, agent: usize, mut port: PortAccess) -> Result<(), Difference> {
+        if port.operation.is_atomic() {
+            (port.write, port.uncached) = (true, false);
+        }
         let outstanding = Outstanding {
             port,
             writes_before: self.data.values[port.line].len() - 1,
             is_performed: false,
         };
-        match self.data.accesses[agent].replace(outstanding) {
-            None => Ok(()),
-            Some(_) => Err(format!(
-                "{} takes an access before the last has ended",
-                self.name(agent)
-            )),
+        let accesses = &mut self.data.accesses[agent];
+        if accesses.iter().any(|other| other.port.tag == port.tag) {
+            return Err(format!(
+                "{} takes a second access with the tag {}",
+                self.name(agent),
+                port.tag
+            ));
         }
+        accesses.push(outstanding);
+        Ok(())
     }
 
-    /// Event of the outstanding access of a cache, by the rows that its table has.
-    fn port_access(&self, agent: usize) -> Result<(Outstanding, Access), Difference> {
-        let outstanding = self.data.accesses[agent].ok_or("no access is outstanding")?;
+    /// First outstanding access of a cache to a line, and its event by the rows that the table has.
+    fn port_access(
+        &mut self,
+        agent: usize,
+        line: usize,
+    ) -> Result<(Outstanding, Access), Difference> {
+        let outstanding = self.data.access(agent, line).copied();
+        let outstanding =
+            outstanding.ok_or_else(|| format!("no access to line {line} is outstanding"))?;
         let port = outstanding.port;
         let events = &self.agent(agent).events;
         let candidates: &[Access] = match (port.write, port.uncached, port.bytes.strobe == u8::MAX)
@@ -308,23 +379,28 @@ impl<'a> Model<'a> {
         Ok((outstanding, access.ok_or("the table has no such access")?))
     }
 
-    /// A cache performs an access in its copy, without a row.
-    fn hit(&mut self, agent: usize, result: u64) -> Result<(), Difference> {
-        let (outstanding, access) = self.port_access(agent)?;
-        let line = outstanding.port.line;
+    /// A cache performs an access to a line in its copy, without a row, and answers with this tag and result.
+    fn hit(
+        &mut self,
+        agent: usize,
+        line: usize,
+        (tag, result): (u8, u64),
+    ) -> Result<(), Difference> {
+        let (outstanding, access) = self.port_access(agent, line)?;
         let state = usize::from(self.configurations[agent][line].state);
         if !hits(&self.agents.protocol.remote, state, access) {
             return Err("the state does not permit it, or has a row for it".to_string());
         }
         let copy = self.data.copies[agent][line];
-        match outstanding.port.write {
-            true => {
-                let written = self.data.write(line, copy, outstanding.port.bytes)?;
-                self.data.copies[agent][line] = Some(written);
-            }
-            false => self.check_result(line, copy, result)?,
+        let port = outstanding.port;
+        if !port.write || port.operation.is_atomic() {
+            self.check_result(line, copy, result)?;
         }
-        self.data.accesses[agent] = None;
+        if port.write {
+            let written = self.data.write_port((line, port), copy)?;
+            self.data.copies[agent][line] = Some(written);
+        }
+        self.end_access(agent, line, port.write, tag)?;
         Ok(())
     }
 
@@ -488,13 +564,10 @@ impl<'a> Model<'a> {
         let plan = self.agent(agent).plans[rule];
         if let Event::Access(access) = event {
             if access != Access::Evict {
-                let (outstanding, requested) = self.port_access(agent)?;
-                let port_line = outstanding.port.line;
-                if (requested, port_line) != (access, line) {
+                let (_, requested) = self.port_access(agent, line)?;
+                if requested != access {
                     let word = requested.name();
-                    return Err(format!(
-                        "the access of the port is `{word}` of line {port_line}"
-                    ));
+                    return Err(format!("the access of the port is `{word}`"));
                 }
             }
         }
@@ -505,6 +578,7 @@ impl<'a> Model<'a> {
             .map(|flight| Some(flight.bytes.data));
         let own = self.data.copies[agent][line];
         let base = carried.unwrap_or(own);
+        let current = self.data.values[line].last().copied();
         let (home, protocol) = (self.home(), self.agents.protocol);
         let mut row = RemoteRow::new(&mut self.data, protocol, (agent, line, home), acts);
         let copy = remote(&self.facts, &plan.effects, own, carried, &mut row)?;
@@ -521,9 +595,16 @@ impl<'a> Model<'a> {
             return Ok(sends);
         }
         let is_read = plan.reads || matches!(done, Some(Some(_)));
-        let access = self.end_access(agent, line, !is_read)?;
+        let access = self.end_access(agent, line, !is_read, record.tag)?;
         if plan.reads {
             self.check_result(line, base, record.result)?;
+        }
+        if access.port.operation.is_atomic() && current != Some(record.result) {
+            return Err(format!(
+                "an atomic operation returns {:x}; the last value is {}",
+                record.result,
+                copy_words(current)
+            ));
         }
         if let Some(Some(value)) = done {
             self.reads += 1;
@@ -539,27 +620,92 @@ impl<'a> Model<'a> {
         Ok(sends)
     }
 
-    /// Ends the outstanding access of a cache, which must be a read or a write of this line.
+    /// Ends the first outstanding access of a cache to a line, which must be a read or a write with this tag.
     fn end_access(
         &mut self,
         agent: usize,
         line: usize,
         write: bool,
+        tag: u8,
     ) -> Result<Outstanding, Difference> {
-        let words = |write: bool, line: usize| {
-            format!("a {} of line {line}", if write { "write" } else { "read" })
+        let words = |write: bool, tag: u8| {
+            let kind = if write { "write" } else { "read" };
+            format!("a {kind} of line {line} with the tag {tag}")
         };
-        match self.data.accesses[agent].take() {
-            Some(access) if (access.port.write, access.port.line) == (write, line) => Ok(access),
-            Some(access) => Err(format!(
+        let is_fence = |access: &&Outstanding| access.port.operation == Operation::Fence;
+        let mut accesses = self.data.accesses[agent].iter();
+        let Some(at) = accesses.position(|access| access.port.line == line && !is_fence(&access))
+        else {
+            let ended = words(write, tag);
+            return Err(format!("{ended} ends, and none is outstanding"));
+        };
+        if self.data.accesses[agent][..at]
+            .iter()
+            .any(|access| is_fence(&access))
+        {
+            return Err(format!("{} ends before a fence", words(write, tag)));
+        }
+        let access = self.data.accesses[agent].remove(at);
+        self.overtaking += u64::from(at > 0);
+        if access.port.operation.is_atomic() {
+            let values = &self.data.values[line];
+            let is_unchanged =
+                values.len() > 1 && values[values.len() - 1] == values[values.len() - 2];
+            self.atomics[0] += 1;
+            self.atomics[1] += u64::from(is_unchanged);
+        }
+        match (access.port.write, access.port.tag) == (write, tag) {
+            true => Ok(access),
+            false => Err(format!(
                 "{} ends, and {} is outstanding",
-                words(write, line),
-                words(access.port.write, access.port.line)
+                words(write, tag),
+                words(access.port.write, access.port.tag)
             )),
-            None => Err(format!(
-                "{} ends, and none is outstanding",
-                words(write, line)
-            )),
+        }
+    }
+
+    /// A fence or a flush of a line ends, or an operation is refused.
+    fn finish(
+        &mut self,
+        agent: usize,
+        line: usize,
+        (tag, error): (u8, bool),
+    ) -> Result<(), Difference> {
+        let name = self.name(agent);
+        let mut accesses = self.data.accesses[agent].iter();
+        let Some(at) = accesses.position(|access| access.port.tag == tag) else {
+            return Err(format!("{name} ends an operation with the tag {tag}"));
+        };
+        let access = self.data.accesses[agent].remove(at);
+        let earlier = &self.data.accesses[agent][..at];
+        let is_earlier = |other: &Outstanding| match access.port.operation {
+            Operation::Fence => true,
+            _ => other.port.line == line || other.port.operation == Operation::Fence,
+        };
+        if earlier.iter().any(is_earlier) {
+            return Err(format!(
+                "{name} ends a {:?} before an earlier access",
+                access.port.operation
+            ));
+        }
+        let is_refused = access.port.operation.is_atomic()
+            && row_without_atomics(self.agents, self.agent(agent)).is_some();
+        if is_refused != error {
+            let refuses = if error { "refuses" } else { "does not refuse" };
+            return Err(format!("{name} {refuses} a {:?}", access.port.operation));
+        }
+        match access.port.operation {
+            _ if error => Ok(()),
+            Operation::Fence => {
+                self.finished[0] += 1;
+                Ok(())
+            }
+            Operation::Flush if self.configurations[agent][line] == self.initial(agent) => {
+                self.finished[1] += 1;
+                Ok(())
+            }
+            Operation::Flush => Err(format!("{name} ends a flush of line {line}, which it has")),
+            operation => Err(format!("{name} ends a {operation:?} without performing it")),
         }
     }
 
@@ -710,7 +856,7 @@ impl<'a> Model<'a> {
                 let memory = self.data.memory[line];
                 self.data.memory[line] = match store {
                     Some(from) => {
-                        if let Some(access) = &mut self.data.accesses[from] {
+                        if let Some(access) = self.data.access(from, line) {
                             access.is_performed = true;
                         }
                         self.data.write(line, Some(memory), bytes)?
@@ -762,7 +908,7 @@ impl<'a> Model<'a> {
                 "at the end, the recall of line {line} is in progress"
             ));
         }
-        if let Some(agent) = self.data.accesses.iter().position(Option::is_some) {
+        if let Some(agent) = self.data.accesses.iter().position(|all| !all.is_empty()) {
             let name = self.name(agent);
             return Err(format!("at the end, an access of {name} is outstanding"));
         }
@@ -780,6 +926,17 @@ impl<'a> Model<'a> {
             }
         }
         Ok(())
+    }
+}
+
+/// State and variables of an agent before the first event of a line.
+fn initial(agents: &Agents, machines: &[Machine; 2], agent: usize) -> Configuration {
+    match agent < usize::from(agents.total()) {
+        true => {
+            let (kind, _) = agents.remotes.kind(agent as u16);
+            machines[0].initial_in(agents.protocol.kinds[kind.index()].initial)
+        }
+        false => machines[1].initial(),
     }
 }
 

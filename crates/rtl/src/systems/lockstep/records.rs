@@ -1,5 +1,6 @@
 //! Records that the test bench prints, one a line.
 
+use crate::systems::operations::Operation;
 use std::fmt;
 
 /// A record. Numbers of agents: caches first, then the home.
@@ -11,8 +12,34 @@ pub enum Record {
     Hit {
         /// The cache.
         agent: usize,
+        /// Line of the access.
+        line: usize,
         /// Data at the processor port.
         result: u64,
+        /// Tag of the answer.
+        tag: u8,
+    },
+    /// A fence or a flush ends, or an operation is refused.
+    Finish {
+        /// The cache.
+        agent: usize,
+        /// Line of the access.
+        line: usize,
+        /// Tag of the answer.
+        tag: u8,
+        /// True if the operation is refused.
+        error: bool,
+    },
+    /// A cache uses a way of a set.
+    Use {
+        /// The cache.
+        agent: usize,
+        /// Number of the set.
+        set: usize,
+        /// Number of the way.
+        way: usize,
+        /// True if its line is evicted as the victim of the set.
+        evicts: bool,
     },
     /// A processor port has taken an access.
     Request {
@@ -92,6 +119,10 @@ impl fmt::Display for Bytes {
 /// An access at a processor port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortAccess {
+    /// Tag, which no other outstanding access of the port has.
+    pub tag: u8,
+    /// Operation.
+    pub operation: Operation,
     /// True for a write.
     pub write: bool,
     /// True if the cache need not keep the line.
@@ -100,6 +131,23 @@ pub struct PortAccess {
     pub line: usize,
     /// Bytes of a write.
     pub bytes: Bytes,
+    /// Expected word of a compare-and-swap.
+    pub compare: u64,
+}
+
+impl PortAccess {
+    /// Returns the bytes that the access writes into this copy of the line.
+    pub fn written(self, copy: u64) -> Bytes {
+        let Bytes { data, strobe } = self.bytes;
+        match self.operation {
+            Operation::Add => Bytes {
+                data: copy.wrapping_add(data),
+                strobe,
+            },
+            Operation::CompareAndSwap if strobe != 0 && copy != self.compare => Bytes::default(),
+            _ => self.bytes,
+        }
+    }
 }
 
 /// A row that an agent has executed.
@@ -131,6 +179,8 @@ pub struct StepRecord {
     pub done: bool,
     /// Data at the processor port.
     pub result: u64,
+    /// Tag of the answer.
+    pub tag: u8,
 }
 
 /// Bits of a packed value, read from the lowest.
@@ -198,18 +248,36 @@ pub fn record(line: &str) -> Option<Record> {
             perform: number(11)? == 1,
             done: number(12)? == 1,
             result: number(13)?,
+            tag: number(14)? as u8,
         }),
         "H" => Record::Hit {
             agent: number(0)? as usize,
-            result: number(1)?,
+            line: number(1)? as usize,
+            result: number(2)?,
+            tag: number(3)? as u8,
+        },
+        "N" => Record::Finish {
+            agent: number(0)? as usize,
+            line: number(1)? as usize,
+            tag: number(2)? as u8,
+            error: number(3)? == 1,
+        },
+        "P" => Record::Use {
+            agent: number(0)? as usize,
+            set: number(1)? as usize,
+            way: number(2)? as usize,
+            evicts: number(3)? == 1,
         },
         "Q" => Record::Request {
             agent: number(0)? as usize,
             access: PortAccess {
-                write: number(1)? == 1,
-                uncached: number(2)? == 1,
-                line: number(3)? as usize,
-                bytes: bytes(4)?,
+                tag: number(1)? as u8,
+                operation: *Operation::ALL.get(number(2)? as usize)?,
+                write: number(3)? == 1,
+                uncached: number(4)? == 1,
+                line: number(5)? as usize,
+                bytes: bytes(6)?,
+                compare: number(8)?,
             },
         },
         "M" => Record::Memory {

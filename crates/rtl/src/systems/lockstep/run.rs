@@ -4,6 +4,7 @@ use super::model::Model;
 use super::records::record;
 use crate::agents::layout::Agents;
 use crate::systems::directory::{Directory, Entries};
+use crate::systems::sizes::Sizes;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -22,6 +23,8 @@ pub struct Run<'a> {
     pub directory: Directory,
     /// Size of a set-associative directory.
     pub entries: Entries,
+    /// Sizes of the caches, which the program has.
+    pub sizes: Sizes,
     /// Number of the fault that is active, in a program with seeded faults; 0 for none.
     pub fault: u32,
 }
@@ -35,6 +38,14 @@ pub struct Report {
     pub records: u64,
     /// Number of reads whose bytes were compared with a write.
     pub reads: u64,
+    /// Number of atomic operations, and of those that have written nothing.
+    pub atomics: [u64; 2],
+    /// Number of fences and of flushes.
+    pub finished: [u64; 2],
+    /// Number of accesses that were answered before an earlier one of their cache.
+    pub overtaking: u64,
+    /// Number of lines that replacement policies have evicted.
+    pub evictions: u64,
     /// Number of recalls that ended, of a set-associative directory.
     pub recalls: u64,
     /// Rows that were executed: of the caches' table, and of the home's.
@@ -80,7 +91,7 @@ pub fn run(
         .spawn()
         .map_err(failed)?;
     let output = child.stdout.take();
-    let mut model = Model::new(agents, (run.directory, run.entries));
+    let mut model = Model::new(agents, (run.directory, run.entries), run.sizes);
     let result = follow(&mut model, output.map(BufReader::new), stop);
     // The program ends by itself after the last record, and has no use after a difference. One that records a waveform
     // completes the file: it ends when it finds the pipe closed.
@@ -93,6 +104,10 @@ pub fn run(
         messages: model.messages,
         records: model.records,
         reads: model.reads,
+        atomics: model.atomics,
+        finished: model.finished,
+        overtaking: model.overtaking,
+        evictions: model.evictions,
         recalls: model.recalls,
         covered: model.covered,
         longest_access: model.longest_access,

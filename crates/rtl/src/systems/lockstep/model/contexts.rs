@@ -1,7 +1,7 @@
 //! Environments of the rows of caches and home, with bytes as data.
 
 use super::{receiver, Data, DeferredWrite, Difference, ExpectedWrite, Flight};
-use crate::systems::lockstep::records::Bytes as Written;
+use crate::systems::lockstep::records::{Bytes as Written, PortAccess};
 use cohkit_protocol::execute::Act;
 use cohkit_protocol::protocol::{Protocol, StateId};
 use cohkit_system::agent::{
@@ -60,13 +60,10 @@ impl<'m> RemoteRow<'m> {
     }
 
     /// Bytes of the outstanding write.
-    fn store(&self) -> Result<Written, Difference> {
-        let access = self.data.accesses[self.agent];
-        let access = access.filter(|a| a.port.write && a.port.line == self.line);
-        Ok(access
-            .ok_or("no write of the line is outstanding")?
-            .port
-            .bytes)
+    fn store(&mut self) -> Result<PortAccess, Difference> {
+        let access = self.data.access(self.agent, self.line);
+        let access = access.filter(|access| access.port.write);
+        Ok(access.ok_or("no write of the line is outstanding")?.port)
     }
 }
 
@@ -91,7 +88,7 @@ impl RowContext for RemoteRow<'_> {
         let bytes = match outgoing.bytes {
             Bytes::None => Written::default(),
             Bytes::Line(copy) => whole(copy.ok_or("the cache sends a line that it does not have")?),
-            Bytes::Write => self.store()?,
+            Bytes::Write => self.store()?.bytes,
         };
         self.sends.push(Flight {
             from: self.agent,
@@ -108,14 +105,14 @@ impl RowContext for RemoteRow<'_> {
 impl RemoteContext for RemoteRow<'_> {
     fn write(&mut self, copy: Option<u64>) -> Result<Option<u64>, Difference> {
         self.done = Some(None);
-        let bytes = self.store()?;
-        self.data.write(self.line, copy, bytes).map(Some)
+        let port = self.store()?;
+        self.data.write_port((self.line, port), copy).map(Some)
     }
 
     fn write_in_place(&mut self, copy: Option<u64>) -> Result<Option<u64>, Difference> {
         self.performed = true;
-        let bytes = self.store()?;
-        self.data.write(self.line, copy, bytes).map(Some)
+        let port = self.store()?;
+        self.data.write_port((self.line, port), copy).map(Some)
     }
 
     fn read(&mut self, copy: &Option<u64>) -> Result<(), Difference> {
@@ -125,7 +122,7 @@ impl RemoteContext for RemoteRow<'_> {
 
     fn complete_sent_write(&mut self, _: Option<&Option<u64>>) -> Result<(), Difference> {
         self.done = Some(None);
-        match self.data.accesses[self.agent] {
+        match self.data.access(self.agent, self.line) {
             Some(access) if access.is_performed => Ok(()),
             _ => Err("a write completes that the home has not performed".to_string()),
         }
@@ -213,7 +210,7 @@ impl<'m> HomeRow<'m> {
     fn perform(&mut self, write: DeferredWrite) -> Result<(), Difference> {
         let memory = self.data.memory[self.line];
         self.data.memory[self.line] = self.data.write(self.line, Some(memory), write.bytes)?;
-        if let Some(access) = &mut self.data.accesses[write.from] {
+        if let Some(access) = self.data.access(write.from, self.line) {
             access.is_performed = true;
         }
         self.add_written(write.bytes);
