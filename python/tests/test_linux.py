@@ -8,9 +8,13 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from linux_guest import GIB, Guest
+
+if TYPE_CHECKING:
+    from conftest import Command
 
 MIB = 1 << 20
 # Random calls of the fuzzer. `tools/soak` makes 1,000,000 of them.
@@ -131,3 +135,11 @@ def test_sparse_has_no_warnings(root: Path, tmp_path: Path) -> None:
     assert faulty != text
     source.write_text(faulty)
     assert "different address spaces" in build(root, tmp_path, "C=2")
+
+
+def test_page_protocol_is_verified(cohkit_command: Command) -> None:
+    """Two machines that map a page are coherent, and so is every number of them."""
+    completed = cohkit_command("check", "--any-number", "linux/pages.coh")
+    assert completed.returncode == 0, completed.stdout
+    for system in ("one_machine", "two_machines", "any_number"):
+        assert f"pages {system}: verified" in completed.stdout
