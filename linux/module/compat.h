@@ -36,6 +36,16 @@ static inline void cohkit_signal(struct eventfd_ctx *event)
 #endif
 }
 
+/* Releases the lock that the fault handler was called with. */
+static inline void cohkit_release_fault_lock(struct vm_fault *vmf)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+	mmap_read_unlock(vmf->vma->vm_mm);
+#else
+	release_fault_lock(vmf);
+#endif
+}
+
 static inline unsigned long
 cohkit_find_area(struct file *file, unsigned long addr, unsigned long length,
 		 unsigned long pgoff, unsigned long flags)

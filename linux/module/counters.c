@@ -34,6 +34,9 @@ COHKIT_COUNTER(pmds);
 COHKIT_COUNTER(puds);
 COHKIT_COUNTER(denied);
 COHKIT_COUNTER(interrupts);
+COHKIT_COUNTER(grants);
+COHKIT_COUNTER(recalls);
+COHKIT_COUNTER(timeouts);
 
 static struct attribute *size_attributes[] = {
 	&dev_attr_memory_size.attr,
@@ -54,6 +57,9 @@ static struct attribute *counter_attributes[] = {
 	&dev_attr_puds.attr,
 	&dev_attr_denied.attr,
 	&dev_attr_interrupts.attr,
+	&dev_attr_grants.attr,
+	&dev_attr_recalls.attr,
+	&dev_attr_timeouts.attr,
 	NULL
 };
 

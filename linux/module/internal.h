@@ -67,6 +67,9 @@ struct cohkit_counters {
 	atomic64_t puds;	/* of 1 GiB */
 	atomic64_t denied;	/* faults and mmap calls without permission */
 	atomic64_t interrupts;
+	atomic64_t grants;	/* pages that the device granted */
+	atomic64_t recalls;	/* pages that it took back or protected */
+	atomic64_t timeouts;	/* faults without a grant in time */
 	atomic_t files;		/* open files */
 	atomic_t mappings;	/* calls of mmap that are still in use */
 };
@@ -87,6 +90,7 @@ struct cohkit_device {
 	phys_addr_t registers;
 	u64 registers_size;	/* 0 if they share their page */
 	struct resource registers_rest;
+	struct cohkit_pages *pages;	/* null if the device grants no pages */
 	unsigned int vectors;
 	struct cohkit_vector vector[COHKIT_MAX_VECTORS];
 	struct cohkit_counters counters;
@@ -129,6 +133,10 @@ unsigned long cohkit_get_unmapped_area(struct file *file, unsigned long addr,
 				       unsigned long pgoff,
 				       unsigned long flags);
 int cohkit_populate(struct file *file, const struct cohkit_populate *populate);
+u64 cohkit_offset(const struct vm_area_struct *vma, unsigned long addr);
+bool cohkit_may_fault(struct vm_area_struct *vma, u64 offset, u64 size);
+void cohkit_open_vma(struct vm_area_struct *vma);
+void cohkit_close_vma(struct vm_area_struct *vma);
 void cohkit_unmap(struct cohkit_device *cohkit, unsigned int window, u64 start,
 		  u64 length);
 void cohkit_unmap_memory(struct cohkit_device *cohkit, u64 start, u64 length);
@@ -149,6 +157,14 @@ int cohkit_interrupts_init(struct cohkit_device *cohkit);
 void cohkit_interrupts_remove(struct cohkit_device *cohkit);
 int cohkit_interrupts_listen(struct cohkit_file *file, u32 vector, int fd);
 void cohkit_interrupts_forget(struct cohkit_file *file, u32 vector);
+
+/* pages.c */
+extern const struct vm_operations_struct cohkit_pages_vm_ops;
+int cohkit_pages_init(struct cohkit_device *cohkit);
+void cohkit_pages_interrupt(struct cohkit_pages *pages);
+void cohkit_pages_remove(struct cohkit_device *cohkit);
+void cohkit_pages_disconnect(struct cohkit_device *cohkit);
+void cohkit_pages_free(struct cohkit_device *cohkit);
 
 /* counters.c */
 extern const struct attribute_group *cohkit_groups[];

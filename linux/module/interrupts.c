@@ -15,9 +15,12 @@ struct cohkit_listener {
 static irqreturn_t handle_interrupt(int irq, void *data)
 {
 	struct cohkit_vector *vector = data;
+	struct cohkit_device *cohkit = vector->cohkit;
 	struct cohkit_listener *listener;
 
-	atomic64_inc(&vector->cohkit->counters.interrupts);
+	if (cohkit->pages && vector == &cohkit->vector[0])
+		cohkit_pages_interrupt(cohkit->pages);
+	atomic64_inc(&cohkit->counters.interrupts);
 	spin_lock(&vector->lock);
 	list_for_each_entry(listener, &vector->listeners, entry)
 		cohkit_signal(listener->event);

@@ -15,6 +15,12 @@ static u64 vma_start_offset(const struct vm_area_struct *vma)
 	return ((u64)vma->vm_pgoff << PAGE_SHIFT) & OFFSET_MASK;
 }
 
+/* Offset in the memory, or in the registers, that an address shows. */
+u64 cohkit_offset(const struct vm_area_struct *vma, unsigned long addr)
+{
+	return vma_start_offset(vma) + (addr - vma->vm_start);
+}
+
 static u32 vma_rights(const struct vm_area_struct *vma)
 {
 	return COHKIT_READ | (vma->vm_flags & VM_WRITE ? COHKIT_WRITE : 0);
@@ -31,6 +37,27 @@ static phys_addr_t window_base(const struct cohkit_device *cohkit,
 {
 	return window == COHKIT_WINDOW_REGISTERS ? cohkit->registers :
 						   cohkit->memory.start;
+}
+
+/*
+ * Returns true if the file of a mapping still has the rights on a range. The
+ * lock of the device is held until the page is mapped.
+ */
+bool cohkit_may_fault(struct vm_area_struct *vma, u64 offset, u64 size)
+{
+	struct cohkit_file *file = vma->vm_file->private_data;
+	struct cohkit_mapping *mapping = vma->vm_private_data;
+	const struct cohkit_ranges *ranges =
+		&file->ranges[window_resource(mapping->window)];
+
+	lockdep_assert_held(&file->cohkit->lock);
+	if (file->cohkit->removed)
+		return false;
+	if (cohkit_ranges_allow(ranges, offset, offset + size,
+				vma_rights(vma)))
+		return true;
+	atomic64_inc(&file->cohkit->counters.denied);
+	return false;
 }
 
 /* Maps the granted pages around an address that share its page table. */
@@ -112,31 +139,24 @@ static vm_fault_t fault_of_size(struct vm_fault *vmf, unsigned long size)
 	struct cohkit_mapping *mapping = vma->vm_private_data;
 	struct cohkit_device *cohkit = file->cohkit;
 	unsigned long addr = ALIGN_DOWN(vmf->address, size);
-	const struct cohkit_ranges *ranges;
 	phys_addr_t phys;
 	vm_fault_t result;
 	u64 offset;
 
 	if (addr < vma->vm_start || vma->vm_end - addr < size)
 		return VM_FAULT_FALLBACK;
-	offset = vma_start_offset(vma) + (addr - vma->vm_start);
+	offset = cohkit_offset(vma, addr);
 	phys = window_base(cohkit, mapping->window) + offset;
 	if (!IS_ALIGNED(phys, size))
 		return VM_FAULT_FALLBACK;
 
-	ranges = &file->ranges[window_resource(mapping->window)];
 	down_read(&cohkit->lock);
-	if (cohkit->removed) {
-		result = VM_FAULT_SIGBUS;
-	} else if (size > PAGE_SIZE && file->split) {
+	if (size > PAGE_SIZE && file->split)
 		result = VM_FAULT_FALLBACK;
-	} else if (!cohkit_ranges_allow(ranges, offset, offset + size,
-					vma_rights(vma))) {
-		atomic64_inc(&cohkit->counters.denied);
-		result = VM_FAULT_SIGBUS;
-	} else {
+	else if (cohkit_may_fault(vma, offset, size))
 		result = insert_entry(vmf, size, offset, phys);
-	}
+	else
+		result = VM_FAULT_SIGBUS;
 	up_read(&cohkit->lock);
 	return result;
 }
@@ -183,7 +203,7 @@ static int protect(struct vm_area_struct *vma, unsigned long start,
 }
 
 /* A VMA is copied by fork, by mremap before entries move, or by a split. */
-static void open_vma(struct vm_area_struct *vma)
+void cohkit_open_vma(struct vm_area_struct *vma)
 {
 	struct cohkit_mapping *mapping = vma->vm_private_data;
 	u64 length = vma->vm_end - vma->vm_start;
@@ -207,7 +227,7 @@ static void release_mapping(struct kref *references)
 	kfree(mapping);
 }
 
-static void close_vma(struct vm_area_struct *vma)
+void cohkit_close_vma(struct vm_area_struct *vma)
 {
 	struct cohkit_mapping *mapping = vma->vm_private_data;
 
@@ -216,8 +236,8 @@ static void close_vma(struct vm_area_struct *vma)
 
 /* There is no access(): debuggers and other processes cannot read pages. */
 static const struct vm_operations_struct vm_ops = {
-	.open = open_vma,
-	.close = close_vma,
+	.open = cohkit_open_vma,
+	.close = cohkit_close_vma,
 	.fault = fault,
 	.huge_fault = huge_fault,
 	.may_split = may_split,
@@ -236,6 +256,10 @@ static int check_mmap(struct cohkit_file *file, struct vm_area_struct *vma,
 	u64 size;
 
 	if (window > COHKIT_WINDOW_REGISTERS)
+		return -EINVAL;
+	/* Pages that the device may recall are cacheable, and mapped singly. */
+	if (cohkit->pages && window_resource(window) == COHKIT_MEMORY &&
+	    window != COHKIT_WINDOW_CACHED)
 		return -EINVAL;
 	size = window == COHKIT_WINDOW_REGISTERS ?
 		PAGE_ALIGN(cohkit->registers_size) : cohkit->memory.size;
@@ -295,7 +319,10 @@ int cohkit_mmap(struct file *filp, struct vm_area_struct *vma)
 		vma->vm_page_prot = pgprot_noncached(vma->vm_page_prot);
 	atomic_inc(&cohkit->counters.mappings);
 	vma->vm_private_data = mapping;
-	vma->vm_ops = &vm_ops;
+	if (cohkit->pages && window == COHKIT_WINDOW_CACHED)
+		vma->vm_ops = &cohkit_pages_vm_ops;
+	else
+		vma->vm_ops = &vm_ops;
 	return 0;
 }
 
@@ -326,7 +353,7 @@ unsigned long cohkit_get_unmapped_area(struct file *filp, unsigned long addr,
  * @populate: the range, in pages
  *
  * The handler maps all pages that share a page table, so that one fault for
- * each 2 MiB is enough.
+ * each 2 MiB is enough, except where the device grants single pages.
  *
  * Return: 0, -EINVAL for other addresses, -EFAULT without permission, -EINTR.
  */
@@ -345,15 +372,15 @@ int cohkit_populate(struct file *filp, const struct cohkit_populate *populate)
 		struct vm_area_struct *vma = find_vma(mm, addr);
 		bool unlocked = false;
 		unsigned int flags;
-		u64 next;
+		u64 step, next;
 
-		if (!vma || vma->vm_start > addr || vma->vm_file != filp ||
-		    vma->vm_ops != &vm_ops) {
+		if (!vma || vma->vm_start > addr || vma->vm_file != filp) {
 			err = -EINVAL;
 			break;
 		}
+		step = vma->vm_ops == &vm_ops ? PMD_SIZE : PAGE_SIZE;
 		flags = vma->vm_flags & VM_WRITE ? FAULT_FLAG_WRITE : 0;
-		next = min_t(u64, ALIGN(addr + 1, PMD_SIZE), vma->vm_end);
+		next = min_t(u64, ALIGN(addr + 1, step), vma->vm_end);
 		err = fixup_user_fault(mm, addr, flags, &unlocked);
 		if (!err && fatal_signal_pending(current))
 			err = -EINTR;

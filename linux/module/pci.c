@@ -74,6 +74,7 @@ static void release_device(struct device *dev)
 		iput(cohkit->inode);
 		simple_release_fs(&cohkit_mount, &cohkit_mount_count);
 	}
+	cohkit_pages_free(cohkit);
 	cohkit_blocks_free(&cohkit->memory);
 	ida_free(&cohkit_minors, MINOR(dev->devt) - MINOR(cohkit_first));
 	kfree(cohkit);
@@ -178,9 +179,12 @@ static int cohkit_probe(struct pci_dev *pci, const struct pci_device_id *id)
 		goto release;
 	init_registers(cohkit);
 	pci_set_master(pci);
-	err = cohkit_interrupts_init(cohkit);
+	err = cohkit_pages_init(cohkit);
 	if (err)
 		goto registers;
+	err = cohkit_interrupts_init(cohkit);
+	if (err)
+		goto pages;
 	pci_set_drvdata(pci, cohkit);
 	cdev_init(&cohkit->cdev, &cohkit_fops);
 	cohkit->cdev.owner = THIS_MODULE;
@@ -191,6 +195,8 @@ static int cohkit_probe(struct pci_dev *pci, const struct pci_device_id *id)
 
 interrupts:
 	cohkit_interrupts_remove(cohkit);
+pages:
+	cohkit_pages_disconnect(cohkit);
 registers:
 	pci_clear_master(pci);
 	remove_registers(cohkit);
@@ -214,7 +220,9 @@ static void cohkit_remove(struct pci_dev *pci)
 	up_write(&cohkit->lock);
 	/* From here on, no page is mapped: each fault sees the flag. */
 	unmap_mapping_range(cohkit->inode->i_mapping, 0, 0, 1);
+	cohkit_pages_remove(cohkit);
 	cohkit_interrupts_remove(cohkit);
+	cohkit_pages_disconnect(cohkit);
 	cohkit_blocks_remove(&cohkit->memory);
 	pci_clear_master(pci);
 	remove_registers(cohkit);

@@ -15,17 +15,17 @@
 #include "test.h"
 
 /* Longest time of a test, in seconds. */
-#define TEST_TIMEOUT	60
+#define TEST_TIMEOUT	300
 
 static const struct test *const suites[] = {
-	rights_tests, mapping_tests, process_tests, device_tests,
+	rights_tests, mapping_tests, process_tests, pages_tests, device_tests,
 };
 
-struct cohkit open_granted(void)
+struct cohkit open_granted_of(const char *path)
 {
 	struct cohkit device;
 
-	CHECK(cohkit_open(&device, DEVICE) == 0);
+	CHECK(cohkit_open(&device, path) == 0);
 	CHECK(cohkit_grant(device.fd, COHKIT_MEMORY, 0,
 			   device.info.memory_size, ALL) == 0);
 	CHECK(cohkit_grant(device.fd, COHKIT_REGISTERS, 0, 4096, ALL) == 0);
@@ -34,18 +34,29 @@ struct cohkit open_granted(void)
 	return device;
 }
 
-long long sysfs_value(const char *name)
+struct cohkit open_granted(void)
+{
+	return open_granted_of(DEVICE);
+}
+
+long long sysfs_value_of(int number, const char *name)
 {
 	char path[128];
 	long long value;
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/sys/class/cohkit/cohkit0/%s", name);
+	snprintf(path, sizeof(path), "/sys/class/cohkit/cohkit%d/%s",
+		 number, name);
 	file = fopen(path, "r");
 	CHECK(file);
 	CHECK(fscanf(file, "%lld", &value) == 1);
 	fclose(file);
 	return value;
+}
+
+long long sysfs_value(const char *name)
+{
+	return sysfs_value_of(0, name);
 }
 
 void become_user(void)

@@ -134,7 +134,7 @@ static void *access_memory(void *argument)
 /* Threads fault while entries are protected, unmapped by others and split. */
 static void threads_fault_during_changes(void)
 {
-	enum { THREADS = 3, CHANGES = 300 };
+	enum { THREADS = 3, CHANGES = 45 };
 	struct race race = { .device = open_granted() };
 	struct cohkit other = open_granted();
 	pthread_t thread[THREADS];

@@ -182,7 +182,7 @@ static void revoked_stores_end(void)
 /* Compares the ranges of the module with one bit for each page and right. */
 static void ranges_match_a_bitmap(void)
 {
-	enum { PAGES = 24, STEPS = 600 };
+	enum { PAGES = 24, STEPS = 200 };
 	unsigned int rights[PAGES] = { 0 };
 	struct cohkit device;
 	unsigned int seed = 1;

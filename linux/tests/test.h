@@ -11,6 +11,11 @@
 #include "cohkit.h"
 
 #define DEVICE		"/dev/cohkit0"
+/* Device that grants pages. */
+#define PAGED_DEVICE	"/dev/cohkit1"
+/* As in linux/init. */
+#define GRANT_TIMEOUT_MS	3000
+#define MODULE_PARAMETERS	"grant_timeout_ms=3000"
 #define USER		1000
 #define MIB		(1ull << 20)
 #define GIB		(1ull << 30)
@@ -45,9 +50,11 @@ struct test {
 
 /* Opens the device with all rights on all resources. */
 struct cohkit open_granted(void);
+struct cohkit open_granted_of(const char *path);
 
-/* Value of a file in /sys/class/cohkit/cohkit0. */
+/* Value of a file in /sys/class/cohkit/cohkitN; of cohkit0 without N. */
 long long sysfs_value(const char *name);
+long long sysfs_value_of(int number, const char *name);
 
 /* Gives up all privileges. */
 void become_user(void);
@@ -66,6 +73,7 @@ extern const struct test rights_tests[];
 extern const struct test mapping_tests[];
 extern const struct test process_tests[];
 extern const struct test device_tests[];
+extern const struct test pages_tests[];
 
 /* Random calls of ioctl, mmap and others by a user without privileges. */
 int fuzz(unsigned long seed, unsigned long calls);

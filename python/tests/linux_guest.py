@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
 GIB = 1 << 30
@@ -31,21 +32,24 @@ HOST, GUEST = 0, 1
 # Page of the shared memory for requests of the tests. `HOST_PAGE` in linux/tests/test.h is the same offset.
 HOST_PAGE = 64 << 20
 REQUEST = HOST_PAGE + 64
+# Longest time between two looks at the memory, in seconds.
+POLL = 0.005
 # Longest time that a guest may take, in seconds: far more than it needs on a busy machine.
 TIMEOUT = 900
 
 
 class Device:
-    """Server of ivshmem: shared memory, and an eventfd for each peer and vector."""
+    """Server of ivshmem: shared memory, and an eventfd for each peer and vector. It answers each doorbell."""
 
-    def __init__(self, folder: Path) -> None:
-        """Listen at `folder`/device for one guest."""
+    def __init__(self, folder: Path, name: str) -> None:
+        """Listen at `folder`/`name` for one guest."""
+        self.path = folder / name
         self.memory_fd = os.memfd_create("cohkit")
         os.truncate(self.memory_fd, GIB)
         self.memory = mmap.mmap(self.memory_fd, GIB)
         self.events = {peer: [os.eventfd(0, os.EFD_NONBLOCK) for _ in range(VECTORS)] for peer in (HOST, GUEST)}
         self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(str(folder / "device"))
+        self.listener.bind(str(self.path))
         self.listener.listen(1)
         self.guest: socket.socket | None = None
 
@@ -63,6 +67,13 @@ class Device:
     def interrupt(self, vector: int) -> None:
         """Interrupt the guest."""
         os.eventfd_write(self.events[GUEST][vector], 1)
+
+    def receive(self) -> None:
+        """Handle the doorbell of the guest."""
+        self.interrupt(0)
+
+    def poll(self) -> None:
+        """Do what the device does by itself."""
 
     def words(self, offset: int, count: int) -> tuple[int, ...]:
         """Return words of 64 bit of the memory."""
@@ -85,7 +96,9 @@ class Guest:
     root: Path
     folder: Path
     command: str
-    device: Device = field(init=False)
+    # Creates a second device in a folder, if there is one.
+    second: Callable[[Path], Device] | None = None
+    devices: list[Device] = field(init=False)
     emulator: subprocess.Popen[bytes] = field(init=False)
     # First entries of the guest's page tables from each address on that `host_sees_huge_entries` has sent.
     addresses: list[int] = field(default_factory=list)
@@ -94,9 +107,11 @@ class Guest:
 
     def __enter__(self) -> Self:
         """Start the emulator and the device."""
-        self.device = Device(self.folder)
+        self.devices = [Device(self.folder, "device")]
+        if self.second:
+            self.devices.append(self.second(self.folder))
         # Words of 32 bit that the guest's test `memory_is_shared_with_the_host` expects.
-        struct.pack_into("<I", self.device.memory, HOST_PAGE, 0xC0DE0001)
+        struct.pack_into("<I", self.devices[0].memory, HOST_PAGE, 0xC0DE0001)
         packages, built = self.root / ".venv/linux", self.root / "target/linux"
         arguments = [
             *("-machine", "q35,accel=tcg", "-cpu", "max", "-smp", "2", "-m", "256M"),
@@ -105,11 +120,14 @@ class Guest:
             *("-append", f'console=ttyS0 panic=-1 oops=panic run="{self.command}"'),
             *("-serial", f"file:{self.folder}/console", "-serial", f"file:{self.folder}/results"),
             *("-qmp", f"unix:{self.folder}/monitor,server=on,wait=off"),
-            *("-chardev", f"socket,id=device,path={self.folder}/device"),
-            *("-device", f"ivshmem-doorbell,chardev=device,vectors={VECTORS}"),
         ]
+        for device in self.devices:
+            name = device.path.name
+            arguments += ["-chardev", f"socket,id={name},path={device.path}"]
+            arguments += ["-device", f"ivshmem-doorbell,chardev={name},vectors={VECTORS}"]
         self.emulator = subprocess.Popen(["qemu-system-x86_64", *arguments])
-        self.device.welcome()
+        for device in self.devices:
+            device.welcome()
         self.server = threading.Thread(target=self.serve)
         self.server.start()
         return self
@@ -121,17 +139,21 @@ class Guest:
         self.emulator.kill()
         self.emulator.wait()
         self.server.join()
-        self.device.close()
+        for device in self.devices:
+            device.close()
 
     def serve(self) -> None:
         """Answer the guest's tests until the emulator ends."""
         try:
             with selectors.DefaultSelector() as selector:
-                selector.register(self.device.events[HOST][0], selectors.EVENT_READ)
+                for device in self.devices:
+                    selector.register(device.events[HOST][0], selectors.EVENT_READ, device)
                 while self.emulator.poll() is None:
-                    if selector.select(timeout=0.02):
-                        os.eventfd_read(self.device.events[HOST][0])
-                        self.device.interrupt(0)
+                    for key, _ in selector.select(timeout=POLL):
+                        os.eventfd_read(key.fd)
+                        key.data.receive()
+                    for device in self.devices:
+                        device.poll()
                     self.answer_memory()
         except BaseException as error:  # noqa: BLE001 -- raised again in the test
             self.error = error
@@ -139,10 +161,10 @@ class Guest:
 
     def answer_memory(self) -> None:
         """Answer requests that the guest has stored in the shared memory."""
-        memory = self.device.memory
+        memory = self.devices[0].memory
         if struct.unpack_from("<I", memory, HOST_PAGE + 4) == (0xC0DE0002,):
             struct.pack_into("<I", memory, HOST_PAGE + 8, 0xC0DE0003)
-        request, *addresses = self.device.words(REQUEST, 4)
+        request, *addresses = self.devices[0].words(REQUEST, 4)
         if request == 1:
             tables = self.read_page_tables()
             self.page_tables = {
