@@ -46,6 +46,14 @@ static inline void cohkit_release_fault_lock(struct vm_fault *vmf)
 #endif
 }
 
+/* Excludes page faults of a VMA until mmap_lock, held for writing, is released. */
+static inline void cohkit_exclude_faults(struct vm_area_struct *vma)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
+	vma_start_write(vma);
+#endif
+}
+
 static inline unsigned long
 cohkit_find_area(struct file *file, unsigned long addr, unsigned long length,
 		 unsigned long pgoff, unsigned long flags)

@@ -184,8 +184,10 @@ static void zap_puds(struct vm_area_struct *vma, unsigned long start,
 {
 	start = max(ALIGN_DOWN(start, PUD_SIZE), vma->vm_start);
 	end = min(ALIGN(end, PUD_SIZE), vma->vm_end);
-	if (end - start >= PUD_SIZE)
+	if (end - start >= PUD_SIZE) {
+		cohkit_exclude_faults(vma);
 		zap_vma_ptes(vma, start, end - start);
+	}
 }
 
 static int may_split(struct vm_area_struct *vma, unsigned long addr)
