@@ -27,9 +27,23 @@ const MOUNTS: Tool = Tool {
     enables: "",
 };
 
+/// Emulator of the guest that loads the kernel module. Only tests in Python need it, which also look for its kernel.
+const LINUX: Tool = Tool {
+    name: "linux",
+    description: "QEMU for x86-64",
+    programs: &[Program {
+        names: &["qemu-system-x86_64"],
+        arguments: &["--version"],
+        oldest: (0, 0),
+    }],
+    modules: &[],
+    installed_by: "the Debian package `qemu-system-x86`",
+    enables: "",
+};
+
 /// All tools that tests may need.
 fn all_tools() -> impl Iterator<Item = &'static Tool> {
-    TOOLS.iter().chain([&MOUNTS])
+    TOOLS.iter().chain([&MOUNTS, &LINUX])
 }
 
 /// Returns the tool of this name; panics for an unknown one.

@@ -29,6 +29,7 @@ fn missing_tool_fails_a_test_unless_waived() {
         "yosys",
         "z3",
         "mounts",
+        "linux",
     ];
     for name in tools {
         let message = require::is_available(name, missing_folder, "").expect_err(name);
