@@ -401,15 +401,16 @@ int cohkit_populate(struct file *filp, const struct cohkit_populate *populate)
  * @length: bytes, not 0
  *
  * The range grows to whole entries of 1 GiB: a part of one cannot be unmapped
- * without mmap_lock.
+ * without mmap_lock. A device that grants pages has no such entries.
  */
 void cohkit_unmap(struct cohkit_device *cohkit, unsigned int window, u64 start,
 		  u64 length)
 {
 	phys_addr_t base = window_base(cohkit, window);
-	u64 end = ALIGN(base + start + length, PUD_SIZE) - base;
+	u64 entry = cohkit->pages ? PAGE_SIZE : PUD_SIZE;
+	u64 end = ALIGN(base + start + length, entry) - base;
 
-	start -= min_t(u64, start, (base + start) & (PUD_SIZE - 1));
+	start -= min_t(u64, start, (base + start) & (entry - 1));
 	unmap_mapping_range(cohkit->inode->i_mapping,
 			    COHKIT_OFFSET(window) + start, end - start, 1);
 }

@@ -113,6 +113,29 @@ static void calls_over_two_pages_return_results(void)
 	}
 }
 
+/* A call recalls the page of the arguments, and nothing else. */
+static void recall_unmaps_one_page(void)
+{
+	struct cohkit device = open_granted_of(PAGED_DEVICE);
+	volatile uint64_t *words = map_pages(&device, CALL_PAGE, 2, READ_WRITE);
+	volatile uint64_t *others = map_pages(&device, PLAIN_PAGE + 200, 2,
+					      READ_WRITE);
+	int call;
+
+	for (call = 0; call < 2; call++) {
+		long long recalls = sysfs_value_of(1, "counters/recalls");
+		long faults;
+
+		words[call * WORDS] = 1;
+		others[0] = others[WORDS] = call;
+		__atomic_fetch_or(&words[!call * WORDS], 0, __ATOMIC_SEQ_CST);
+		CHECK(sysfs_value_of(1, "counters/recalls") == recalls + 1);
+		faults = fault_count();
+		CHECK(others[0] + others[WORDS] == 2ull * call);
+		CHECK(fault_count() == faults);
+	}
+}
+
 static void count_in_pages(void *argument)
 {
 	enum { ROUNDS = 80 };
@@ -249,6 +272,7 @@ const struct test pages_tests[] = {
 	{ "population_asks_for_every_page", population_asks_for_every_page },
 	{ "calls_over_two_pages_return_results",
 	  calls_over_two_pages_return_results },
+	{ "recall_unmaps_one_page", recall_unmaps_one_page },
 	{ "recalled_pages_lose_no_store", recalled_pages_lose_no_store },
 	{ "waiting_process_can_be_killed", waiting_process_can_be_killed },
 	{ "withheld_page_ends_in_a_timeout", withheld_page_ends_in_a_timeout },
