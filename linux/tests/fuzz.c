@@ -28,8 +28,8 @@ struct grant {
 	uint32_t rights;
 };
 
-/* File 0 has no grant. */
-static const struct grant grants[] = {
+/* File 0 has no grant. Those of memory are moved to the base of a device. */
+static struct grant grants[] = {
 	{ 1, COHKIT_MEMORY, 4 * MIB, 5 * MIB, ALL },
 	{ 1, COHKIT_MEMORY, 16 * MIB, 4096, COHKIT_READ },
 	{ 1, COHKIT_INTERRUPTS, 1, 1, COHKIT_READ },
@@ -46,6 +46,10 @@ struct mapping {
 	int protection;
 };
 
+/* Of a device that grants pages, the first ones have meanings of their own. */
+#define PAGED_BASE	(512 * MIB)
+
+static uint64_t base;
 static struct cohkit files[FILES];
 static struct mapping mappings[MAPPINGS];
 static uint64_t random_state;
@@ -63,21 +67,22 @@ static uint64_t random_below(uint64_t limit)
 /* Values near the borders of grants, pages, blocks and windows. */
 static uint64_t random_offset(void)
 {
-	static const uint64_t bases[] = {
+	static const uint64_t borders[] = {
 		0, 4 * MIB, 9 * MIB, 16 * MIB, 32 * MIB, GIB, 1ull << 40,
 		-4096ull,
 	};
-	uint64_t base = bases[random_below(sizeof(bases) / sizeof(*bases))];
+	uint64_t border = base +
+		borders[random_below(sizeof(borders) / sizeof(*borders))];
 
 	switch (random_below(4)) {
 	case 0:
-		return base;
+		return border;
 	case 1:
-		return base + 4096 * random_below(1024);
+		return border + 4096 * random_below(1024);
 	case 2:
-		return base - 4096 * random_below(16);
+		return border - 4096 * random_below(16);
 	default:
-		return base + random_below(8192);
+		return border + random_below(8192);
 	}
 }
 
@@ -348,7 +353,7 @@ static void call_fork(struct mapping *mapping)
 	run_child(exit_at_once, &(struct mapping) { 0 });
 }
 
-int fuzz(unsigned long seed, unsigned long calls)
+int fuzz(unsigned long seed, unsigned long calls, const char *path)
 {
 	static void (*const operations[])(struct mapping *mapping) = {
 		call_mmap, call_mmap, call_mmap, call_munmap, call_mprotect,
@@ -360,17 +365,22 @@ int fuzz(unsigned long seed, unsigned long calls)
 
 	random_state = seed * 0x9e3779b97f4a7c15ull + 1;
 	for (i = 0; i < FILES; i++)
-		CHECK(cohkit_open(&files[i], DEVICE) == 0);
-	for (i = 0; i < sizeof(grants) / sizeof(*grants); i++)
+		CHECK(cohkit_open(&files[i], path) == 0);
+	if (!strcmp(path, PAGED_DEVICE))
+		base = PAGED_BASE;
+	for (i = 0; i < sizeof(grants) / sizeof(*grants); i++) {
+		if (grants[i].resource == COHKIT_MEMORY)
+			grants[i].start += base;
 		CHECK(cohkit_grant(files[grants[i].file].fd, grants[i].resource,
 				   grants[i].start, grants[i].length,
 				   grants[i].rights) == 0);
+	}
 	become_user();
 	for (call = 0; call < calls; call++)
 		operations[random_below(sizeof(operations) /
 					sizeof(*operations))]
 			(&mappings[random_below(MAPPINGS)]);
-	printf("ok fuzz (seed %lu, %lu calls)\n", seed, calls);
+	printf("ok fuzz (%s, seed %lu, %lu calls)\n", path, seed, calls);
 	printf("%lu mappings, %lu accesses\n", mapped, accessed);
 	return 0;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 /*
  * Runs the tests in the guest: `guest-tests list` prints their names,
- * `guest-tests run` their results, `guest-tests fuzz SEED CALLS` makes random
- * calls.
+ * `guest-tests run` their results, `guest-tests fuzz SEED CALLS DEVICE` makes
+ * random calls.
  */
 #include <fcntl.h>
 #include <grp.h>
@@ -171,9 +171,10 @@ int main(int argc, char **argv)
 	}
 	if (argc == 2 && !strcmp(argv[1], "run"))
 		return run_all();
-	if (argc == 4 && !strcmp(argv[1], "fuzz"))
+	if (argc == 5 && !strcmp(argv[1], "fuzz"))
 		return fuzz(strtoul(argv[2], NULL, 0),
-			    strtoul(argv[3], NULL, 0));
-	fprintf(stderr, "usage: guest-tests list | run | fuzz SEED CALLS\n");
+			    strtoul(argv[3], NULL, 0), argv[4]);
+	fprintf(stderr,
+		"usage: guest-tests list | run | fuzz SEED CALLS DEVICE\n");
 	return 2;
 }

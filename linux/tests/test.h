@@ -76,6 +76,6 @@ extern const struct test device_tests[];
 extern const struct test pages_tests[];
 
 /* Random calls of ioctl, mmap and others by a user without privileges. */
-int fuzz(unsigned long seed, unsigned long calls);
+int fuzz(unsigned long seed, unsigned long calls, const char *path);
 
 #endif /* COHKIT_TEST_H */
