@@ -14,8 +14,8 @@
 /* Device that grants pages. */
 #define PAGED_DEVICE	"/dev/cohkit1"
 /* As in linux/init. */
-#define GRANT_TIMEOUT_MS	3000
-#define MODULE_PARAMETERS	"grant_timeout_ms=3000"
+#define GRANT_TIMEOUT_MS	5000
+#define MODULE_PARAMETERS	"grant_timeout_ms=5000"
 #define USER		1000
 #define MIB		(1ull << 20)
 #define GIB		(1ull << 30)

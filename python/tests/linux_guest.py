@@ -117,7 +117,7 @@ class Guest:
             *("-machine", "q35,accel=tcg", "-cpu", "max", "-smp", "2", "-m", "256M"),
             *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
             *("-kernel", str(packages / "kernel"), "-initrd", str(built / "initramfs.cpio")),
-            *("-append", f'console=ttyS0 panic=-1 oops=panic run="{self.command}"'),
+            *("-append", f'console=ttyS0 panic=-1 oops=panic no_timer_check run="{self.command}"'),
             *("-serial", f"file:{self.folder}/console", "-serial", f"file:{self.folder}/results"),
             *("-qmp", f"unix:{self.folder}/monitor,server=on,wait=off"),
         ]
