@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-rust test-command test-python bench soak site wheel lint clean
+.PHONY: help setup demo test test-rust test-command test-python linux-test bench soak site wheel lint clean
 
 # Python's files are used in place; the sources of the compiled module are the prerequisites of a build.
 SOURCES := Cargo.toml Cargo.lock pyproject.toml tools/requirements.txt tools/build_backend.py \
@@ -10,7 +10,7 @@ SOURCES := Cargo.toml Cargo.lock pyproject.toml tools/requirements.txt tools/bui
 	-o -path 'nearmemory/*' -type f)
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name text; do printf '  make %-6s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
 
 setup: .venv/installed ## make .venv with the cohkit command and the Python package in it
 
@@ -19,7 +19,7 @@ setup: .venv/installed ## make .venv with the cohkit command and the Python pack
 	@rm -f .venv/tests; touch $@
 
 # Tests use a build with all checks, in the same .venv: the next `make setup` brings the fast build back.
-.venv/tests: tools/setup tools/setup_tests tools/requirements-tests.txt editors/vscode/package-lock.json $(SOURCES)
+.venv/tests: tools/setup tools/setup_tests tools/setup_linux tools/requirements-tests.txt editors/vscode/package-lock.json $(SOURCES)
 	@tools/setup_tests
 	@rm -f .venv/installed; touch $@
 
@@ -46,6 +46,9 @@ test-command:
 
 test-python:
 	@mkdir -p target; code=0; .venv/bin/pytest --durations=20 >target/pytest.log 2>&1 || code=$$?; cat target/pytest.log; exit $$code
+
+linux-test: .venv/tests ## boot a guest with the kernel module in QEMU and run its tests there
+	.venv/bin/pytest python/tests/test_linux.py
 
 bench: .venv/tests ## measure speed
 	@$(MAKE) --no-print-directory setup

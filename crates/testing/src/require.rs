@@ -6,7 +6,7 @@ use std::path::Path;
 
 use cohkit_rtl::tools::{Program, Tool, TOOLS};
 
-/// Mount namespaces. Only tests need this tool and the next one.
+/// Mount namespaces. Only tests need this tool and the next two.
 const MOUNTS: Tool = Tool {
     name: "mounts",
     description: "a machine that gives its users mount namespaces",
@@ -48,9 +48,23 @@ const CMAKE: Tool = Tool {
     enables: "",
 };
 
+/// Emulator of the guest that loads the kernel module. Only tests in Python need it, which also look for its kernel.
+const LINUX: Tool = Tool {
+    name: "linux",
+    description: "QEMU for x86-64",
+    programs: &[Program {
+        names: &["qemu-system-x86_64"],
+        arguments: &["--version"],
+        oldest: (0, 0),
+    }],
+    modules: &[],
+    installed_by: "the Debian package `qemu-system-x86`",
+    enables: "",
+};
+
 /// All tools that tests may need.
 fn all_tools() -> impl Iterator<Item = &'static Tool> {
-    TOOLS.iter().chain([&MOUNTS, &CMAKE])
+    TOOLS.iter().chain([&MOUNTS, &CMAKE, &LINUX])
 }
 
 /// Returns the tool of this name; panics for an unknown one.

@@ -30,6 +30,7 @@ fn missing_tool_fails_a_test_unless_waived() {
         "z3",
         "mounts",
         "cmake",
+        "linux",
     ];
     for name in tools {
         let message = require::is_available(name, missing_folder, "").expect_err(name);
