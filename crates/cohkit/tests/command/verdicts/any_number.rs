@@ -30,6 +30,24 @@ fn verified_protocol_has_a_second_verdict() {
     assert_eq!((code, line.as_str()), (Some(0), ""));
 }
 
+/// A home written as a policy that acknowledges releases.
+#[test]
+fn policy_with_acknowledged_victims_is_verified_for_every_number() {
+    let file = format!(
+        "{}/../protocol/tests/protocol/policies/tilelink.coh",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let output = run(&["check", &file, "--remotes", "2", "--any-number"]);
+    assert_eq!(output.status.code(), Some(0));
+    let printed = text(&output.stdout);
+    for expected in [
+        "tilelink_policy remotes_2_lines_1: verified: 972 states up to symmetry, ",
+        "tilelink_policy any_number: verified for every number of remotes: one line, 6911 views, ",
+    ] {
+        assert!(printed.contains(expected), "{printed}");
+    }
+}
+
 #[test]
 fn undecided_verdict_names_its_obstacle_and_has_the_exit_code_3() {
     let file = shipped_protocol("msi.coh").display().to_string();

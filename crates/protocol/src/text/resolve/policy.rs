@@ -256,27 +256,7 @@ impl<'a> Resolver<'a, '_> {
                 message: name,
                 goals: statements,
             } => {
-                let message = self.message_named(*name);
-                let is_victim = |message| self.class(message) == Some(Class::Victim);
-                if let Some(victim) = message.filter(|&message| is_victim(message)) {
-                    let answered = self.resolve_victim(*name, victim, statements, span);
-                    if self.record_served(*name, victim, &mut progress.served) {
-                        policy.victims.extend(answered);
-                    }
-                    return;
-                }
-                let request = self.resolve_request(
-                    *name,
-                    message,
-                    statements,
-                    span,
-                    permissions,
-                    &mut progress.goals,
-                );
-                let served = &mut progress.served;
-                if message.is_none_or(|message| self.record_served(*name, message, served)) {
-                    policy.requests.extend(request);
-                }
+                self.resolve_on(*name, statements, span, progress, policy);
             }
             PolicyItem::Reach {
                 permission,
@@ -343,6 +323,33 @@ impl<'a> Resolver<'a, '_> {
                 let expectation = self.resolve_expectation(*answer, *permission, span, permissions);
                 policy.expectations.extend(expectation);
             }
+        }
+    }
+
+    /// Resolves `on MESSAGE(r) { ... }`: a victim that is answered, or a request with its goals.
+    fn resolve_on(
+        &mut self,
+        name: Name<'a>,
+        statements: &Block<(Goal<'a>, Span)>,
+        span: Span,
+        progress: &mut PolicyProgress<'_, 'a>,
+        policy: &mut Policy,
+    ) {
+        let message = self.message_named(name);
+        let is_victim = |message| self.class(message) == Some(Class::Victim);
+        if let Some(victim) = message.filter(|&message| is_victim(message)) {
+            let answered = self.resolve_victim(name, victim, statements, span);
+            if self.record_served(name, victim, &mut progress.served) {
+                policy.victims.extend(answered);
+            }
+            return;
+        }
+        let permissions = (progress.states, progress.names);
+        let goals = &mut progress.goals;
+        let request = self.resolve_request(name, message, statements, span, permissions, goals);
+        let served = &mut progress.served;
+        if message.is_none_or(|message| self.record_served(name, message, served)) {
+            policy.requests.extend(request);
         }
     }
 

@@ -273,7 +273,7 @@ impl<'a> Model<'a> {
                 set,
                 way,
                 evicts,
-            } => self.touch(agent, (set, way), evicts),
+            } => self.use_way(agent, (set, way), evicts),
             Record::Finish {
                 agent,
                 line,
@@ -925,6 +925,39 @@ impl<'a> Model<'a> {
                 ));
             }
         }
+        Ok(())
+    }
+
+    /// A cache uses a way of a set. A victim must be that of the policy, and its set full.
+    fn use_way(
+        &mut self,
+        agent: usize,
+        (set, way): (usize, usize),
+        evicts: bool,
+    ) -> Result<(), Difference> {
+        let policy = &self.policies[agent];
+        let name = self.name(agent);
+        if evicts {
+            let victim = policy.victim(set);
+            if way != victim {
+                return Err(format!(
+                    "{name} evicts way {way} of set {set}; the victim is way {victim}"
+                ));
+            }
+            let initial = self.initial(agent);
+            let lines = self.configurations[agent].iter().enumerate();
+            let entries = lines.filter(|(line, configuration)| {
+                line & ((1 << policy.set_width) - 1) == set && **configuration != initial
+            });
+            let (entries, ways) = (entries.count(), policy.ways);
+            if entries != ways {
+                return Err(format!(
+                    "{name} evicts a line of set {set}, which has {entries} of {ways} entries"
+                ));
+            }
+            self.evictions += 1;
+        }
+        self.policies[agent].touch(set, way, evicts);
         Ok(())
     }
 }

@@ -220,36 +220,50 @@ impl Bits {
     }
 }
 
+/// Number of a record, in hexadecimal.
+fn number_at(words: &[&str], index: usize) -> Option<u64> {
+    u64::from_str_radix(words.get(index)?, 16).ok()
+}
+
+/// Bytes of a record, and their strobe.
+fn bytes_at(words: &[&str], index: usize) -> Option<Bytes> {
+    Some(Bytes {
+        data: number_at(words, index)?,
+        strobe: number_at(words, index + 1)? as u8,
+    })
+}
+
+/// Reads the record of a step, without its kind.
+fn step(words: &[&str]) -> Option<StepRecord> {
+    let number = |index| number_at(words, index);
+    let bits = |index: usize| Bits::new(words.get(index)?);
+    Some(StepRecord {
+        agent: number(0)? as usize,
+        line: number(1)? as usize,
+        event: number(2)? as usize,
+        sender: number(3)? as u16,
+        fields: bits(4)?,
+        bytes: bytes_at(words, 5)?,
+        state: number(7)? as u16,
+        variables: bits(8)?,
+        sends: bits(9)?,
+        messages: bits(10)?,
+        perform: number(11)? == 1,
+        done: number(12)? == 1,
+        result: number(13)?,
+        tag: number(14)? as u8,
+    })
+}
+
 /// Reads a record; `None` if the line is none.
 pub fn record(line: &str) -> Option<Record> {
     let mut words = line.split(' ').filter(|word| !word.is_empty());
     let kind = words.next()?;
     let words: Vec<&str> = words.collect();
-    let number = |index: usize| u64::from_str_radix(words.get(index)?, 16).ok();
-    let bits = |index: usize| Bits::new(words.get(index)?);
-    let bytes = |index: usize| {
-        Some(Bytes {
-            data: number(index)?,
-            strobe: number(index + 1)? as u8,
-        })
-    };
+    let number = |index| number_at(&words, index);
+    let bytes = |index| bytes_at(&words, index);
     Some(match kind {
-        "S" => Record::Step(StepRecord {
-            agent: number(0)? as usize,
-            line: number(1)? as usize,
-            event: number(2)? as usize,
-            sender: number(3)? as u16,
-            fields: bits(4)?,
-            bytes: bytes(5)?,
-            state: number(7)? as u16,
-            variables: bits(8)?,
-            sends: bits(9)?,
-            messages: bits(10)?,
-            perform: number(11)? == 1,
-            done: number(12)? == 1,
-            result: number(13)?,
-            tag: number(14)? as u8,
-        }),
+        "S" => Record::Step(step(&words)?),
         "H" => Record::Hit {
             agent: number(0)? as usize,
             line: number(1)? as usize,

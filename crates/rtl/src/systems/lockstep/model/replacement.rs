@@ -1,6 +1,5 @@
 //! Reference of the replacement policies.
 
-use super::{Difference, Model};
 use crate::systems::sizes::Replacement;
 use std::collections::BTreeMap;
 
@@ -17,9 +16,9 @@ pub(super) struct Policy {
     /// The policy.
     kind: Replacement,
     /// Bits of a set's number.
-    set_width: u32,
+    pub(super) set_width: u32,
     /// Ways of a set.
-    ways: usize,
+    pub(super) ways: usize,
     /// Next victim of each set, for round robin.
     next: BTreeMap<usize, usize>,
     /// Halves that were used last, by set and by the ways of both halves; true for the upper half.
@@ -42,7 +41,7 @@ impl Policy {
     }
 
     /// Returns the victim of a set.
-    fn victim(&self, set: usize) -> usize {
+    pub(super) fn victim(&self, set: usize) -> usize {
         match self.kind {
             Replacement::RoundRobin => self.next.get(&set).copied().unwrap_or(0),
             Replacement::Random => (usize::from(self.random) * self.ways) >> 16,
@@ -64,7 +63,7 @@ impl Policy {
     }
 
     /// A way is used. With `evicts`, it is the victim of its set.
-    fn touch(&mut self, set: usize, way: usize, evicts: bool) {
+    pub(super) fn touch(&mut self, set: usize, way: usize, evicts: bool) {
         if evicts {
             self.next.insert(set, (way + 1) % self.ways);
             let bit = |number: u16| self.random >> number & 1;
@@ -79,40 +78,5 @@ impl Policy {
                 false => high = middle,
             }
         }
-    }
-}
-
-impl Model<'_> {
-    /// A cache uses a way of a set. A victim must be that of the policy, and its set full.
-    pub(super) fn touch(
-        &mut self,
-        agent: usize,
-        (set, way): (usize, usize),
-        evicts: bool,
-    ) -> Result<(), Difference> {
-        let policy = &self.policies[agent];
-        let name = self.name(agent);
-        if evicts {
-            let victim = policy.victim(set);
-            if way != victim {
-                return Err(format!(
-                    "{name} evicts way {way} of set {set}; the victim is way {victim}"
-                ));
-            }
-            let initial = self.initial(agent);
-            let lines = self.configurations[agent].iter().enumerate();
-            let entries = lines.filter(|(line, configuration)| {
-                line & ((1 << policy.set_width) - 1) == set && **configuration != initial
-            });
-            let (entries, ways) = (entries.count(), policy.ways);
-            if entries != ways {
-                return Err(format!(
-                    "{name} evicts a line of set {set}, which has {entries} of {ways} entries"
-                ));
-            }
-            self.evictions += 1;
-        }
-        self.policies[agent].touch(set, way, evicts);
-        Ok(())
     }
 }
