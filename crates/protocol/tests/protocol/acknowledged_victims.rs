@@ -86,7 +86,7 @@ fn each_victim_is_acknowledged_first_and_once() {
     ] {
         let protocol = text::parse(text).expect("the file has no errors");
         let construction = construct_for_three(&protocol).and_then(Construction::sound);
-        let construction = construction.ok().expect("the home has no fault");
+        let construction = construction.unwrap_or_else(|_| panic!("the home has no fault"));
         let graph = construction
             .multi_remote_graph
             .as_ref()
