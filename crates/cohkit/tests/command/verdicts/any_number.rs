@@ -32,7 +32,7 @@ fn verified_protocol_has_a_second_verdict() {
 
 /// A home written as a policy that acknowledges releases.
 #[test]
-fn policy_with_acknowledged_victims_is_verified_for_every_number() {
+fn policy_with_answered_victims_is_verified_for_every_number() {
     let file = format!(
         "{}/../protocol/tests/protocol/policies/tilelink.coh",
         env!("CARGO_MANIFEST_DIR")
