@@ -44,7 +44,7 @@ const LARGER_LIMITS: &[(&str, &[LargerLimit])] = &[
             (FunctionLines, "resolve", 109),
             (FunctionLines, "resolve_action", 87),
             (FunctionLines, "resolve_locals", 83),
-            (FunctionLines, "resolve_policy_item", 96),
+            (FunctionLines, "resolve_policy_item", 84),
             (FunctionLines, "resolve_request", 82),
             (FunctionLines, "resolve_send", 81),
             (FunctionLines, "resolve_system", 92),
