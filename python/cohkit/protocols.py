@@ -490,7 +490,7 @@ def bridges(composition: Composition | str | os.PathLike[str]) -> Records[types.
         raise InputError(
             f"{executable.file} is a protocol: a composition has bridges, and `cohkit.table` gives its rows"
         )
-    return records(types.BridgeTable, load(call(executable.file, _cohkit.bridges, executable)))
+    return records(types.BridgeTable.of, load(call(executable.file, _cohkit.bridges, executable)))
 
 
 def _ordered(table: dict[str, object]) -> dict[str, object]:
