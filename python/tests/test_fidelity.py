@@ -591,7 +591,7 @@ def test_page_names_values_that_no_setting_meets() -> None:
     for line, end in zip(lines, ends, strict=False):
         assert line.endswith(end), line
     found = (
-        "Of 3 published values of these experiments, 2 are met, without other settings or with some, 0 at the size of "
+        "These experiments have 3 published values: 2 are met, without other settings or with some, 0 at the size of "
         "the search only, and 1 are not met.\n"
     )
     assert found in made
@@ -708,7 +708,7 @@ def test_values_without_a_search_are_counted_apart() -> None:
     assert "; not searched: the size changes the number | " in made
     assert "; met at the size of the search only | " in made
     found = (
-        "Of 3 published values of these experiments, 0 are met, without other settings or with some, 1 at the size of "
+        "These experiments have 3 published values: 0 are met, without other settings or with some, 1 at the size of "
         "the search only, and 0 are not met.\n"
         "The search says nothing about the other ones: for 1 values, the size changes the number, and 1 have no "
         "search.\n"

@@ -836,20 +836,24 @@ fn closed_policy_closes_rows_without_hits() {
     }
 }
 
+/// Opens row 0 of bank 0, and then submits a miss of bank 1 and a hit of that row.
+fn miss_before_hit(scheduler: Scheduler) -> Outcome {
+    let mut dram = dram(Standard::Ddr4_2400, scheduler);
+    dram.timing.t_refi.value = 0;
+    let at = |bank, row, column| line_of(&dram, (0, bank), row, column);
+    let accesses = [
+        (0, at(0, 0, 0), false),
+        (400, at(1, 7, 0), false),
+        (400, at(0, 0, 1), false),
+    ];
+    run_at(&dram, &accesses)
+}
+
 /// The head of a group machine blocks row hits behind it; FR-FCFS serves them first.
 #[test]
 fn group_machines_are_in_order_and_first_ready_is_not() {
     for scheduler in SCHEDULERS {
-        let mut dram = dram(Standard::Ddr4_2400, scheduler);
-        dram.timing.t_refi.value = 0;
-        let at = |bank, row, column| line_of(&dram, (0, bank), row, column);
-        // Row 0 of bank 0 is open. A miss of bank 1 precedes a hit.
-        let accesses = [
-            (0, at(0, 0, 0), false),
-            (400, at(1, 7, 0), false),
-            (400, at(0, 0, 1), false),
-        ];
-        let ends = run_at(&dram, &accesses).ends;
+        let ends = miss_before_hit(scheduler).ends;
         match scheduler {
             Scheduler::FirstReady => assert!(ends[2] < ends[1], "{ends:?}"),
             Scheduler::GroupMachines => assert!(ends[2] > ends[1], "{ends:?}"),
@@ -861,15 +865,7 @@ fn group_machines_are_in_order_and_first_ready_is_not() {
 #[test]
 fn row_hit_behind_an_activate_stays_open() {
     for scheduler in SCHEDULERS {
-        let mut dram = dram(Standard::Ddr4_2400, scheduler);
-        dram.timing.t_refi.value = 0;
-        let at = |bank, row, column| line_of(&dram, (0, bank), row, column);
-        let accesses = [
-            (0, at(0, 0, 0), false),
-            (400, at(1, 7, 0), false),
-            (400, at(0, 0, 1), false),
-        ];
-        let trace = run_at(&dram, &accesses).trace;
+        let trace = miss_before_hit(scheduler).trace;
         let is_precharge = |(_, command): &(Clock, Command)| matches!(command, Precharge { .. });
         assert!(!trace.iter().any(is_precharge), "{trace:?}");
     }

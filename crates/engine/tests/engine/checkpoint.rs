@@ -430,30 +430,34 @@ fn search_in_memory_continues_on_disk() {
     );
 }
 
+/// A search with at most `max_resident` bytes of states in memory ends because it cannot read others.
+fn assert_unreadable(sink: &MemorySink, max_resident: u64) {
+    let options = Options {
+        checkpoint_sink: Some(sink),
+        max_resident: Some(max_resident),
+        ..Options::default()
+    };
+    match check(&models::peterson(5), &options) {
+        Err(CheckError::Checkpoint(error)) => {
+            assert!(
+                matches!(error.kind, CheckpointErrorKind::Unreadable(_)),
+                "{error:?}"
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
 /// The files disappear while the search reads states from them, or while it returns to them.
 #[test]
 fn lost_checkpoints_end_the_search() {
-    let model = models::peterson(5);
     for kept_files in 1..6 {
         let sink = MemorySink {
             interval: 10_000,
             kept_files,
             ..MemorySink::default()
         };
-        let options = Options {
-            checkpoint_sink: Some(&sink),
-            max_resident: Some(20_000),
-            ..Options::default()
-        };
-        match check(&model, &options) {
-            Err(CheckError::Checkpoint(error)) => {
-                assert!(
-                    matches!(error.kind, CheckpointErrorKind::Unreadable(_)),
-                    "{error:?}"
-                );
-            }
-            other => panic!("{other:?}"),
-        }
+        assert_unreadable(&sink, 20_000);
     }
 }
 
@@ -491,7 +495,6 @@ fn search_with_states_on_disk_resumes_after_any_checkpoint() {
 /// A checkpoint cannot be opened, or has lost its end, when states are read from it.
 #[test]
 fn unreadable_states_end_the_search() {
-    let model = models::peterson(5);
     for is_unreadable in [true, false] {
         let sink = MemorySink {
             interval: 10_000,
@@ -499,20 +502,7 @@ fn unreadable_states_end_the_search() {
             is_cut: !is_unreadable,
             ..MemorySink::default()
         };
-        let options = Options {
-            checkpoint_sink: Some(&sink),
-            max_resident: Some(3000),
-            ..Options::default()
-        };
-        match check(&model, &options) {
-            Err(CheckError::Checkpoint(error)) => {
-                assert!(
-                    matches!(error.kind, CheckpointErrorKind::Unreadable(_)),
-                    "{error:?}"
-                );
-            }
-            other => panic!("{other:?}"),
-        }
+        assert_unreadable(&sink, 3000);
     }
 }
 
