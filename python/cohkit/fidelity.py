@@ -166,8 +166,8 @@ parts vary, one of them follows.
 """
 
 SEARCH_RECORDED = """\
-These experiments have {studied} published values: {met} are met, without other settings or with some, {smaller} at the \
-size of the search only, and {unmet} are not met.
+These experiments have {studied} published values: {met} are met, without other settings or with some, {smaller} at \
+the size of the search only, and {unmet} are not met.
 The search says nothing about the other ones: for {resized} values, the size changes the number, and {omitted} have no \
 search.
 All searches have the seed {seed}.
